@@ -1,0 +1,71 @@
+/**
+ * Writes what is generated from the code: the editors' schema of the configuration, and its tables in documents.
+ * With `--check` it writes nothing and fails if something would change.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { format, resolveConfig } from 'prettier'
+import { optionTable } from '../src/config/option-table.ts'
+import { publishedSchema } from '../src/config/published-schema.ts'
+import { configurationSchema } from '../src/configuration.ts'
+import { decisionTable } from '../src/gateway/decision-table.ts'
+import { faultTable } from '../src/kernel/fault-page.ts'
+import { OVERRIDES } from '../src/overrides.ts'
+
+interface Generated {
+  /** From the top of the repository. */
+  readonly file: string
+  /** The file's new text; `now` is the old one. */
+  readonly render: (now: string) => string
+}
+
+/** Replaces what stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
+function between(now: string, name: string, text: string): string {
+  const start = `<!-- generated: ${name} -->`
+  const from = now.indexOf(start)
+  const to = now.indexOf('<!-- end -->', from)
+  if (from < 0 || to < 0) throw new Error(`no place for "${name}"`)
+  return `${now.slice(0, from + start.length)}\n\n${text}\n\n${now.slice(to)}`
+}
+
+const environmentTable = (): string =>
+  [
+    '| Variable | Expects | What it sets |',
+    '|---|---|---|',
+    ...Object.entries(OVERRIDES).map(
+      ([name, row]) => `| \`${name}\` | ${row.expected} | ${row.description} |`,
+    ),
+  ].join('\n')
+
+const GENERATED: readonly Generated[] = [
+  { file: 'config/schema.json', render: () => JSON.stringify(publishedSchema(configurationSchema)) },
+  {
+    file: 'config/README.md',
+    render: (now) =>
+      between(between(now, 'environment', environmentTable()), 'options', optionTable(configurationSchema)),
+  },
+  {
+    file: 'src/README.md',
+    render: (now) => between(between(now, 'decision', decisionTable()), 'faults', faultTable()),
+  },
+]
+
+const checking = process.argv.includes('--check')
+const at = (file: string): URL => new URL(`../${file}`, import.meta.url)
+const style = await resolveConfig('package.json', { config: at('.config/prettier.json').pathname })
+
+function read(file: string): string {
+  try {
+    return readFileSync(at(file), 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+for (const { file, render } of GENERATED) {
+  const now = read(file)
+  const next = await format(render(now), { ...style, filepath: file })
+  if (next === now) continue
+  process.exitCode = checking ? 1 : 0
+  process.stdout.write(checking ? `${file} is out of date: npm run generate\n` : `${file}: written\n`)
+  if (!checking) writeFileSync(at(file), next)
+}
