@@ -1,0 +1,107 @@
+/** Single values: texts, numbers, booleans and words, with their units and references. */
+import { parseDuration, parseSize } from '../kernel/units.ts'
+import { expectation, isSensitive, mismatch } from './describe.ts'
+import { MARK, type Mark } from './pieces.ts'
+import { beside, isReference, resolveReference, type Surroundings } from './references.ts'
+import type { KeyPath } from './report.ts'
+import { wordsOf, type SchemaView } from './schema-view.ts'
+import { didYouMean } from './suggest.ts'
+import type { Place } from './place.ts'
+import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
+
+/** The value after loading; undefined where a problem was told. */
+export type Loaded = unknown
+
+type Convert = (text: string, at: Place, around: Surroundings) => unknown
+
+const TEXT: Convert = (text) => text
+const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
+  duration: parseDuration,
+  size: parseSize,
+  path: (text, at, { report }) => {
+    const file = beside(at, text)
+    report.files.add(file)
+    return file
+  },
+}
+
+const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'path'])
+
+/** Tells a problem; stands for the value that there is none of. */
+export function told(path: KeyPath, message: string, { report }: Surroundings, hint?: string): Loaded {
+  report.error(path, message, hint)
+  return undefined
+}
+
+/** Tells that `node` is not what `schema` expects. */
+export const refuse = (
+  schema: SchemaView,
+  node: ConfigNode,
+  path: KeyPath,
+  around: Surroundings,
+  hint?: string,
+): Loaded => told(path, mismatch(schema, node, path), around, hint)
+
+/** A text, number or boolean, or the reference to one. */
+export function loadScalar(
+  schema: SchemaView,
+  node: ConfigNode,
+  path: KeyPath,
+  around: Surroundings,
+): Loaded {
+  const mark = schema[MARK]
+  if (REFERABLE.has(mark) && isReference(node)) return loadReferred(schema, node, path, around)
+  if (node.shape !== 'scalar' || (mark === 'secret' && schema.plain !== true)) {
+    return refuse(schema, node, path, around)
+  }
+  if (schema.type === 'string') return loadText(schema, node, path, around)
+  return fitsScalar(schema, node.value) ? node.value : refuse(schema, node, path, around)
+}
+
+function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, around: Surroundings): Loaded {
+  const value = resolveReference(node, path, around)
+  if (value === undefined) return undefined
+  return fitsText(schema, value)
+    ? convert(schema, value, node.at, around)
+    : told(path, `stands for a value that does not fit: expected ${expectation(schema)}`, around)
+}
+
+function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, around: Surroundings): Loaded {
+  const { value } = node
+  if (typeof value === 'string' && fitsText(schema, value)) return convert(schema, value, node.at, around)
+  const unquoted = typeof value === 'number' || typeof value === 'boolean'
+  return refuse(
+    schema,
+    node,
+    path,
+    around,
+    unquoted && schema[MARK] === undefined ? 'put it in quotes' : undefined,
+  )
+}
+
+const convert = (schema: SchemaView, text: string, at: Place, around: Surroundings): Loaded =>
+  (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, around)
+
+function fitsText(schema: SchemaView, value: string): boolean {
+  const length = Array.from(value).length
+  return (
+    length >= (schema.minLength ?? 0) &&
+    length <= (schema.maxLength ?? Infinity) &&
+    (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value))
+  )
+}
+
+function fitsScalar(schema: SchemaView, value: unknown): boolean {
+  if (schema.type === 'boolean') return typeof value === 'boolean'
+  if (typeof value !== 'number' || (schema.type === 'integer' && !Number.isSafeInteger(value))) return false
+  return value >= (schema.minimum ?? -Infinity) && value <= (schema.maximum ?? Infinity)
+}
+
+/** One of a few words. */
+export function loadWord(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+  const words = wordsOf(schema) ?? []
+  const value = node.shape === 'scalar' ? node.value : null
+  if (words.some((word) => word === value)) return value
+  const hint = isSensitive(path, schema) ? undefined : didYouMean(String(value), words.map(String))
+  return refuse(schema, node, path, around, hint)
+}

@@ -1,0 +1,159 @@
+/**
+ * The pieces that rooms build their part of the configuration from. A static type is the type AFTER loading:
+ * durations are milliseconds, sizes bytes, secrets strings, paths absolute, defaults filled in.
+ *
+ * Rules for rooms:
+ * - a property with a `default` is not `Type.Optional`: after loading it is always there;
+ * - a section whose properties all have defaults or are optional gets `{ default: {} }`, so that it may be left out;
+ * - give every property a `description`: it is what the option table and the editor show.
+ *
+ * typebox is imported here only. Its own validator is not used: `Errors()` stops at 8 by default and reports the
+ * first branch of a union whichever was meant, while `validate.ts` must tell every problem, by line, for the branch
+ * that `kind` names. It reads the JSON Schema that typebox builds, and the marks below.
+ */
+import { Type } from 'typebox'
+import type { Static, TObject, TProperties, TRecord, TSchema, TUnsafe } from 'typebox'
+import { DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
+
+export { Type }
+export type { Static, TSchema }
+
+/** What JSON Schema has no word for; the loader acts on it, the published schema leaves it out. */
+export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'kinds' | 'opaque'
+
+/** The keyword that carries a `Mark`. */
+export const MARK = 'x-postern'
+
+export interface Told {
+  readonly description: string
+}
+
+interface TextOptions extends Told {
+  readonly default?: string
+}
+
+const marked = <T>(mark: Mark, schema: object): TUnsafe<T> =>
+  Type.Unsafe<T>({ type: 'string', [MARK]: mark, ...schema })
+
+/** A time with a unit (`30s`, `250ms`, `15m`, `30d`); milliseconds after loading. `default` is written so too. */
+export const duration = (options: TextOptions): TUnsafe<number> =>
+  marked('duration', {
+    pattern: DURATION_PATTERN,
+    expected: 'a duration such as "30s", "250ms" or "15m"',
+    ...options,
+  })
+
+/** A size with a unit (`512B`, `64KiB`, `1MiB`); bytes after loading. */
+export const size = (options: TextOptions): TUnsafe<number> =>
+  marked('size', { pattern: SIZE_PATTERN, expected: 'a size such as "64KiB" or "1MiB"', ...options })
+
+/**
+ * A secret: `{ file: … }` or `{ env: NAME, default: … }`; a plain string only where `plain` says so (hashes, say).
+ * A string after loading, without the line end of a file. No problem report ever shows its value.
+ */
+export const secret = ({ plain = false, ...options }: TextOptions & { plain?: boolean }): TUnsafe<string> =>
+  marked('secret', {
+    plain,
+    minLength: 1,
+    expected: plain ? 'a text, { file: … } or { env: … }' : '{ file: … } or { env: … }',
+    ...options,
+  })
+
+/** Free text, not empty. May be given as `{ env: … }` or `{ file: … }`. */
+export const text = (options: TextOptions & { pattern?: string; expected?: string }): TUnsafe<string> =>
+  marked('reference', { minLength: 1, ...options })
+
+/** An absolute http or https URL without credentials or fragment. May be given as `{ env: … }`. */
+export const url = (options: TextOptions): TUnsafe<string> =>
+  marked('reference', {
+    pattern: '^https?://[^\\s/@#?]+(/[^\\s#]*)?(\\?[^\\s#]*)?$',
+    expected: 'an http:// or https:// URL, such as "https://id.example.com"',
+    ...options,
+  })
+
+/** `host:port`, an IPv6 address in brackets; port 0 is any free one. May be given as `{ env: … }`. */
+export const listenAddress = (options: TextOptions): TUnsafe<string> =>
+  marked('reference', {
+    pattern: '^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$',
+    expected: 'host:port, such as "127.0.0.1:8080"',
+    ...options,
+  })
+
+/** A file or folder, relative to the folder of the configuration file that names it; absolute after loading. */
+export const path = (options: TextOptions): TUnsafe<string> => marked('path', { minLength: 1, ...options })
+
+const NAME_EXPECTED = 'a name of letters, digits, ".", "_" and "-"'
+
+/** A short name that people give to things: letters, digits, `.`, `_`, `-`. */
+export const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$'
+
+export const name = (options: TextOptions) =>
+  Type.String({ pattern: NAME_PATTERN, expected: NAME_EXPECTED, ...options })
+
+/** A calendar day, `2026-01-15`. */
+export const day = (options: TextOptions) =>
+  Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', expected: 'a day such as "2026-01-15"', ...options })
+
+export const flag = (options: Told & { default?: boolean }) => Type.Boolean({ ...options })
+
+interface Bounds extends Told {
+  readonly default?: number
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+export const wholeNumber = (options: Bounds) => Type.Integer({ ...options })
+
+/** One of a few words. */
+export const choice = <const T extends string>(
+  words: readonly T[],
+  options: Told & { default?: NoInfer<T> },
+): TUnsafe<T> => Type.Unsafe<T>({ type: 'string', enum: words, ...options })
+
+/** A list; `unique` refuses repeats. */
+export const list = <T extends TSchema>(
+  item: T,
+  options: Told & { default?: readonly unknown[]; minItems?: number; unique?: boolean },
+): TUnsafe<readonly Static<T>[]> => {
+  const { unique, ...rest } = options
+  return Type.Unsafe({ type: 'array', items: item, ...(unique === true && { uniqueItems: true }), ...rest })
+}
+
+interface MapOptions extends Told {
+  readonly default?: object
+  /** A pattern for the keys, and the same in words; NAME_PATTERN unless told. */
+  readonly keys?: string
+  readonly expectedKeys?: string
+}
+
+/** A map from keys to `item`s. */
+export const mapOf = <T extends TSchema>(
+  item: T,
+  { keys = NAME_PATTERN, ...options }: MapOptions,
+): TRecord<string, T> => {
+  const told = keys === NAME_PATTERN ? { expectedKeys: NAME_EXPECTED } : {}
+  return Type.Record(Type.String({ pattern: keys }), item, { ...told, ...options })
+}
+
+/** An object of known keys; others are refused. */
+export const section = <T extends TProperties>(
+  properties: T,
+  options: Partial<Told> & { default?: object } = {},
+): TObject<T> => Type.Object<T>(properties, { additionalProperties: false, ...options })
+
+/** A property that may be left out; `undefined` then. */
+export const optional = <T extends TSchema>(item: T) => Type.Optional(item)
+
+type OneOf<T extends Readonly<Record<string, TSchema>>> = {
+  [K in keyof T & string]: { readonly kind: K } & Static<T[K]>
+}[keyof T & string]
+
+/** Several shapes told apart by `kind`: `kinds({ memory: section({…}), http: section({…}) })`, without `kind` in them. */
+export const kinds = <T extends Readonly<Record<string, TSchema>>>(
+  shapes: T,
+  options: Partial<Told> & { default?: object } = {},
+): TUnsafe<OneOf<T>> => Type.Unsafe<OneOf<T>>({ [MARK]: 'kinds', shapes, ...options })
+
+/** Taken as written; whoever reads it checks it in its `compile`. */
+export const opaque = <T>(options: Told & { default?: unknown }): TUnsafe<T> =>
+  Type.Unsafe<T>({ [MARK]: 'opaque', ...options })

@@ -1,0 +1,128 @@
+/** The JSON Schema that editors use: the pieces' own, with the marks written out. For the generator only. */
+import { MARK, type TSchema } from './pieces.ts'
+import { viewOf, withKind, type SchemaView } from './schema-view.ts'
+
+type Json = Record<string, unknown>
+
+const REFERENCE = '#/$defs/reference'
+const DEFINITIONS = {
+  reference: {
+    description: 'A value that stands elsewhere: in a file beside this one, or in an environment variable.',
+    oneOf: [
+      {
+        type: 'object',
+        properties: { file: { type: 'string' } },
+        required: ['file'],
+        additionalProperties: false,
+      },
+      {
+        type: 'object',
+        properties: { env: { type: 'string' }, default: { type: 'string' } },
+        required: ['env'],
+        additionalProperties: false,
+      },
+    ],
+  },
+}
+
+/** Keywords that only the loader reads. */
+const OWN = new Set<string>([
+  MARK,
+  'expected',
+  'plain',
+  'expectedKeys',
+  'shapes',
+  'description',
+  'default',
+  'required',
+])
+
+/** `key:` with nothing after it: an empty section, or a key taken away from what `extends` names. */
+function orNothing(json: Json): Json {
+  const nothing = { type: 'null' }
+  if (typeof json['type'] === 'string') return { ...json, type: [json['type'], 'null'] }
+  for (const word of ['anyOf', 'oneOf'])
+    if (Array.isArray(json[word])) return { ...json, [word]: [...(json[word] as Json[]), nothing] }
+  return json
+}
+
+const mapValues = (record: Readonly<Record<string, SchemaView>>): Json =>
+  Object.fromEntries(
+    Object.entries(record).map(([key, schema]) => {
+      const json = publish(schema)
+      return [key, json['type'] === 'object' ? orNothing(json) : json]
+    }),
+  )
+
+const keyed = (record: Readonly<Record<string, SchemaView>>): Json =>
+  Object.fromEntries(Object.entries(record).map(([keys, schema]) => [keys, orNothing(publish(schema))]))
+
+function children(schema: SchemaView): Json {
+  const { properties, patternProperties, items, anyOf } = schema
+  return {
+    ...(properties && { properties: mapValues(properties) }),
+    // Keys that fit no pattern are refused by the loader: the editor should say so too.
+    ...(patternProperties && {
+      patternProperties: keyed(patternProperties),
+      additionalProperties: false,
+    }),
+    ...(items && { items: publish(items) }),
+    ...(anyOf && { anyOf: anyOf.map(publish) }),
+  }
+}
+
+function shapesOf({ shapes = {} }: SchemaView): Json {
+  const all = Object.keys(shapes)
+  const each = Object.entries(shapes).map(([kind, shape]) => {
+    const { properties, ...rest } = withKind(kind, shape, all)
+    return publish({ ...rest, properties: { ...properties, kind: { const: kind } } })
+  })
+  return { oneOf: each }
+}
+
+function body(schema: SchemaView): Json {
+  const own = Object.fromEntries(Object.entries(schema).filter(([key]) => !OWN.has(key)))
+  const plain = { ...own, ...children(schema) }
+  if (schema.shapes) return shapesOf(schema)
+  if (schema[MARK] === 'secret' && schema.plain !== true) return { $ref: REFERENCE }
+  if (schema[MARK] === 'secret' || schema[MARK] === 'reference' || schema[MARK] === 'path') {
+    return { anyOf: [plain, { $ref: REFERENCE }] }
+  }
+  return plain
+}
+
+/** A key with a default may be left out, whatever the static type says of it after loading. */
+function withoutDefaulted({ required, properties }: SchemaView): Json {
+  const needed = required?.filter((key) => properties?.[key]?.default === undefined) ?? []
+  return needed.length > 0 ? { required: needed } : {}
+}
+
+function publish(schema: SchemaView): Json {
+  const { description, default: value } = schema
+  return {
+    ...(description !== undefined && { description }),
+    ...(value !== undefined && { default: value }),
+    ...body(schema),
+    ...(schema.shapes ? {} : withoutDefaulted(schema)),
+  }
+}
+
+/** The schema of a configuration file, `extends` included: with it nothing is required, since the other file may have it. */
+export function publishedSchema(root: TSchema): Json {
+  const { required, properties, ...rest } = publish(viewOf(root)) as { required?: string[]; properties: Json }
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of Postern',
+    ...rest,
+    properties: {
+      extends: {
+        type: 'string',
+        description: 'Another file, whose keys hold where this one says nothing else.',
+      },
+      ...properties,
+    },
+    if: { not: { required: ['extends'] } },
+    then: { required: required ?? [] },
+    $defs: DEFINITIONS,
+  }
+}

@@ -1,0 +1,61 @@
+/** `{ file: … }` and `{ env: NAME, default: … }`: values that stand elsewhere. Their content is never told. */
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { KeyPath, Report } from './report.ts'
+import type { Place } from './place.ts'
+import type { ConfigNode, MapNode } from './tree.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Surroundings {
+  readonly environment: Environment
+  readonly report: Report
+}
+
+/** Relative names are relative to the folder of the file that writes them. */
+export const beside = (at: Place, path: string): string => resolve(dirname(at.file), path)
+
+/** Only these keys: anything else is a section of its own. */
+export function isReference(node: ConfigNode): node is MapNode {
+  if (node.shape !== 'map') return false
+  const keys = [...node.entries.keys()]
+  return keys.length > 0 && keys.every((key) => key === 'file' || key === 'env' || key === 'default')
+}
+
+function textAt(node: MapNode, key: string): string | undefined {
+  const found = node.entries.get(key)?.node
+  return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
+}
+
+function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: Surroundings): string | undefined {
+  report.files.add(beside(at, path))
+  try {
+    return readFileSync(beside(at, path), 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+    report.error([...keyPath, 'file'], `names the file "${path}", which cannot be read (${code})`)
+    return undefined
+  }
+}
+
+function fromEnvironment(node: MapNode, name: string, path: KeyPath, around: Surroundings) {
+  const value = around.environment[name] ?? textAt(node, 'default')
+  if (value === undefined) {
+    around.report.error(
+      [...path, 'env'],
+      `names the environment variable ${name}, which is not set`,
+      'set it, or give a default',
+    )
+  }
+  return value
+}
+
+/** The text that a reference stands for; undefined, and told, if it stands for none. */
+export function resolveReference(node: MapNode, path: KeyPath, around: Surroundings): string | undefined {
+  const file = textAt(node, 'file')
+  const name = textAt(node, 'env')
+  if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, around)
+  if (name !== undefined && !node.entries.has('file')) return fromEnvironment(node, name, path, around)
+  around.report.error(path, 'expected { file: … } or { env: NAME, default: … }, both as texts')
+  return undefined
+}

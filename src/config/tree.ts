@@ -1,0 +1,71 @@
+/** A configuration as written: values with the file and line each came from. */
+import type { Place } from './place.ts'
+import type { KeyPath } from './report.ts'
+
+export type Scalar = string | number | boolean | null
+
+export interface ScalarNode {
+  readonly shape: 'scalar'
+  readonly value: Scalar
+  readonly at: Place
+}
+
+export interface ListNode {
+  readonly shape: 'list'
+  readonly items: readonly ConfigNode[]
+  readonly at: Place
+}
+
+export interface Entry {
+  readonly node: ConfigNode
+  /** Where the key stands. */
+  readonly at: Place
+}
+
+export interface MapNode {
+  readonly shape: 'map'
+  readonly entries: ReadonlyMap<string, Entry>
+  readonly at: Place
+}
+
+export type ConfigNode = ScalarNode | ListNode | MapNode
+
+/** The plain value of a node. A key `__proto__` is plain data. */
+export function valueOf(node: ConfigNode): unknown {
+  if (node.shape === 'scalar') return node.value
+  if (node.shape === 'list') return node.items.map(valueOf)
+  return Object.fromEntries([...node.entries].map(([key, entry]) => [key, valueOf(entry.node)]))
+}
+
+/** A node for a value that no file wrote (a default), placed where it takes effect. */
+export function nodeOf(value: unknown, at: Place): ConfigNode {
+  if (Array.isArray(value))
+    return { shape: 'list', items: value.map((item: unknown) => nodeOf(item, at)), at }
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).map(([key, item]) => [key, { node: nodeOf(item, at), at }] as const)
+    return { shape: 'map', entries: new Map(entries), at }
+  }
+  return { shape: 'scalar', value: value as Scalar, at }
+}
+
+interface Step {
+  readonly node: ConfigNode
+  readonly at: Place
+}
+
+function step(node: ConfigNode, key: string | number): Step | undefined {
+  if (node.shape === 'map') return node.entries.get(String(key))
+  const item = node.shape === 'list' ? node.items[Number(key)] : undefined
+  return item && { node: item, at: item.at }
+}
+
+/** The place of the deepest part of `path` that is written: a missing key is told where its section begins. */
+export function placeOf(root: ConfigNode, path: KeyPath): Place {
+  let here: Step = { node: root, at: root.at }
+  for (const key of path) {
+    const next = step(here.node, key)
+    if (next === undefined) break
+    here = next
+  }
+  return here.at
+}

@@ -1,0 +1,169 @@
+/**
+ * A tree against a schema: every problem is told, defaults are filled in, units become numbers, references become
+ * what they stand for. Reads the part of JSON Schema that the pieces write.
+ */
+import { expectation, given, isSensitive } from './describe.ts'
+import { loadScalar, loadWord, refuse, told, type Loaded } from './load-scalar.ts'
+import { MARK } from './pieces.ts'
+import type { Surroundings } from './references.ts'
+import { Report, type KeyPath } from './report.ts'
+import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'
+import { didYouMean } from './suggest.ts'
+import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
+
+/** Checks `node` against `schema` and converts it. */
+export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+  const mark = schema[MARK]
+  if (mark === 'opaque' || Object.keys(schema).every((key) => key === 'description')) return valueOf(node)
+  if (mark === 'kinds') return loadKind(schema, node, path, around)
+  if (wordsOf(schema)) return loadWord(schema, node, path, around)
+  if (schema.anyOf) return loadBranch(schema.anyOf, schema, node, path, around)
+  if (schema.type === 'object') return loadObject(schema, node, path, around)
+  if (schema.type === 'array') return loadList(schema, node, path, around)
+  return loadScalar(schema, node, path, around)
+}
+
+// Lists
+
+function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+  const { items } = schema
+  if (node.shape !== 'list' || !items) {
+    const one = node.shape === 'scalar' && node.value !== null ? 'put it in [brackets]' : undefined
+    return refuse(schema, node, path, around, one)
+  }
+  checkCount(schema, node.items.length, 'items', path, around)
+  if (schema.uniqueItems === true) checkUnique(schema, node, path, around)
+  return node.items.map((item, index) => load(items, item, [...path, index], around))
+}
+
+function checkCount(
+  schema: SchemaView,
+  count: number,
+  of: string,
+  path: KeyPath,
+  { report }: Surroundings,
+): void {
+  const least = schema.minItems ?? schema.minProperties ?? 0
+  const most = schema.maxItems ?? Infinity
+  if (count < least) report.error(path, `expected at least ${least} ${of}, got ${count}`)
+  if (count > most) report.error(path, `expected at most ${most} ${of}, got ${count}`)
+}
+
+function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report }: Surroundings): void {
+  const seen = new Set<string>()
+  for (const [index, item] of node.items.entries()) {
+    const key = JSON.stringify(valueOf(item))
+    const at = [...path, index]
+    if (seen.has(key)) report.error(at, `stands in the list twice: ${given(item, isSensitive(path, schema))}`)
+    seen.add(key)
+  }
+}
+
+// Sections, maps, kinds, unions
+
+function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+  // `section:` with nothing after it is a section with nothing in it.
+  const map = node.shape === 'scalar' && node.value === null ? nodeOf({}, node.at) : node
+  if (map.shape !== 'map') return refuse(schema, node, path, around)
+  checkCount(schema, map.entries.size, 'keys', path, around)
+  const item = mapItem(schema)
+  return item ? loadMap(item, schema, map, path, around) : loadSection(schema, map, path, around)
+}
+
+function loadMap(
+  { keys, item }: MapItem,
+  { expectedKeys = `one that matches ${keys}` }: SchemaView,
+  node: MapNode,
+  path: KeyPath,
+  around: Surroundings,
+): Loaded {
+  const pattern = new RegExp(keys, 'u')
+  const entries = [...node.entries].map(([key, entry]) => {
+    const at = [...path, key]
+    if (!pattern.test(key)) around.report.error(at, `is not a possible key here: expected ${expectedKeys}`)
+    return [key, load(item, entry.node, at, around)] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, around: Surroundings): Loaded {
+  const known = schema.properties ?? {}
+  refuseUnknown(Object.keys(known), node, path, around)
+  const entries = Object.entries(known).map(
+    ([key, of]) =>
+      [key, loadMember(of, schema.required?.includes(key) ?? false, key, node, path, around)] as const,
+  )
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+
+function loadMember(
+  of: SchemaView,
+  required: boolean,
+  key: string,
+  node: MapNode,
+  path: KeyPath,
+  around: Surroundings,
+): Loaded {
+  const at = [...path, key]
+  const written = node.entries.get(key)
+  if (written && !isEmpty(written.node, of)) return load(of, written.node, at, around)
+  if (of.default !== undefined) return load(of, nodeOf(of.default, node.at), at, around)
+  return required || written ? told(at, `is missing: expected ${expectation(of)}`, around) : undefined
+}
+
+/** `key:` with nothing after it counts as left out, but for sections and maps, which it leaves empty. */
+const isEmpty = (node: ConfigNode, schema: SchemaView): boolean =>
+  node.shape === 'scalar' && node.value === null && schema.type !== 'object' && schema[MARK] !== 'opaque'
+
+function refuseUnknown(
+  known: readonly string[],
+  node: MapNode,
+  path: KeyPath,
+  { report }: Surroundings,
+): void {
+  const missing = known.filter((key) => !node.entries.has(key))
+  for (const key of node.entries.keys()) {
+    if (known.includes(key)) continue
+    const hint = didYouMean(key, missing) ?? didYouMean(key, known) ?? `known keys: ${known.join(', ')}`
+    report.error([...path, key], 'is not a known key here', hint)
+  }
+}
+
+function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+  const shapes = schema.shapes ?? {}
+  const all = Object.keys(shapes)
+  if (node.shape !== 'map') return refuse(schema, node, path, around)
+  const kind = node.entries.get('kind')?.node
+  const shape =
+    kind?.shape === 'scalar' && Object.hasOwn(shapes, String(kind.value))
+      ? shapes[String(kind.value)]
+      : undefined
+  if (shape) return load(withKind(String(valueOf(kind ?? node)), shape, all), node, path, around)
+  const words = { type: 'string', enum: all }
+  return kind
+    ? loadWord(words, kind, [...path, 'kind'], around)
+    : told([...path, 'kind'], `is missing: expected ${expectation(words)}`, around)
+}
+
+/** The branch that fits; if none does, the problems of the one that was probably meant: that with the fewest. */
+function loadBranch(
+  branches: readonly SchemaView[],
+  schema: SchemaView,
+  node: ConfigNode,
+  path: KeyPath,
+  around: Surroundings,
+): Loaded {
+  const tries = branches.map((branch) => {
+    const report = new Report()
+    return { branch, report, value: load(branch, node, path, { ...around, report }) }
+  })
+  const fit = tries.find((attempt) => !attempt.report.failed)
+  if (fit) return fit.value
+  const inside = tries.filter(({ report }) =>
+    report.problems.every((problem) => problem.path.length > path.length),
+  )
+  const [nearest] = inside.sort((a, b) => a.report.problems.length - b.report.problems.length)
+  if (!nearest) return refuse(schema, node, path, around)
+  around.report.problems.push(...nearest.report.problems)
+  return undefined
+}

@@ -1,0 +1,116 @@
+/**
+ * YAML 1.2 (core schema) into a tree with line numbers. The only file that imports `yaml`, whose traps are:
+ * - `uniqueKeys` compares every pair of keys: quadratic in large maps, so repeated keys are found here instead;
+ * - aliases expand exponentially if nothing counts them;
+ * - its messages may quote the source, secrets included: everything quoted is cut off.
+ */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
+import type { Alias, Document, Pair } from 'yaml'
+import type { KeyPath, Report } from './report.ts'
+import type { Place } from './place.ts'
+import type { ConfigNode, Entry, MapNode, Scalar } from './tree.ts'
+
+const MAX_ALIASES = 1000
+const MAX_DEPTH = 64
+
+class Reader {
+  readonly file: string
+  readonly report: Report
+  readonly document: Document
+  readonly lines: LineCounter
+  aliases = 0
+
+  constructor(file: string, report: Report, document: Document, lines: LineCounter) {
+    this.file = file
+    this.report = report
+    this.document = document
+    this.lines = lines
+  }
+
+  place(node: unknown, fallback: Place): Place {
+    const range = (node as { range?: readonly number[] | null } | null)?.range
+    return range?.[0] === undefined ? fallback : { file: this.file, line: this.lines.linePos(range[0]).line }
+  }
+
+  read(node: unknown, path: KeyPath, fallback: Place): ConfigNode {
+    const at = this.place(node, fallback)
+    if (path.length > MAX_DEPTH) return this.refuse(path, at, `is nested deeper than ${MAX_DEPTH} levels`)
+    if (isAlias(node)) return this.follow(node, path, at)
+    if (isMap(node)) return this.readMap(node.items, path, at)
+    if (isSeq(node)) {
+      return { shape: 'list', items: node.items.map((item, i) => this.read(item, [...path, i], at)), at }
+    }
+    return { shape: 'scalar', value: isScalar(node) ? this.scalar(node.value, path, at) : null, at }
+  }
+
+  scalar(value: unknown, path: KeyPath, at: Place): Scalar {
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+    if (value !== null) this.report.errorAt(at, path, 'is of a kind that a configuration does not hold')
+    return null
+  }
+
+  /** Each use counts, those inside what another alias stands for too: a bomb runs into the limit, a cycle too. */
+  follow(alias: Alias, path: KeyPath, at: Place): ConfigNode {
+    this.aliases += 1
+    if (this.aliases > MAX_ALIASES) {
+      return this.refuse(path, at, `uses more than ${MAX_ALIASES} aliases`, this.aliases === MAX_ALIASES + 1)
+    }
+    const target = alias.resolve(this.document)
+    return target
+      ? this.read(target, path, at)
+      : this.refuse(path, at, 'is an alias of nothing: put a text that begins with * in quotes')
+  }
+
+  refuse(path: KeyPath, at: Place, message: string, tell = true): ConfigNode {
+    if (tell) this.report.errorAt(at, path, message)
+    return { shape: 'scalar', value: null, at }
+  }
+
+  readMap(pairs: readonly Pair[], path: KeyPath, at: Place): MapNode {
+    const entries = new Map<string, Entry>()
+    for (const pair of pairs) {
+      const keyAt = this.place(pair.key, at)
+      const key = this.key(pair.key)
+      if (key === undefined) this.report.errorAt(keyAt, path, 'has a key that is no text')
+      else if (entries.has(key)) this.repeated(entries, [...path, key], keyAt)
+      else entries.set(key, { node: this.read(pair.value, [...path, key], keyAt), at: keyAt })
+    }
+    return { shape: 'map', entries, at }
+  }
+
+  /** As written: `404:` and `1.0:` are the texts "404" and "1.0". */
+  key(node: unknown): string | undefined {
+    if (!isScalar(node) || node.value === null) return undefined
+    return typeof node.value === 'string' ? node.value : node.source
+  }
+
+  repeated(entries: ReadonlyMap<string, Entry>, path: KeyPath, at: Place): void {
+    const first = entries.get(String(path.at(-1)))
+    this.report.errorAt(at, path, `stands here a second time (first on line ${first?.at.line ?? at.line})`)
+  }
+}
+
+/** The library's message up to what it repeats of the source: `password: !x` and `*x` may be passwords too. */
+const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
+
+/** Reads a text as one YAML document. Problems go to `report`; what could be read is returned. */
+export function readYaml(source: string, file: string, report: Report): ConfigNode {
+  const lines = new LineCounter()
+  const top: Place = { file, line: 1 }
+  const documents = parseAllDocuments(source, {
+    version: '1.2',
+    schema: 'core',
+    uniqueKeys: false,
+    prettyErrors: false,
+    lineCounter: lines,
+    logLevel: 'error',
+  })
+  const [document, second] = 'empty' in documents ? [] : documents
+  if (document === undefined) return { shape: 'map', entries: new Map(), at: top }
+  if (second) report.errorAt(top, [], 'holds several YAML documents; expected one')
+  for (const trouble of [...document.errors, ...document.warnings]) {
+    const at = { file, line: lines.linePos(trouble.pos[0]).line }
+    report.errorAt(at, [], `is not valid YAML: ${withoutSource(trouble.message)}`)
+  }
+  return new Reader(file, report, document, lines).read(document.contents, [], top)
+}

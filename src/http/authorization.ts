@@ -1,0 +1,132 @@
+import type { Head } from './head.ts'
+
+export interface AuthorizationRules {
+  /** The setting of C4.14: the header's name counts only if spelled exactly `Authorization`. */
+  readonly strictHeaderNames: boolean
+}
+
+export type NoCredentials = { readonly kind: 'none' } | { readonly kind: 'other-scheme' }
+export type Malformed = { readonly kind: 'malformed' }
+
+export type BearerCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
+
+export interface ClientPair {
+  readonly id: string
+  readonly secret: string
+}
+
+export type BasicCredentials =
+  | NoCredentials
+  | Malformed
+  /** In the order to try (C6.1.2): as sent, then form-decoded where that is something else. */
+  | { readonly kind: 'pairs'; readonly pairs: readonly [ClientPair, ...ClientPair[]] }
+
+const NONE: NoCredentials = { kind: 'none' }
+const OTHER_SCHEME: NoCredentials = { kind: 'other-scheme' }
+const MALFORMED: Malformed = { kind: 'malformed' }
+
+/** The header's value, without the white space around it. A repeated line never gets this far (C3.6). */
+function authorizationOf(head: Head, { strictHeaderNames }: AuthorizationRules): string | undefined {
+  if (!strictHeaderNames) return head.headers.authorization
+  const at = head.rawHeaders.findIndex((text, index) => index % 2 === 0 && text === 'Authorization')
+  return at === -1 ? undefined : head.rawHeaders[at + 1]
+}
+
+/** What a scheme's name may be made of (RFC 9110 §5.6.2): after `Bearer`, one of these makes it another scheme. */
+const TOKEN_CHARACTER = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/
+
+/**
+ * What follows the scheme and its spaces. The scheme's case counts (C4.14, C6.1.2). Empty if the scheme is followed by
+ * nothing, or by something that is no space.
+ */
+function afterScheme(value: string | undefined, scheme: string): string | NoCredentials {
+  if (value === undefined || value === '') return NONE
+  if (!value.startsWith(scheme)) return OTHER_SCHEME
+  let at = scheme.length
+  if (value[at] !== ' ') return TOKEN_CHARACTER.test(value[at] ?? '') ? OTHER_SCHEME : ''
+  while (value[at] === ' ') at += 1
+  return value.slice(at)
+}
+
+/** RFC 6750 §2.1, b64token. */
+const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+
+/**
+ * The bearer token of a request (C4.13, C4.14). `none` and `other-scheme` are "no credentials"; `malformed` is
+ * `invalid_token`: the scheme alone, or anything but one token after it.
+ */
+export function parseBearer(head: Head, rules: AuthorizationRules): BearerCredentials {
+  const token = afterScheme(authorizationOf(head, rules), 'Bearer')
+  if (typeof token !== 'string') return token
+  return BEARER_TOKEN.test(token) ? { kind: 'token', token } : MALFORMED
+}
+
+/** The client's id and secret by HTTP Basic (C6.1.2, RFC 7617): strict base64 of UTF-8, no control characters. */
+export function parseBasic(head: Head, rules: AuthorizationRules): BasicCredentials {
+  const encoded = afterScheme(authorizationOf(head, rules), 'Basic')
+  if (typeof encoded !== 'string') return encoded
+  const text = decodeBase64(encoded)
+  const colon = text?.indexOf(':') ?? -1
+  if (text === undefined || colon === -1) return MALFORMED
+  const sent = { id: text.slice(0, colon), secret: text.slice(colon + 1) }
+  const decoded = formDecodePair(sent)
+  return { kind: 'pairs', pairs: decoded === undefined ? [sent] : [sent, decoded] }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+// RFC 7617 §2 forbids exactly these.
+const CONTROLS = /[\x00-\x1f\x7f]/
+
+function decodeBase64(encoded: string): string | undefined {
+  const bytes = Buffer.from(encoded, 'base64')
+  // Node skips what is no base64: only what encodes back to the same text was base64.
+  if (bytes.length === 0 || bytes.toString('base64') !== encoded) return undefined
+  try {
+    const text = utf8.decode(bytes)
+    return CONTROLS.test(text) ? undefined : text
+  } catch {
+    return undefined
+  }
+}
+
+const FORM_ENCODED = /[+%]/
+
+/** RFC 6749 §2.3.1: id and secret are form-encoded before they are joined. Undefined where that makes no other pair. */
+function formDecodePair(sent: ClientPair): ClientPair | undefined {
+  if (!FORM_ENCODED.test(sent.id) && !FORM_ENCODED.test(sent.secret)) return undefined
+  try {
+    const decoded = { id: formDecode(sent.id), secret: formDecode(sent.secret) }
+    return CONTROLS.test(decoded.id) || CONTROLS.test(decoded.secret) ? undefined : decoded
+  } catch {
+    return undefined
+  }
+}
+
+const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
+
+export interface Challenge {
+  readonly realm: string
+  readonly error?: 'invalid_token' | 'insufficient_scope' | undefined
+  /** Fixed text. */
+  readonly description?: string | undefined
+  /** Space-delimited. */
+  readonly scope?: string | undefined
+}
+
+/**
+ * The value of WWW-Authenticate (C4.13, RFC 6750 §3).
+ * @throws RangeError if a part holds what a header can't carry; all of them come from the configuration or the code
+ */
+export function bearerChallenge({ realm, error, description, scope }: Challenge): string {
+  const parts = { realm, error, error_description: description, scope }
+  const written = Object.entries(parts).flatMap(([name, text]) =>
+    text === undefined ? [] : [`${name}=${quotedString(text)}`],
+  )
+  return `Bearer ${written.join(', ')}`
+}
+
+/** RFC 9110 §5.6.4, in ASCII. */
+export function quotedString(text: string): string {
+  if (!/^[\t -~]*$/.test(text)) throw new RangeError('a quoted string holds printable ASCII only')
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}

@@ -1,0 +1,89 @@
+/** Cross-origin calls from browsers (Fetch Standard, "CORS protocol"; C4.18). */
+import type { Head } from './head.ts'
+
+/** What a deployment allows. Names of methods and headers as they shall be sent. */
+export interface CorsRules {
+  /** As browsers write them: scheme, host, and the port where it isn't the scheme's own. */
+  readonly origins: readonly string[]
+  readonly methods: readonly string[]
+  readonly headers: readonly string[]
+  readonly exposeHeaders: readonly string[]
+  /** Milliseconds. */
+  readonly maxAge: number
+}
+
+type Headers = Readonly<Record<string, string | readonly string[]>>
+
+/** Of Postern's own answers, what scripts may read beside the few that they always may. */
+const EXPOSED = [
+  'X-Request-Id',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'WWW-Authenticate',
+  'Allow',
+  'ETag',
+]
+
+/** Whether this is how a browser writes an origin: so that a value that could never match isn't taken for one. */
+export const isOrigin = (text: string): boolean =>
+  /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text
+
+/**
+ * The rules, compiled. An origin that is not on the list is answered as if there were none: without the headers, and
+ * so its browser keeps the answer from it. None is ever sent back that isn't on the list, nor are credentials allowed:
+ * Postern's bear a token in a header, and its cookies are for its own pages.
+ */
+export class Cors {
+  readonly #origins: ReadonlySet<string>
+  readonly #preflight: Headers
+  readonly #exposed: string
+
+  constructor({ origins, methods, headers, exposeHeaders, maxAge }: CorsRules) {
+    this.#origins = new Set(origins)
+    this.#exposed = [...EXPOSED, ...exposeHeaders].join(', ')
+    this.#preflight = {
+      'Access-Control-Allow-Methods': methods.join(', '),
+      'Access-Control-Allow-Headers': headers.join(', '),
+      'Access-Control-Max-Age': String(Math.floor(maxAge / 1000)),
+    }
+  }
+
+  /** An OPTIONS that a browser sends before the call itself. Any other is a method like all. */
+  isPreflight({ method, headers }: Head): boolean {
+    return (
+      method === 'OPTIONS' &&
+      headers.origin !== undefined &&
+      headers['access-control-request-method'] !== undefined
+    )
+  }
+
+  /** What a preflight is answered. The same for every path: which actions there are is for tokens to find out. */
+  preflight({ headers }: Head): Headers {
+    return { 'Cache-Control': 'no-store', ...(this.#allows(headers.origin) && this.#preflight) }
+  }
+
+  /**
+   * An answer's headers with what lets the script read it, and without what an upstream says of that. `Vary` is said to
+   * everyone, since caches serve everyone.
+   */
+  onAnswer({ headers: { origin } }: Head, headers: Headers): Headers {
+    const result: Record<string, string | readonly string[]> = {}
+    const varying: string[] = []
+    for (const name in headers) {
+      const value = headers[name] ?? ''
+      const lower = name.toLowerCase()
+      if (lower === 'vary') varying.push(...[value].flat())
+      else if (!lower.startsWith('access-control-') || name in this.#preflight) result[name] = value
+    }
+    result.Vary = [...varying, 'Origin'].join(', ')
+    if (!this.#allows(origin)) return result
+    result['Access-Control-Allow-Origin'] = origin
+    result['Access-Control-Expose-Headers'] = this.#exposed
+    return result
+  }
+
+  #allows(origin: string | undefined): origin is string {
+    return origin !== undefined && this.#origins.has(origin)
+  }
+}

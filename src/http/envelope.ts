@@ -1,0 +1,115 @@
+import { Fault } from '../kernel/faults.ts'
+import { FAULTS, type FaultRow } from '../kernel/fault-table.ts'
+import type { Format } from './accept.ts'
+import type { JsonObject, JsonValue } from './json-value.ts'
+import { toXmlText } from './xml-text.ts'
+import { writeXmlEnvelope, type EnvelopeError, type ItemNames } from './xml-write.ts'
+
+export type { EnvelopeError } from './xml-write.ts'
+
+/** The Content-Type of an enveloped error, and of a success in a plain type (C2.5). */
+export const ENVELOPE_TYPE: Readonly<Record<Format, string>> = {
+  json: 'application/json; charset=utf-8',
+  xml: 'application/xml; charset=utf-8',
+}
+
+/** An envelope as a JSON value (C2.1). */
+export interface Envelope {
+  readonly Errors: readonly { readonly Code: string; readonly Message: string }[]
+  readonly Data: JsonObject
+}
+
+type Writer = (errors: readonly EnvelopeError[], data: JsonObject, items?: ItemNames) => string
+
+const WRITERS: Readonly<Record<Format, Writer>> = {
+  json: (errors, data) => {
+    const entries = errors.map(({ code, message }) => ({ Code: code, Message: message }))
+    return `{"Errors":${JSON.stringify(entries)},"Data":${stringify(data)}}`
+  },
+  xml: writeXmlEnvelope,
+}
+
+/** JSON.stringify throws on a cycle, a BigInt and, in some engines, thousands of levels (T4.5). */
+function stringify(data: JsonObject): string {
+  try {
+    return JSON.stringify(data)
+  } catch (cause) {
+    throw new Fault('answer_unconvertible', { cause })
+  }
+}
+
+/** An enveloped success (C2.1, C2.2). Throws Fault `answer_unconvertible` for data that the format cannot hold. */
+export const successEnvelope = (format: Format, data: JsonObject, items?: ItemNames): Buffer =>
+  Buffer.from(WRITERS[format]([], data, items))
+
+/** An enveloped failure of one or more errors; `Data` is empty. What XML cannot hold of a message becomes U+FFFD. */
+export const errorsEnvelope = (format: Format, errors: readonly EnvelopeError[]): Buffer =>
+  Buffer.from(WRITERS[format](format === 'xml' ? errors.map(toXmlError) : errors, {}))
+
+const toXmlError = ({ code, message }: EnvelopeError): EnvelopeError => ({
+  code: toXmlText(code),
+  message: toXmlText(message),
+})
+
+/** An enveloped failure of one error. */
+export const errorEnvelope = (format: Format, code: string, message: string): Buffer =>
+  errorsEnvelope(format, [{ code, message }])
+
+const rendered = (format: Format): ReadonlyMap<string, Buffer> =>
+  new Map(
+    Object.entries<FaultRow>(FAULTS).map(([code, { wire, text }]) => [
+      code,
+      errorEnvelope(format, wire, text),
+    ]),
+  )
+
+/** Every row of the table, rendered once: refusing must cost less than serving. */
+const RENDERED: Readonly<Record<Format, ReadonlyMap<string, Buffer>>> = {
+  json: rendered('json'),
+  xml: rendered('xml'),
+}
+
+export interface RenderedFault {
+  readonly status: number
+  readonly contentType: string
+  /** Shared between answers: never written to. */
+  readonly body: Buffer
+}
+
+/** A fault as the envelope of one error (C2.3, C2.6). Never throws. */
+export function renderFault(fault: Fault, format: Format): RenderedFault {
+  const { row, status, publicText } = fault
+  const ready = publicText === row.text ? RENDERED[format].get(fault.code) : undefined
+  const body = ready ?? errorEnvelope(format, row.wire, publicText)
+  return { status, contentType: ENVELOPE_TYPE[format], body }
+}
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+
+const isEntry = (value: JsonValue): boolean =>
+  isObject(value) && typeof own(value, 'Code') === 'string' && typeof own(value, 'Message') === 'string'
+
+/** Own members only: a backend's object may have a prototype. */
+const own = (object: JsonObject, name: string): JsonValue | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
+/** Whether a value is an envelope by C2.1: both members there, each of its shape. Further members are tolerated. */
+export function isEnvelope(value: JsonValue): value is JsonObject & Envelope {
+  if (!isObject(value)) return false
+  const errors = own(value, 'Errors')
+  return Array.isArray(errors) && errors.every(isEntry) && isObject(own(value, 'Data'))
+}
+
+/** The errors of a well-formed envelope that has at least one (C8.4); else undefined. */
+export function errorsOf(value: JsonValue): readonly EnvelopeError[] | undefined {
+  if (!isEnvelope(value) || value.Errors.length === 0) return undefined
+  return value.Errors.map(({ Code, Message }) => ({ code: Code, message: Message }))
+}
+
+/** The `Data` of a bare payload (C8.6): an object is it, an array its Items, a scalar its Value; null leaves it empty. */
+export function wrapPayload(value: JsonValue): JsonObject {
+  if (value === null) return {}
+  if (Array.isArray(value)) return { Items: value }
+  return isObject(value) ? value : { Value: value }
+}

@@ -1,0 +1,37 @@
+import type { Readable } from 'node:stream'
+import { Fault } from '../kernel/faults.ts'
+
+/**
+ * The whole of a body that may be at most `limit` bytes. Rejects with Fault `body_too_large` as soon as one byte more
+ * arrives, leaving the rest unread, and with Fault `client_gone` if the sender leaves before its end.
+ */
+export function readBody(stream: Readable, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (stream.destroyed) {
+      reject(new Fault('client_gone'))
+      return
+    }
+    const chunks: Buffer[] = []
+    let length = 0
+    const finish = (settle: () => void): void => {
+      stream.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+      settle()
+    }
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length
+      if (length <= limit) chunks.push(chunk)
+      else stop()
+    }
+    const stop = (): void => {
+      stream.pause()
+      finish(() => reject(new Fault('body_too_large')))
+    }
+    const onEnd = (): void => finish(() => resolve(join(chunks, length)))
+    const onGone = (cause?: unknown): void =>
+      finish(() => reject(cause instanceof Fault ? cause : new Fault('client_gone', { cause })))
+    stream.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+  })
+}
+
+const join = (chunks: readonly Buffer[], length: number): Buffer =>
+  chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length)

@@ -1,0 +1,44 @@
+/** The namespace of `xsi:nil` (XML Schema 1.0 part 1, §2.6). */
+export const XSI = 'http://www.w3.org/2001/XMLSchema-instance'
+
+/**
+ * JSON keys as XML element names (C7.5). What a name cannot hold is written `_xHHHH_`, one per UTF-16 code unit; the
+ * underscore of a text that already looks so is written `_x005F_`; the empty key is `_x_`. A colon is escaped too,
+ * since a prefixed element would mean a namespace.
+ */
+const START =
+  'A-Za-z_\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2FF}\\u{370}-\\u{37D}\\u{37F}-\\u{1FFF}\\u{200C}\\u{200D}' +
+  '\\u{2070}-\\u{218F}\\u{2C00}-\\u{2FEF}\\u{3001}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFFD}\\u{10000}-\\u{EFFFF}'
+const REST = `${START}\\-.0-9\\u{B7}\\u{300}-\\u{36F}\\u{203F}\\u{2040}`
+
+/** Nearly every key there is: answered without the long pattern. */
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_.-]*$/
+
+/**
+ * What has to be escaped: an underscore that reading would take for the start of an escape (the sixth character after
+ * it is an underscore, or becomes one by being escaped), a character that no name holds, one that none starts with.
+ */
+const UNFIT = new RegExp(`_(?=x[0-9A-Fa-f]{4}(?:_|[^${REST}]))|[^${REST}]|^[^${START}]`, 'gu')
+const ESCAPE = /_x([0-9A-Fa-f]{4})_/g
+const EMPTY = '_x_'
+
+const escapeUnits = (text: string): string => {
+  let escaped = ''
+  for (let at = 0; at < text.length; at++)
+    escaped += `_x${text.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')}_`
+  return escaped
+}
+
+/** The element name of a key: always an NCName (XML 1.0 fifth edition), different for different keys. */
+export function escapeName(key: string): string {
+  if (PLAIN.test(key) && !key.includes('_x')) return key
+  if (key === '') return EMPTY
+  return key === EMPTY ? '_x005F_x_' : key.replace(UNFIT, escapeUnits)
+}
+
+/** The key of an element name: the inverse of `escapeName`. Ill-formed (`isWellFormed`) only if the name says so. */
+export function unescapeName(name: string): string {
+  if (!name.includes('_x')) return name
+  if (name === EMPTY) return ''
+  return name.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}

@@ -1,0 +1,298 @@
+/**
+ * Everything that can go wrong, in one table. A row says what each audience is told; what happened stays in
+ * the log. Nothing below the table switches on a fault's name.
+ */
+
+/** The stable codes of the envelope (contract C2, "Error codes"). */
+export type WireCode =
+  | 'API_BAD_REQUEST'
+  | 'API_NOT_AUTHORISED'
+  | 'API_NOT_FOUND'
+  | 'API_METHOD_NOT_ALLOWED'
+  | 'API_NOT_ACCEPTABLE'
+  | 'API_TOO_LARGE'
+  | 'API_UNSUPPORTED_MEDIA_TYPE'
+  | 'API_RATE_LIMITED'
+  | 'API_INTERNAL_ERROR'
+  | 'API_NOT_IMPLEMENTED'
+  | 'API_UNAVAILABLE'
+
+/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, OIDC Core §3.1.2.6. */
+export type OAuthError =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'temporarily_unavailable'
+  | 'server_error'
+  | 'access_denied'
+  | 'unsupported_response_type'
+  | 'login_required'
+  | 'consent_required'
+  | 'interaction_required'
+  | 'request_not_supported'
+  | 'request_uri_not_supported'
+
+export interface FaultRow {
+  readonly status: number
+  readonly wire: WireCode
+  /** What the token-like endpoints answer for it (RFC 6749 JSON). */
+  readonly oauth: OAuthError
+  /** Fixed public text. Says what to do next. A 400's `say` is appended to it. */
+  readonly text: string
+  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  /** The `error` member of a Bearer challenge (RFC 6750 §3). */
+  readonly challenge?: 'invalid_token' | 'insufficient_scope'
+}
+
+const row = (
+  status: number,
+  wire: WireCode,
+  oauth: OAuthError,
+  text: string,
+  level: FaultRow['level'] = 'info',
+): FaultRow => ({ status, wire, oauth, text, level })
+
+const bad = (text: string): FaultRow => row(400, 'API_BAD_REQUEST', 'invalid_request', text)
+const oauth = (error: OAuthError, text: string): FaultRow => row(400, 'API_BAD_REQUEST', error, text)
+const unavailable = (text: string, level: FaultRow['level'] = 'warn'): FaultRow =>
+  row(503, 'API_UNAVAILABLE', 'temporarily_unavailable', text, level)
+const trouble = (text: string): FaultRow => row(500, 'API_INTERNAL_ERROR', 'server_error', text, 'error')
+const unauthorised = (text: string, challenge?: FaultRow['challenge']): FaultRow => ({
+  ...row(401, 'API_NOT_AUTHORISED', 'invalid_request', text),
+  ...(challenge && { challenge }),
+})
+const large = (status: 413 | 414 | 431, text: string): FaultRow =>
+  row(status, 'API_TOO_LARGE', 'invalid_request', text)
+
+const INTERNAL = 'Something went wrong on our side. Try again; if it persists, tell us the X-Request-Id.'
+
+export const FAULTS = {
+  // C4.1: the request can be read
+  unreadable_request: bad(
+    'The request could not be read as HTTP. Check its request line, headers and framing.',
+  ),
+  unsupported_http_version: bad('The HTTP version is not supported. Use HTTP/1.1.'),
+  bad_host: bad('The Host header must be present once and well formed.'),
+  bad_authority: bad('The request target names another authority. Send it to the address of this service.'),
+  bad_target: bad('The request target is not acceptable.'),
+  repeated_header: bad('A header that may stand only once was sent more than once.'),
+  bad_framing: bad('The framing headers contradict each other or are named in Connection.'),
+  connect_refused: bad('CONNECT is not supported. Send the request to this service directly.'),
+  trace_refused: row(
+    405,
+    'API_METHOD_NOT_ALLOWED',
+    'invalid_request',
+    'TRACE is not supported. The Allow header lists the methods that are.',
+  ),
+  target_too_long: large(414, 'The request target is too long. Shorten the path or the query.'),
+  headers_too_large: large(431, 'The request headers are too large. Send fewer or shorter headers.'),
+  request_timeout: bad('The request did not arrive in time. Send it again, without pausing.'),
+  outside: row(
+    404,
+    'API_NOT_FOUND',
+    'invalid_request',
+    'There is nothing at this path. Data endpoints live under /api/1.0/.',
+  ),
+
+  // C4.2, C4.9: maintenance
+  service_maintenance: unavailable(
+    'The service is under maintenance. Try again after the Retry-After time.',
+    'info',
+  ),
+  place_maintenance: unavailable(
+    'This part of the service is under maintenance. Try again after the Retry-After time.',
+    'info',
+  ),
+
+  // C4.3: version
+  unknown_api_version: row(
+    501,
+    'API_NOT_IMPLEMENTED',
+    'invalid_request',
+    'This API version is not implemented. Use /api/1.0/.',
+  ),
+
+  // C4.4: the bearer token
+  no_credentials: unauthorised('No access token was sent. Send "Authorization: Bearer" and the token.'),
+  other_scheme: unauthorised(
+    'The Authorization header does not use the scheme Bearer. Write "Bearer" exactly so, then a space and the token.',
+  ),
+  invalid_token: unauthorised(
+    'The access token is malformed, expired, revoked or not meant for this service. Get a new one.',
+    'invalid_token',
+  ),
+  token_judge_unavailable: unavailable(
+    'The access token cannot be checked at the moment. Try again shortly.',
+    'error',
+  ),
+
+  // C4.5: rate
+  rate_limited: row(
+    429,
+    'API_RATE_LIMITED',
+    'temporarily_unavailable',
+    'Too many requests. Wait for the Retry-After time before the next one.',
+  ),
+  too_many_calls: row(
+    429,
+    'API_RATE_LIMITED',
+    'temporarily_unavailable',
+    'Too many requests at the same time. Wait for answers before sending more.',
+  ),
+  address_rate_limited: row(
+    429,
+    'API_RATE_LIMITED',
+    'temporarily_unavailable',
+    'Too many requests from this address. Wait for the Retry-After time before the next one.',
+  ),
+  overloaded: unavailable('The service is busy. Try again after the Retry-After time.'),
+  backend_busy: unavailable('The data service is busy. Try again after the Retry-After time.'),
+
+  // C4.6 to C4.8: what is asked for
+  unknown_action: row(
+    404,
+    'API_NOT_FOUND',
+    'invalid_request',
+    'There is no such area or action at this address.',
+  ),
+  method_not_allowed: row(
+    405,
+    'API_METHOD_NOT_ALLOWED',
+    'invalid_request',
+    'This method is not offered here. The Allow header lists the methods that are.',
+  ),
+  insufficient_scope: unauthorised(
+    'The access token does not carry a scope that allows this. Ask for one named in WWW-Authenticate.',
+    'insufficient_scope',
+  ),
+  unknown_place: row(
+    404,
+    'API_NOT_FOUND',
+    'invalid_request',
+    'There is no such business or fund for this access token. Check the codes and the target the token was issued for.',
+  ),
+
+  // C4.10, C4.11: negotiation and the body
+  not_acceptable: row(
+    406,
+    'API_NOT_ACCEPTABLE',
+    'invalid_request',
+    'None of the media types in Accept can be produced here. Data comes as application/json or application/xml, userinfo as JSON only.',
+  ),
+  unknown_action_version: row(
+    501,
+    'API_NOT_IMPLEMENTED',
+    'invalid_request',
+    'This action is not implemented in the version that Accept asks for.',
+  ),
+  unsupported_media_type: row(
+    415,
+    'API_UNSUPPORTED_MEDIA_TYPE',
+    'invalid_request',
+    'The Content-Type or Content-Encoding is not supported. Send application/json, application/xml or ' +
+      'application/x-www-form-urlencoded in UTF-8, not compressed.',
+  ),
+  body_too_large: large(413, 'The request body is too large. Send less at a time.'),
+  body_malformed: bad('The request body could not be parsed.'),
+  body_invalid: bad('The request body does not fit this action.'),
+  body_missing: bad('This action needs a request body.'),
+  body_unexpected: bad('This action takes no request body.'),
+
+  // C8.4: the upstream
+  upstream_unreachable: unavailable(
+    'The data service cannot be reached at the moment. Try again shortly.',
+    'error',
+  ),
+  upstream_timeout: unavailable('The data service did not answer in time. Try again shortly.', 'error'),
+  upstream_unavailable: unavailable('The data service is unavailable at the moment. Try again shortly.'),
+  upstream_broken: trouble(INTERNAL),
+  upstream_forbade: unauthorised('The data service does not allow this for your account.'),
+  upstream_refused: bad('The data service refused the request.'),
+  upstream_not_found: row(
+    404,
+    'API_NOT_FOUND',
+    'invalid_request',
+    'The data service has nothing at this address.',
+  ),
+  upstream_unauthorised: unauthorised(
+    'The data service does not accept the credentials that were passed on.',
+  ),
+  upstream_method_not_allowed: row(
+    405,
+    'API_METHOD_NOT_ALLOWED',
+    'invalid_request',
+    'The data service does not offer this method here.',
+  ),
+  upstream_not_acceptable: row(
+    406,
+    'API_NOT_ACCEPTABLE',
+    'invalid_request',
+    'The data service cannot produce this representation.',
+  ),
+  upstream_too_large: large(413, 'The request is too large for the data service. Send less at a time.'),
+  upstream_unsupported_media_type: row(
+    415,
+    'API_UNSUPPORTED_MEDIA_TYPE',
+    'invalid_request',
+    'The data service does not support the media type of the request body.',
+  ),
+  upstream_rate_limited: row(
+    429,
+    'API_RATE_LIMITED',
+    'temporarily_unavailable',
+    'Too many requests for the data service. Wait before the next one.',
+  ),
+  answer_unconvertible: trouble(INTERNAL),
+  client_gone: row(
+    400,
+    'API_BAD_REQUEST',
+    'invalid_request',
+    'The connection was closed before the request was complete.',
+    'debug',
+  ),
+  internal: trouble(INTERNAL),
+
+  // C6: the identity endpoints
+  oauth_bad_request: oauth('invalid_request', 'The request is malformed.'),
+  oauth_method: row(
+    405,
+    'API_METHOD_NOT_ALLOWED',
+    'invalid_request',
+    'This method is not offered here. The Allow header lists the methods that are.',
+  ),
+  invalid_client: oauth('invalid_client', 'Client authentication failed. Check the client id and secret.'),
+  unauthorized_client: oauth('unauthorized_client', 'This client may not use this grant.'),
+  unsupported_grant_type: oauth('unsupported_grant_type', 'The grant_type is not supported.'),
+  invalid_grant: oauth(
+    'invalid_grant',
+    'The grant is not valid. Check the credentials, or ask the user again.',
+  ),
+  invalid_scope: oauth('invalid_scope', 'The requested scope cannot be granted.'),
+  // C6.2.1: told on a page, since there is no address that they may be sent to
+  authorize_bad_client: oauth(
+    'invalid_request',
+    'The application that sent you here is not known to this service.',
+  ),
+  authorize_bad_redirect: oauth(
+    'invalid_request',
+    'The address that the application asked to send you back to is not one that it has registered.',
+  ),
+  // C6.2.1: told to the client by redirect
+  access_denied: oauth('access_denied', 'The user did not allow it.'),
+  unsupported_response_type: oauth('unsupported_response_type', 'The only response_type is code.'),
+  login_required: oauth('login_required', 'The user has to log in first.'),
+  consent_required: oauth('consent_required', 'The user has to consent first.'),
+  interaction_required: oauth('interaction_required', 'The user has to choose a business first.'),
+  request_not_supported: oauth('request_not_supported', 'The parameter request is not supported.'),
+  request_uri_not_supported: oauth(
+    'request_uri_not_supported',
+    'The parameter request_uri is not supported.',
+  ),
+  identity_unavailable: unavailable('The service cannot answer at the moment. Try again shortly.', 'error'),
+  identity_maintenance: unavailable('The service is under maintenance. Try again later.', 'info'),
+} as const satisfies Record<string, FaultRow>
+
+export type FaultCode = keyof typeof FAULTS

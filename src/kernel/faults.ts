@@ -1,0 +1,55 @@
+import { FAULTS, type FaultCode, type FaultRow } from './fault-table.ts'
+
+export type { FaultCode } from './fault-table.ts'
+
+export interface FaultFacts {
+  /** For the log only: never reaches a client. */
+  readonly cause?: unknown
+  /** For the log only. */
+  readonly detail?: string
+  /** Public: which field and why. Told only where the row's status is 400; must hold no secret and no address. */
+  readonly say?: string
+  /** Public: the operator's own words about a maintenance, in place of the fixed text (C9.1). */
+  readonly notice?: string
+  /** Seconds; becomes Retry-After. */
+  readonly retryAfter?: number
+  /** Becomes Allow. */
+  readonly allow?: readonly string[]
+  /** The scope member of an insufficient_scope challenge (C4.13). */
+  readonly scope?: string
+  /** The status of an upstream's 4xx that has no row of its own (C8.4). */
+  readonly status?: number
+}
+
+/** The one error that the code throws on purpose. `code` is the row, `facts` what is particular to this case. */
+export class Fault extends Error {
+  readonly code: FaultCode
+  readonly facts: FaultFacts
+
+  constructor(code: FaultCode, facts: FaultFacts = {}) {
+    super(facts.detail ?? facts.say ?? code, { cause: facts.cause })
+    this.name = 'Fault'
+    this.code = code
+    this.facts = facts
+  }
+
+  get row(): FaultRow {
+    return FAULTS[this.code]
+  }
+
+  get status(): number {
+    return this.facts.status ?? this.row.status
+  }
+
+  /** The text a client reads (C2.6): fixed, plus, for a 400, which field and why. */
+  get publicText(): string {
+    const { notice, say } = this.facts
+    return (
+      notice ?? (this.row.status === 400 && say !== undefined ? `${this.row.text} ${say}` : this.row.text)
+    )
+  }
+}
+
+/** The one place where an unknown throwable becomes a fault. */
+export const toFault = (thrown: unknown): Fault =>
+  thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown })

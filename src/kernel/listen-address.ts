@@ -1,0 +1,27 @@
+export interface ListenAddress {
+  /** Without brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+/** Splits `host:port` or `[v6]:port`, as the configuration's schema lets it through. */
+export function splitListenAddress(address: string): ListenAddress {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+}
+
+const LOOPBACK_V4 = /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['::1', 'localhost'])
+
+/** Whether a host, without brackets, is this machine only. */
+export const isLoopback = (host: string): boolean =>
+  LOOPBACK_V4.test(host) || LOOPBACK_NAMES.has(host.toLowerCase())
+
+/**
+ * What is bound. `localhost` is one address here and no name: fastify would open a second server for its other
+ * address, and that one would have none of the public listener's own handlers.
+ */
+export function bindingOf(address: string): ListenAddress {
+  const { host, port } = splitListenAddress(address)
+  return { host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port }
+}

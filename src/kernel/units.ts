@@ -1,0 +1,19 @@
+const DURATION = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const SIZE = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
+
+export const DURATION_PATTERN = '^[0-9]+(ms|s|m|h|d)$'
+export const SIZE_PATTERN = '^[0-9]+(B|KiB|MiB|GiB)$'
+
+function parseUnits(text: string, pattern: string, units: Readonly<Record<string, number>>): number {
+  const unit = new RegExp(pattern).exec(text)?.[1]
+  const factor = unit === undefined ? undefined : units[unit]
+  if (factor === undefined)
+    throw new RangeError(`not a number with a unit of ${Object.keys(units).join(', ')}`)
+  return Number.parseInt(text, 10) * factor
+}
+
+/** `"30s"` → milliseconds. Throws RangeError on anything that DURATION_PATTERN does not match. */
+export const parseDuration = (text: string): number => parseUnits(text, DURATION_PATTERN, DURATION)
+
+/** `"1MiB"` → bytes. Throws RangeError on anything that SIZE_PATTERN does not match. */
+export const parseSize = (text: string): number => parseUnits(text, SIZE_PATTERN, SIZE)
