@@ -1,0 +1,119 @@
+import { flag, kinds, mapOf, path, section } from '../config/pieces.ts'
+import type { Static } from '../config/pieces.ts'
+import type { Report } from '../config/report.ts'
+import type { Backend } from '../contracts/backend.ts'
+import type { FundRegistry } from '../contracts/places.ts'
+import { Fault } from '../kernel/faults.ts'
+import { compileForwarding, readOrReport, type ForwardingSurroundings } from './compile-forwarding.ts'
+import { forwarding, httpSchema, timeouts } from './forwarding-schema.ts'
+import { moduleSchema } from './module-schema.ts'
+
+const stream = section(
+  {
+    ...forwarding,
+    timeouts: timeouts('5m'),
+    closeOnExpiry: flag({
+      default: true,
+      description: 'End a websocket when the token that opened it expires or is revoked, with the code 1008.',
+    }),
+  },
+  {
+    description:
+      'Forwards to an HTTP upstream what takes long or is large: websockets, event streams, uploads, downloads.',
+  },
+)
+
+const memory = section(
+  { data: path({ description: 'JSON file of sample data and what each action does with it.' }) },
+  { description: 'Sample data in memory; writes last as long as the process.' },
+)
+
+export const backendSchema = kinds(
+  { memory, http: httpSchema, stream, module: moduleSchema },
+  { description: 'A source of data behind the gateway.' },
+)
+
+export const backendsSchema = mapOf(backendSchema, {
+  default: {},
+  description: 'Sources of data, by a name that `areas` refer to.',
+})
+
+export type BackendConfig = Static<typeof backendSchema>
+export type BackendsConfig = Readonly<Record<string, BackendConfig>>
+
+/** What backends need of the rest of the deployment. */
+export interface BackendSurroundings extends ForwardingSurroundings {
+  /** Told of funds that a backend creates. */
+  readonly funds: FundRegistry | undefined
+}
+
+/**
+ * Opens every configured backend, or reports why not. Only the chosen kinds are imported: an unused proxy library costs
+ * start time. None connects before its first call.
+ */
+export async function compileBackends(
+  slice: BackendsConfig,
+  report: Report,
+  surroundings: BackendSurroundings,
+): Promise<ReadonlyMap<string, Backend>> {
+  const opened = Object.entries(slice).map(async ([name, config]) => {
+    const backend = await openBackend(name, config, report, surroundings)
+    return backend === undefined ? [] : [[name, backend] as const]
+  })
+  return new Map((await Promise.all(opened)).flat())
+}
+
+type Of<K extends BackendConfig['kind']> = Extract<BackendConfig, { kind: K }>
+
+async function openBackend(
+  name: string,
+  config: BackendConfig,
+  report: Report,
+  surroundings: BackendSurroundings,
+): Promise<Backend | undefined> {
+  if (config.kind === 'memory') return openMemory(name, config, report, surroundings)
+  if (config.kind !== 'module') return openForwarding(name, config, report, surroundings)
+  const { openModule } = await import('./open-module.ts')
+  return openModule(name, config, report, surroundings)
+}
+
+async function openMemory(
+  name: string,
+  { data }: Of<'memory'>,
+  report: Report,
+  { funds }: BackendSurroundings,
+): Promise<Backend | undefined> {
+  const bytes = await readOrReport(data, ['backends', name, 'data'], report)
+  if (bytes === undefined) return undefined
+  const [{ MemoryBackend }, { parseMemoryFile }] = await Promise.all([
+    import('./memory.ts'),
+    import('./memory-file.ts'),
+  ])
+  try {
+    return new MemoryBackend(name, parseMemoryFile(bytes), funds)
+  } catch (error) {
+    report.error(['backends', name, 'data'], `names a file that is not usable: ${reasonOf(error)}`)
+    return undefined
+  }
+}
+
+async function openForwarding(
+  name: string,
+  config: Of<'http' | 'stream'>,
+  report: Report,
+  surroundings: BackendSurroundings,
+): Promise<Backend | undefined> {
+  const rules = await compileForwarding(name, config, report, surroundings)
+  if (rules === undefined) return undefined
+  if (config.kind === 'stream') {
+    const { StreamBackend } = await import('./stream.ts')
+    return new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, surroundings.clock)
+  }
+  const { HttpBackend } = await import('./http.ts')
+  return new HttpBackend(rules, surroundings.clock)
+}
+
+const reasonOf = (error: unknown): string => {
+  if (error instanceof Fault) return error.facts.say ?? error.code
+  return error instanceof Error ? error.message : 'it could not be read'
+}

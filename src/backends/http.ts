@@ -1,0 +1,247 @@
+import { PassThrough } from 'node:stream'
+import type { Readable } from 'node:stream'
+import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { forwarder } from './reply-from.ts'
+import type { Forwarding, Send } from './reply-from.ts'
+import { requestHeaders } from './request-headers.ts'
+import type { RequestHeaderRules } from './request-headers.ts'
+import { cleanResponseHeaders, passedNames } from './response-headers.ts'
+import { isOfFormat } from './upstream-body.ts'
+import type { EjectionRules } from './circuit.ts'
+import { checkHealth, type HealthCheckRules } from './health-check.ts'
+import type { PathTemplate } from './path-template.ts'
+import type { UpstreamAddress } from './upstream-address.ts'
+import { isConnectionFault, isTimeout, upstreamFault } from './upstream-errors.ts'
+import type { Identify } from './upstream-identity.ts'
+import type { PoolRules } from './upstream-pool.ts'
+import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from './upstream-reader.ts'
+import { refusalAnswer } from './upstream-refusal.ts'
+import { judgeStatus } from './upstream-status.ts'
+import type { TargetChanged } from './upstream-target.ts'
+import { NONE_TRIED, UpstreamTargets, type Tried } from './upstream-targets.ts'
+
+export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
+  readonly name: string
+  /** The upstream's instances; their base paths are put before every request's. */
+  readonly targets: readonly UpstreamAddress[]
+  /** Absent: the path of the client's request. */
+  readonly path: PathTemplate | undefined
+  readonly identify: Identify
+  readonly payload: 'bare' | 'envelope'
+  /** Response headers that pass beyond the defaults. */
+  readonly responseHeaders: readonly string[]
+  /** Further attempts at a call that may be repeated (C8.5). */
+  readonly retries: number
+  readonly ejection: EjectionRules
+  readonly healthCheck: HealthCheckRules | undefined
+  readonly targetChanged: TargetChanged
+}
+
+/** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Its timer takes nothing below; the next attempt shall start at once. */
+const AT_ONCE = 1
+
+/** One call's forwarding: what reply-from carries, and how the client's leaving stops it. */
+class Carriage implements Forwarding {
+  readonly method: string
+  readonly path: string
+  readonly headers: Record<string, string | undefined>
+  readonly body: Buffer | Readable | undefined
+  readonly eager: boolean
+  /** Where it was sent already, the latest attempt included. */
+  tried: Tried = NONE_TRIED
+  readonly #retries: number
+  readonly #targets: UpstreamTargets
+  #gone: Fault | undefined
+  #reader: UpstreamReader | undefined
+
+  constructor(
+    call: Call,
+    path: string,
+    headers: Carriage['headers'],
+    { retries, targets }: { readonly retries: number; readonly targets: UpstreamTargets },
+  ) {
+    this.method = call.method
+    this.path = path
+    this.headers = headers
+    this.body = bodyOf(call)
+    this.eager = call.action.produces === undefined
+    this.#targets = targets
+    this.#retries = this.body === undefined && SAFE.has(call.method) ? retries : 0
+    call.onCancel(() => this.#cancel())
+  }
+
+  /** C8.5: after a connection fault, or, where it was too slow, if there is another target to ask. */
+  retryDelay(error: Error | null, attempt: number): number | null {
+    if (error === null || attempt >= this.#retries) return null
+    const again = isConnectionFault(error) || (isTimeout(error) && this.#targets.hasAnother(this.tried))
+    return again ? AT_ONCE : null
+  }
+
+  /** Sends the next attempt, and binds it: the client may have left before a second one. */
+  send(headers: Carriage['headers'], callback: UpstreamCallback): void {
+    const { method, path, body, eager, tried } = this
+    const target = this.#targets.choose(tried)
+    this.tried = [...tried, target]
+    const request = { method, path, headers, body: body ?? null, eager, fresh: tried.length > 0 }
+    this.#reader = target.send(request, callback)
+    if (this.#gone) this.#reader.cancel(this.#gone)
+  }
+
+  #cancel(): void {
+    this.#gone = new Fault('client_gone', { detail: 'the client left while the upstream was working' })
+    this.#reader?.cancel(this.#gone)
+  }
+}
+
+function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
+  if (body.kind === 'none') return undefined
+  // Content in them has no meaning (RFC 9110 §9.3.1), and receivers disagree on where it ends.
+  if (method === 'GET' || method === 'HEAD') throw new Fault('body_unexpected')
+  if (body.kind === 'bytes') return body.bytes
+  if (body.kind === 'stream') return sheltered(body.stream)
+  throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
+}
+
+/** Undici destroys a body whose call ends early. The client's request must outlive that: it still gets its answer. */
+function sheltered(stream: Readable): Readable {
+  const shelter = new PassThrough()
+  stream.once('error', (error) => shelter.destroy(error))
+  stream.once('close', () => {
+    if (!stream.readableEnded) shelter.destroy(new Fault('client_gone'))
+  })
+  return stream.pipe(shelter)
+}
+
+/** Forwards calls to an HTTP upstream with @fastify/reply-from (C8.1 to C8.4). */
+export class HttpBackend implements Backend {
+  readonly name: string
+  readonly format: 'json' | 'xml'
+  readonly payload: 'bare' | 'envelope'
+  readonly #rules: HttpBackendRules
+  readonly #clock: Clock
+  readonly targets: UpstreamTargets
+  readonly #forward: (forwarding: Carriage) => Promise<UpstreamResponse>
+  readonly #passed: ReadonlySet<string>
+  readonly #stopChecks: readonly (() => void)[]
+
+  constructor(rules: HttpBackendRules, clock: Clock) {
+    this.name = rules.name
+    this.format = rules.format
+    this.payload = rules.payload
+    this.#rules = rules
+    this.#clock = clock
+    this.targets = new UpstreamTargets(rules.targets, rules, rules.targetChanged)
+    this.#forward = forwarder(SEND)
+    this.#passed = passedNames(rules.responseHeaders)
+    const { healthCheck, host } = rules
+    const headers = {
+      'user-agent': 'postern-health-check',
+      accept: '*/*',
+      ...(host !== undefined && { host }),
+    }
+    this.#stopChecks = healthCheck
+      ? this.targets.all.map((target) => checkHealth(target, healthCheck, headers))
+      : []
+  }
+
+  async answer(call: Call): Promise<BackendAnswer> {
+    const given = this.headersOf(call)
+    const headers = given instanceof Promise ? await given : given
+    const carriage = new Carriage(call, this.pathOf(call), headers, {
+      retries: this.#rules.retries,
+      targets: this.targets,
+    })
+    try {
+      return this.#judge(call, await this.#forward(carriage))
+    } catch (error) {
+      throw upstreamFault(error)
+    }
+  }
+
+  /** Without the base path of the target that it will go to. */
+  pathOf(call: Call): string {
+    const { path } = this.#rules
+    return (path === undefined ? call.target.path : path(call)) + call.target.query
+  }
+
+  /** The headers of C8.2; at once, unless a token has to be signed first. */
+  headersOf(call: Call): Record<string, string | undefined> | Promise<Record<string, string | undefined>> {
+    const headers = requestHeaders(call, this.#rules)
+    return this.#rules.identify(call, headers)?.then(() => headers) ?? headers
+  }
+
+  #judge(call: Call, { statusCode, headers, body }: UpstreamResponse): BackendAnswer {
+    const verdict = judgeStatus(statusCode, {
+      conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
+      authorizationForwarded: this.#rules.forwardAuthorization && call.authorization !== undefined,
+    })
+    const response = { statusCode, headers, body }
+    if (verdict.kind === 'answer') return this.#pass(call, response)
+    return refusalAnswer(verdict, response, this.format, this.#clock.now())
+  }
+
+  #pass(call: Call, { statusCode, headers, body }: UpstreamResponse): BackendAnswer {
+    const contentType = headers['content-type']
+    if (call.action.produces === undefined && call.method !== 'HEAD')
+      requireReadable(call, body, headers, this.format)
+    return {
+      status: statusCode,
+      headers: cleanResponseHeaders(headers, this.#passed),
+      body: passedBody(call.method, statusCode, body, contentType, headers['content-length']),
+    }
+  }
+
+  healthy(): boolean {
+    return this.targets.isHealthy
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stopChecks) stop()
+    await this.targets.close()
+  }
+}
+
+const SEND: Send<Carriage> = (carriage, headers, callback) => carriage.send(headers, callback)
+
+/** An enveloped action's answer must be what the configuration says; compressed only if the client asked for it itself. */
+function requireReadable(
+  call: Call,
+  body: Buffer | Readable,
+  headers: UpstreamResponse['headers'],
+  format: 'json' | 'xml',
+): void {
+  if (Buffer.isBuffer(body) && body.length === 0) return
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
+  const plain = coding === 'identity' || 'accept-encoding' in call.headers
+  if (plain && isOfFormat(headers['content-type'], format)) return
+  if (!Buffer.isBuffer(body)) body.destroy()
+  throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
+}
+
+/** RFC 9110 §15: never with content. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+
+function passedBody(
+  method: string,
+  status: number,
+  body: Buffer | Readable,
+  contentType: string | undefined,
+  declared: string | undefined,
+): BackendBody {
+  const whole = Buffer.isBuffer(body)
+  if (method === 'HEAD' || BODILESS.has(status)) {
+    if (!whole) body.destroy()
+    return { kind: 'none' }
+  }
+  if (whole) return { kind: 'bytes', bytes: body, contentType }
+  return {
+    kind: 'stream',
+    stream: body,
+    contentType,
+    length: declared === undefined ? undefined : Number(declared),
+  }
+}

@@ -1,0 +1,106 @@
+import type { Call } from '../contracts/backend.ts'
+import type { Signer } from '../contracts/keys.ts'
+import type { Principal } from '../contracts/principal.ts'
+import type { Clock } from '../kernel/clock.ts'
+
+type Headers = Record<string, string | undefined>
+
+/** Writes who calls into the headers of an upstream request (C8.2): at once, or when the promise resolves. */
+export type Identify = (call: Call, headers: Headers) => undefined | Promise<undefined>
+
+/** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
+const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
+const UNSAFE = /^ +| +$|[^ -$&-~]+/g
+
+/**
+ * A value that stands safely in one header line (no CR, LF or other control) and stands for one text only:
+ * percent-encoded UTF-8 wherever it is not printable ASCII, `%` itself included. Upstreams decode it once.
+ */
+export const headerValue = (text: string): string =>
+  PLAIN.test(text)
+    ? text
+    : text
+        .toWellFormed()
+        .replace(UNSAFE, (part) => encodeURIComponent(part).replaceAll(/[\x00-\x1f\x7f]/g, hex))
+
+const hex = (character: string): string =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+
+/** `identity: headers`. */
+export const identifyByHeaders: Identify = ({ principal, business, fund }, headers) => {
+  if (principal === undefined) return undefined
+  headers['x-postern-subject'] = headerValue(principal.subject)
+  headers['x-postern-client'] = headerValue(principal.client)
+  headers['x-postern-scope'] = headerValue(principal.scope)
+  headers['x-postern-business'] = headerValue(business)
+  if (fund !== undefined) headers['x-postern-fund'] = headerValue(fund)
+  return undefined
+}
+
+/** Seconds. Upstreams reject a token beyond it. */
+const LIFE = 60
+/** Milliseconds that a token is sent with further calls: whoever gets it last has as long again to check it. */
+const REUSE = (LIFE / 2) * 1000
+/** Of one principal: a client that calls for thousands of funds in half a minute pays a signature for some of them. */
+const MOST_KEPT = 64
+
+interface Kept {
+  readonly token: string
+  /** Clock.monotonic(). */
+  readonly until: number
+}
+
+/**
+ * `identity: token`: a signed token in `X-Postern-Token`, whose audience is the backend's name. Kept per principal and
+ * place, so that the hot path does not sign; a principal is one object for all calls with one access token, and what is
+ * kept goes with it. README.md tells upstreams how to check it.
+ */
+export function identifyByToken(signer: Signer, backend: string, clock: Clock): Identify {
+  const kept = new WeakMap<Principal, Map<string, Kept>>()
+  return (call, headers) => {
+    const { principal } = call
+    if (principal === undefined) return undefined
+    const own = tokensOf(kept, principal)
+    const place = call.fund === undefined ? call.business : `${call.business}/${call.fund}`
+    const known = own.get(place)
+    const now = clock.monotonic()
+    if (known !== undefined && now < known.until) {
+      headers['x-postern-token'] = known.token
+      return undefined
+    }
+    const signed = signer.sign(claimsOf(call, principal, backend, clock), {
+      typ: 'postern-call+jwt',
+      algorithm: 'ES256',
+    })
+    return signed.then((token) => {
+      headers['x-postern-token'] = token
+      if (own.size >= MOST_KEPT) own.clear()
+      own.set(place, { token, until: now + REUSE })
+      return undefined
+    })
+  }
+}
+
+function tokensOf(kept: WeakMap<Principal, Map<string, Kept>>, principal: Principal): Map<string, Kept> {
+  const known = kept.get(principal)
+  if (known !== undefined) return known
+  const made = new Map<string, Kept>()
+  kept.set(principal, made)
+  return made
+}
+
+/** Nothing in it says which access token it came with: it stands for that one for a minute, and for nothing else. */
+function claimsOf({ issuer, business, fund }: Call, principal: Principal, audience: string, clock: Clock) {
+  const issuedAt = Math.floor(clock.now() / 1000)
+  return {
+    iss: issuer,
+    aud: audience,
+    sub: principal.subject,
+    client_id: principal.client,
+    scope: principal.scope,
+    business,
+    ...(fund !== undefined && { fund }),
+    iat: issuedAt,
+    exp: issuedAt + LIFE,
+  }
+}

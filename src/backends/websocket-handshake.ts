@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Call } from '../contracts/backend.ts'
+import { Fault } from '../kernel/faults.ts'
+import { cleanResponseHeaders } from './response-headers.ts'
+
+const KEY = 'sec-websocket-key'
+/** RFC 6455 §1.3: what makes an answer to a key, and to nothing else that a server may be asked. */
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+
+/**
+ * The headers of the handshake with the upstream: those of any call (C8.2), and the upgrade that we ask for ourselves.
+ * @param host of the target, unless the call's headers name another
+ */
+export function handshakeHeaders(
+  call: Readonly<Record<string, string | undefined>>,
+  host: string,
+): Record<string, string> {
+  const given = Object.entries(call).filter((entry) => entry[1] !== undefined)
+  const headers = Object.fromEntries(given) as Record<string, string>
+  // What a server may compress is each message, and that is negotiated by an extension.
+  delete headers['accept-encoding']
+  return { host, ...headers, connection: 'Upgrade', upgrade: 'websocket' }
+}
+
+/** What of a 101 is the websocket's own: the rest passes as from any answer (C8.3). */
+const OWN: Readonly<Record<string, string>> = {
+  'sec-websocket-accept': 'Sec-WebSocket-Accept',
+  'sec-websocket-protocol': 'Sec-WebSocket-Protocol',
+  'sec-websocket-extensions': 'Sec-WebSocket-Extensions',
+}
+
+/**
+ * The headers of the 101 that the client gets.
+ * @throws Fault `upstream_broken` if the upstream's 101 is no answer to this handshake (RFC 6455 §4.1): what would
+ *   follow is no websocket, whatever it is
+ */
+export function switchedHeaders(
+  call: Call,
+  received: IncomingHttpHeaders,
+  passed: ReadonlySet<string>,
+): Record<string, string | string[]> {
+  const answer = createHash('sha1')
+    .update(`${call.headers[KEY] ?? ''}${GUID}`)
+    .digest('base64')
+  if (received.upgrade?.toLowerCase() !== 'websocket' || received['sec-websocket-accept'] !== answer)
+    throw new Fault('upstream_broken', { detail: 'the upstream switched to something else than was asked' })
+  const headers: Record<string, string | string[]> = { Connection: 'Upgrade', Upgrade: 'websocket' }
+  for (const [lower, name] of Object.entries(OWN)) {
+    const value = received[lower]
+    if (typeof value === 'string') headers[name] = value
+  }
+  for (const [name, value] of Object.entries(cleanResponseHeaders(received, passed)))
+    headers[name] = typeof value === 'string' ? value : [...value]
+  headers['X-Request-Id'] = call.id
+  return headers
+}

@@ -1,0 +1,48 @@
+import type { SigningAlgorithm } from './people.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Signs with the current key of an algorithm (C6.3.4). */
+export interface Signer {
+  sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<string>
+}
+
+/**
+ * Derives one secret from another, always the same one, in every process of the service; nobody else can (C6.1.7: the
+ * successor of a refresh token).
+ */
+export interface SecretDeriver {
+  derive(secret: string): string
+}
+
+/** A JSON Web Key Set of public keys (RFC 7517), as published. */
+export interface PublicKeys {
+  jwks(): { readonly keys: readonly Readonly<Record<string, unknown>>[] }
+}
+
+/** What is demanded of a token, per issuer (C4.4, C11.2). */
+export interface TokenPolicy {
+  readonly issuer: string
+  readonly audience: string
+  /** Lower case, without "application/". */
+  readonly typ: readonly string[]
+  readonly algorithms: readonly string[]
+  /**
+   * Seconds of leeway on exp, nbf and iat: 0 for own tokens, at most 60 for foreign issuers (C4.16). On nbf and iat
+   * it is never less than the 5 s that the clocks of several nodes may differ.
+   */
+  readonly leeway: number
+  /**
+   * Seconds. A token whose exp lies farther ahead is refused, since it would outlive the revocation rules that name
+   * it. One day if absent.
+   */
+  readonly longestLife?: number
+}
+
+/**
+ * Judges a compact JWS. Resolves with its claims; rejects with Fault `invalid_token` for a bad token and Fault
+ * `token_judge_unavailable` where the keys cannot be reached (C4.15).
+ */
+export interface TokenJudge {
+  verify(token: string, policy: TokenPolicy): Promise<Claims>
+}

@@ -1,0 +1,85 @@
+import type { Address } from './places.ts'
+
+export type ClientKind = 'customer' | 'partner' | 'public'
+export type Grant = 'password' | 'authorization_code' | 'refresh_token'
+export type SigningAlgorithm = 'ES256' | 'RS256'
+
+/** An OAuth client, as the directory holds it. */
+export interface Client {
+  readonly id: string
+  readonly kind: ClientKind
+  /** For people: consent page, lists. */
+  readonly name: string
+  /** Encoded hashes (`sha256:…` for generated secrets, `$argon2id$…` else); two during a rotation, none for public clients. */
+  readonly secretHashes: readonly string[]
+  readonly grants: readonly Grant[]
+  /** Business codes it may be given a target for. */
+  readonly businesses: readonly string[]
+  /** Scope values it may be given, before implication (C5.5). */
+  readonly scopes: readonly string[]
+  /** Used where the request has no `scope` (C5.5). */
+  readonly defaultScope?: string
+  /** When the customer agreement was signed (ISO date); the password grant needs it (C6.1.5). */
+  readonly agreement?: string
+  readonly redirectUris: readonly string[]
+  readonly postLogoutRedirectUris: readonly string[]
+  readonly disabled: boolean
+  /** Seconds. */
+  readonly accessTokenLifetime?: number
+  readonly idTokenAlgorithm?: SigningAlgorithm
+  /** `client_secret_post` allowed (C6.1.2). */
+  readonly secretPost: boolean
+  readonly requirePkce: boolean
+  /** May introspect other clients' tokens (C6.3.3). */
+  readonly resource: boolean
+}
+
+/** What a user may do at one business. */
+export interface Access {
+  /** For people and `service_profile.service_role`. */
+  readonly role: string
+  /** Scope values, before implication. */
+  readonly scopes: readonly string[]
+}
+
+/** OIDC Core §5.1 claims that may be known of a person (C5.6). */
+export interface PersonClaims {
+  readonly name?: string
+  readonly given_name?: string
+  readonly middle_name?: string
+  readonly family_name?: string
+  readonly gender?: string
+  readonly email?: string
+  readonly address?: Address
+  readonly phone_number?: string
+}
+
+export interface User {
+  /** `sub`: stable, never reused, not the username. */
+  readonly subject: string
+  readonly username: string
+  /** `$argon2id$…` */
+  readonly passwordHash: string
+  /** Ids of the customer clients whose user this is (C6.1.5). */
+  readonly customers: readonly string[]
+  readonly disabled: boolean
+  /** Set by an administrator, never by failures (C6.3.5). */
+  readonly locked: boolean
+  /** By business code. */
+  readonly access: ReadonlyMap<string, Access>
+  readonly claims: PersonClaims
+}
+
+/** Clients and users. A rejected promise means that the directory cannot be reached. */
+export interface People {
+  findClient(id: string): Promise<Client | undefined>
+  findUserByName(username: string): Promise<User | undefined>
+  findUserBySubject(subject: string): Promise<User | undefined>
+}
+
+/** Checks secrets without stalling the event loop (C6.3.5). Rejects with Fault `identity_unavailable` when its queue is full. */
+export interface PasswordHasher {
+  hash(secret: string): Promise<string>
+  /** With `undefined` (no such user) it spends the same time and answers false. */
+  verify(secret: string, encoded: string | undefined): Promise<boolean>
+}

@@ -1,0 +1,75 @@
+/** JSON data as it is kept, always by copy; whoever writes a kind of record owns its shape. */
+export type StoredValue = Readonly<Record<string, unknown>>
+
+/** The indexes by which records are found and removed together. */
+export type StoreIndex = 'family' | 'subject' | 'client' | 'business'
+
+export interface NewEntry {
+  readonly value: StoredValue
+  /** Milliseconds since the epoch; from that moment on the record is absent. Undefined: kept until removed. */
+  readonly expiresAt?: number
+  readonly indexes?: Readonly<Partial<Record<StoreIndex, string>>>
+}
+
+export interface Entry {
+  readonly key: string
+  readonly value: StoredValue
+  /** Grows by one with each `replace`. */
+  readonly version: number
+  readonly expiresAt: number | undefined
+  /** When `consume` first took it, milliseconds since the epoch. */
+  readonly usedAt: number | undefined
+}
+
+/** Records in an order of the store's own, each once. What comes and goes meanwhile may be there or not. */
+export interface Page {
+  /** The key of the last record of the page before; undefined for the first page. */
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+/** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */
+export interface Change {
+  /** Strictly growing over all processes of a store. */
+  readonly sequence: number
+  readonly topic: string
+  readonly value: StoredValue
+  readonly expiresAt: number | undefined
+}
+
+/**
+ * What happened: codes, token families, sessions, consents, revocations, switches. Its verbs cannot be misused under
+ * concurrency, over any number of processes. Every verb rejects with Fault `identity_unavailable` if the store
+ * cannot be reached in time; nothing that was answered is lost by a crash.
+ */
+export interface Store {
+  /** False if a live record of that kind and key exists; then nothing changes. */
+  create(kind: string, key: string, entry: NewEntry): Promise<boolean>
+  find(kind: string, key: string): Promise<Entry | undefined>
+  /** Marks as used. Exactly one caller ever gets `first: true`; a replay still finds the record. */
+  consume(kind: string, key: string): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
+  /** Compare-and-set: false if the version is another by now, or the record is gone. `expiresAt` unchanged unless given. */
+  replace(
+    kind: string,
+    key: string,
+    version: number,
+    value: StoredValue,
+    expiresAt?: number,
+  ): Promise<boolean>
+  /** True if it was there. */
+  remove(kind: string, key: string): Promise<boolean>
+  /** All of them, or a page: of many, all would take longer than a verb may. */
+  list(kind: string, page?: Page): Promise<readonly Entry[]>
+  listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>
+  /** Of every kind, or of the one given. Answers how many. */
+  removeBy(index: StoreIndex, value: string, kind?: string): Promise<number>
+  /** Counts in a fixed window that starts with the first count: answers the count and when (ms since epoch) it ends. */
+  increment(key: string, windowMs: number): Promise<{ readonly count: number; readonly endsAt: number }>
+  /** Appends to the change feed; answers its sequence. */
+  append(topic: string, value: StoredValue, expiresAt?: number): Promise<number>
+  /** Live entries after `sequence`, in order; 0 for all. */
+  changes(sequence: number): Promise<readonly Change[]>
+  /** Removes at most `limit` expired records (and counters, and changes); answers how many: 0 when none is left. */
+  purge(limit: number): Promise<number>
+  close(): Promise<void>
+}

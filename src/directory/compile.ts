@@ -1,0 +1,122 @@
+import type { TSchema, Static } from '../config/pieces.ts'
+import type { Environment } from '../config/references.ts'
+import type { Report } from '../config/report.ts'
+import type { Access, Client, People } from '../contracts/people.ts'
+import type { Business } from '../contracts/places.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import { compileBusiness } from './compile-business.ts'
+import { compileClient } from './compile-client.ts'
+import { checkUser } from './compile-user.ts'
+import { complaintsAt, type Complaints } from './complaints.ts'
+import {
+  businessRecordSchema,
+  clientRecordSchema,
+  userRecordSchema,
+  type DirectoryConfig,
+  type UserRecord,
+} from './config.ts'
+import { checkScopes, type Known } from './known.ts'
+import { SnapshotPeople } from './people.ts'
+import { SnapshotPlaces } from './places.ts'
+import { readRecords } from './read-records.ts'
+
+/** Who exists, as one snapshot of the configuration. */
+export interface Directory {
+  readonly places: SnapshotPlaces
+  readonly people: People
+  readonly businesses: ReadonlyMap<string, Business>
+  readonly clients: ReadonlyMap<string, Client>
+  /** By user name, as they were read. */
+  readonly users: ReadonlyMap<string, UserRecord>
+  readonly usersBySubject: ReadonlyMap<string, UserRecord>
+  readonly roles: ReadonlyMap<string, Access>
+}
+
+interface Source<T extends TSchema> {
+  readonly section: 'businesses' | 'clients' | 'users'
+  /** The member that holds the key where a record stands in a file. */
+  readonly key: 'code' | 'id' | 'username'
+  readonly schema: T
+}
+
+const BUSINESSES = { section: 'businesses', key: 'code', schema: businessRecordSchema } as const
+const CLIENTS = { section: 'clients', key: 'id', schema: clientRecordSchema } as const
+const USERS = { section: 'users', key: 'username', schema: userRecordSchema } as const
+
+class DirectoryReader {
+  readonly #config: DirectoryConfig
+  readonly #report: Report
+  readonly #environment: Environment
+
+  constructor(config: DirectoryConfig, report: Report, environment: Environment) {
+    this.#config = config
+    this.#report = report
+    this.#environment = environment
+  }
+
+  /** Inline records first, then those of the file; a key that is there twice is told. */
+  async gather<T extends TSchema, R>(
+    { section, key, schema }: Source<T>,
+    compile: (record: Static<T>, complaints: Complaints) => R,
+  ): Promise<Map<string, R>> {
+    const found = new Map<string, R>()
+    const take = (record: Static<T>, complaints: Complaints): void => {
+      const name = (record as Record<string, unknown>)[key] as string
+      if (found.has(name)) complaints.error([key], `is there twice: "${name}"`)
+      else found.set(name, compile(record, complaints))
+    }
+    for (const [name, record] of Object.entries(this.#config[section]))
+      take({ [key]: name, ...record } as Static<T>, complaintsAt(this.#report, ['directory', section, name]))
+    const file = this.#config.files[section]
+    const told = {
+      path: ['directory', 'files', section],
+      environment: this.#environment,
+      report: this.#report,
+    }
+    if (file !== undefined) await readRecords({ file, schema, ...told }, take)
+    return found
+  }
+
+  roles(catalogue: Catalogue): Map<string, Access> {
+    const roles = Object.entries(this.#config.roles).map(([role, { scopes }]) => {
+      checkScopes(scopes, catalogue, ['scopes'], complaintsAt(this.#report, ['directory', 'roles', role]))
+      return [role, { role, scopes }] as const
+    })
+    return new Map(roles)
+  }
+}
+
+/**
+ * Compiles the `directory` section and the files that it names. Every problem goes to the report; the result is of
+ * use only if the report has not failed. `environment` serves `{ env: … }` within the files.
+ */
+export async function compileDirectory(
+  config: DirectoryConfig,
+  catalogue: Catalogue,
+  report: Report,
+  environment: Environment = {},
+): Promise<Directory> {
+  const reader = new DirectoryReader(config, report, environment)
+  const businesses = await reader.gather(BUSINESSES, compileBusiness)
+  const roles = reader.roles(catalogue)
+  const some: Known = { catalogue, businesses, roles, clients: new Map() }
+  const clients = await reader.gather(CLIENTS, (record, at) => compileClient(record, some, at))
+  const known: Known = { ...some, clients }
+  const bySubject = new Map<string, UserRecord>()
+  const users = await reader.gather(USERS, (record, complaints) => {
+    checkUser(record, known, complaints)
+    const other = bySubject.get(record.subject)
+    if (other !== undefined) complaints.error(['subject'], `is that of "${other.username}" too`)
+    bySubject.set(record.subject, record)
+    return record
+  })
+  return {
+    places: new SnapshotPlaces(businesses),
+    people: new SnapshotPeople(clients, { byName: users, bySubject }, roles),
+    businesses,
+    clients,
+    users,
+    usersBySubject: bySubject,
+    roles,
+  }
+}

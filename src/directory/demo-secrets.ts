@@ -1,0 +1,47 @@
+import type { Directory } from './compile.ts'
+import type { PasswordHasher } from '../contracts/people.ts'
+import { hashSecret } from './secret-hash.ts'
+
+/** What the documentation prints (C10): whoever reads it can log in with it. */
+const CLIENT_SECRETS: Readonly<Record<string, string>> = {
+  'acme-books': 'acme-books-secret',
+  'globex-ledger': 'globex-ledger-secret',
+  ledgerline: 'ledgerline-secret',
+}
+const PASSWORDS: Readonly<Record<string, string>> = {
+  alice: 'alice-password',
+  bob: 'bob-password',
+  carol: 'carol-password',
+}
+const KNOWN_HASHES = new Set(Object.values(CLIENT_SECRETS).map(hashSecret))
+
+type Suspect = readonly [name: string, secret: string, hash: string]
+
+function suspects({ clients, users }: Directory): Suspect[] {
+  const ofClients = Object.entries(CLIENT_SECRETS).flatMap(([id, secret]) =>
+    (clients.get(id)?.secretHashes ?? []).map((hash): Suspect => [`client ${id}`, secret, hash]),
+  )
+  const ofUsers = Object.entries(PASSWORDS).flatMap(([name, secret]): Suspect[] => {
+    const user = users.get(name)
+    return user === undefined ? [] : [[`user ${name}`, secret, user.password]]
+  })
+  return [...ofClients, ...ofUsers]
+}
+
+/**
+ * The entries of a directory that a demo secret opens, by name: `client acme-books`, `user alice`. However they are
+ * hashed, and wherever they stand: a copied secret hashed anew is as public as before. Off loopback, any of them is
+ * a reason not to start (C10, T7). Costs at most a dozen hashes.
+ */
+export async function findDemoSecrets(
+  directory: Directory,
+  hasher: PasswordHasher,
+): Promise<readonly string[]> {
+  const renamed = [...directory.clients.values()]
+    .filter((client) => client.secretHashes.some((hash) => KNOWN_HASHES.has(hash)))
+    .map((client) => `client ${client.id}`)
+  const opened: string[] = []
+  for (const [name, secret, hash] of suspects(directory))
+    if (await hasher.verify(secret, hash)) opened.push(name)
+  return [...new Set([...renamed, ...opened])]
+}

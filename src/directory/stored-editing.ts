@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Feed } from '../contracts/change-feed.ts'
+import type { Entry, Store, StoredValue } from '../contracts/store.ts'
+import type { RevokedTokens, Revoker } from '../contracts/tokens.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Directory } from './compile.ts'
+import { DirectoryRefusal } from './refusal.ts'
+import { DIRECTORY_TOPIC } from './stored-records.ts'
+
+/** What editing the records of the store needs, whoever edits: a command beside the service, or the service itself. */
+export interface EditingParts {
+  readonly store: Store
+  readonly feed: Pick<Feed, 'append'>
+  readonly revoker: Revoker
+  readonly clock: Clock
+  /** Of the configuration: its names are taken, and it is what new records may refer to. */
+  readonly configured: Directory
+  readonly catalogue: Catalogue
+  /** Waits; tests hand in their own. */
+  readonly pause?: (ms: number) => Promise<unknown>
+}
+
+/** Milliseconds within which every process has heard of a change, and until when some may judge by what was. */
+const SPREAD = 1000
+/** Milliseconds: far longer than any process keeps a record that it has read (stored-directory.ts). */
+const TOLD_FOR = 60 * 60 * 1000
+/** Two who change one record at once is rare, four an accident. */
+const ATTEMPTS = 4
+
+/** Tells every process that a record has changed. */
+export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): Promise<void> =>
+  feed.append(DIRECTORY_TOPIC, changed, clock.now() + TOLD_FOR)
+
+/**
+ * Ends access tokens once a change is announced. The rule reaches a second ahead: until then some process may still
+ * begin a grant by the record as it was, and what it issues must not outlive the change.
+ */
+export const revokeByRule = ({ revoker, clock }: EditingParts, tokens: RevokedTokens): Promise<void> =>
+  revoker.revoke(tokens, clock.now() + SPREAD)
+
+/** Resolves when every process that can read the store judges by what was announced. */
+export const untilInForce = ({ pause = delay }: EditingParts): Promise<unknown> => pause(SPREAD)
+
+/** Records at a time: some milliseconds each. */
+const PAGE = 1000
+
+/** Every record of a kind, however many. */
+export async function* recordsOf({ store }: EditingParts, kind: string): AsyncGenerator<Entry> {
+  let page: readonly Entry[] = []
+  do {
+    page = await store.list(kind, { after: page.at(-1)?.key, limit: PAGE })
+    yield* page
+  } while (page.length === PAGE)
+}
+
+/** Changes one record by what it is now, however many others do the same. Refuses if there is none. */
+export async function changeRecord<T extends StoredValue>(
+  { store }: EditingParts,
+  at: { readonly kind: string; readonly key: string; readonly missing: string },
+  change: (value: StoredValue) => T,
+): Promise<T> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const entry = await store.find(at.kind, at.key)
+    if (entry === undefined) throw new DirectoryRefusal(at.missing)
+    const value = change(entry.value)
+    if (await store.replace(at.kind, at.key, entry.version, value)) return value
+  }
+  throw new DirectoryRefusal(`"${at.key}" is being changed by somebody else; try again`)
+}

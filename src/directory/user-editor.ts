@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto'
+import { Report } from '../config/report.ts'
+import type { Client, PasswordHasher } from '../contracts/people.ts'
+import { toClient } from './compile-client.ts'
+import { checkUser } from './compile-user.ts'
+import { complaintsAt } from './complaints.ts'
+import { userRecordSchema, type UserRecord } from './config.ts'
+import { readRecord } from './read-record.ts'
+import { DirectoryRefusal } from './refusal.ts'
+import {
+  announce,
+  changeRecord,
+  recordsOf,
+  revokeByRule,
+  untilInForce,
+  type EditingParts,
+} from './stored-editing.ts'
+import {
+  CLIENT,
+  readStoredClient,
+  readStoredUser,
+  SUBJECT,
+  USER,
+  type StoredSubject,
+  type StoredUser,
+} from './stored-records.ts'
+
+export interface UserEditingParts extends EditingParts {
+  readonly hasher: PasswordHasher
+  /** Ends what the subject began by logging in, but for access tokens: sessions, codes, refresh tokens. */
+  readonly endLogins: (subject: string) => Promise<unknown>
+}
+
+/** As an operator writes it; the subject is drawn where none is given. */
+export interface WrittenUser {
+  readonly username: string
+  readonly [key: string]: unknown
+}
+
+/** A user as a list tells it. */
+export interface ListedUser {
+  readonly username: string
+  readonly subject: string
+  readonly source: 'configuration' | 'store'
+  readonly disabled: boolean
+  readonly locked: boolean
+  readonly customers: readonly string[]
+  /** Role by business. */
+  readonly access: Readonly<Record<string, string>>
+}
+
+/** OWASP ASVS 4.0 §2.1.1; characters. */
+export const SHORTEST_PASSWORD = 12
+
+/** Life of the users that stand in the store; those of the configuration are listed, and refused otherwise. */
+export class UserEditor {
+  readonly #parts: UserEditingParts
+
+  constructor(parts: UserEditingParts) {
+    this.#parts = parts
+  }
+
+  /** Rejects with DirectoryRefusal if user or password do not fit, or name or subject are taken. */
+  async add(written: WrittenUser, password: string): Promise<UserRecord> {
+    this.#refuseConfigured(written.username)
+    const hash = await this.#hash(password)
+    const record = await this.#read({ subject: randomUUID(), ...written, password: hash })
+    await this.#create(record)
+    await announce(this.#parts, { user: record.username })
+    return record
+  }
+
+  /** Refuses every login, and ends what the user has: access tokens by rule, refresh tokens, sessions. May be called again. */
+  async disable(username: string): Promise<void> {
+    await this.#endAll(await this.#change(username, { disabled: true }))
+  }
+
+  async enable(username: string): Promise<void> {
+    await this.#change(username, { disabled: false })
+    await untilInForce(this.#parts)
+  }
+
+  /** Whoever logged in by the old password must do so again, everywhere. */
+  async setPassword(username: string, password: string): Promise<void> {
+    this.#refuseConfigured(username)
+    await this.#endAll(await this.#change(username, { password: await this.#hash(password) }))
+  }
+
+  /** Those of the configuration first. */
+  async list(): Promise<readonly ListedUser[]> {
+    const listed =
+      (source: ListedUser['source']) =>
+      ({ username, subject, disabled, locked, customers, access }: UserRecord): ListedUser => ({
+        ...{ username, subject, source, disabled, locked, customers, access },
+      })
+    const configured = [...this.#parts.configured.users.values()].map(listed('configuration'))
+    const inStore = listed('store')
+    const stored = await Array.fromAsync(recordsOf(this.#parts, USER), ({ value }) =>
+      inStore(readStoredUser(value).record),
+    )
+    return [...configured, ...stored]
+  }
+
+  /** The subject first, so that it is never two users'. What a crash in between leaves, the next attempt takes up. */
+  async #create(record: UserRecord): Promise<void> {
+    const { username, subject } = record
+    const { store, configured } = this.#parts
+    const taken = new DirectoryRefusal(`Subject "${subject}" is another user’s.`)
+    if (configured.usersBySubject.has(subject)) throw taken
+    const owner: StoredSubject = { username }
+    if (!(await store.create(SUBJECT, subject, { value: owner }))) {
+      const other = await store.find(SUBJECT, subject)
+      if (other?.value['username'] !== username) throw taken
+    }
+    const value: StoredUser = { record }
+    if (await store.create(USER, username, { value })) return
+    const other = await store.find(USER, username)
+    if (other && readStoredUser(other.value).record.subject !== subject) await store.remove(SUBJECT, subject)
+    throw new DirectoryRefusal(`There is a user "${username}" already.`)
+  }
+
+  async #hash(password: string): Promise<string> {
+    if (password.length < SHORTEST_PASSWORD)
+      throw new DirectoryRefusal(
+        `The password is too short: expected at least ${SHORTEST_PASSWORD} characters.`,
+      )
+    return this.#parts.hasher.hash(password)
+  }
+
+  async #read(written: object): Promise<UserRecord> {
+    const { configured, catalogue } = this.#parts
+    const report = new Report()
+    const record = readRecord(userRecordSchema, written, report)
+    if (record) {
+      const clients = await this.#customers(record)
+      checkUser(record, { ...configured, catalogue, clients }, complaintsAt(report, []))
+    }
+    if (record === undefined || report.failed) throw new DirectoryRefusal('The user does not fit.', report)
+    return record
+  }
+
+  /** Every client that may be a customer: the configuration's, and of the store's those that are named. */
+  async #customers({ customers }: UserRecord): Promise<ReadonlyMap<string, Client>> {
+    const clients = new Map(this.#parts.configured.clients)
+    for (const id of customers) {
+      const entry = clients.has(id) ? undefined : await this.#parts.store.find(CLIENT, id)
+      if (entry) clients.set(id, toClient(readStoredClient(entry.value).record))
+    }
+    return clients
+  }
+
+  /** Answers the subject. */
+  async #change(username: string, changes: Partial<UserRecord>): Promise<string> {
+    this.#refuseConfigured(username)
+    const at = { kind: USER, key: username, missing: `There is no user "${username}".` }
+    const { record } = await changeRecord(this.#parts, at, (value): StoredUser => ({
+      record: { ...readStoredUser(value).record, ...changes },
+    }))
+    await announce(this.#parts, { user: username })
+    return record.subject
+  }
+
+  /**
+   * Twice, since a process that has not heard of the change yet may have begun another login meanwhile. When this
+   * resolves, the change is in force everywhere, and nothing from before it is good.
+   */
+  async #endAll(subject: string): Promise<void> {
+    const { endLogins } = this.#parts
+    await revokeByRule(this.#parts, { subject })
+    await endLogins(subject)
+    await untilInForce(this.#parts)
+    await endLogins(subject)
+  }
+
+  #refuseConfigured(username: string): void {
+    if (this.#parts.configured.users.has(username))
+      throw new DirectoryRefusal(
+        `User "${username}" stands in the configuration, which no command changes: edit it there.`,
+      )
+  }
+}

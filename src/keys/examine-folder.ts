@@ -1,0 +1,96 @@
+import { stat } from 'node:fs/promises'
+import type { SigningAlgorithm } from '../contracts/people.ts'
+import type { Store } from '../contracts/store.ts'
+import { listKeyFiles, readKeyFolder, type StoredKey } from './key-folder.ts'
+import { rememberedKeys } from './key-history.ts'
+import { KeyFolderError, listPrivateFolder, reasonOf } from './private-folder.ts'
+import { scheduleKeys } from './schedule.ts'
+import type { KeysPlan } from './service-keys.ts'
+
+/** Something that an operator should know of the keys. */
+export interface KeyFinding {
+  readonly level: 'fine' | 'warning' | 'error'
+  readonly text: string
+}
+
+const fine = (text: string): KeyFinding => ({ level: 'fine', text })
+const warning = (text: string): KeyFinding => ({ level: 'warning', text })
+const error = (text: string): KeyFinding => ({ level: 'error', text })
+
+const DRAFT = /^\..+\.[\w-]{12}$/
+
+/**
+ * Everything that is wrong with a key folder, or would be soon; changes nothing. `now` in seconds since the epoch;
+ * `store` undefined where its history can't be compared.
+ */
+export async function examineKeys(
+  plan: KeysPlan,
+  now: number,
+  store: Store | undefined,
+): Promise<readonly KeyFinding[]> {
+  const { folder } = plan
+  if ((await stat(folder).catch(() => undefined)) === undefined)
+    return [warning(`${folder} is not there: the first start makes it, and keys in it.`)]
+  try {
+    const keys = await readKeyFolder(folder)
+    return [
+      ...plan.algorithms.flatMap((algorithm) => examineAlgorithm(algorithm, keys, plan, now)),
+      ...(await examineFiles(folder)),
+      ...(await examineHistory(keys, store)),
+    ]
+  } catch (thrown) {
+    if (!(thrown instanceof KeyFolderError)) throw thrown
+    return [error(reasonOf(thrown))]
+  }
+}
+
+function examineAlgorithm(
+  algorithm: SigningAlgorithm,
+  all: readonly StoredKey[],
+  { rotation }: KeysPlan,
+  now: number,
+): readonly KeyFinding[] {
+  const keys = all.filter((key) => key.algorithm === algorithm)
+  const signing = scheduleKeys(keys, rotation, now).find(({ state }) => state === 'signing')?.key
+  if (signing === undefined) return [warning(`There is no ${algorithm} key: the next start makes one.`)]
+  const findings = [fine(`${signing.file} signs ${algorithm}.`)]
+  const age = now - signing.signsFrom
+  const following = keys.some((key) => key.generation > signing.generation)
+  if (age < 0)
+    findings.push(warning(`${signing.file} signs from a time ahead of this machine's clock: is it right?`))
+  if (age > rotation.every + rotation.announce && !following)
+    findings.push(
+      warning(
+        rotation.automatic
+          ? `${signing.file} should have been followed by now: is a service running on this folder?`
+          : `${signing.file} is older than \`keys.rotation.every\`: run \`postern keys rotate\`.`,
+      ),
+    )
+  return findings
+}
+
+async function examineFiles(folder: string): Promise<readonly KeyFinding[]> {
+  const known = new Set(await listKeyFiles(folder))
+  const others = (await listPrivateFolder(folder)).filter((name) => !known.has(name))
+  return others.flatMap((name) =>
+    DRAFT.test(name)
+      ? [warning(`${name} was left by a process that died while it made a key: remove it.`)]
+      : [],
+  )
+}
+
+async function examineHistory(
+  keys: readonly StoredKey[],
+  store: Store | undefined,
+): Promise<readonly KeyFinding[]> {
+  if (store === undefined) return []
+  const before = await rememberedKeys(store)
+  if (before.length === 0) return [fine('The store remembers no keys yet.')]
+  if (keys.some(({ kid }) => before.includes(kid))) return [fine('The store knows these keys.')]
+  return [
+    error(
+      'The store remembers other keys: this folder is new, or another installation’s. Tokens issued with those are ' +
+        'refused. Put the right folder back from a backup if this is not meant.',
+    ),
+  ]
+}

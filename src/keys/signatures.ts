@@ -1,0 +1,130 @@
+/**
+ * Signatures and keys of JOSE (RFC 7515, 7517, 7518, 7638). The only file that imports jose. Its traps:
+ * - it decodes base64url leniently, so sixteen spellings of one token verify: compact-token.ts comes first;
+ * - `importJWK` lets the caller's algorithm win over the key's own `alg`, and hands symmetric keys out as bytes:
+ *   `importPublicKey` refuses both;
+ * - `compactVerify` honours `crit` and `b64`: judge.ts refuses such headers before it gets here.
+ */
+import {
+  calculateJwkThumbprint,
+  CompactSign,
+  compactVerify,
+  errors,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+} from 'jose'
+import type { Claims } from '../contracts/keys.ts'
+import type { SigningAlgorithm } from '../contracts/people.ts'
+
+/** A JSON Web Key as it was read: nothing of it is trusted yet. */
+export type Jwk = Readonly<Record<string, unknown>>
+
+interface AlgorithmRow {
+  readonly kty: string
+  /** The curves that fit; undefined for RSA. */
+  readonly crv?: readonly string[]
+  /** The public members, in the order that JWKS shows them (RFC 7518 §6). */
+  readonly members: readonly string[]
+}
+
+const EC_MEMBERS = ['kty', 'crv', 'x', 'y'] as const
+const rsa: AlgorithmRow = { kty: 'RSA', members: ['kty', 'n', 'e'] }
+const ec = (crv: string): AlgorithmRow => ({ kty: 'EC', crv: [crv], members: EC_MEMBERS })
+const ed: AlgorithmRow = { kty: 'OKP', crv: ['Ed25519'], members: ['kty', 'crv', 'x'] }
+
+/** Of the IANA registry the asymmetric ones only: `none` and the HMAC family have no row, so no configuration can let them in (T3.1). */
+const ALGORITHMS: ReadonlyMap<string, AlgorithmRow> = new Map(
+  Object.entries({
+    RS256: rsa,
+    RS384: rsa,
+    RS512: rsa,
+    PS256: rsa,
+    PS384: rsa,
+    PS512: rsa,
+    ES256: ec('P-256'),
+    ES384: ec('P-384'),
+    ES512: ec('P-521'),
+    EdDSA: ed,
+    Ed25519: ed,
+  }),
+)
+
+const MIN_RSA_BITS = 2048
+
+export const KNOWN_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()]
+
+/** Whether this key may be used with this algorithm: type, curve, and its own `alg` and `use` where it has them. */
+export function fitsAlgorithm(jwk: Jwk, algorithm: string): boolean {
+  const row = ALGORITHMS.get(algorithm)
+  return (
+    row !== undefined &&
+    jwk['kty'] === row.kty &&
+    (row.crv === undefined || row.crv.some((crv) => crv === jwk['crv'])) &&
+    (jwk['alg'] ?? algorithm) === algorithm &&
+    (jwk['use'] ?? 'sig') === 'sig'
+  )
+}
+
+/** The public members of a key and nothing else, so that no private one can slip into a published set. */
+export function publicPart(jwk: Jwk, algorithm: string): Jwk {
+  const members = ALGORITHMS.get(algorithm)?.members ?? []
+  return Object.fromEntries(members.map((member) => [member, jwk[member]]))
+}
+
+async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
+  const key = await importJWK(jwk, algorithm)
+  if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
+  const { modulusLength } = key.algorithm as { modulusLength?: number }
+  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS)
+    throw new TypeError(`an RSA key of less than ${MIN_RSA_BITS} bits`)
+  return key
+}
+
+/** Throws if the key is malformed, private-only, symmetric, too short, or made for another algorithm. */
+export async function importPublicKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
+  if (!fitsAlgorithm(jwk, algorithm)) throw new TypeError(`not a signature key for ${algorithm}`)
+  return importKey(publicPart(jwk, algorithm), algorithm)
+}
+
+/** The key cannot be exported again. Throws as `importPublicKey` does, and if it is not private. */
+export async function importPrivateKey(jwk: Jwk, algorithm: SigningAlgorithm): Promise<CryptoKey> {
+  if (!fitsAlgorithm(jwk, algorithm)) throw new TypeError(`not a signature key for ${algorithm}`)
+  const key = await importKey(jwk, algorithm)
+  if (key.type !== 'private') throw new TypeError('not a private key')
+  return key
+}
+
+/** A fresh private key as JWK; RSA has 2048 bits and takes some 100 ms of a pool thread. */
+export async function generatePrivateJwk(algorithm: SigningAlgorithm): Promise<Jwk> {
+  const pair = await generateKeyPair(algorithm, { extractable: true, modulusLength: MIN_RSA_BITS })
+  return { ...(await exportJWK(pair.privateKey)) }
+}
+
+/** RFC 7638, SHA-256: the same for the private and the public half. */
+export const thumbprint = (jwk: Jwk, algorithm: string): Promise<string> =>
+  calculateJwkThumbprint(publicPart(jwk, algorithm), 'sha256')
+
+export interface SignatureHeader {
+  readonly alg: SigningAlgorithm
+  readonly typ: string
+  readonly kid: string
+}
+
+/** The compact serialisation (RFC 7515 §7.1). */
+export const signCompact = (claims: Claims, header: SignatureHeader, key: CryptoKey): Promise<string> =>
+  new CompactSign(Buffer.from(JSON.stringify(claims))).setProtectedHeader({ ...header }).sign(key)
+
+/**
+ * Whether the token's signature was made by this key with this algorithm. Rejects only where the key itself is
+ * unusable, which is our trouble and not the token's.
+ */
+export async function isSignedBy(token: string, key: CryptoKey, algorithm: string): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: [algorithm] })
+    return true
+  } catch (thrown) {
+    if (thrown instanceof errors.JOSEError) return false
+    throw thrown
+  }
+}

@@ -1,0 +1,56 @@
+/** The deployment's scope values, as configured (C5.1). */
+import { list, mapOf, section, text, type Static } from '../config/pieces.ts'
+import type { Report } from '../config/report.ts'
+import { didYouMean } from '../config/suggest.ts'
+import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'
+import { isTargetValue } from './target.ts'
+
+/** RFC 6749 §3.3, scope-token: printable ASCII but space, `"` and `\`. */
+const SCOPE_TOKEN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$'
+
+export const scopesSchema = mapOf(
+  section({
+    description: text({ description: 'What it allows, in words for people: the consent page shows it.' }),
+    implies: list(text({ description: 'A scope value.' }), {
+      default: [],
+      unique: true,
+      description: 'Scope values that it includes, and everything that they imply.',
+    }),
+  }),
+  {
+    keys: SCOPE_TOKEN,
+    expectedKeys: 'printable ASCII without spaces, quotes and backslashes',
+    default: {},
+    description:
+      'The catalogue of scope values (C5.1). Built in are `openid`, `profile`, `email`, `address`, `phone`, ' +
+      '`service_profile`, `offline_access` and the targets.',
+  },
+)
+
+export type ScopesConfig = Static<typeof scopesSchema>
+
+function checkName(name: string, report: Report): void {
+  if (isIdentityScope(name))
+    report.error(['scopes', name], 'is built in; its meaning is fixed', 'leave it out')
+  if (isTargetValue(name)) report.error(['scopes', name], 'would be read as a target; expected another name')
+}
+
+function checkImplied(scope: ScopeDefinition, known: ReadonlySet<string>, report: Report): void {
+  for (const [index, implied] of scope.implies.entries()) {
+    const path = ['scopes', scope.name, 'implies', index]
+    if (isIdentityScope(implied)) report.error(path, 'is about the person; data scopes cannot imply it')
+    else if (!known.has(implied))
+      report.error(path, `names no scope of the catalogue: "${implied}"`, didYouMean(implied, known))
+  }
+}
+
+/** Compiles the catalogue; reports built-in names, names that read as targets, and implied values that don't exist. */
+export function compileScopes(config: ScopesConfig, report: Report): Catalogue {
+  const definitions = Object.entries(config).map(([name, scope]) => ({ name, ...scope }))
+  const known = new Set(definitions.map((scope) => scope.name))
+  for (const scope of definitions) {
+    checkName(scope.name, report)
+    checkImplied(scope, known, report)
+  }
+  return compileCatalogue(definitions)
+}

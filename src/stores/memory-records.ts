@@ -1,0 +1,64 @@
+import type { StoreIndex } from '../contracts/store.ts'
+import { ExpiryBuckets } from './expiry-buckets.ts'
+
+/** A record as the memory store keeps it. Never changed in place: a change puts another in its stead. */
+export interface MemoryRecord {
+  readonly kind: string
+  readonly key: string
+  /** JSON, so that what is kept is a copy, and the same copy that any store on a disk would give back. */
+  readonly text: string
+  readonly version: number
+  readonly expiresAt: number | undefined
+  readonly usedAt: number | undefined
+  readonly indexes: Readonly<Partial<Record<StoreIndex, string>>>
+}
+
+/** The records by address, by kind, by index value and by when they end: every verb finds its own without a scan. */
+export class MemoryRecords {
+  readonly #kinds = new Map<string, Map<string, MemoryRecord>>()
+  readonly #indexed = new Map<string, Set<MemoryRecord>>()
+  readonly #endings = new ExpiryBuckets<MemoryRecord>()
+
+  get(kind: string, key: string): MemoryRecord | undefined {
+    return this.#kinds.get(kind)?.get(key)
+  }
+
+  put(record: MemoryRecord): void {
+    const before = this.get(record.kind, record.key)
+    if (before) this.delete(before)
+    const ofKind = this.#kinds.get(record.kind) ?? new Map<string, MemoryRecord>()
+    this.#kinds.set(record.kind, ofKind.set(record.key, record))
+    for (const place of placesOf(record)) {
+      const bucket = this.#indexed.get(place) ?? new Set<MemoryRecord>()
+      this.#indexed.set(place, bucket.add(record))
+    }
+    this.#endings.add(record)
+  }
+
+  delete(record: MemoryRecord): void {
+    this.#kinds.get(record.kind)?.delete(record.key)
+    for (const place of placesOf(record)) {
+      const bucket = this.#indexed.get(place)
+      bucket?.delete(record)
+      if (bucket?.size === 0) this.#indexed.delete(place)
+    }
+    this.#endings.delete(record)
+  }
+
+  ofKind(kind: string): MemoryRecord[] {
+    return [...(this.#kinds.get(kind)?.values() ?? [])]
+  }
+
+  indexedBy(index: StoreIndex, value: string): MemoryRecord[] {
+    return [...(this.#indexed.get(placeOf(index, value)) ?? [])]
+  }
+
+  ended(now: number, limit: number): MemoryRecord[] {
+    return this.#endings.ended(now, limit)
+  }
+}
+
+const placeOf = (index: string, value: string): string => `${index}\0${value}`
+
+const placesOf = ({ indexes }: MemoryRecord): string[] =>
+  Object.entries(indexes).map(([index, value]) => placeOf(index, value))

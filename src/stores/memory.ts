@@ -1,0 +1,187 @@
+import type { Change, Entry, NewEntry, Page, Store, StoredValue, StoreIndex } from '../contracts/store.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { ExpiryBuckets, type Ending } from './expiry-buckets.ts'
+import { MemoryRecords, type MemoryRecord } from './memory-records.ts'
+import { fromText, toText } from './value-text.ts'
+
+interface Counter {
+  readonly key: string
+  readonly count: number
+  readonly expiresAt: number
+}
+
+interface KeptChange extends Ending {
+  readonly sequence: number
+  readonly topic: string
+  readonly text: string
+}
+
+/**
+ * The store contract in this process's memory: for tests and for deployments that keep nothing (sidecar). Each verb
+ * runs to its end within one turn of the event loop, which is what makes it atomic.
+ */
+export class MemoryStore implements Store {
+  readonly #clock: Clock
+  readonly #records = new MemoryRecords()
+  readonly #counters = new Map<string, Counter>()
+  readonly #counterEndings = new ExpiryBuckets<Counter>()
+  /** In order of their sequence, since a Map keeps the order of insertion. */
+  readonly #changes = new Map<number, KeptChange>()
+  readonly #changeEndings = new ExpiryBuckets<KeptChange>()
+  #sequence = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
+    if (this.#live(kind, key)) return Promise.resolve(false)
+    const { value, expiresAt, indexes = {} } = entry
+    this.#records.put({
+      kind,
+      key,
+      text: toText(value),
+      version: 1,
+      expiresAt,
+      usedAt: undefined,
+      indexes: { ...indexes },
+    })
+    return Promise.resolve(true)
+  }
+
+  find(kind: string, key: string): Promise<Entry | undefined> {
+    const record = this.#live(kind, key)
+    return Promise.resolve(record && toEntry(record))
+  }
+
+  consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
+    const record = this.#live(kind, key)
+    if (record === undefined) return Promise.resolve(undefined)
+    if (record.usedAt !== undefined) return Promise.resolve({ first: false, entry: toEntry(record) })
+    const used = { ...record, usedAt: this.#clock.now() }
+    this.#records.put(used)
+    return Promise.resolve({ first: true, entry: toEntry(used) })
+  }
+
+  replace(
+    kind: string,
+    key: string,
+    version: number,
+    value: StoredValue,
+    expiresAt?: number,
+  ): Promise<boolean> {
+    const record = this.#live(kind, key)
+    if (record?.version !== version) return Promise.resolve(false)
+    this.#records.put({
+      ...record,
+      text: toText(value),
+      version: version + 1,
+      expiresAt: expiresAt ?? record.expiresAt,
+    })
+    return Promise.resolve(true)
+  }
+
+  remove(kind: string, key: string): Promise<boolean> {
+    const record = this.#live(kind, key)
+    if (record) this.#records.delete(record)
+    return Promise.resolve(record !== undefined)
+  }
+
+  list(kind: string, page?: Page): Promise<readonly Entry[]> {
+    const all = this.#current(this.#records.ofKind(kind))
+    return Promise.resolve((page ? onPage(all, page) : all).map(toEntry))
+  }
+
+  listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
+    const records = this.#current(this.#records.indexedBy(index, value))
+    return Promise.resolve(records.filter((record) => record.kind === kind).map(toEntry))
+  }
+
+  removeBy(index: StoreIndex, value: string, kind?: string): Promise<number> {
+    const found = this.#current(this.#records.indexedBy(index, value))
+    const records = found.filter((record) => kind === undefined || record.kind === kind)
+    for (const record of records) this.#records.delete(record)
+    return Promise.resolve(records.length)
+  }
+
+  increment(key: string, windowMs: number): Promise<{ count: number; endsAt: number }> {
+    const before = this.#counters.get(key)
+    const running = before && this.#isLive(before) ? before : undefined
+    const expiresAt = running?.expiresAt ?? this.#clock.now() + windowMs
+    const counter = { key, count: (running?.count ?? 0) + 1, expiresAt }
+    if (before) this.#counterEndings.delete(before)
+    this.#counters.set(key, counter)
+    this.#counterEndings.add(counter)
+    return Promise.resolve({ count: counter.count, endsAt: expiresAt })
+  }
+
+  append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
+    this.#sequence += 1
+    const change = { sequence: this.#sequence, topic, text: toText(value), expiresAt }
+    this.#changes.set(change.sequence, change)
+    this.#changeEndings.add(change)
+    return Promise.resolve(change.sequence)
+  }
+
+  changes(sequence: number): Promise<readonly Change[]> {
+    // The feed is asked four times a second and has next to never anything new.
+    if (sequence >= this.#sequence) return Promise.resolve([])
+    const later = [...this.#changes.values()].filter((change) => change.sequence > sequence)
+    return Promise.resolve(this.#current(later).map(toChange))
+  }
+
+  purge(limit: number): Promise<number> {
+    const now = this.#clock.now()
+    const records = this.#records.ended(now, limit)
+    for (const record of records) this.#records.delete(record)
+    const counters = this.#counterEndings.ended(now, limit - records.length)
+    for (const counter of counters) {
+      this.#counterEndings.delete(counter)
+      this.#counters.delete(counter.key)
+    }
+    const changes = this.#changeEndings.ended(now, limit - records.length - counters.length)
+    for (const change of changes) {
+      this.#changeEndings.delete(change)
+      this.#changes.delete(change.sequence)
+    }
+    return Promise.resolve(records.length + counters.length + changes.length)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #isLive({ expiresAt }: Ending): boolean {
+    return expiresAt === undefined || expiresAt > this.#clock.now()
+  }
+
+  #live(kind: string, key: string): MemoryRecord | undefined {
+    const record = this.#records.get(kind, key)
+    return record && this.#isLive(record) ? record : undefined
+  }
+
+  #current<T extends Ending>(items: readonly T[]): T[] {
+    return items.filter((item) => this.#isLive(item))
+  }
+}
+
+const onPage = (records: readonly MemoryRecord[], { after, limit }: Page): readonly MemoryRecord[] =>
+  records
+    .filter(({ key }) => after === undefined || key > after)
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .slice(0, limit)
+
+const toEntry = ({ key, text, version, expiresAt, usedAt }: MemoryRecord): Entry => ({
+  key,
+  value: fromText(text),
+  version,
+  expiresAt,
+  usedAt,
+})
+
+const toChange = ({ sequence, topic, text, expiresAt }: KeptChange): Change => ({
+  sequence,
+  topic,
+  value: fromText(text),
+  expiresAt,
+})

@@ -1,0 +1,181 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { StoreIndex } from '../contracts/store.ts'
+import type { ChangeRow, CounterRow, RecordRow } from './sqlite-rows.ts'
+
+/** What `create` writes beside the key; null where there is nothing. */
+export interface NewRow {
+  readonly value: string
+  readonly expiresAt: number | null
+  readonly family: string | null
+  readonly subject: string | null
+  readonly client: string | null
+  readonly business: string | null
+}
+
+/** Which records of a kind are listed: those after a key, in the order of keys; null for the first. */
+export interface PartOfKind {
+  readonly after: string | null
+  /** -1: all. */
+  readonly limit: number
+}
+
+// What has expired is absent, whether or not it has been purged. :now comes with the verb, by the injected clock.
+const LIVE = '(expires_at IS NULL OR expires_at > :now)'
+const COLUMNS = 'key, value, version, expires_at, used_at'
+
+/** What is purged: table, key, and the column that says when a row ends. */
+const ENDINGS = [
+  ['record', 'kind, key', 'expires_at'],
+  ['counter', 'key', 'ends_at'],
+  ['change', 'sequence', 'expires_at'],
+] as const
+
+// The name of a column is no parameter, so there is a statement per index. INDEXED BY, because the planner, which
+// knows nothing of what the table holds, would as soon read a whole kind.
+const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex, T>> => ({
+  family: make('family'),
+  subject: make('subject'),
+  client: make('client'),
+  business: make('business'),
+})
+
+type Values = Record<string, SQLInputValue>
+
+const changed = (statement: StatementSync, parameters: Values): number =>
+  Number(statement.run(parameters).changes)
+
+/** One record by its key. */
+function recordVerbs(db: DatabaseSync) {
+  const insert = db.prepare(`
+    INSERT INTO record (kind, key, value, expires_at, family, subject, client, business)
+    VALUES (:kind, :key, :value, :expiresAt, :family, :subject, :client, :business)
+    ON CONFLICT (kind, key) DO UPDATE SET
+      value = excluded.value, version = 1, expires_at = excluded.expires_at, used_at = NULL, family = excluded.family,
+      subject = excluded.subject, client = excluded.client, business = excluded.business
+    WHERE record.expires_at <= :now`)
+  const select = db.prepare(`SELECT ${COLUMNS} FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`)
+  const update = db.prepare(`
+    UPDATE record SET value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)
+    WHERE kind = :kind AND key = :key AND version = :version AND ${LIVE}`)
+  const remove = db.prepare(`DELETE FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`)
+
+  return {
+    create: (now: number, kind: string, key: string, row: NewRow): boolean =>
+      changed(insert, { now, kind, key, ...row }) > 0,
+
+    find: (now: number, kind: string, key: string) => select.get({ now, kind, key }) as RecordRow | undefined,
+
+    replace: (
+      now: number,
+      kind: string,
+      key: string,
+      version: number,
+      value: string,
+      expiresAt: number | null,
+    ): boolean => changed(update, { now, kind, key, version, value, expiresAt }) > 0,
+
+    remove: (now: number, kind: string, key: string): boolean => changed(remove, { now, kind, key }) > 0,
+  }
+}
+
+/** Two statements, of which the first decides: what the second finds may be gone by then, but is never first. */
+function consumeVerb(db: DatabaseSync, { find }: Pick<ReturnType<typeof recordVerbs>, 'find'>) {
+  const take = db.prepare(`
+    UPDATE record SET used_at = :now WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
+    RETURNING ${COLUMNS}`)
+  const consume = (
+    now: number,
+    kind: string,
+    key: string,
+  ): { first: boolean; row: RecordRow } | undefined => {
+    const taken = take.get({ now, kind, key }) as RecordRow | undefined
+    if (taken) return { first: true, row: taken }
+    const row = find(now, kind, key)
+    return row && { first: false, row }
+  }
+  return { consume }
+}
+
+/** Many records, by kind or index. */
+function setVerbs(db: DatabaseSync) {
+  // The empty key comes first, and is after nothing: hence `inclusive`.
+  const list = db.prepare(`
+    SELECT ${COLUMNS} FROM record
+    WHERE kind = :kind AND key >= :from AND (key <> :from OR :inclusive) AND ${LIVE} ORDER BY key LIMIT :limit`)
+  const listBy = perIndex((index) =>
+    db.prepare(`
+      SELECT ${COLUMNS} FROM record INDEXED BY record_by_${index}
+      WHERE kind = :kind AND ${index} = :value AND ${LIVE}`),
+  )
+  const removeBy = perIndex((index) =>
+    db.prepare(`
+      DELETE FROM record INDEXED BY record_by_${index}
+      WHERE ${index} = :value AND (:kind IS NULL OR kind = :kind) AND ${LIVE}`),
+  )
+
+  return {
+    list: (now: number, kind: string, { after, limit }: PartOfKind) =>
+      list.all({ now, kind, from: after ?? '', inclusive: after === null ? 1 : 0, limit }) as RecordRow[],
+
+    listBy: (now: number, kind: string, index: StoreIndex, value: string) =>
+      listBy[index].all({ now, kind, value }) as RecordRow[],
+
+    removeBy: (now: number, index: StoreIndex, value: string, kind: string | null): number =>
+      changed(removeBy[index], { now, value, kind }),
+  }
+}
+
+/** Counters and the change feed. */
+function feedVerbs(db: DatabaseSync) {
+  const increment = db.prepare(`
+    INSERT INTO counter (key, count, ends_at) VALUES (:key, 1, :now + :window)
+    ON CONFLICT (key) DO UPDATE SET
+      count = CASE WHEN ends_at <= :now THEN 1 ELSE count + 1 END,
+      ends_at = CASE WHEN ends_at <= :now THEN excluded.ends_at ELSE ends_at END
+    RETURNING count, ends_at`)
+  const append = db.prepare(
+    'INSERT INTO change (topic, value, expires_at) VALUES (:topic, :value, :expiresAt)',
+  )
+  const changes = db.prepare(
+    `SELECT sequence, topic, value, expires_at FROM change WHERE sequence > :sequence AND ${LIVE} ORDER BY sequence`,
+  )
+
+  return {
+    increment: (now: number, key: string, window: number) =>
+      increment.get({ now, key, window }) as CounterRow,
+
+    append: (topic: string, value: string, expiresAt: number | null): number =>
+      Number(append.run({ topic, value, expiresAt }).lastInsertRowid),
+
+    changes: (now: number, sequence: number) => changes.all({ now, sequence }) as ChangeRow[],
+  }
+}
+
+function purgeVerb(db: DatabaseSync) {
+  const statements = ENDINGS.map(([table, key, end]) =>
+    db.prepare(
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${end} <= :now LIMIT :limit)`,
+    ),
+  )
+  const purge = (now: number, limit: number): number => {
+    let left = limit
+    for (const statement of statements) if (left > 0) left -= changed(statement, { now, limit: left })
+    return limit - left
+  }
+  return { purge }
+}
+
+/**
+ * The verbs of the contract over one connection, each decided by a single statement, and so atomic over any number
+ * of processes: SQLite takes the write lock before such a statement reads. (A deferred transaction that reads first
+ * and writes after fails at once when another process wrote in between, however long its timeout is.)
+ *
+ * Keys, index values and JSON values are given and answered as text of their columns; `now` is ms since the epoch.
+ */
+export function prepareVerbs(db: DatabaseSync) {
+  const records = recordVerbs(db)
+  return { ...records, ...consumeVerb(db, records), ...setVerbs(db), ...feedVerbs(db), ...purgeVerb(db) }
+}
+
+export type SqliteVerbs = ReturnType<typeof prepareVerbs>
+export type SqliteVerb = keyof SqliteVerbs
