@@ -1,0 +1,88 @@
+import type { Claims } from '../contracts/keys.ts'
+import type { Principal } from '../contracts/principal.ts'
+import { Fault } from '../kernel/faults.ts'
+import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
+
+const bad = (detail: string): Fault => new Fault('invalid_token', { detail })
+
+function text(claims: Claims, name: string): string {
+  const value = claims[name]
+  if (typeof value !== 'string' || value === '') throw bad(`claim ${name} missing or no text`)
+  return value
+}
+
+function optionalText(claims: Claims, name: string): string | undefined {
+  return claims[name] === undefined ? undefined : text(claims, name)
+}
+
+function seconds(claims: Claims, name: string): number {
+  const value = claims[name]
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw bad(`claim ${name} missing or no number`)
+  return value
+}
+
+function onlyTarget(values: readonly string[]): Target | undefined {
+  const targets = values.filter(isTargetValue)
+  if (targets.length > 1) throw bad('more than one target')
+  return targets[0] === undefined ? undefined : parseTarget(targets[0])
+}
+
+/** An access token of our own, by RFC 9068 §2.2 and C6.1.8: scope a space-delimited string, the target among it. */
+export function readOwnClaims(claims: Claims): Principal {
+  const scope = text(claims, 'scope')
+  const values = scope.split(' ')
+  return Object.freeze({
+    subject: text(claims, 'sub'),
+    client: text(claims, 'client_id'),
+    issuer: text(claims, 'iss'),
+    scope,
+    scopes: new Set(values),
+    target: onlyTarget(values),
+    tokenId: text(claims, 'jti'),
+    family: optionalText(claims, 'family'),
+    issuedAt: seconds(claims, 'iat'),
+    expiresAt: seconds(claims, 'exp'),
+  })
+}
+
+/** How a foreign issuer says what ours says (C11.2). RFC 9068 where nothing else is configured. */
+export interface ClaimNames {
+  readonly scope: string
+  /** Absent: the target is a value of the scope. */
+  readonly target: string | undefined
+  readonly client: string
+}
+
+/** An access token of a foreign issuer, by the names that its configuration gives. */
+export const foreignClaimsReader =
+  (names: ClaimNames) =>
+  (claims: Claims): Principal => {
+    const values = scopeValues(claims[names.scope])
+    return Object.freeze({
+      subject: text(claims, 'sub'),
+      client: text(claims, names.client),
+      issuer: text(claims, 'iss'),
+      scope: values.join(' '),
+      scopes: new Set(values),
+      target: names.target === undefined ? onlyTarget(values) : readTargetClaim(claims[names.target]),
+      tokenId: optionalText(claims, 'jti'),
+      family: undefined,
+      issuedAt: seconds(claims, 'iat'),
+      expiresAt: seconds(claims, 'exp'),
+    })
+  }
+
+function scopeValues(claim: unknown): readonly string[] {
+  if (claim === undefined) return []
+  const values: unknown[] = typeof claim === 'string' ? claim.split(' ').filter(Boolean) : [claim].flat()
+  if (values.every((value) => typeof value === 'string')) return values
+  throw bad('the scope claim is neither a text nor a list of texts')
+}
+
+/** A business code, `b/CODE`, `f/CODE/FUND`, or the same with `target:` before it. */
+function readTargetClaim(claim: unknown): Target | undefined {
+  if (claim === undefined) return undefined
+  if (typeof claim !== 'string') throw bad('the target claim is no text')
+  const value = claim.startsWith('target:') ? claim : `target:${claim}`
+  return parseTarget(value) ?? (claim.includes('/') ? undefined : { level: 'business', business: claim })
+}

@@ -1,0 +1,13 @@
+import { FAULTS } from '../kernel/fault-table.ts'
+import { CHECKS } from './order.ts'
+
+/** The decision as a table for people, from the table that drives it (C4). Markdown. */
+export const decisionTable = (): string =>
+  [
+    '| Check | In `pipeline.ts` | What must hold | Else |',
+    '|---|---|---|---|',
+    ...CHECKS.map(({ clause, step, title, faults }) => {
+      const otherwise = faults.map((code) => `${FAULTS[code].status} \`${code}\``).join(', ')
+      return `| ${clause} | \`${step}\` | ${title} | ${otherwise} |`
+    }),
+  ].join('\n')

@@ -1,0 +1,98 @@
+import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
+import type { DecisionEvent } from '../contracts/recorder.ts'
+import { type Fault, toFault } from '../kernel/faults.ts'
+import { carryOut } from './carry-out.ts'
+import { carryUpgrade } from './carry-upgrade.ts'
+import { isUserinfo } from './checks/userinfo.ts'
+import { decide, decidePreflight, decideUserinfo, type Findings } from './pipeline.ts'
+import { OpenTunnels } from './open-tunnels.ts'
+import type { FaultRenderer } from './render.ts'
+import { decideReportOnly, reportOnlyArea } from './report-only.ts'
+import type { Runtime } from './runtime.ts'
+import { describePrincipal } from './userinfo.ts'
+
+type Serve = (runtime: Runtime, exchange: Exchange, findings: Findings) => Answer | Promise<Answer>
+
+const serveData: Serve = (runtime, exchange, findings) => {
+  const area = reportOnlyArea(runtime, exchange.target)
+  const decided =
+    area === undefined
+      ? decide(runtime, exchange, findings)
+      : decideReportOnly(runtime, exchange, findings, area)
+  const carry = exchange.upgrade === undefined ? carryOut : carryUpgrade
+  return decided instanceof Promise
+    ? decided.then((decision) => carry(runtime, exchange, decision, findings))
+    : carry(runtime, exchange, decided, findings)
+}
+
+const serveUserinfo: Serve = async (runtime, exchange, findings) =>
+  describePrincipal(runtime, await decideUserinfo(runtime, exchange, findings))
+
+const servePreflight: Serve = async (runtime, exchange) => {
+  await decidePreflight(runtime, exchange)
+  return { status: 204, headers: runtime.cors?.preflight(exchange.head) ?? {}, body: undefined }
+}
+
+/**
+ * The entrance to everything under `/api`, and to paths outside every door. `current` gives the runtime in force, read
+ * once per call, so that a call is never judged by a mix of two configurations.
+ */
+export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Door {
+  const tunnels = new OpenTunnels(current)
+  return async (exchange) => {
+    const runtime = current()
+    const findings: Findings = {}
+    const userinfo = runtime.userinfo !== undefined && isUserinfo(exchange.target)
+    const preflight = runtime.cors?.isPreflight(exchange.head) === true
+    const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData
+    let fault: Fault | undefined
+    let answer: Answer
+    try {
+      answer = await serve(runtime, exchange, findings)
+    } catch (thrown) {
+      fault = toFault(thrown)
+      answer = render()(fault, exchange.head.headers.accept)
+    }
+    if (answer.tunnel !== undefined) tunnels.add(answer.tunnel, exchange, findings)
+    record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, answer.status)
+    return completed(answer, findings, runtime, exchange)
+  }
+}
+
+/** Adds what goes on every answer of this call: its rate (C4.5), and what its browser wants to hear (C4.18). */
+function completed(
+  answer: Answer,
+  { headers: more }: Findings,
+  { cors }: Runtime,
+  { head }: Exchange,
+): Answer {
+  if (more === undefined && cors === undefined) return answer
+  const headers = { ...answer.headers, ...more }
+  return { ...answer, headers: cors?.onAnswer(head, headers) ?? headers }
+}
+
+const reportedBy = ({ observation }: Findings): DecisionEvent['reported'] =>
+  observation?.fault && { fault: observation.fault, area: observation.area }
+
+function record(
+  { clock, recorder }: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  door: 'api' | 'userinfo',
+  fault: Fault | undefined,
+  status: number,
+): void {
+  recorder.decision({
+    exchange,
+    door,
+    fault,
+    status,
+    slot: findings.operation?.action.slot,
+    principal: findings.principal,
+    business: findings.business,
+    fund: findings.fund,
+    reported: reportedBy(findings),
+    upstreamMs: findings.upstreamMs,
+    totalMs: clock.monotonic() - exchange.startedAt,
+  })
+}

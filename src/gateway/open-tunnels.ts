@@ -1,0 +1,53 @@
+import type { Tunnel, TunnelEnd } from '../contracts/backend.ts'
+import type { Exchange } from '../contracts/exchange.ts'
+import type { Principal } from '../contracts/principal.ts'
+import type { Findings } from './pipeline.ts'
+import type { Runtime } from './runtime.ts'
+
+/** A revocation is in force in every process within 250 ms; a tunnel ends within a second of it (C4.16). */
+const SWEEP_MS = 250
+
+/** The tunnels of this process: counted, and ended with the token that each was opened with. */
+export class OpenTunnels {
+  readonly #current: () => Runtime
+  readonly #watched = new Map<Tunnel, Principal>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** @param current the runtime in force, since tunnels outlive the one that opened them */
+  constructor(current: () => Runtime) {
+    this.#current = current
+  }
+
+  add(tunnel: Tunnel, exchange: Exchange, { principal, operation }: Findings): void {
+    if (principal === undefined || operation === undefined) return
+    const { clock } = this.#current()
+    const openedAt = clock.monotonic()
+    const tell = (end: TunnelEnd | undefined): void => {
+      const ms = clock.monotonic() - openedAt
+      this.#current().recorder.tunnel?.({ exchange, backend: operation.action.backend.name, end, ms })
+    }
+    tell(undefined)
+    if (tunnel.endsWithToken) this.#watch(tunnel, principal)
+    tunnel.onEnd((end) => {
+      this.#watched.delete(tunnel)
+      tell(end)
+    })
+  }
+
+  #watch(tunnel: Tunnel, principal: Principal): void {
+    this.#watched.set(tunnel, principal)
+    this.#timer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  #sweep(): void {
+    const { tokens } = this.#current()
+    for (const [tunnel, principal] of this.#watched) {
+      if (tokens.isCurrent(principal)) continue
+      this.#watched.delete(tunnel)
+      tunnel.close('token')
+    }
+    if (this.#watched.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

@@ -1,0 +1,107 @@
+import type { FaultCode } from '../kernel/faults.ts'
+
+/** One check of the decision (C4): its clause, what it is called in `pipeline.ts`, and the faults that it raises. */
+export interface Check {
+  readonly clause: string
+  /** The function in `pipeline.ts` that makes it. */
+  readonly step: string
+  /** For people: documentation and `explain`. */
+  readonly title: string
+  readonly faults: readonly FaultCode[]
+}
+
+/**
+ * THE ORDER of C4: first failure wins. Documentation, the metrics' `reason` and the architecture test read this
+ * table; the test holds `pipeline.ts` to it.
+ */
+export const CHECKS: readonly Check[] = [
+  {
+    clause: 'C4.1',
+    step: 'readTarget',
+    title: 'the request can be read',
+    faults: [
+      'unreadable_request',
+      'unsupported_http_version',
+      'bad_host',
+      'bad_authority',
+      'bad_target',
+      'repeated_header',
+      'bad_framing',
+      'connect_refused',
+      'trace_refused',
+      'target_too_long',
+      'headers_too_large',
+      'request_timeout',
+      'outside',
+    ],
+  },
+  {
+    clause: 'C4.2',
+    step: 'passServiceMaintenance',
+    title: 'the service is not under maintenance',
+    faults: ['service_maintenance'],
+  },
+  {
+    clause: 'C4.3',
+    step: 'requireApiVersion',
+    title: 'the API version is known',
+    faults: ['unknown_api_version'],
+  },
+  {
+    clause: 'C4.4',
+    step: 'authenticate',
+    title: 'a genuine, current access token of this issuer and audience',
+    faults: ['no_credentials', 'other_scheme', 'invalid_token', 'token_judge_unavailable'],
+  },
+  {
+    clause: 'C4.5',
+    step: 'admit',
+    title: 'the client is within its rate, and its calls in flight',
+    // The last two need no token, and are raised right behind C4.1, where a refusal costs least.
+    faults: ['rate_limited', 'too_many_calls', 'address_rate_limited', 'overloaded'],
+  },
+  {
+    clause: 'C4.6',
+    step: 'matchAction',
+    title: 'the area and action exist and offer the method',
+    faults: ['unknown_action', 'method_not_allowed'],
+  },
+  {
+    clause: 'C4.7',
+    step: 'requireScope',
+    title: "the token's scope satisfies the action's",
+    faults: ['insufficient_scope'],
+  },
+  {
+    clause: 'C4.8',
+    step: 'requirePlace',
+    title: "the token's target is the business and fund of the URL, and they exist",
+    faults: ['unknown_place'],
+  },
+  {
+    clause: 'C4.9',
+    step: 'refuseInPlaceMaintenance',
+    title: 'neither the business, the area nor the backend is under maintenance',
+    faults: ['place_maintenance'],
+  },
+  {
+    clause: 'C4.10',
+    step: 'negotiate',
+    title: 'Accept: the media type, then the action version',
+    faults: ['not_acceptable', 'unknown_action_version'],
+  },
+  {
+    clause: 'C4.11',
+    step: 'judgeBody',
+    title: "Content-Type, size, the body parses, the action's schema",
+    faults: [
+      'unsupported_media_type',
+      'body_too_large',
+      'body_malformed',
+      'body_missing',
+      'body_unexpected',
+      'body_invalid',
+      'client_gone',
+    ],
+  },
+]

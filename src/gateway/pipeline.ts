@@ -1,0 +1,113 @@
+import type { Exchange } from '../contracts/exchange.ts'
+import type { Principal } from '../contracts/principal.ts'
+import type { RequestTarget } from '../http/request-target.ts'
+import type { Operation } from './action.ts'
+import { matchAction, type Asked } from './checks/action.ts'
+import { admit } from './checks/admit.ts'
+import { requireApiVersion } from './checks/api-version.ts'
+import { authenticate } from './checks/authenticate.ts'
+import { judgeBody, type BodyPlan } from './checks/body.ts'
+import { passServiceMaintenance, refuseInPlaceMaintenance } from './checks/maintenance.ts'
+import { requirePlace } from './checks/place.ts'
+import { readTarget } from './checks/readable.ts'
+import { negotiate, type Outcome } from './checks/representation.ts'
+import { requireScope } from './checks/scope.ts'
+import { judgeUserinfo } from './checks/userinfo.ts'
+import type { Observation } from './observation.ts'
+import type { Runtime } from './runtime.ts'
+
+/** What the decision has found out so far: for the record, also of a call that is refused half way. */
+export interface Findings {
+  principal?: Principal
+  operation?: Operation
+  business?: string
+  fund?: string | undefined
+  /** Headers to send along whatever the answer (rate limits). */
+  headers?: Readonly<Record<string, string>> | undefined
+  /** Milliseconds spent waiting for the backend. */
+  upstreamMs?: number
+  /** Set for a call of a report-only area. */
+  observation?: Observation
+}
+
+/** An authorised call: what was judged, and nothing else, is what a backend gets. */
+export interface Decision extends Asked {
+  readonly target: RequestTarget
+  /** Absent where a report-only area lets through whom Postern does not vouch for. */
+  readonly principal: Principal | undefined
+  readonly outcome: Outcome
+  readonly body: BodyPlan
+  /** Set in a report-only area: refusals are held by it. */
+  readonly observation?: Observation
+}
+
+interface Entered {
+  readonly target: RequestTarget
+  readonly principal: Principal
+}
+
+/**
+ * THE PAGE: the decision of C4, one line per check, in order; the first failure is thrown and wins. Synchronous when
+ * the token is known. The rest of C4.11 (reading and parsing) follows in `carryOut`, since only then may the body be read.
+ */
+export function decide(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+): Decision | Promise<Decision> {
+  const entered = enter(runtime, exchange, findings) // C4.1 to C4.5
+  return then(entered, (call) => authorise(runtime, exchange, call, findings)) // C4.6 to C4.11
+}
+
+/** C6.3.1: userinfo shares the entrance, then has checks of its own. */
+export function decideUserinfo(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+): Principal | Promise<Principal> {
+  return then(enter(runtime, exchange, findings), ({ principal }) => {
+    judgeUserinfo(runtime, exchange.head, principal)
+    return principal
+  })
+}
+
+/** C4.18: a preflight bears no token, and is let through by C4.1 and C4.2 alone. */
+export function decidePreflight(runtime: Runtime, exchange: Exchange): undefined | Promise<undefined> {
+  readTarget(exchange)
+  return passServiceMaintenance(runtime, exchange)
+}
+
+function enter(runtime: Runtime, exchange: Exchange, findings: Findings): Entered | Promise<Entered> {
+  const target = readTarget(exchange) // C4.1 → 400, 404, 405, 414, 431
+  const passed = passServiceMaintenance(runtime, exchange) // C4.2 → 503
+  return then(passed, () => {
+    requireApiVersion(target) // C4.3 → 501
+    const authenticated = authenticate(runtime, exchange) // C4.4 → 401, 503
+    return then(authenticated, (principal) => {
+      findings.principal = principal
+      admit(runtime, principal, exchange, findings) // C4.5 → 429
+      return { target, principal }
+    })
+  })
+}
+
+function authorise(
+  runtime: Runtime,
+  exchange: Exchange,
+  { target, principal }: Entered,
+  findings: Findings,
+): Decision {
+  const { head } = exchange
+  const asked = matchAction(runtime.actions, target, head.method) // C4.6 → 404, 405
+  const { operation, business } = Object.assign(findings, asked)
+  requireScope(principal, operation.scopes) // C4.7 → 401
+  requirePlace(runtime.places, principal, asked) // C4.8 → 404
+  refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9 → 503
+  const outcome = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
+  const body = judgeBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
+  return { ...asked, target, principal, outcome, body }
+}
+
+/** Goes on at once where nothing has to be waited for, so that the common call costs no turn of the event loop. */
+const then = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> =>
+  value instanceof Promise ? value.then(next) : next(value)

@@ -1,0 +1,204 @@
+/**
+ * Areas with `mode: report-only`, for introducing Postern before a service that is in use: every check is made, in the
+ * order of pipeline.ts, and what it would have refused is told (log, metrics, the upstream) and let through.
+ *
+ * Refused all the same: what cannot be forwarded (C4.1, C4.3), and what an operator ordered (maintenance, C4.2 and C4.9)
+ * or the service itself needs (its load, and the backend's). Postern vouches for nobody whom it would have refused: who
+ * calls is told to the upstream only where C4.4 to C4.8 held.
+ */
+import { Readable } from 'node:stream'
+import type { CallBody } from '../contracts/backend.ts'
+import type { Exchange } from '../contracts/exchange.ts'
+import type { Principal } from '../contracts/principal.ts'
+import { declaredBody } from '../http/head-checks.ts'
+import type { Head } from '../http/head.ts'
+import type { RequestTarget } from '../http/request-target.ts'
+import { decodeSegment } from '../http/request-target.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { Action, Operation } from './action.ts'
+import { AREA_AT, matchAction, type Asked } from './checks/action.ts'
+import { admit } from './checks/admit.ts'
+import { requireApiVersion } from './checks/api-version.ts'
+import { authenticate } from './checks/authenticate.ts'
+import { judgeBody, parseBody, type BodyPlan } from './checks/body.ts'
+import { passServiceMaintenance, refuseInPlaceMaintenance } from './checks/maintenance.ts'
+import { requirePlace } from './checks/place.ts'
+import { readTarget } from './checks/readable.ts'
+import { negotiate, type Outcome } from './checks/representation.ts'
+import { requireScope } from './checks/scope.ts'
+import { Observation } from './observation.ts'
+import type { Decision, Findings } from './pipeline.ts'
+import type { Runtime } from './runtime.ts'
+
+/** The report-only area that a target lies in, if there is any: by the path alone, as for any check. */
+export function reportOnlyArea({ reportOnly }: Runtime, target: RequestTarget | Fault): string | undefined {
+  if (reportOnly.size === 0 || target instanceof Fault) return undefined
+  const area = areaOf(target)
+  return area !== undefined && reportOnly.has(area) ? area : undefined
+}
+
+const areaOf = ({ segments }: RequestTarget): string | undefined => {
+  const at = AREA_AT[segments[2] ?? '']
+  return at === undefined ? undefined : segments[at]
+}
+
+/** `decide` of pipeline.ts, with everything held that may be. */
+export async function decideReportOnly(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  area: string,
+): Promise<Decision> {
+  const { head } = exchange
+  const seen = (findings.observation = new Observation(area))
+  const target = readTarget(exchange) // C4.1, enforced
+  await passServiceMaintenance(runtime, exchange) // C4.2, enforced
+  requireApiVersion(target) // C4.3, enforced
+  const principal = await known(runtime, exchange, seen) // C4.4
+  if (principal) findings.principal = principal
+  if (principal) seen.hold(() => admit(runtime, principal, exchange, findings)) // C4.5
+  const matched = seen.hold(() => matchAction(runtime.actions, target, head.method)) // C4.6
+  if (matched) Object.assign(findings, matched)
+  const asked = matched ?? unmatched(runtime, area, target, head.method)
+  const { operation, business } = asked
+  if (principal) seen.hold(() => requireScope(principal, operation.scopes)) // C4.7
+  if (principal) seen.hold(() => requirePlace(runtime.places, principal, asked)) // C4.8
+  const vouchedFor = seen.fault === undefined ? principal : undefined
+  refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9, enforced
+  const outcome = seen.hold(() => negotiate(runtime.negotiation, head, operation)) // C4.10
+  const body = seen.hold(() => judgeBody(head, operation, runtime.bodyLimit)) // C4.11
+  return {
+    ...asked,
+    target,
+    principal: vouchedFor,
+    operation: outcome === undefined ? verbatim(operation) : operation,
+    outcome: outcome ?? asTheyAsk(head, operation),
+    body: body ?? asTheySend(head),
+    observation: seen,
+  }
+}
+
+async function known(
+  runtime: Runtime,
+  exchange: Exchange,
+  seen: Observation,
+): Promise<Principal | undefined> {
+  try {
+    return await authenticate(runtime, exchange)
+  } catch (thrown) {
+    seen.keep(thrown)
+    return undefined
+  }
+}
+
+const ANYTHING = ['*/*']
+
+/** An operation whose bytes go on as they come, both ways. */
+const verbatim = (operation: Operation): Operation => ({
+  ...operation,
+  facts: { ...operation.facts, produces: ANYTHING },
+  produces: ANYTHING,
+  consumes: ANYTHING,
+})
+
+/** Stands for an action that the configuration does not have, or not with this method. */
+function unmatched(
+  { reportOnly }: Runtime,
+  area: string,
+  { segments }: RequestTarget,
+  method: string,
+): Asked {
+  const backend = reportOnly.get(area)
+  if (backend === undefined) throw new Fault('internal', { detail: 'a report-only area without a backend' })
+  const level = segments[2] === 'f' ? 'f' : 'b'
+  const action: Action = { slot: -1, level, area, name: '', backend, methods: new Map(), allow: [] }
+  return {
+    operation: {
+      action,
+      method,
+      facts: {
+        area,
+        action: '',
+        level: level === 'f' ? 'fund' : 'business',
+        versioned: false,
+        produces: ANYTHING,
+      },
+      scopes: { groups: [], challenge: '' },
+      versions: { versions: [1], defaultVersion: 1 },
+      produces: ANYTHING,
+      consumes: ANYTHING,
+      websocket: false,
+      body: { kind: 'none', schema: undefined, validate: undefined },
+      items: {},
+    },
+    params: {},
+    business: decodeSegment(segments[3] ?? ''),
+    fund: level === 'f' ? decodeSegment(segments[4] ?? '') : undefined,
+  }
+}
+
+const asTheyAsk = ({ headers }: Head, { versions }: Operation): Outcome => ({
+  kind: 'own',
+  version: versions.defaultVersion,
+  type: headers.accept ?? '*/*',
+})
+
+function asTheySend(head: Head): BodyPlan {
+  const declared = declaredBody(head)
+  if (declared === 0) return { kind: 'none' }
+  const length = declared === 'chunked' ? undefined : declared
+  return { kind: 'opaque', contentType: head.headers['content-type'], length }
+}
+
+/** Bodies of these mean nothing (RFC 9110 §9.3.1), and upstreams disagree on where they end: they never go on. */
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** `takeBody`, but what would be refused goes on as it came, unparsed. */
+export async function takeBodyAnyway(
+  { body: plan, operation, observation }: Decision,
+  { body, head }: Exchange,
+): Promise<CallBody> {
+  if (plan.kind === 'none' || BODILESS.has(head.method)) return refuseNothing(plan, observation)
+  const contentType = head.headers['content-type']
+  if (plan.kind === 'opaque') return { kind: 'stream', stream: body, contentType, length: plan.length }
+  const { bytes, rest } = await readPrefix(body, plan.limit)
+  if (rest) {
+    observation?.keep(new Fault('body_too_large'))
+    return { kind: 'stream', stream: rest, contentType, length: undefined }
+  }
+  const parsed = observation?.hold(() => parseBody(plan, bytes, operation))
+  if (parsed) return parsed
+  return { kind: 'stream', stream: Readable.from([bytes]), contentType, length: bytes.length }
+}
+
+function refuseNothing(plan: BodyPlan, observation: Observation | undefined): CallBody {
+  if (plan.kind !== 'none') observation?.keep(new Fault('body_unexpected'))
+  return { kind: 'none' }
+}
+
+interface Prefix {
+  readonly bytes: Buffer
+  /** The whole body, where it is longer than `limit`. */
+  readonly rest: Readable | undefined
+}
+
+/** Reads up to `limit` bytes; if there are more, they follow what was read. */
+async function readPrefix(body: Readable, limit: number): Promise<Prefix> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      length += chunk.length
+      if (length > limit) return { bytes: Buffer.alloc(0), rest: Readable.from(followedBy(chunks, body)) }
+    }
+  } catch (cause) {
+    throw cause instanceof Fault ? cause : new Fault('client_gone', { cause })
+  }
+  return { bytes: Buffer.concat(chunks, length), rest: undefined }
+}
+
+async function* followedBy(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
+  yield* chunks
+  yield* body as AsyncIterable<Buffer>
+}

@@ -1,0 +1,129 @@
+import { pipeline, type Readable } from 'node:stream'
+import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
+import type { Answer, Exchange } from '../contracts/exchange.ts'
+import { bearerChallenge } from '../http/authorization.ts'
+import { ENVELOPE_TYPE, errorsEnvelope, successEnvelope } from '../http/envelope.ts'
+import { stringifyJson } from '../http/json.ts'
+import type { Outcome } from './checks/representation.ts'
+import type { Decision } from './pipeline.ts'
+import { readAnswer } from './read-answer.ts'
+import type { Runtime } from './runtime.ts'
+import { wrapJson, wrapJsonStream } from './wrap-json.ts'
+
+type Headers = Readonly<Record<string, string | readonly string[]>>
+type Enveloped = Extract<Outcome, { kind: 'envelope' }>
+
+/** A backend's answer as the client asked for it (C2.5, C8.6): converted, wrapped, or passed on. */
+export function represent(
+  answer: BackendAnswer,
+  decision: Decision,
+  call: Call,
+  runtime: Runtime,
+  exchange: Exchange,
+): Answer | Promise<Answer> {
+  const { outcome } = decision
+  if (answer.body.kind === 'errors') return refuse(answer, runtime, exchange)
+  if (answer.status === 304) return { status: 304, headers: validatorsOf(answer, decision), body: undefined }
+  return outcome.kind === 'own'
+    ? passOn(answer, outcome.type)
+    : envelop(answer, decision, call, outcome, runtime)
+}
+
+/** Whether an answer's bytes will reach the client as they are: then its Accept-Encoding and ranges may go upstream. */
+export const passesVerbatim = ({ outcome, operation }: Pick<Decision, 'outcome' | 'operation'>): boolean =>
+  outcome.kind === 'own' || speaks(operation.action.backend, outcome)
+
+const speaks = ({ format, payload }: Backend, outcome: Enveloped): boolean =>
+  payload === 'envelope' && format === outcome.format
+
+/** An upstream's own errors in our envelope, `Data` emptied (C8.4), in the format of errors (C2.4). */
+export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime, { head }: Exchange): Answer {
+  const format = negotiation.formatOfErrors(head.headers.accept)
+  const errors = answer.body.kind === 'errors' ? answer.body.errors : []
+  const headers = {
+    ...answer.headers,
+    ...NEGOTIATED,
+    'Content-Type': ENVELOPE_TYPE[format],
+    // C4.13: an upstream's 401 passes where it was sent the client's own token, and then with our challenge.
+    ...(answer.status === 401 && { 'WWW-Authenticate': bearerChallenge({ realm: baseUrl }) }),
+  }
+  return { status: answer.status, headers, body: errorsEnvelope(format, errors) }
+}
+
+const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
+
+/** An upstream's `Cache-Control` counts for the data that is its own; what Postern makes is not stored (C2.5). */
+const headersOf = ({ headers }: BackendAnswer, contentType?: string): Headers => ({
+  'Cache-Control': 'no-store',
+  ...headers,
+  // What is not coded may be given to everyone; what is, not to those who can't read it.
+  Vary: headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding',
+  ...(contentType !== undefined && { 'Content-Type': contentType }),
+})
+
+/** An action with `produces`: the success goes on as the backend gave it (C7.1). */
+function passOn(answer: BackendAnswer, type: string): Answer {
+  const { status, body } = answer
+  if (body.kind === 'none') return { status, headers: headersOf(answer), body: undefined }
+  const given = body.kind === 'bytes' || body.kind === 'stream' ? body.contentType : undefined
+  // A range, or several, is what was asked for; what it is only its maker could have said.
+  const headers = withLength(headersOf(answer, given ?? (/[*,]/.test(type) ? undefined : type)), body)
+  return { status, headers, body: body.kind === 'value' ? stringifyJson(body.value) : payloadOf(body) }
+}
+
+const payloadOf = (body: BackendBody): Buffer | Readable | undefined =>
+  body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.stream : undefined
+
+/** A stream's declared length goes on; that of bytes is seen by whoever writes them. */
+const withLength = (headers: Headers, body: BackendBody): Headers =>
+  body.kind === 'stream' && body.length !== undefined
+    ? { ...headers, 'Content-Length': String(body.length) }
+    : headers
+
+function envelop(
+  answer: BackendAnswer,
+  decision: Decision,
+  call: Call,
+  outcome: Enveloped,
+  runtime: Runtime,
+): Answer | Promise<Answer> {
+  const { backend } = decision.operation.action
+  const headers = headersOf(answer, outcome.contentType)
+  const status = answer.status === 204 || answer.status === 205 ? 200 : answer.status
+  const { body } = answer
+  const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
+  if (call.method === 'HEAD' && body.kind !== 'value')
+    return { status, headers: { ...headers, ...validatorsOf(answer, decision) }, body: undefined }
+  if (hasPayload && speaks(backend, outcome))
+    return { status, headers: withLength(headers, body), body: payloadOf(body) }
+  if (hasPayload && backend.format === 'json' && outcome.format === 'json' && backend.payload === 'bare')
+    return { status, headers: weakened(headers), body: wrap(body) }
+  return convert(answer, decision, { status, headers: weakened(headers) }, outcome, runtime.answerLimit)
+}
+
+function wrap(body: BackendBody): Buffer | string | Readable | undefined {
+  if (body.kind === 'bytes') return wrapJson(body.bytes)
+  // pipeline, not pipe: a stream that breaks must break what wraps it, so that the client sees a cut (C8.4).
+  return body.kind === 'stream' ? pipeline(body.stream, wrapJsonStream(), () => undefined) : undefined
+}
+
+async function convert(
+  { body }: BackendAnswer,
+  { operation }: Decision,
+  head: Pick<Answer, 'status' | 'headers'>,
+  { format }: Enveloped,
+  limit: number,
+): Promise<Answer> {
+  const data = await readAnswer(body, operation.action.backend, limit)
+  return { ...head, body: successEnvelope(format, data, operation.items) }
+}
+
+/** HEAD and 304 tell the validators that GET and 200 would (RFC 9110 §9.3.2, §15.4.5). */
+const validatorsOf = (answer: BackendAnswer, decision: Decision): Headers =>
+  passesVerbatim(decision) ? headersOf(answer) : weakened(headersOf(answer))
+
+/** The bytes are not the upstream's any more, so its strong validator is a weak one at best (RFC 9110 §8.8.1). */
+function weakened(headers: Headers): Headers {
+  const { etag } = headers
+  return typeof etag === 'string' && etag.startsWith('"') ? { ...headers, etag: `W/${etag}` } : headers
+}

@@ -1,0 +1,44 @@
+import type { Admission } from '../contracts/admission.ts'
+import type { Audit } from '../contracts/audit.ts'
+import type { Backend } from '../contracts/backend.ts'
+import type { Places } from '../contracts/places.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Resource } from '../contracts/resource.ts'
+import type { Switches } from '../contracts/switches.ts'
+import type { Negotiation } from '../http/accept.ts'
+import type { Cors } from '../http/cors.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Action } from './action.ts'
+import type { ActionTable } from './action-table.ts'
+import type { TokenCheck } from './token-check.ts'
+
+/** Everything that a decision reads, frozen: one snapshot per call, swapped whole by a reload. */
+export interface Runtime {
+  readonly actions: ActionTable<Action>
+  /** Areas in which nothing is refused; usually there are none. */
+  readonly reportOnly: ReadonlyMap<string, Backend>
+  readonly negotiation: Negotiation
+  readonly tokens: TokenCheck
+  /** Absent in a sidecar: then the target is compared with the URL only (C11.2). */
+  readonly places: Places | undefined
+  readonly switches: Switches
+  readonly admission: Admission
+  readonly audit: Audit
+  /** Absent where identity is someone else's. */
+  readonly userinfo: Resource | undefined
+  readonly recorder: Recorder
+  readonly clock: Clock
+  /** `{base_url}`: the realm of challenges. */
+  readonly baseUrl: string
+  /** `{auth_url}`: the issuer of what Postern signs itself. */
+  readonly issuer: string
+  /** Authority of `{base_url}`, told to upstreams. */
+  readonly host: string
+  readonly bodyLimit: number
+  /** Bytes of an upstream's answer that are held for a conversion. */
+  readonly answerLimit: number
+  /** C4.14: the header must be spelled exactly `Authorization`. */
+  readonly strictHeaderNames: boolean
+  /** Absent where pages of other origins may not call (C4.18). */
+  readonly cors: Cors | undefined
+}

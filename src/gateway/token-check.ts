@@ -1,0 +1,80 @@
+import { LRUCache } from 'lru-cache'
+import type { Principal } from '../contracts/principal.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { IssuedTokens, Revocations } from '../contracts/tokens.ts'
+import { epochSeconds, type Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+
+/** Whose tokens are believed, and what they say. */
+export interface TokenAuthority {
+  /** Rejects with Fault `invalid_token`, or `token_judge_unavailable` where it can't be told (C4.15). */
+  verify(token: string): Promise<Principal>
+  /** Seconds that a token of this issuer is good for after its expiry (C4.16). */
+  leewayOf(issuer: string): number
+}
+
+export interface TokenCheckParts {
+  readonly authority: TokenAuthority
+  readonly revocations: Revocations
+  readonly recorder: Recorder
+  readonly clock: Clock
+  /** Bytes. */
+  readonly cacheSize: number
+}
+
+// What a cached principal weighs beside its token's characters: strings, set, target, the cache's own entry.
+const ENTRY_OVERHEAD = 1024
+
+/**
+ * C4.4 with the cache of C4.16: keyed by the whole token, bounded in bytes; what may change between two calls with
+ * the same token (expiry, revocation) is looked at on every call, hit or miss.
+ */
+export class TokenCheck implements IssuedTokens {
+  readonly #parts: TokenCheckParts
+  readonly #cache: LRUCache<string, Principal>
+
+  constructor(parts: TokenCheckParts) {
+    this.#parts = parts
+    this.#cache = new LRUCache({
+      maxSize: parts.cacheSize,
+      sizeCalculation: (principal, token) => token.length + principal.scope.length * 2 + ENTRY_OVERHEAD,
+    })
+  }
+
+  /** Synchronous for a token that was seen before. */
+  check(token: string): Principal | Promise<Principal> {
+    const known = this.#cache.get(token)
+    this.#parts.recorder.tokenCache(known ? 'hit' : 'miss')
+    return known ? this.#current(known, token) : this.#verify(token)
+  }
+
+  prime(token: string, principal: Principal): void {
+    this.#cache.set(token, principal)
+  }
+
+  async #verify(token: string): Promise<Principal> {
+    const principal = await this.#parts.authority.verify(token)
+    const current = this.#current(principal, token)
+    this.#cache.set(token, principal)
+    return current
+  }
+
+  /** Whether a principal that was let in would be still: for connections that outlive the call that opened them. */
+  isCurrent(principal: Principal): boolean {
+    return !this.#isExpired(principal) && !this.#parts.revocations.isRevoked(principal)
+  }
+
+  #current(principal: Principal, token: string): Principal {
+    if (this.#isExpired(principal)) {
+      this.#cache.delete(token)
+      throw new Fault('invalid_token', { detail: 'expired' })
+    }
+    if (this.#parts.revocations.isRevoked(principal)) throw new Fault('invalid_token', { detail: 'revoked' })
+    return principal
+  }
+
+  #isExpired({ expiresAt, issuer }: Principal): boolean {
+    const { clock, authority } = this.#parts
+    return expiresAt + authority.leewayOf(issuer) <= epochSeconds(clock)
+  }
+}

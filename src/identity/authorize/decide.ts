@@ -1,0 +1,75 @@
+import type { Business } from '../../contracts/places.ts'
+import type { User } from '../../contracts/people.ts'
+import { epochSeconds } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Login, Visit } from '../browser/visit.ts'
+import type { Room } from '../endpoint.ts'
+import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
+import { readHint } from '../tokens/hint.ts'
+import type { AuthorizationRequest } from './request.ts'
+
+/** A business that the user may choose, and what is granted there. */
+export interface Candidate {
+  readonly business: Business
+  readonly role: string
+  readonly scope: GrantedScope
+}
+
+/** What has to happen next. */
+export type Decision =
+  | { readonly kind: 'login' }
+  | { readonly kind: 'choice'; readonly login: Login; readonly candidates: readonly Candidate[] }
+  | { readonly kind: 'consent'; readonly login: Login; readonly scope: GrantedScope }
+  | { readonly kind: 'code'; readonly login: Login; readonly scope: GrantedScope }
+
+/**
+ * OIDC Core §3.1.2.3, C6.2.2.
+ * @throws Fault login_required, interaction_required, consent_required where a page would be due and `prompt=none`
+ *   forbids it; invalid_scope where the user may have nothing of it
+ */
+export async function decide(request: AuthorizationRequest, visit: Visit, room: Room): Promise<Decision> {
+  const { asking, prompt, scope } = request
+  const silent = prompt.has('none')
+  const login = await sufficientLogin(request, visit, room)
+  if (login === undefined) return silent ? refuse('login_required') : { kind: 'login' }
+  const candidates = leavesChoice(scope) ? candidatesOf(request, login.user, room) : []
+  if (candidates.length > 0 || demandsChoice(scope))
+    return silent ? refuse('interaction_required') : { kind: 'choice', login, candidates }
+  const granted = limitToUser(scope, login.user, room.catalogue)
+  const consenting = { client: asking.id, subject: login.user.subject, scope: granted }
+  if (!prompt.has('consent') && (await room.consents.covers(consenting)))
+    return { kind: 'code', login, scope: granted }
+  return silent ? refuse('consent_required') : { kind: 'consent', login, scope: granted }
+}
+
+function refuse(code: 'login_required' | 'interaction_required' | 'consent_required'): never {
+  throw new Fault(code)
+}
+
+/** The login, if it is of the person and of the age that the request wants. */
+async function sufficientLogin(
+  { idTokenHint, maxAge, prompt }: AuthorizationRequest,
+  { login }: Visit,
+  room: Room,
+): Promise<Login | undefined> {
+  if (login === undefined || prompt.has('login') || prompt.has('select_account')) return undefined
+  const age = epochSeconds(room.clock) - login.session.authTime
+  if (maxAge !== undefined && age > maxAge) return undefined
+  const hint = await readHint(idTokenHint, room)
+  return hint === undefined || hint.subject === login.user.subject ? login : undefined
+}
+
+/** The businesses that both client and user may use, and where something of the request is left (C6.2.2). */
+function candidatesOf({ asking, scope }: AuthorizationRequest, user: User, room: Room): readonly Candidate[] {
+  return asking.businesses.flatMap((code) => {
+    const business = room.places.findBusiness(code)
+    const access = user.access.get(code)
+    if (business === undefined || access === undefined) return []
+    try {
+      const granted = limitToUser(chooseBusiness(scope, code), user, room.catalogue)
+      return [{ business, role: access.role, scope: granted }]
+    } catch {
+      return []
+    }
+  })
+}

@@ -1,0 +1,19 @@
+import type { Client } from '../../contracts/people.ts'
+
+/** RFC 8252 §7.3: an app's loopback redirect, by address and not by name; and its port. */
+const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::([1-9][0-9]{0,4}))?(?=[/?]|$)/
+
+const withoutPort = (uri: string): string | undefined => {
+  const [, host, port = '80'] = LOOPBACK.exec(uri) ?? []
+  return host === undefined || Number(port) > 65_535 ? undefined : uri.replace(LOOPBACK, host)
+}
+
+/**
+ * C6.2.1: compared exactly, character by character: nothing is decoded, folded or resolved (T6). A native app's
+ * loopback address may have any port, since the app takes the one it gets.
+ */
+export function isRegistered(uri: string, registered: readonly string[], { kind }: Client): boolean {
+  if (registered.includes(uri)) return true
+  const bare = kind === 'public' ? withoutPort(uri) : undefined
+  return bare !== undefined && registered.some((each) => withoutPort(each) === bare)
+}

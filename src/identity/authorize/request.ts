@@ -1,0 +1,193 @@
+import type { Client } from '../../contracts/people.ts'
+import { type Form, parseForm, singleValues } from '../../http/form.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Arrived } from '../context.ts'
+import type { Step } from '../endpoint.ts'
+import { reach } from '../reach.ts'
+import { limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
+import { readFields } from '../steps/read-form.ts'
+import { RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
+import { readChallenge } from './pkce.ts'
+import { isRegistered } from './redirect-uri.ts'
+
+/** An authorization request as sent, repeats and all. */
+export interface Asked extends Arrived {
+  readonly form: Form
+  /** It came in a body: a form of the client's, so that a SameSite cookie did not come along. */
+  readonly posted: boolean
+}
+
+/**
+ * The client is known by name only (a browser proves nothing about it), hence not `client`; the redirect URI is one of
+ * its own: from here on, errors are told to the client.
+ */
+export interface ClientNamed extends Asked {
+  readonly asking: Client
+  readonly redirectUri: string
+}
+
+const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
+type Prompt = (typeof PROMPTS)[number]
+
+/** An authorization request that may be granted (C6.2.1). */
+export interface AuthorizationRequest {
+  readonly asking: Client
+  readonly back: ReturnPath
+  /** Within what the client may have; the business may be left to the user. */
+  readonly scope: RequestedScope
+  readonly nonce: string | undefined
+  /** S256. */
+  readonly challenge: string | undefined
+  readonly prompt: ReadonlySet<Prompt>
+  /** Seconds. */
+  readonly maxAge: number | undefined
+  readonly loginHint: string | undefined
+  readonly idTokenHint: string | undefined
+  /** For the pages' forms to bring back. */
+  readonly params: ReadonlyMap<string, string>
+}
+
+export interface AuthorizationRead extends ClientNamed {
+  readonly request: AuthorizationRequest
+}
+
+const queryOf = ({ exchange }: Arrived): string =>
+  exchange.target instanceof Fault ? '' : exchange.target.query.slice(1)
+
+/** The query is the request, whatever the method: so in the forms of our own pages. */
+export const readQuery: Step<Arrived, Asked> = (context) => ({
+  ...context,
+  form: parseForm(queryOf(context)),
+  posted: false,
+})
+
+/** OIDC Core §3.1.2.1: by GET in the query, by POST in the body. */
+export const readAuthorization: Step<Arrived, Asked> = async (context, room) =>
+  context.exchange.head.method === 'POST'
+    ? { ...context, form: await readFields(context.exchange), posted: true }
+    : readQuery(context, room)
+
+/** The only value of a parameter; undefined where it is absent, empty or repeated. */
+export function onlyValue(form: Form, name: string): string | undefined {
+  const [value, second] = (form.get(name) ?? []).filter((each) => each !== '')
+  return second === undefined ? value : undefined
+}
+
+/** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is told on a page, never by a redirect. */
+export const nameClient: Step<Asked, ClientNamed> = async (context, { people }) => {
+  const { attempt, form } = context
+  const id = onlyValue(form, 'client_id')
+  const asking = id === undefined ? undefined : await reach(people.findClient(id))
+  if (asking === undefined || asking.disabled) throw new Fault('authorize_bad_client')
+  attempt.client = asking.id
+  const redirectUri = onlyValue(form, 'redirect_uri')
+  if (redirectUri === undefined || !isRegistered(redirectUri, asking.redirectUris, asking))
+    throw new Fault('authorize_bad_redirect')
+  return { ...context, asking, redirectUri }
+}
+
+const isMode = (text: string | undefined): text is ResponseMode =>
+  RESPONSE_MODES.some((mode) => mode === text)
+
+/** How to answer the client, as far as the request can be read at all: errors about the rest need it too. */
+export function returnPathOf({ asking, form, redirectUri }: ClientNamed): ReturnPath {
+  const mode = onlyValue(form, 'response_mode')
+  const state = onlyValue(form, 'state')
+  return { client: asking.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
+}
+
+const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
+
+type Params = ReadonlyMap<string, string>
+
+function checkKind(params: Params, { grants }: Client): void {
+  if (params.has('request')) throw new Fault('request_not_supported')
+  if (params.has('request_uri')) throw new Fault('request_uri_not_supported')
+  const responseType = params.get('response_type')
+  if (responseType === undefined) throw refuse('The parameter response_type is missing.')
+  if (responseType !== 'code') throw new Fault('unsupported_response_type')
+  const mode = params.get('response_mode')
+  if (mode !== undefined && !isMode(mode)) throw refuse('The response_mode must be query or form_post.')
+  if (!grants.includes('authorization_code')) throw new Fault('unauthorized_client')
+}
+
+const isPrompt = (text: string): text is Prompt => PROMPTS.some((prompt) => prompt === text)
+
+function readPrompt(params: Params): ReadonlySet<Prompt> {
+  const words = (params.get('prompt') ?? '').split(' ').filter((word) => word !== '')
+  const prompt = new Set(words.filter(isPrompt))
+  if (words.some((word) => !isPrompt(word))) throw refuse('The prompt must be none, login or consent.')
+  if (prompt.has('none') && prompt.size > 1) throw refuse('The prompt none stands alone.')
+  return prompt
+}
+
+function readMaxAge(params: Params): number | undefined {
+  const text = params.get('max_age')
+  if (text !== undefined && !/^[0-9]{1,9}$/.test(text))
+    throw refuse('The max_age must be a number of seconds.')
+  return text === undefined ? undefined : Number(text)
+}
+
+/** C6.2.1, all that can be said without knowing the user. */
+export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, { catalogue, places }) => {
+  const { asking, form } = context
+  const params = singleValues(form)
+  checkKind(params, asking)
+  const text = params.get('scope')?.trim() ?? asking.defaultScope
+  if (text === undefined) throw new Fault('invalid_scope', { say: 'The parameter scope is missing.' })
+  const asked = parseScope(text, catalogue, true)
+  const request: AuthorizationRequest = {
+    asking,
+    back: returnPathOf(context),
+    challenge: readChallenge(params, asked.values.includes('openid'), asking),
+    prompt: readPrompt(params),
+    maxAge: readMaxAge(params),
+    scope: limitToClient(asked, asking, catalogue, places),
+    nonce: params.get('nonce'),
+    loginHint: params.get('login_hint'),
+    idTokenHint: params.get('id_token_hint'),
+    params,
+  }
+  return { ...context, request }
+}
+
+/** What of a request is carried through our own pages. */
+const CARRIED = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'response_mode',
+  'scope',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  'max_age',
+  'login_hint',
+  'id_token_hint',
+] as const
+
+type Carried = (typeof CARRIED)[number]
+
+/** The request as a query, for our own pages; `changes` replaces parameters, or takes them out. */
+export function carry(
+  { params }: AuthorizationRequest,
+  changes: Readonly<Partial<Record<Carried, string | undefined>>> = {},
+): string {
+  const carried = CARRIED.flatMap((name) => {
+    const value = name in changes ? changes[name] : params.get(name)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return new URLSearchParams(carried).toString()
+}
+
+/** The request once its user has logged in: what asked for that is fulfilled, and would ask again. */
+export function carryLoggedIn(request: AuthorizationRequest): string {
+  const prompt = [...request.prompt].filter((word) => word === 'consent').join(' ')
+  return carry(request, {
+    prompt: prompt === '' ? undefined : prompt,
+    max_age: undefined,
+    id_token_hint: undefined,
+  })
+}

@@ -1,0 +1,120 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { isIdentityScope } from '../../scopes/catalogue.ts'
+import { isTargetValue } from '../../scopes/target.ts'
+import { cookieHeaders, type Login, type Visit } from '../browser/visit.ts'
+import type { Room } from '../endpoint.ts'
+import { consentPage, type ConsentFacts } from '../pages/consent.ts'
+import { pageAnswer, type Problem } from '../pages/layout.ts'
+import { loginPage } from '../pages/login.ts'
+import type { GrantedScope } from '../scopes.ts'
+import type { Candidate } from './decide.ts'
+import { type AuthorizationRequest, carry } from './request.ts'
+
+/** What a login page is shown again with. */
+export interface LoginAgain {
+  readonly username: string
+  readonly problems: readonly Problem[]
+}
+
+/** Longer is no name that anybody typed. */
+const HINT_LENGTH = 200
+
+/** The login page: for a client's request, or for our own pages where there is none. */
+export function showLogin(
+  request: AuthorizationRequest | undefined,
+  visit: Visit,
+  room: Room,
+  again?: LoginAgain,
+): Answer {
+  const query = request === undefined ? '' : `?${carry(request)}`
+  const page = loginPage({
+    form: { action: room.look.at(`/connect/login${query}`), csrf: visit.csrf },
+    client: request && { name: request.asking.name, leadsTo: request.back.redirectUri },
+    username: (again?.username ?? request?.loginHint ?? '').slice(0, HINT_LENGTH),
+    problems: again?.problems ?? [],
+  })
+  return pageAnswer(room.look, page, cookieHeaders(visit, room))
+}
+
+/** What the user is asked: the scope as it stands, or businesses to choose from. */
+export type Question = { readonly scope: GrantedScope } | { readonly candidates: readonly Candidate[] }
+
+/** Of people's words for scope values: those about the person, and those about data; in request order. */
+export function describeScope(
+  values: readonly string[],
+  { catalogue }: Room,
+): { about: readonly string[]; data: readonly string[]; lasting: boolean } {
+  const said = values.filter((value) => !isTargetValue(value) && value !== 'offline_access')
+  const words = (chosen: readonly string[]): readonly string[] =>
+    chosen.map((value) => catalogue.get(value)?.description ?? value)
+  return {
+    about: words(said.filter(isIdentityScope)),
+    data: words(said.filter((value) => !isIdentityScope(value))),
+    lasting: values.includes('offline_access'),
+  }
+}
+
+/** What any of the businesses would give, in the order of the request. */
+const grantedSomewhere = (
+  { scope }: AuthorizationRequest,
+  candidates: readonly Candidate[],
+): readonly string[] =>
+  scope.values.filter((value) => candidates.some((candidate) => candidate.scope.values.includes(value)))
+
+export const nameOf = ({ user }: Login): string => user.claims.name ?? user.username
+
+/** The business that the user chose for this client before, else the first. */
+async function preselect(
+  { asking }: AuthorizationRequest,
+  { user }: Login,
+  candidates: readonly Candidate[],
+  { consents }: Room,
+): Promise<string | undefined> {
+  const codes = candidates.map(({ business }) => business.code)
+  const before = await consents.listOf(user.subject)
+  const known = before.find(
+    ({ business, client }) => client === asking.id && business !== null && codes.includes(business),
+  )
+  return known?.business ?? codes[0]
+}
+
+function placeOf(question: Question, { places }: Room): ConsentFacts['place'] {
+  const target = 'scope' in question ? question.scope.target : undefined
+  if (target === undefined) return undefined
+  const business = places.findBusiness(target.business)?.name ?? target.business
+  return { business, fund: target.level === 'fund' ? target.fund : undefined }
+}
+
+const DAY = 86_400_000
+
+/** The consent page (C6.2.2). */
+export async function showConsent(
+  request: AuthorizationRequest,
+  question: Question,
+  visit: Visit & { readonly login: Login },
+  room: Room,
+  problems: readonly Problem[] = [],
+): Promise<Answer> {
+  const { login, csrf } = visit
+  const candidates = 'candidates' in question ? question.candidates : undefined
+  const values = 'scope' in question ? question.scope.values : grantedSomewhere(request, question.candidates)
+  const { about, data, lasting } = describeScope(values, room)
+  const page = consentPage({
+    form: { action: room.look.at(`/connect/consent?${carry(request)}`), csrf },
+    client: request.asking.name,
+    leadsTo: request.back.redirectUri,
+    user: nameOf(login),
+    switchUser: room.look.at(
+      `/connect/authorize?${carry(request, { prompt: 'login', login_hint: undefined })}`,
+    ),
+    applications: room.look.at('/connect/applications'),
+    about,
+    data,
+    lastingDays: lasting ? Math.ceil(room.config.refreshToken.lifetime / DAY) : undefined,
+    place: placeOf(question, room),
+    choices: candidates?.map(({ business: { code, name }, role }) => ({ code, name, role })),
+    preselected: candidates && (await preselect(request, login, candidates, room)),
+    problems,
+  })
+  return pageAnswer(room.look, page)
+}

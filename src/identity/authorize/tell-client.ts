@@ -1,0 +1,52 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { type Fault, toFault } from '../../kernel/faults.ts'
+import { describable, refuseAsJson } from '../answers.ts'
+import type { Refusal, Room, Step } from '../endpoint.ts'
+import { noteCall } from '../note-call.ts'
+import { errorPage } from '../pages/error.ts'
+import { pageAnswer } from '../pages/layout.ts'
+import { answerClient } from './answer-client.ts'
+import { type ClientNamed, returnPathOf } from './request.ts'
+
+/** A refusal on its way to the client (RFC 6749 §4.1.2.1). */
+export function refuseToClient(fault: Fault, context: ClientNamed, room: Room): Answer {
+  const { attempt, exchange } = context
+  const error = fault.row.oauth
+  const { client, subject } = attempt
+  noteCall(exchange, room, 'info', 'authorization_refused', { client, subject, error })
+  return answerClient(
+    returnPathOf(context),
+    { error, error_description: describable(fault.publicText) },
+    room,
+  )
+}
+
+/**
+ * What goes wrong in these steps is told to the client, whose redirect URI is known. Our own troubles only if nobody
+ * is looking: a person at one of our pages is told on a page, and can try again.
+ */
+export const tellingClient =
+  (steps: Step<ClientNamed, Answer>, troublesToo: boolean): Step<ClientNamed, Answer> =>
+  async (context, room) => {
+    try {
+      return await steps(context, room)
+    } catch (thrown) {
+      const fault = toFault(thrown)
+      if (fault.status >= 500 && !troublesToo) throw fault
+      context.attempt.told = fault
+      if (fault.row.level === 'error')
+        noteCall(context.exchange, room, 'error', 'authorization_failed', { cause: fault })
+      return refuseToClient(fault, context, room)
+    }
+  }
+
+/** As a page; a wrong method as JSON (C6.0). */
+export const refuseAsPage: Refusal = (fault, room, id) => {
+  if (fault.status === 405) return refuseAsJson(fault, room, id)
+  const retryAfter = String(fault.facts.retryAfter ?? 5)
+  return pageAnswer(
+    room.look,
+    errorPage(fault, id),
+    fault.status === 503 ? { 'Retry-After': retryAfter } : {},
+  )
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import type { Entry } from '../../contracts/store.ts'
+import type { IdentityDeps } from '../deps.ts'
+import type { GrantedScope } from '../scopes.ts'
+
+/** What users have allowed clients, by client, user and business (C6.2.2); kept until it is withdrawn. */
+const CONSENT = 'consent'
+
+/** A type alias, since an interface has no index signature and so is no StoredValue. */
+type ConsentRecord = {
+  readonly client: string
+  readonly subject: string
+  /** Null where no business is concerned. */
+  readonly business: string | null
+  /** All that was allowed so far, target included. */
+  readonly scopes: readonly string[]
+  /** Of the last time, milliseconds since the epoch. */
+  readonly at: number
+}
+
+export interface Consent extends ConsentRecord {
+  readonly key: string
+}
+
+export interface Consenting {
+  readonly client: string
+  readonly subject: string
+  readonly scope: GrantedScope
+}
+
+export interface Consents {
+  /** Whether everything in this scope was allowed before. */
+  covers(consenting: Consenting): Promise<boolean>
+  /** Adds this scope to what was allowed before. */
+  remember(consenting: Consenting): Promise<void>
+  find(key: string): Promise<Consent | undefined>
+  listOf(subject: string): Promise<readonly Consent[]>
+  remove(key: string): Promise<void>
+}
+
+const businessOf = ({ scope }: Consenting): string | null => scope.target?.business ?? null
+
+const keyOf = (consenting: Consenting): string =>
+  createHash('sha256')
+    .update(JSON.stringify([consenting.client, consenting.subject, businessOf(consenting)]))
+    .digest('base64url')
+
+const consentOf = ({ key, value }: Entry): Consent => ({ key, ...(value as ConsentRecord) })
+
+export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clock'>): Consents {
+  const find = async (key: string): Promise<Consent | undefined> => {
+    const entry = await store.find(CONSENT, key)
+    return entry && consentOf(entry)
+  }
+
+  /** False if somebody else wrote it meanwhile. */
+  const write = async (consenting: Consenting): Promise<boolean> => {
+    const { client, subject, scope } = consenting
+    const business = businessOf(consenting)
+    const key = keyOf(consenting)
+    const before = await store.find(CONSENT, key)
+    const allowed = before === undefined ? [] : consentOf(before).scopes
+    const scopes = [...new Set([...allowed, ...scope.values])]
+    const value: ConsentRecord = { client, subject, business, scopes, at: clock.now() }
+    const indexes = { client, subject, ...(business !== null && { business }) }
+    return before === undefined
+      ? store.create(CONSENT, key, { value, indexes })
+      : store.replace(CONSENT, key, before.version, value)
+  }
+
+  return {
+    async covers(consenting) {
+      const known = new Set((await find(keyOf(consenting)))?.scopes)
+      return consenting.scope.values.every((value) => known.has(value))
+    },
+    async remember(consenting) {
+      while (!(await write(consenting)));
+    },
+    find,
+    async listOf(subject) {
+      const entries = await store.listBy(CONSENT, 'subject', subject)
+      return entries.map(consentOf).sort((a, b) => b.at - a.at)
+    },
+    async remove(key) {
+      await store.remove(CONSENT, key)
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import type { Answer, Exchange } from '../../contracts/exchange.ts'
+import type { User } from '../../contracts/people.ts'
+import { equalSecrets } from '../../kernel/equal.ts'
+import { newSecret } from '../../kernel/ids.ts'
+import type { Room } from '../endpoint.ts'
+import { reach } from '../reach.ts'
+import type { Session } from './sessions.ts'
+
+/** Who stands before the page: a browser, and the user logged in there, if any. */
+export interface Visit {
+  /** The value of the browser's cookie: the one it sent, or a new one that the answer must give it. */
+  readonly cookie: string
+  /** Whether the cookie is new. */
+  readonly fresh: boolean
+  readonly login: Login | undefined
+  /** For the forms of this browser's pages. */
+  readonly csrf: string
+}
+
+export interface Login {
+  readonly session: Session
+  readonly user: User
+}
+
+/**
+ * Proves that a form came from a page that this browser was given. Before a login, too (login CSRF): the cookie then
+ * stands for the browser. Whoever can't read the cookie can't make it; the cookie can't be had from it.
+ */
+const csrfOf = (cookie: string): string =>
+  createHash('sha256').update(`postern csrf\0${cookie}`).digest('base64url')
+
+const visitWith = (cookie: string, fresh: boolean, login: Login | undefined): Visit => ({
+  cookie,
+  fresh,
+  login,
+  csrf: csrfOf(cookie),
+})
+
+/** A session is worth what its user is now: one who is gone, disabled or locked is not logged in. */
+async function loginOf(cookie: string, { people, sessions }: Room): Promise<Login | undefined> {
+  const session = await sessions.find(cookie)
+  if (session === undefined) return undefined
+  const user = await reach(people.findUserBySubject(session.subject))
+  if (user === undefined || user.disabled || user.locked) {
+    await sessions.end(session.key, session.subject)
+    return undefined
+  }
+  return { session, user }
+}
+
+export async function visitOf({ head }: Exchange, room: Room): Promise<Visit> {
+  const cookie = room.cookie.read(head)
+  if (cookie === undefined) return visitWith(newSecret(), true, undefined)
+  return visitWith(cookie, false, await loginOf(cookie, room))
+}
+
+/** Whether a form of ours was sent by this browser from a page of ours. Second belt: what the browser itself says of it. */
+export function isOwnForm({ head }: Exchange, csrf: string | undefined, visit: Visit): boolean {
+  const site = head.headers['sec-fetch-site']
+  const foreign = site === 'cross-site' || site === 'same-site'
+  return !visit.fresh && !foreign && csrf !== undefined && equalSecrets(csrf, visit.csrf)
+}
+
+/** The headers that a page needs for its forms to be believed: the cookie, where the browser has none yet. */
+export const cookieHeaders = ({ cookie, fresh }: Visit, room: Room): Answer['headers'] =>
+  fresh ? { 'Set-Cookie': room.cookie.write(cookie) } : {}
+
+/** The browser's next page, whatever the method of this call was. */
+export const seeOther = (location: string, headers: Answer['headers'] = {}): Answer => ({
+  status: 303,
+  headers: {
+    Location: location,
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    ...headers,
+  },
+  body: '',
+})

@@ -1,0 +1,77 @@
+import type { PersonClaims, User } from '../contracts/people.ts'
+import type { Address, Business } from '../contracts/places.ts'
+import type { JsonObject } from '../http/json-value.ts'
+
+/** C5.6: the claims about a person that a scope value opens. */
+const CLAIMS_OF = {
+  profile: ['name', 'given_name', 'middle_name', 'family_name', 'gender'],
+  email: ['email'],
+  phone: ['phone_number'],
+} as const satisfies Record<string, readonly (keyof PersonClaims)[]>
+
+/** Claims that the id_token carries; the others come from userinfo only (C6.1.8). */
+const ID_TOKEN_SCOPES = ['profile', 'email'] as const
+const TEXT_SCOPES = ['profile', 'email', 'phone'] as const
+
+/** Every claim about a person, for the discovery document. */
+export const PERSON_CLAIMS: readonly string[] = [
+  ...TEXT_SCOPES.flatMap((scope): readonly string[] => CLAIMS_OF[scope]),
+  'address',
+  'service_profile',
+]
+
+interface HasScope {
+  has(value: string): boolean
+}
+
+/** A copy with what is known: absent and empty members left out. */
+function known(members: Readonly<Record<string, string | undefined>>): JsonObject {
+  const object: JsonObject = {}
+  for (const [name, value] of Object.entries(members))
+    if (value !== undefined && value !== '') object[name] = value
+  return object
+}
+
+function textClaims(user: User, scopes: HasScope, opened: readonly (keyof typeof CLAIMS_OF)[]): JsonObject {
+  const names = opened.filter((scope) => scopes.has(scope)).flatMap((scope) => [...CLAIMS_OF[scope]])
+  return known(Object.fromEntries(names.map((name) => [name, user.claims[name]])))
+}
+
+const addressOf = (address: Address = {}): JsonObject =>
+  known({
+    street_address: address.street_address,
+    locality: address.locality,
+    region: address.region,
+    postal_code: address.postal_code,
+    country: address.country,
+  })
+
+/** A member that holds an object, left out where that is empty. */
+const withObject = (name: string, object: JsonObject): JsonObject =>
+  Object.keys(object).length === 0 ? {} : { [name]: object }
+
+export const idTokenClaims = (user: User, scopes: HasScope): JsonObject =>
+  textClaims(user, scopes, ID_TOKEN_SCOPES)
+
+/**
+ * All claims of C5.6 that the scopes open. `business` is the token's; undefined if it has none or the user has lost
+ * it, and then `service_profile` is an empty object.
+ */
+export function userClaims(user: User, scopes: HasScope, business: Business | undefined): JsonObject {
+  return {
+    sub: user.subject,
+    ...textClaims(user, scopes, TEXT_SCOPES),
+    ...(scopes.has('address') && withObject('address', addressOf(user.claims.address))),
+    ...(scopes.has('service_profile') && { service_profile: serviceProfile(user, business) }),
+  }
+}
+
+function serviceProfile(user: User, business: Business | undefined): JsonObject {
+  const access = business === undefined ? undefined : user.access.get(business.code)
+  if (business === undefined || access === undefined) return {}
+  return {
+    ...known({ service_role: access.role, business_name: business.name, business_code: business.code }),
+    ...withObject('business_address', addressOf(business.address)),
+    ...known({ business_phone_number: business.phoneNumber }),
+  }
+}

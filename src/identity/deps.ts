@@ -1,0 +1,46 @@
+import type { PublicKeys, SecretDeriver, Signer, TokenJudge } from '../contracts/keys.ts'
+import type { AttemptGate } from '../contracts/lockouts.ts'
+import type { PasswordHasher, People } from '../contracts/people.ts'
+import type { Places } from '../contracts/places.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
+import type { Switches } from '../contracts/switches.ts'
+import type { IssuedTokens, IssueGuard, Revoker } from '../contracts/tokens.ts'
+import type { Cors } from '../http/cors.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import type { IdentityConfig } from './config.ts'
+
+export interface IdentityUrls {
+  /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */
+  readonly issuer: string
+  /** `{base_url}`, the audience of access tokens: no path. */
+  readonly api: string
+}
+
+/** All that identity asks of other rooms. */
+export interface IdentityDeps {
+  readonly people: People
+  readonly places: Places
+  readonly catalogue: Catalogue
+  readonly signer: Signer
+  readonly publicKeys: PublicKeys
+  /** Of our own tokens: id_token hints. */
+  readonly judge: TokenJudge
+  readonly deriver: SecretDeriver
+  readonly store: Store
+  readonly hasher: PasswordHasher
+  /** Lets attempts at passwords in, where that outlives this configuration or serves several processes; else the room's own. */
+  readonly attempts?: AttemptGate
+  readonly issuedTokens: IssuedTokens
+  readonly revoker: Revoker & IssueGuard
+  readonly switches: Switches
+  readonly recorder: Recorder
+  readonly clock: Clock
+  readonly urls: IdentityUrls
+  readonly config: IdentityConfig
+  /** C4.14, C6.1.2: the header must be spelled exactly `Authorization`. */
+  readonly strictHeaderNames: boolean
+  /** Absent where pages of other origins may not call (C4.18). */
+  readonly cors?: Cors | undefined
+}

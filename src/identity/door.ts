@@ -1,0 +1,79 @@
+import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
+import { Fault, toFault } from '../kernel/faults.ts'
+import type { Attempt } from './context.ts'
+import type { Endpoint, Room } from './endpoint.ts'
+import type { Identity } from './room.ts'
+
+/**
+ * The entrance to the identity endpoints (C6). `current` gives the identity in force, read once per call. Faults of a
+ * known endpoint are answered as that endpoint tells them; a path that is none of ours is for the `elsewhere` door,
+ * which envelopes its 404 (C2.3).
+ */
+export const identityDoor =
+  (current: () => Identity, elsewhere: Door): Door =>
+  (exchange) => {
+    const { endpoints, room } = current()
+    const { target } = exchange
+    const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
+    return endpoint === undefined ? elsewhere(exchange) : answerAt(endpoint, exchange, room)
+  }
+
+async function answerAt(endpoint: Endpoint, exchange: Exchange, room: Room): Promise<Answer> {
+  const attempt: Attempt = { grant: 'none', client: undefined, subject: undefined }
+  let fault: Fault | undefined
+  let answer: Answer
+  try {
+    if (exchange.refusal !== undefined) throw exchange.refusal
+    refuseIfClosed(endpoint, exchange, room)
+    answer = preflightAt(endpoint, exchange, room) ?? (await serve(endpoint, exchange, attempt, room))
+  } catch (thrown) {
+    fault = toFault(thrown)
+    answer = endpoint.refuse(fault, room, exchange.id)
+  }
+  record(exchange, room, fault ?? attempt.told, answer.status)
+  const cors = endpoint.crossOrigin ? room.cors : undefined
+  return cors ? { ...answer, headers: cors.onAnswer(exchange.head, answer.headers) } : answer
+}
+
+/** What a browser asks before a call from a page of another origin (C4.18). */
+function preflightAt({ crossOrigin }: Endpoint, { head }: Exchange, { cors }: Room): Answer | undefined {
+  if (!crossOrigin || cors?.isPreflight(head) !== true) return undefined
+  return { status: 204, headers: cors.preflight(head), body: undefined }
+}
+
+function serve(
+  endpoint: Endpoint,
+  exchange: Exchange,
+  attempt: Attempt,
+  room: Room,
+): Answer | Promise<Answer> {
+  requireMethod(endpoint, exchange)
+  return endpoint.steps({ exchange, attempt, begunAt: room.clock.now() }, room)
+}
+
+/** C9.2: the identity endpoints answer through a maintenance, unless it names them. */
+function refuseIfClosed({ closes }: Endpoint, { clientAddress }: Exchange, { switches }: Room): void {
+  const closure = closes ? switches.identity() : undefined
+  if (closure === undefined || closure.admitsAddress(clientAddress)) return
+  const { message, retryAfter } = closure
+  throw new Fault('identity_maintenance', { retryAfter, ...(message !== undefined && { notice: message }) })
+}
+
+function requireMethod({ methods }: Endpoint, { head }: Exchange): void {
+  if (!methods.includes(head.method)) throw new Fault('oauth_method', { allow: methods })
+}
+
+function record(exchange: Exchange, room: Room, fault: Fault | undefined, status: number): void {
+  room.recorder.decision({
+    exchange,
+    door: 'identity',
+    fault,
+    status,
+    slot: undefined,
+    principal: undefined,
+    business: undefined,
+    fund: undefined,
+    upstreamMs: undefined,
+    totalMs: room.clock.monotonic() - exchange.startedAt,
+  })
+}

@@ -1,0 +1,158 @@
+import { refuseAsJson, refuseWithChallenge } from './answers.ts'
+import { refuseAsPage } from './authorize/tell-client.ts'
+import type { Endpoint } from './endpoint.ts'
+import { applications } from './endpoints/applications.ts'
+import { logo, stylesheet } from './endpoints/assets.ts'
+import { authorize } from './endpoints/authorize.ts'
+import { consent } from './endpoints/consent.ts'
+import { answerKeys, answerMetadata } from './endpoints/discovery.ts'
+import { introspectToken, requireSecret } from './endpoints/introspection.ts'
+import { revokeToken } from './endpoints/revocation.ts'
+import { endSession } from './endpoints/end-session.ts'
+import { login } from './endpoints/login.ts'
+import { recordTokens, redeemGrant } from './endpoints/token.ts'
+import { flow } from './flow.ts'
+import { authenticateClient } from './steps/authenticate-client.ts'
+import { chooseGrant } from './steps/choose-grant.ts'
+import { LOGO_PATH, STYLESHEET_PATH } from './pages/look.ts'
+import { issueTokens } from './steps/issue-tokens.ts'
+import { readForm } from './steps/read-form.ts'
+
+const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
+/** RFC 8414 §3.1: the well-known part stands before the issuer's path. */
+const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}`
+
+const READ = ['GET', 'HEAD'] as const
+const POST = ['POST'] as const
+/** Of pages with forms; HEAD would have to make a code to tell what GET would say. */
+const PAGE = ['GET', 'POST'] as const
+
+/** C6.1.2: a secret by header, or by body where the client is configured so. */
+const BY_SECRET = ['client_secret_basic', 'client_secret_post'] as const
+/** And public clients, which have none. */
+const BY_ANY = [...BY_SECRET, 'none'] as const
+
+/**
+ * THE MATRIX: every identity endpoint (C6) and its steps, in the order in which they are taken. What stands here is
+ * served, and announced in the discovery document; nothing else is.
+ */
+export const ENDPOINTS: readonly Endpoint[] = [
+  {
+    name: 'authorize',
+    path: below('/connect/authorize'),
+    methods: PAGE,
+    closes: true,
+    steps: authorize,
+    refuse: refuseAsPage,
+    announcedAs: 'authorization_endpoint',
+  },
+  {
+    name: 'token',
+    path: below('/connect/token'),
+    methods: POST,
+    closes: true,
+    crossOrigin: true,
+    steps: recordTokens(flow(readForm, authenticateClient, chooseGrant, redeemGrant, issueTokens)),
+    refuse: refuseAsJson,
+    announcedAs: 'token_endpoint',
+    authMethods: BY_ANY,
+  },
+  {
+    name: 'revocation',
+    path: below('/connect/revocation'),
+    methods: POST,
+    closes: true,
+    crossOrigin: true,
+    steps: flow(readForm, authenticateClient, revokeToken),
+    refuse: refuseWithChallenge,
+    announcedAs: 'revocation_endpoint',
+    authMethods: BY_ANY,
+  },
+  {
+    name: 'introspection',
+    path: below('/connect/introspect'),
+    methods: POST,
+    closes: true,
+    steps: flow(readForm, authenticateClient, requireSecret, introspectToken),
+    refuse: refuseWithChallenge,
+    announcedAs: 'introspection_endpoint',
+    authMethods: BY_SECRET,
+  },
+  {
+    name: 'endsession',
+    path: below('/connect/endsession'),
+    methods: PAGE,
+    closes: true,
+    steps: endSession,
+    refuse: refuseAsPage,
+    announcedAs: 'end_session_endpoint',
+  },
+  {
+    name: 'login',
+    path: below('/connect/login'),
+    methods: PAGE,
+    closes: true,
+    steps: login,
+    refuse: refuseAsPage,
+  },
+  {
+    name: 'consent',
+    path: below('/connect/consent'),
+    methods: PAGE,
+    closes: true,
+    steps: consent,
+    refuse: refuseAsPage,
+  },
+  {
+    name: 'applications',
+    path: below('/connect/applications'),
+    methods: PAGE,
+    closes: true,
+    steps: applications,
+    refuse: refuseAsPage,
+  },
+  {
+    name: 'stylesheet',
+    path: below(STYLESHEET_PATH),
+    methods: READ,
+    closes: false,
+    steps: stylesheet,
+    refuse: refuseAsPage,
+  },
+  {
+    name: 'logo',
+    path: below(LOGO_PATH),
+    methods: READ,
+    closes: false,
+    steps: logo,
+    refuse: refuseAsPage,
+  },
+  {
+    name: 'keys',
+    path: below('/.well-known/jwks.json'),
+    methods: READ,
+    closes: false,
+    crossOrigin: true,
+    steps: answerKeys,
+    refuse: refuseAsJson,
+    announcedAs: 'jwks_uri',
+  },
+  {
+    name: 'openid-configuration',
+    path: below('/.well-known/openid-configuration'),
+    methods: READ,
+    closes: false,
+    crossOrigin: true,
+    steps: answerMetadata,
+    refuse: refuseAsJson,
+  },
+  {
+    name: 'oauth-authorization-server',
+    path: inserted('/.well-known/oauth-authorization-server'),
+    methods: READ,
+    closes: false,
+    crossOrigin: true,
+    steps: answerMetadata,
+    refuse: refuseAsJson,
+  },
+]

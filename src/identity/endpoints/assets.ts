@@ -1,0 +1,28 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Arrived } from '../context.ts'
+import type { Room, Step } from '../endpoint.ts'
+import type { Asset } from '../pages/look.ts'
+
+/** Pages name an asset with its content's hash, so that it may be kept; a day, since nothing forbids to ask without it. */
+const serve =
+  (pick: (room: Room) => Asset | undefined): Step<Arrived, Answer> =>
+  (_, room) => {
+    const asset = pick(room)
+    if (asset === undefined) throw new Fault('outside')
+    return {
+      status: 200,
+      headers: {
+        'Content-Type': asset.contentType,
+        'Cache-Control': 'public, max-age=86400',
+        'X-Content-Type-Options': 'nosniff',
+        // An SVG opened by its address is a document, and may hold a script.
+        'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'",
+        'Cross-Origin-Resource-Policy': 'same-origin',
+      },
+      body: asset.bytes,
+    }
+  }
+
+export const stylesheet: Step<Arrived, Answer> = serve(({ look }) => look.stylesheet)
+export const logo: Step<Arrived, Answer> = serve(({ look }) => look.logo)

@@ -1,0 +1,62 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { singleValues } from '../../http/form.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { decide, type Decision } from '../authorize/decide.ts'
+import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'
+import { showConsent } from '../authorize/show.ts'
+import { tellingClient } from '../authorize/tell-client.ts'
+import { isOwnForm, seeOther, visitOf } from '../browser/visit.ts'
+import type { Arrived } from '../context.ts'
+import type { Room, Step } from '../endpoint.ts'
+import { flow } from '../flow.ts'
+import { TEXTS } from '../pages/texts.ts'
+import { noteCall } from '../note-call.ts'
+import type { GrantedScope } from '../scopes.ts'
+import { readFields } from '../steps/read-form.ts'
+import { answerCode } from './authorize.ts'
+
+type Asking = Exclude<Decision, { kind: 'login' }>
+
+/** What was allowed; undefined where a business had to be chosen and none of those offered was. */
+const allowedScope = (asked: Asking, business: string | undefined): GrantedScope | undefined =>
+  asked.kind === 'choice'
+    ? asked.candidates.find((candidate) => candidate.business.code === business)?.scope
+    : asked.scope
+
+async function allow(
+  context: AuthorizationRead,
+  { login }: Asking,
+  scope: GrantedScope,
+  room: Room,
+): Promise<Answer> {
+  const { subject } = login.user
+  const client = context.request.asking.id
+  await room.consents.remember({ client, subject, scope })
+  noteCall(context.exchange, room, 'info', 'consent', { client, subject, scope: scope.text })
+  return answerCode(context, login, scope, room)
+}
+
+const answerConsent: Step<AuthorizationRead, Answer> = async (context, room) => {
+  const { attempt, exchange, request } = context
+  const startOver = (): Answer => seeOther(room.look.at(`/connect/authorize?${carry(request)}`))
+  if (exchange.head.method !== 'POST') return startOver()
+  const params = singleValues(await readFields(exchange))
+  const visit = await visitOf(exchange, room)
+  attempt.subject = visit.login?.user.subject
+  if (!isOwnForm(exchange, params.get('csrf'), visit)) return startOver()
+  if (params.get('decision') === 'deny') throw new Fault('access_denied')
+  const asked = await decide(request, visit, room)
+  if (asked.kind === 'login' || params.get('decision') !== 'allow') return startOver()
+  const scope = allowedScope(asked, params.get('business'))
+  if (scope !== undefined) return allow(context, asked, scope, room)
+  if (asked.kind !== 'choice') return startOver()
+  const problem = { text: TEXTS.consent.missingBusiness, field: 'business-0' }
+  return showConsent(request, asked, { ...visit, login: asked.login }, room, [problem])
+}
+
+/** The consent form (C6.2.2). Its query is the request, judged anew: what the page said cannot be changed on the way. */
+export const consent: Step<Arrived, Answer> = flow(
+  readQuery,
+  nameClient,
+  tellingClient(flow(readRequest, answerConsent), false),
+)

@@ -1,0 +1,130 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import type { Client } from '../../contracts/people.ts'
+import { parseForm, singleValues } from '../../http/form.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { withQuery } from '../authorize/answer-client.ts'
+import { isRegistered } from '../authorize/redirect-uri.ts'
+import { isOwnForm, seeOther, type Visit, visitOf } from '../browser/visit.ts'
+import type { Arrived } from '../context.ts'
+import type { Room, Step } from '../endpoint.ts'
+import { flow } from '../flow.ts'
+import { noteCall } from '../note-call.ts'
+import { pageAnswer } from '../pages/layout.ts'
+import { confirmLogoutPage, loggedOutPage } from '../pages/logout.ts'
+import { reach } from '../reach.ts'
+import { readFields } from '../steps/read-form.ts'
+import { type Hint, readHint } from '../tokens/hint.ts'
+
+type Params = ReadonlyMap<string, string>
+
+interface LogoutAsked extends Arrived {
+  /** The client's request. */
+  readonly params: Params
+  /** Our own form's fields, if it was that that was sent. */
+  readonly own: Params | undefined
+  /** It came in a body, from another site perhaps. */
+  readonly posted: boolean
+}
+
+interface LogoutRead extends LogoutAsked {
+  readonly hint: Hint | undefined
+  readonly asking: Client | undefined
+  /** Where the browser goes afterwards: one of the client's own addresses, `state` included. */
+  readonly next: string | undefined
+}
+
+/** By GET in the query, by POST in the body (RP-Initiated Logout §2); our own form keeps the request in its query. */
+const readLogout: Step<Arrived, LogoutAsked> = async (context) => {
+  const { head, target } = context.exchange
+  const query = (): Params => singleValues(parseForm(target instanceof Fault ? '' : target.query.slice(1)))
+  if (head.method !== 'POST') return { ...context, params: query(), own: undefined, posted: false }
+  const body = singleValues(await readFields(context.exchange))
+  return body.has('csrf')
+    ? { ...context, params: query(), own: body, posted: false }
+    : { ...context, params: body, own: undefined, posted: true }
+}
+
+/** The client is the one that the hint was issued to, or the one that is named; they must not differ. */
+async function clientOf(
+  params: Params,
+  hint: Hint | undefined,
+  { people }: Room,
+): Promise<Client | undefined> {
+  const named = params.get('client_id')
+  if (hint !== undefined && named !== undefined && named !== hint.client)
+    throw new Fault('oauth_bad_request', { say: 'The client_id is not that of the id_token_hint.' })
+  const id = hint?.client ?? named
+  const client = id === undefined ? undefined : await reach(people.findClient(id))
+  return client?.disabled === true ? undefined : client
+}
+
+/** @throws Fault authorize_bad_redirect for any address that is not the client's own (T6: open redirect) */
+function nextOf(params: Params, client: Client | undefined): string | undefined {
+  const uri = params.get('post_logout_redirect_uri')
+  if (uri === undefined) return undefined
+  if (client === undefined || !isRegistered(uri, client.postLogoutRedirectUris, client))
+    throw new Fault('authorize_bad_redirect')
+  const state = params.get('state')
+  return withQuery(uri, state === undefined ? {} : { state })
+}
+
+const judgeLogout: Step<LogoutAsked, LogoutRead> = async (context, room) => {
+  const hint = await readHint(context.params.get('id_token_hint'), room)
+  const asking = await clientOf(context.params, hint, room)
+  return { ...context, hint, asking, next: nextOf(context.params, asking) }
+}
+
+const CARRIED = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'] as const
+
+function carry(params: Params): string {
+  const pairs = CARRIED.flatMap((name) => {
+    const value = params.get(name)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
+}
+
+const own = ({ params }: LogoutAsked, { look }: Room): string =>
+  look.at(`/connect/endsession${carry(params)}`)
+
+/** The user said so, or the client proved by its hint that it speaks of this very user. */
+function isMeant({ exchange, hint, own }: LogoutRead, visit: Visit): boolean {
+  if (own !== undefined && own.get('decision') === 'logout')
+    return isOwnForm(exchange, own.get('csrf'), visit)
+  return hint !== undefined && hint.subject === visit.login?.user.subject
+}
+
+const goOn: Step<LogoutRead, Answer> = async (context, room) => {
+  const { exchange, hint, own: confirmed, posted } = context
+  const visit = await visitOf(exchange, room)
+  if (posted && visit.fresh) return seeOther(own(context, room))
+  const { login } = visit
+  if (login === undefined) return goodbye(context, hint !== undefined || confirmed !== undefined, room)
+  if (!isMeant(context, visit)) return confirm(context, visit, room)
+  await room.sessions.end(login.session.key, login.user.subject)
+  noteCall(exchange, room, 'info', 'logout', { subject: login.user.subject, client: context.asking?.id })
+  return goodbye(context, true, room)
+}
+
+function confirm(context: LogoutRead, visit: Visit, room: Room): Answer {
+  const { asking, next } = context
+  const page = confirmLogoutPage({
+    form: { action: own(context, room), csrf: visit.csrf },
+    client: asking?.name,
+    leadsTo: next,
+    stay: room.look.at('/connect/applications'),
+  })
+  return pageAnswer(room.look, page)
+}
+
+/** On to the client, if that is known to be meant; else the logged-out page, with the client's address on a button. */
+function goodbye({ asking, next }: LogoutRead, sure: boolean, room: Room): Answer {
+  const headers = { 'Set-Cookie': room.cookie.clear() }
+  if (next !== undefined && sure) return seeOther(next, headers)
+  const back = next === undefined || asking === undefined ? undefined : { client: asking.name, uri: next }
+  const signIn = room.look.at('/connect/applications')
+  return pageAnswer(room.look, loggedOutPage({ back, signIn }), headers)
+}
+
+/** C6.3.3, OpenID Connect RP-Initiated Logout 1.0. */
+export const endSession: Step<Arrived, Answer> = flow(readLogout, judgeLogout, goOn)

@@ -1,0 +1,24 @@
+import type { Client, Grant } from '../contracts/people.ts'
+import type { Granted, GrantChosen } from './context.ts'
+import type { Step } from './endpoint.ts'
+import { redeemCode } from './grants/authorization-code.ts'
+import { redeemPassword } from './grants/password.ts'
+import { redeemRefreshToken } from './grants/refresh-token.ts'
+
+/** A row of the table of grants. */
+export interface GrantRow {
+  /** What a client must be, beside having the grant in its list. */
+  readonly mayUse: (client: Client) => boolean
+  readonly redeem: Step<GrantChosen, Granted>
+}
+
+/** C6.1.5: customers with a signed agreement on record. */
+const isBoundCustomer = ({ kind, agreement }: Client): boolean =>
+  kind === 'customer' && agreement !== undefined
+
+/** The grants of the token endpoint, in the order of the discovery document. */
+export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([
+  ['password', { mayUse: isBoundCustomer, redeem: redeemPassword }],
+  ['authorization_code', { mayUse: () => true, redeem: redeemCode }],
+  ['refresh_token', { mayUse: () => true, redeem: redeemRefreshToken }],
+])

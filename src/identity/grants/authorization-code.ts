@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import type { Client, User } from '../../contracts/people.ts'
+import { equalSecrets } from '../../kernel/equal.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Granted, GrantChosen } from '../context.ts'
+import type { Room, Step } from '../endpoint.ts'
+import { flow } from '../flow.ts'
+import { noteCall } from '../note-call.ts'
+import { reach } from '../reach.ts'
+import { type GrantedScope, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
+import { requireParam, requireParams } from '../steps/require-params.ts'
+import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
+
+interface CodeTaken extends GrantChosen {
+  readonly code: FoundCode
+}
+
+interface UserFound extends CodeTaken {
+  readonly user: User
+}
+
+const refuse = (detail: string, cause?: unknown): Fault => new Fault('invalid_grant', { detail, cause })
+
+/**
+ * Any attempt by its own client takes the code; another client's changes nothing. A second use ends what the first one
+ * gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2).
+ */
+const takeCode: Step<GrantChosen, CodeTaken> = async (context, room) => {
+  const { attempt, client, params } = context
+  const code = await room.codes.find(requireParam(params, 'code'))
+  if (code === undefined) throw refuse('unknown or expired code')
+  if (code.record.client !== client.id) throw refuse('the code of another client')
+  attempt.subject = code.record.subject
+  if (!(await room.codes.take(code))) throw await endReplayed(code, context, room)
+  return { ...context, code }
+}
+
+async function endReplayed(code: FoundCode, { exchange }: GrantChosen, room: Room): Promise<Fault> {
+  const { client, family, subject } = code.record
+  if (await room.codes.mark(code)) await room.families.end(family)
+  noteCall(exchange, room, 'warn', 'code_replayed', { family, client, subject })
+  return refuse('the code was used before')
+}
+
+/** RFC 6749 §4.1.3, RFC 7636 §4.6. */
+const checkBinding: Step<CodeTaken, CodeTaken> = (context) => {
+  const { code, params } = context
+  if (requireParam(params, 'redirect_uri') !== code.record.redirectUri)
+    throw refuse('another redirect_uri than that of the request')
+  if (!provesChallenge(params.get('code_verifier'), code.record)) throw refuse('code_verifier')
+  return context
+}
+
+const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/
+
+/** A verifier without a challenge is refused too: somebody took the challenge out of the request (C6.2.1, RFC 9700 §4.8.2). */
+function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord): boolean {
+  if (verifier === undefined || challenge === null) return verifier === undefined && challenge === null
+  const proof = createHash('sha256').update(verifier).digest('base64url')
+  return VERIFIER.test(verifier) && equalSecrets(proof, challenge)
+}
+
+const findUser: Step<CodeTaken, UserFound> = async (context, { people }) => {
+  const user = await reach(people.findUserBySubject(context.code.record.subject))
+  if (user === undefined || user.disabled || user.locked) throw refuse('its user is gone or may no longer')
+  return { ...context, user }
+}
+
+const grantScope: Step<UserFound, Granted> = (context, room) => {
+  const { client, code, user } = context
+  const { authTime, family, nonce } = code.record
+  const scope = scopeOf(code.record, client, user, room)
+  const openid = scope.values.includes('openid')
+  const conclude = (): Promise<void> => settle(code, lifetimeOf(scope, client, room), room)
+  return {
+    ...context,
+    authTime,
+    scope,
+    openid,
+    nonce: nonce ?? undefined,
+    refresh: { kind: 'open' },
+    family,
+    conclude,
+  }
+}
+
+/** What was consented to, as far as client and user may have it still. */
+function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: Room): GrantedScope {
+  const { catalogue, places } = room
+  try {
+    return limitToUser(limitToClient(readGrantedScope(scope), client, catalogue, places), user, catalogue)
+  } catch (cause) {
+    throw refuse('nothing of what was granted may be had any more', cause)
+  }
+}
+
+/** Tokens may be dated a little ahead of the clock. */
+const MARGIN = 5000
+
+/** Milliseconds until the last of the tokens has expired. */
+const lifetimeOf = ({ values }: GrantedScope, client: Client, { config }: Room): number =>
+  values.includes('offline_access')
+    ? config.refreshToken.lifetime
+    : MARGIN + (client.accessTokenLifetime ?? 0) * 1000 + config.accessToken.lifetime
+
+/** The first use goes on to succeed even if others came while it was under way; what it gives is worth nothing then. */
+async function settle(code: FoundCode, lifetime: number, { clock, codes, families }: Room): Promise<void> {
+  if (await codes.settle(code, clock.now() + lifetime)) return
+  await families.end(code.record.family)
+}
+
+/** C6.1.6, in the order of C6.1.0. */
+export const redeemCode: Step<GrantChosen, Granted> = flow(
+  requireParams<GrantChosen>('code'),
+  takeCode,
+  checkBinding,
+  findUser,
+  grantScope,
+)

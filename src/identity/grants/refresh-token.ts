@@ -1,0 +1,120 @@
+import type { User } from '../../contracts/people.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Granted, GrantChosen } from '../context.ts'
+import type { Room, Step } from '../endpoint.ts'
+import { flow } from '../flow.ts'
+import { noteCall } from '../note-call.ts'
+import { reach } from '../reach.ts'
+import {
+  isOpenTo,
+  limitToClient,
+  limitToUser,
+  narrowScope,
+  parseScope,
+  readGrantedScope,
+  type RequestedScope,
+} from '../scopes.ts'
+import { requireParam, requireParams } from '../steps/require-params.ts'
+import type { FoundFamily } from '../tokens/families.ts'
+
+/** The scope that the request asks for; undefined where it has none, and the family's is meant. */
+interface ScopeRead extends GrantChosen {
+  readonly asked: RequestedScope | undefined
+}
+
+interface FamilyFound extends ScopeRead {
+  readonly token: string
+  readonly found: FoundFamily
+  /** The family's own scope. */
+  readonly granted: RequestedScope
+}
+
+interface UserFound extends FamilyFound {
+  readonly user: User
+}
+
+interface ScopeNarrowed extends UserFound {
+  readonly scope: Granted['scope']
+}
+
+const refuse = (detail: string): Fault => new Fault('invalid_grant', { detail })
+
+/** C6.1.0: syntax, catalogue and the client's allowance come before the token is looked at. */
+const readScope: Step<GrantChosen, ScopeRead> = (context, { catalogue, places }) => {
+  const text = context.params.get('scope')?.trim()
+  if (text === undefined || text === '') return { ...context, asked: undefined }
+  const asked = parseScope(text, catalogue)
+  limitToClient(asked, context.client, catalogue, places)
+  return { ...context, asked }
+}
+
+/**
+ * The token is known, this client's, and not replayed; another client's attempt is refused and changes nothing
+ * (C6.1.7).
+ */
+const findFamily: Step<ScopeRead, FamilyFound> = async (context, room) => {
+  const token = requireParam(context.params, 'refresh_token')
+  const found = await room.families.find(token)
+  if (found === undefined) throw refuse('unknown, expired or ended')
+  if (found.record.client !== context.client.id) throw refuse('of another client')
+  context.attempt.subject = found.record.subject
+  if (found.state === 'replayed') throw await endReplayed(found, context, room)
+  return { ...context, token, found, granted: readGrantedScope(found.record.scope) }
+}
+
+/** One of two that hold the token is not who it was given to, and nobody can tell which: both lose it (C6.1.7). */
+async function endReplayed(
+  { id, record }: FoundFamily,
+  { exchange }: GrantChosen,
+  room: Room,
+): Promise<Fault> {
+  await room.families.end(id)
+  const { client, subject } = record
+  noteCall(exchange, room, 'warn', 'refresh_token_replayed', { family: id, client, subject })
+  return refuse('replayed: its family is revoked')
+}
+
+/** Whose family may go on. The client's own state was judged by its authentication. */
+function mayGoOn(user: User, { client, found, granted: { target } }: FamilyFound): boolean {
+  if (user.disabled || (target !== undefined && !user.access.has(target.business))) return false
+  return found.record.grant !== 'password' || user.customers.includes(client.id)
+}
+
+/** The user is still there, and the family's business still theirs and the client's. */
+const findUser: Step<FamilyFound, UserFound> = async (context, { people, places }) => {
+  const { client, found, granted } = context
+  const user = await reach(people.findUserBySubject(found.record.subject))
+  if (user === undefined || !mayGoOn(user, context)) throw refuse('its user is gone or may no longer')
+  if (granted.target !== undefined && !isOpenTo(client, granted.target, places))
+    throw refuse('its business or fund is gone, or no longer the client’s')
+  return { ...context, user }
+}
+
+/** The family's scope or less, and of it what client and user may have today (C5.5). */
+const limitScope: Step<UserFound, ScopeNarrowed> = (context, { catalogue, places }) => {
+  const { asked, client, granted, user } = context
+  const wanted = asked === undefined ? granted : narrowScope(asked, granted, catalogue)
+  const scope = limitToUser(limitToClient(wanted, client, catalogue, places), user, catalogue)
+  return { ...context, scope }
+}
+
+/** Last, so that a request that fails otherwise uses nothing up. */
+const rotate: Step<ScopeNarrowed, Granted> = async (context, room) => {
+  const { found, granted, token } = context
+  const successor = await room.families.rotate(token, found)
+  if (successor === 'ended') throw refuse('ended meanwhile')
+  if (successor === 'replayed') throw await endReplayed(found, context, room)
+  const { authTime } = found.record
+  const openid = granted.values.includes('openid')
+  return { ...context, authTime, openid, nonce: undefined, refresh: { kind: 'rotated', ...successor } }
+}
+
+/** C6.1.7, in the order of C6.1.0. */
+export const redeemRefreshToken: Step<GrantChosen, Granted> = flow(
+  requireParams<GrantChosen>('refresh_token'),
+  readScope,
+  findFamily,
+  findUser,
+  limitScope,
+  rotate,
+)

@@ -1,0 +1,117 @@
+import { html, type Html } from './html.ts'
+import { csrfField, type FormFacts, type Page } from './layout.ts'
+import { TEXTS } from './texts.ts'
+
+const T = TEXTS.applications
+
+export interface ConsentListed {
+  readonly key: string
+  readonly client: string
+  readonly business: string | undefined
+  /** In people's words. */
+  readonly scopes: readonly string[]
+  readonly lasting: boolean
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export interface SessionListed {
+  readonly key: string
+  readonly browser: string
+  readonly current: boolean
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export type Done = keyof typeof T.done
+
+export interface ApplicationsFacts {
+  readonly form: FormFacts
+  readonly user: string
+  readonly consents: readonly ConsentListed[]
+  readonly sessions: readonly SessionListed[]
+  /** What was done a moment ago. */
+  readonly done: Done | undefined
+}
+
+const DAY = new Intl.DateTimeFormat(TEXTS.locale, { dateStyle: 'long', timeZone: 'UTC' })
+// Nobody here knows where the user is: a time of day needs its zone beside it.
+const MOMENT = new Intl.DateTimeFormat(TEXTS.locale, {
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+  timeZone: 'UTC',
+  timeZoneName: 'short',
+})
+
+const timeOf = (at: number, format: Intl.DateTimeFormat): Html => {
+  const date = new Date(at)
+  return html`<time datetime="${date.toISOString()}">${format.format(date)}</time>`
+}
+
+/** A form of one button, which says to a screen reader what it is about. */
+const buttonFor = (form: FormFacts, name: string, value: string, label: string, about: string): Html =>
+  html`<form method="post" action="${form.action}">
+    ${csrfField(form)}
+    <button class="second small" type="submit" name="${name}" value="${value}">
+      ${label}<span class="unseen"> ${about}</span>
+    </button>
+  </form>`
+
+const consentItem = (consent: ConsentListed, form: FormFacts): Html => {
+  const { at, business, client, key, lasting, scopes } = consent
+  return html`<li>
+    <div>
+      <h3>${client}</h3>
+      ${business !== undefined && html`<p>${T.atBusiness(business)}</p>`}
+      <ul>
+        ${scopes.map((scope) => html`<li>${scope}</li>`)}
+      </ul>
+      <p class="quiet">${T.granted} ${timeOf(at, DAY)}${lasting && html` · ${T.lasting}`}</p>
+    </div>
+    ${buttonFor(form, 'withdraw', key, T.withdraw, T.withdrawFrom(client, business))}
+  </li>`
+}
+
+const sessionItem = ({ at, browser, current, key }: SessionListed, form: FormFacts): Html =>
+  html`<li>
+    <div>
+      <h3>${browser}${current && html` · ${T.here}`}</h3>
+      <p class="quiet">${T.since} ${timeOf(at, MOMENT)}</p>
+    </div>
+    ${buttonFor(form, 'end', key, T.endSession, T.endSessionOf(browser))}
+  </li>`
+
+/** "Your connected applications": what was consented to and where one is signed in, each with its end. */
+export function applicationsPage({ form, user, consents, sessions, done }: ApplicationsFacts): Page {
+  const body = html`<h1>${T.title}</h1>
+    <p class="lead">${T.signedIn(user)}</p>
+    ${
+      done &&
+      html`<p
+        class="notice ${done === 'expired' ? 'alert' : 'done'}"
+        role="${done === 'expired' ? 'alert' : 'status'}"
+      >
+        ${T.done[done]}
+      </p>`
+    }
+    <section aria-labelledby="consents">
+      <h2 id="consents">${T.consents}</h2>
+      ${
+        consents.length === 0
+          ? html`<p class="quiet">${T.noConsents}</p>`
+          : html`<ul class="cards">
+              ${consents.map((consent) => consentItem(consent, form))}
+            </ul>`
+      }
+    </section>
+    <section aria-labelledby="sessions">
+      <h2 id="sessions">${T.sessions}</h2>
+      <ul class="cards">
+        ${sessions.map((session) => sessionItem(session, form))}
+      </ul>
+    </section>`
+  return { title: T.title, body, wide: true }
+}

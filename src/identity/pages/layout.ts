@@ -1,0 +1,117 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { html, type Html, type Slot } from './html.ts'
+import type { Look } from './look.ts'
+import { TEXTS } from './texts.ts'
+
+/** A page as one of the files beside this one makes it. */
+export interface Page {
+  readonly title: string
+  /** Begins with the h1. */
+  readonly body: Html
+  /** For lists rather than a single form. */
+  readonly wide?: boolean
+  /** 200 if left out. */
+  readonly status?: number
+  /** Where a form of the page may lead to beside ourselves, also by a redirect: the client's URI (C6.2.3). */
+  readonly leadsTo?: string | undefined
+  /** Of the page's one script. */
+  readonly nonce?: string
+}
+
+/** What a form of ours needs to be believed (see browser/visit.ts). */
+export interface FormFacts {
+  /** Path and query. */
+  readonly action: string
+  readonly csrf: string
+}
+
+/**
+ * The source expression of CSP that covers a redirect URI. Browsers check `form-action` on the redirects after a form
+ * too. CSP has no word for an IPv6 address or for the path of an app's own scheme: the scheme stands for those.
+ */
+export function sourceOf(uri: string): string {
+  const { hostname, origin, protocol } = new URL(uri)
+  return /^https?:$/.test(protocol) && !hostname.startsWith('[') ? origin : protocol
+}
+
+function contentPolicy({ leadsTo, nonce }: Page): string {
+  const formAction = leadsTo === undefined ? "'self'" : `'self' ${sourceOf(leadsTo)}`
+  return [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self'",
+    ...(nonce === undefined ? [] : [`script-src 'nonce-${nonce}'`]),
+    `form-action ${formAction}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+}
+
+/** What every page is sent with: it is for one person, now, and for no frame (T6). */
+const headersOf = (page: Page): Answer['headers'] => ({
+  'Content-Type': 'text/html; charset=utf-8',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': contentPolicy(page),
+  'X-Frame-Options': 'DENY',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+})
+
+/** A gate in a wall, for a deployment without a logo. */
+const MARK = html`<svg viewBox="0 0 32 32" aria-hidden="true">
+  <path d="M8 2h16a6 6 0 0 1 6 6v16a6 6 0 0 1-6 6H8a6 6 0 0 1-6-6V8a6 6 0 0 1 6-6z" />
+  <path class="opening" d="M10 25V15a6 6 0 0 1 12 0v10z" />
+</svg>`
+
+const logoOf = ({ logo }: Look): Html =>
+  logo === undefined ? MARK : html`<img src="${logo.href}" alt="" width="32" height="32" />`
+
+export function pageAnswer(look: Look, page: Page, headers: Answer['headers'] = {}): Answer {
+  const { title, body, wide = false, status = 200 } = page
+  const text = html`<!doctype html>
+    <html lang="${TEXTS.language}">
+      <head>
+        <meta charset="utf-8" />
+        <title>${title} · ${look.name}</title>
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="robots" content="noindex" />
+        <link rel="stylesheet" href="${look.stylesheet.href}" />
+        ${look.logo && html`<link rel="icon" href="${look.logo.href}" />`}
+      </head>
+      <body>
+        <header class="brand">${logoOf(look)}<span>${look.name}</span></header>
+        <main${wide && html` class="wide"`}>${body}</main>
+      </body>
+    </html>`
+  return { status, headers: { ...headersOf(page), ...headers }, body: `${text.toString()}\n` }
+}
+
+/** The hidden field of a form of ours. */
+export const csrfField = ({ csrf }: FormFacts): Html =>
+  html`<input type="hidden" name="csrf" value="${csrf}" />`
+
+export interface Problem {
+  readonly text: string
+  /** The id of the field it is about. */
+  readonly field?: string
+}
+
+const linkTo = ({ field, text }: Problem): Slot =>
+  field === undefined ? text : html`<a href="#${field}">${text}</a>`
+
+/** What went wrong, told first, with a link to each field it is about. */
+export function problemSummary(title: string, problems: readonly Problem[]): Html | undefined {
+  const [first, ...more] = problems
+  if (first === undefined) return undefined
+  const told =
+    more.length === 0
+      ? html`<p>${linkTo(first)}</p>`
+      : html`<ul>
+          ${problems.map((problem) => html`<li>${linkTo(problem)}</li>`)}
+        </ul>`
+  return html`<div class="notice alert" role="alert">
+    <h2>${title}</h2>
+    ${told}
+  </div>`
+}

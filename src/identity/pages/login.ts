@@ -1,0 +1,79 @@
+import { html, type Html } from './html.ts'
+import { csrfField, problemSummary, type FormFacts, type Page, type Problem } from './layout.ts'
+import { TEXTS } from './texts.ts'
+
+const T = TEXTS.login
+
+export interface LoginFacts {
+  readonly form: FormFacts
+  /** Who sent the user here, and where a form may lead; undefined before our own pages. */
+  readonly client: { readonly name: string; readonly leadsTo: string } | undefined
+  readonly username: string
+  readonly problems: readonly Problem[]
+}
+
+interface Field {
+  readonly name: 'username' | 'password'
+  readonly type: string
+  readonly label: string
+  readonly value: string
+  readonly autocomplete: string
+  readonly focus: boolean
+}
+
+function inputOf(field: Field, problems: readonly Problem[]): Html {
+  const { name } = field
+  const problem = problems.find((each) => each.field === name)
+  return html`<div class="field">
+    <label for="${name}">${field.label}</label>
+    <input
+      id="${name}"
+      name="${name}"
+      type="${field.type}"
+      value="${field.value}"
+      autocomplete="${field.autocomplete}"
+      autocapitalize="none"
+      autocorrect="off"
+      spellcheck="false"
+      maxlength="1024"
+      required${field.focus && html` autofocus`}${
+        problem && html` aria-invalid="true" aria-describedby="${name}-wrong"`
+      }
+    />
+    ${problem && html`<p class="wrong" id="${name}-wrong">${problem.text}</p>`}
+  </div>`
+}
+
+/** C6.2.2. The password is never sent back; the user name is. */
+export function loginPage({ form, client, username, problems }: LoginFacts): Page {
+  const name: Field = {
+    name: 'username',
+    type: 'text',
+    label: T.username,
+    value: username,
+    autocomplete: 'username',
+    focus: username === '',
+  }
+  const password: Field = {
+    name: 'password',
+    type: 'password',
+    label: T.password,
+    value: '',
+    autocomplete: 'current-password',
+    focus: username !== '',
+  }
+  const body = html`<h1>${T.title}</h1>
+    <p class="lead">${client === undefined ? T.toApplications : T.to(client.name)}</p>
+    ${problemSummary(T.problem, problems)}
+    <form method="post" action="${form.action}" novalidate>
+      ${csrfField(form)} ${inputOf(name, problems)} ${inputOf(password, problems)}
+      <button type="submit" name="decision" value="login">${T.submit}</button>
+      ${
+        client &&
+        html`<p class="aside">
+          <button class="link" type="submit" name="decision" value="cancel">${T.cancel(client.name)}</button>
+        </p>`
+      }
+    </form>`
+  return { title: T.title, body, leadsTo: client?.leadsTo, status: problems.length === 0 ? 200 : 422 }
+}

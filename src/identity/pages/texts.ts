@@ -1,0 +1,103 @@
+/** Every text of the pages (C6.2.3), so that a deployment's language is changed in one place. */
+export const TEXTS = {
+  language: 'en',
+  locale: 'en-AU',
+
+  login: {
+    title: 'Sign in',
+    to: (client: string) => `to continue to ${client}`,
+    toApplications: 'to see and manage your connected applications',
+    username: 'User name',
+    password: 'Password',
+    submit: 'Sign in',
+    cancel: (client: string) => `Cancel and return to ${client}`,
+    problem: 'You are not signed in',
+    missingUsername: 'Enter your user name.',
+    missingPassword: 'Enter your password.',
+    wrong: 'The user name and password do not match an active account. Check both and try again.',
+    expired:
+      'The page was open for too long, or your browser blocks cookies for this site. Please sign in again.',
+  },
+
+  consent: {
+    title: (client: string) => `Allow ${client} to connect?`,
+    signedIn: (user: string) => `Signed in as ${user}.`,
+    switchUser: 'Not you?',
+    about: 'About you',
+    data: 'In the business you choose',
+    dataOf: (business: string) => `At ${business}`,
+    dataNowhere: 'In the data of a business',
+    fundOf: (fund: string, business: string) => `In the fund ${fund} of ${business}`,
+    lasting: 'Lasting access',
+    lastingText: (client: string, days: number) =>
+      `${client} keeps this access when you are not there, for up to ${days === 1 ? 'a day' : `${days} days`} or until you withdraw it.`,
+    onceText: (client: string) => `${client} has this access for a short time after you allow it.`,
+    roleLimits: 'What your role at a business does not include is left out.',
+    business: 'Which business is it for?',
+    businessHint: (client: string) => `${client} gets access to this one only.`,
+    role: (role: string) => `Your role: ${role}`,
+    noBusiness: 'You have no business to connect',
+    noBusinessText: (client: string) =>
+      `None of the businesses that ${client} may open is one of yours, or your role there allows nothing of what it asks for. Ask the administrator of your business, or use another account.`,
+    problem: 'Nothing was allowed yet',
+    missingBusiness: 'Choose a business.',
+    allow: 'Allow',
+    deny: 'Do not allow',
+    back: (client: string) => `Return to ${client}`,
+    withdraw: 'You can withdraw it at any time under',
+    applications: 'connected applications',
+  },
+
+  applications: {
+    title: 'Your connected applications',
+    signedIn: (user: string) => `Signed in as ${user}.`,
+    consents: 'Applications with access',
+    noConsents: 'You have not connected any application.',
+    atBusiness: (business: string) => `Business: ${business}`,
+    granted: 'Allowed on',
+    lasting: 'Has lasting access',
+    withdraw: 'Withdraw access',
+    withdrawFrom: (client: string, business: string | undefined) =>
+      business === undefined ? `of ${client}` : `of ${client} to ${business}`,
+    sessions: 'Where you are signed in',
+    here: 'This browser',
+    since: 'Signed in on',
+    endSession: 'Sign out',
+    endSessionOf: (browser: string) => `of ${browser}`,
+    done: {
+      withdrawn: 'The access was withdrawn. The application has been signed out of your data.',
+      ended: 'That browser has been signed out.',
+      expired: 'The page was open for too long, and nothing was changed. Please try again.',
+    },
+    unknownBrowser: 'Unknown browser',
+  },
+
+  logout: {
+    title: 'Sign out?',
+    text: (client: string | undefined) =>
+      client === undefined
+        ? 'Do you want to sign out in this browser?'
+        : `${client} asks to sign you out in this browser.`,
+    submit: 'Sign out',
+    stay: 'Stay signed in',
+    doneTitle: 'You are signed out',
+    doneText: 'You can close this window now.',
+    back: (client: string) => `Return to ${client}`,
+    signIn: 'Sign in again',
+  },
+
+  formPost: {
+    title: 'One moment',
+    text: (client: string) => `You are being sent back to ${client}.`,
+    submit: 'Continue',
+  },
+
+  error: {
+    title: 'This did not work',
+    unavailableTitle: 'Please try again shortly',
+    next: 'Go back to the application and start again. If it happens again, tell its makers what this page says.',
+    nextUnavailable: 'Nothing is lost. Wait a moment, then load this page again.',
+    code: 'Error',
+    request: 'X-Request-Id',
+  },
+} as const

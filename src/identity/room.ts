@@ -1,0 +1,35 @@
+import { openConsents } from './browser/consents.ts'
+import { sessionCookie } from './browser/session-cookie.ts'
+import { openSessions } from './browser/sessions.ts'
+import { ENDPOINTS } from './endpoints.ts'
+import type { IdentityDeps } from './deps.ts'
+import type { Endpoint, Room } from './endpoint.ts'
+import { describeService } from './metadata.ts'
+import { guardGuessing } from './guessing.ts'
+import { LocalLockouts } from './lockouts.ts'
+import { compileLook } from './pages/look.ts'
+import { openCodes } from './tokens/codes.ts'
+import { openFamilies } from './tokens/families.ts'
+
+export interface Identity {
+  readonly room: Room
+  /** By canonical path. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+}
+
+/** Compiles identity for one configuration: paths, discovery document and state of its own. Once, at load. */
+export function openIdentity(deps: IdentityDeps): Identity {
+  const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
+  const room: Room = {
+    ...deps,
+    families: openFamilies(deps),
+    codes: openCodes(deps),
+    sessions: openSessions(deps),
+    consents: openConsents(deps),
+    cookie: sessionCookie(deps.urls.issuer),
+    look: compileLook(deps.config.pages, issuerPath),
+    guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),
+    metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
+  }
+  return { room, endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])) }
+}

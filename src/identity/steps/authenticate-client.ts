@@ -1,0 +1,83 @@
+import type { Client } from '../../contracts/people.ts'
+import { type ClientPair, parseBasic } from '../../http/authorization.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { ClientAuthenticated, Parsed } from '../context.ts'
+import { reach } from '../reach.ts'
+import type { Room, Step } from '../endpoint.ts'
+
+/** C6.1.2. Any failure is the same fault: nobody learns whether the id or the secret was wrong. */
+export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, room) => {
+  const { attempt, exchange, params } = context
+  const basic = parseBasic(exchange.head, room)
+  const authenticate = { none: byBody, 'other-scheme': fail, malformed: fail, pairs: byBasic }[basic.kind]
+  const pairs = basic.kind === 'pairs' ? basic.pairs : []
+  const client = await authenticate(params, room, pairs)
+  attempt.client = client.id
+  return { ...context, client }
+}
+
+type Params = Parsed['params']
+
+const failed = (detail: string): Fault => new Fault('invalid_client', { detail })
+
+const fail = (): Promise<never> => Promise.reject(failed('no readable Basic credentials'))
+
+async function byBasic(params: Params, room: Room, pairs: readonly ClientPair[]): Promise<Client> {
+  const client = await findBySecret(pairs, room)
+  const named = params.get('client_id')
+  if (named !== undefined && named !== client.id)
+    throw new Fault('oauth_bad_request', {
+      say: 'The client_id in the body is not that of the Authorization header.',
+    })
+  if (!params.has('client_secret')) return client
+  if (!client.secretPost) throw failed('credentials in the body')
+  // RFC 6749 §2.3: one method in one request.
+  throw new Fault('oauth_bad_request', { say: 'The client authenticated in two ways at once.' })
+}
+
+async function byBody(params: Params, room: Room): Promise<Client> {
+  const id = params.get('client_id')
+  if (id === undefined) throw failed('no credentials')
+  const secret = params.get('client_secret')
+  if (secret === undefined) return findPublic(id, room)
+  const client = await findBySecret([{ id, secret }], room)
+  if (!client.secretPost) throw failed('credentials in the body')
+  return client
+}
+
+async function findPublic(id: string, { people }: Room): Promise<Client> {
+  const client = await reach(people.findClient(id))
+  const known = client?.kind === 'public' && client.secretHashes.length === 0 && !client.disabled
+  if (!known) throw failed('no such public client, or one that has a secret')
+  return client
+}
+
+/** A secret to compare; `client` undefined where it is done for the time alone. */
+interface Trial {
+  readonly secret: string
+  readonly encoded: string | undefined
+  readonly client: Client | undefined
+}
+
+const isQuick = ({ encoded }: Trial): boolean => encoded?.startsWith('sha256:') === true
+
+/**
+ * The client that one of the pairs proves. Quick hashes come first, so that a client whose library form-encodes its
+ * secret pays for no slow one; a failure costs a slow verification per pair, whether or not the client exists.
+ */
+async function findBySecret(pairs: readonly ClientPair[], { people, hasher }: Room): Promise<Client> {
+  const clients = await reach(Promise.all(pairs.map(({ id }) => people.findClient(id))))
+  const trials = pairs.flatMap(({ secret }, at) => trialsOf(secret, clients[at]))
+  const ordered = [...trials.filter(isQuick), ...trials.filter((trial) => !isQuick(trial))]
+  for (const { secret, encoded, client } of ordered) {
+    const right = await hasher.verify(secret, encoded)
+    if (right && client !== undefined && !client.disabled) return client
+  }
+  throw failed('no such client, disabled, or a wrong secret')
+}
+
+function trialsOf(secret: string, client: Client | undefined): readonly Trial[] {
+  const trials = (client?.secretHashes ?? []).map((encoded): Trial => ({ secret, encoded, client }))
+  const slow = trials.some((trial) => !isQuick(trial))
+  return slow ? trials : [...trials, { secret, encoded: undefined, client: undefined }]
+}

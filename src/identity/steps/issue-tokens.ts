@@ -1,0 +1,40 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { tokenAnswer } from '../answers.ts'
+import type { Attempt, Granted } from '../context.ts'
+import type { Room, Step } from '../endpoint.ts'
+import { issueAccessToken } from '../tokens/access-token.ts'
+import type { OpenedFamily } from '../tokens/families.ts'
+import { issueIdToken } from '../tokens/id-token.ts'
+
+/** What every grant ends in (C6.1.3). */
+export const issueTokens: Step<Granted, Answer> = async (granted, room) => {
+  const refresh = await refreshOf(granted, room)
+  const access = await issueAccessToken(granted, refresh?.family ?? granted.family, room)
+  const idToken = granted.openid ? await issueIdToken(granted, access.token, room) : undefined
+  Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted) })
+  await granted.conclude?.()
+  room.issuedTokens.prime(access.token, access.principal)
+  const body = {
+    access_token: access.token,
+    token_type: 'bearer',
+    expires_in: access.lifetime,
+    scope: granted.scope.text,
+    ...(refresh && { refresh_token: refresh.token }),
+    ...(idToken !== undefined && { id_token: idToken }),
+  }
+  return tokenAnswer(body, room)
+}
+
+/** For the record (C12). */
+const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fund'> => ({
+  business: target?.business,
+  fund: target?.level === 'fund' ? target.fund : undefined,
+})
+
+async function refreshOf(granted: Granted, room: Room): Promise<OpenedFamily | undefined> {
+  const { authTime, client, grant, refresh, scope, user } = granted
+  if (refresh.kind === 'rotated') return refresh
+  if (!scope.values.includes('offline_access')) return undefined
+  const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant }
+  return room.families.create(record, granted.family)
+}

@@ -1,0 +1,53 @@
+import type { Readable } from 'node:stream'
+import { judgeContentType } from '../../http/content-type.ts'
+import type { Exchange } from '../../contracts/exchange.ts'
+import { type Form, parseForm, singleValues } from '../../http/form.ts'
+import { declaredBody } from '../../http/head-checks.ts'
+import type { Head } from '../../http/head.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Arrived, Parsed } from '../context.ts'
+import type { Step } from '../endpoint.ts'
+
+/** Bytes. No request of C6 is anywhere near it. */
+export const FORM_LIMIT = 64 * 1024
+
+/** C6.1.0, first: Content-Type, form, repeats (C6.0, C6.1.1). Everything wrong here is `invalid_request`. */
+export const readForm: Step<Arrived, Parsed> = async (context) => ({
+  ...context,
+  params: singleValues(await readFields(context.exchange)),
+})
+
+/** The fields of a form as sent, repeats and all. Throws Fault oauth_bad_request, body_malformed. */
+export async function readFields({ head, body }: Exchange): Promise<Form> {
+  const declared = declaredBody(head)
+  requireFormType(head, declared !== 0)
+  if (typeof declared === 'number' && declared > FORM_LIMIT) throw tooLarge()
+  const bytes = declared === 0 ? Buffer.alloc(0) : await readBounded(body)
+  return parseForm(bytes)
+}
+
+function requireFormType({ headers }: Head, hasBody: boolean): void {
+  const contentType = headers['content-type']
+  const contentEncoding = headers['content-encoding']
+  try {
+    judgeContentType({ contentType: contentType ?? '', contentEncoding, hasBody }, ['form'])
+  } catch (cause) {
+    const say = 'The Content-Type must be application/x-www-form-urlencoded, in UTF-8 and not compressed.'
+    throw new Fault('oauth_bad_request', { cause, say })
+  }
+}
+
+/** Stops at the first byte too many; the connection then can't be used again, which `server/` sees to. */
+async function readBounded(body: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body) {
+    const bytes = chunk as Buffer
+    length += bytes.length
+    if (length > FORM_LIMIT) throw tooLarge()
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
+}
+
+const tooLarge = (): Fault => new Fault('oauth_bad_request', { say: 'The body is too large.' })

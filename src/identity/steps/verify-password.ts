@@ -1,0 +1,49 @@
+import type { GuessingKey } from '../../contracts/lockouts.ts'
+import type { User } from '../../contracts/people.ts'
+import { epochSeconds } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { ScopeRequested, UserVerified } from '../context.ts'
+import { reach } from '../reach.ts'
+import type { Room, Step } from '../endpoint.ts'
+import { requireParam } from './require-params.ts'
+
+/** What is tried, and what else the user must be. */
+export interface PasswordAttempt {
+  readonly key: GuessingKey
+  readonly password: string
+  readonly mayLogIn: (user: User) => boolean
+  /** For the record: who was meant, right or wrong. */
+  readonly onFound?: (user: User | undefined) => void
+}
+
+/**
+ * The user whose name (`key.user`) and password were given; undefined whatever is wrong. Exactly one password is
+ * verified in any case, so that time does not tell a user of somebody else, a locked one, or none, from a wrong
+ * password (T3.9). The one way in: all doors count failures here (T3.8).
+ */
+export const verifyUser = (attempt: PasswordAttempt, room: Room): Promise<User | undefined> =>
+  room.guessing.attempt(attempt.key, async () => {
+    const found = await reach(room.people.findUserByName(attempt.key.user))
+    attempt.onFound?.(found)
+    const right = await room.hasher.verify(attempt.password, found?.passwordHash)
+    if (!right || found === undefined || found.disabled || found.locked) return undefined
+    return attempt.mayLogIn(found) ? found : undefined
+  })
+
+/** C6.1.5. Whatever is wrong, the same fault is thrown. */
+export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, room) => {
+  const { attempt, client, exchange, params } = context
+  const user = await verifyUser(
+    {
+      key: { user: requireParam(params, 'username'), client: client.id, network: exchange.clientAddress },
+      password: requireParam(params, 'password'),
+      mayLogIn: ({ customers }) => customers.includes(client.id),
+      onFound: (found) => {
+        attempt.subject = found?.subject
+      },
+    },
+    room,
+  )
+  if (user === undefined) throw new Fault('invalid_grant')
+  return { ...context, user, authTime: epochSeconds(room.clock) }
+}

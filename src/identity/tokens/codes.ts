@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import type { Entry } from '../../contracts/store.ts'
+import { newSecret } from '../../kernel/ids.ts'
+import type { IdentityDeps } from '../deps.ts'
+
+/**
+ * Authorization codes, by their SHA-256 (C6.2.4).
+ *
+ * The id of the family that a code's tokens belong to is drawn with the code, so that a second use can name all that
+ * the first one gave (C6.1.6). The first use settles the record once its tokens are made, before they are answered; a
+ * second one marks it. Both by compare-and-set: where the mark came first, settling fails and the first use ends its own
+ * family; else the second one does. So the first use of many at once succeeds, and none of its tokens outlives the rest.
+ *
+ * A record lives for the code's lifetime; settled, until the last of its tokens has expired (C6.1.6).
+ */
+export const CODE = 'code'
+
+/** A type alias, since an interface has no index signature and so is no StoredValue. */
+export type CodeRecord = {
+  readonly client: string
+  readonly redirectUri: string
+  /** S256; null if none was sent. */
+  readonly challenge: string | null
+  readonly nonce: string | null
+  readonly subject: string
+  /** As granted, target included. */
+  readonly scope: string
+  /** Seconds since the epoch. */
+  readonly authTime: number
+  readonly family: string
+  /** Its tokens were made. */
+  readonly settled: boolean
+}
+
+export interface FoundCode {
+  readonly record: CodeRecord
+  readonly entry: Entry
+}
+
+export interface Codes {
+  issue(record: NewCode, business: string | undefined): Promise<string>
+  /** Changes nothing. */
+  find(code: string): Promise<FoundCode | undefined>
+  /** Takes it. False for every caller but the first. */
+  take(code: FoundCode): Promise<boolean>
+  /** Keeps a taken code for as long as its tokens live (milliseconds since the epoch). False if it was used again, or withdrawn. */
+  settle(code: FoundCode, expiresAt: number): Promise<boolean>
+  /** A taken code was used again. True if its tokens were made: then the caller must end their family. */
+  mark(code: FoundCode): Promise<boolean>
+  /** Takes back what a user's codes of a client have given or may still give; answers the families. */
+  withdraw(of: CodeOwner): Promise<readonly string[]>
+}
+
+export type NewCode = Omit<CodeRecord, 'family' | 'settled'>
+
+export interface CodeOwner {
+  readonly client: string
+  readonly subject: string
+  /** Whether a scope is concerned. */
+  readonly concerns: (scope: string) => boolean
+}
+
+const keyOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
+const recordOf = (entry: Entry): CodeRecord => entry.value as CodeRecord
+
+type CodeDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config'>
+
+export function openCodes({ store, clock, config }: CodeDeps): Codes {
+  const find = async (key: string): Promise<FoundCode | undefined> => {
+    const entry = await store.find(CODE, key)
+    return entry && { entry, record: recordOf(entry) }
+  }
+  return {
+    async issue(record, business) {
+      const code = newSecret()
+      const { client, subject } = record
+      await store.create(CODE, keyOf(code), {
+        value: { ...record, family: newSecret(16), settled: false },
+        expiresAt: clock.now() + config.code.lifetime,
+        indexes: { client, subject, ...(business !== undefined && { business }) },
+      })
+      return code
+    },
+    find: (code) => find(keyOf(code)),
+    async take({ entry }) {
+      return (await store.consume(CODE, entry.key))?.first === true
+    },
+    settle: ({ entry, record }, expiresAt) =>
+      store.replace(CODE, entry.key, entry.version, { ...record, settled: true }, expiresAt),
+    async mark({ entry: { key } }) {
+      for (let found = await find(key); found !== undefined; found = await find(key))
+        if (await store.replace(CODE, key, found.entry.version, found.record)) return found.record.settled
+      return false
+    },
+    async withdraw({ client, subject, concerns }) {
+      const entries = await store.listBy(CODE, 'subject', subject)
+      const own = entries.filter((entry) => {
+        const record = recordOf(entry)
+        return record.client === client && concerns(record.scope)
+      })
+      await Promise.all(own.map(({ key }) => store.remove(CODE, key)))
+      return own.map((entry) => recordOf(entry).family)
+    },
+  }
+}

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import type { Entry, NewEntry } from '../../contracts/store.ts'
+import { newSecret } from '../../kernel/ids.ts'
+import { isTargetValue, parseTarget } from '../../scopes/target.ts'
+import type { IdentityDeps } from '../deps.ts'
+
+/**
+ * Refresh tokens and their families, as the store keeps them (C6.1.7).
+ *
+ * `refresh_family`, by its id: the FamilyRecord. It never changes, and it is the authority: a token whose family is
+ * gone is worth nothing, so that ending a family is one removal, whatever is written about its tokens meanwhile.
+ *
+ * `refresh_token`, by the SHA-256 of the token: the TokenRecord. A use first creates the successor's record (its token
+ * is HMAC(server secret, token), so every use creates the same one, and `create` is false for all but the first), then
+ * `consume`s the token: that is the moment from which the token counts as used. A crash before it leaves a successor
+ * that nobody was told, and the token unused; a crash after it has lost the answer only, and a repeat within the grace
+ * (counted from `usedAt`) answers the same successor, as long as that one's own `usedAt` is unset. Anything later ends
+ * the family.
+ *
+ * Both expire with the family (its absolute lifetime) and carry the indexes by which revocations find them.
+ */
+export const FAMILY = 'refresh_family'
+export const REFRESH_TOKEN = 'refresh_token'
+
+/** A type alias, since an interface has no index signature and so is no StoredValue. */
+export type FamilyRecord = {
+  readonly client: string
+  readonly subject: string
+  /** As granted, target included: later narrowing is the access token's alone. */
+  readonly scope: string
+  /** Seconds since the epoch. */
+  readonly authTime: number
+  /** The grant that began it. */
+  readonly grant: string
+}
+
+export type TokenRecord = {
+  readonly family: string
+}
+
+export interface OpenedFamily {
+  readonly family: string
+  readonly token: string
+}
+
+/** A family as one of its tokens finds it. */
+export interface FoundFamily {
+  readonly id: string
+  readonly record: FamilyRecord
+  /** When it ends, milliseconds since the epoch. */
+  readonly expiresAt: number | undefined
+  /**
+   * `fresh`: the token was never used. `repeated`: it was, but within the grace and without its successor being used.
+   * `replayed`: it must not be used any more (C6.1.7).
+   */
+  readonly state: 'fresh' | 'repeated' | 'replayed'
+}
+
+export interface Families {
+  /** Begins a family; under an id drawn earlier, where there is one. */
+  create(record: FamilyRecord, id?: string): Promise<OpenedFamily>
+  /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
+  find(token: string): Promise<FoundFamily | undefined>
+  /**
+   * Uses a token: answers its successor, the same to every use within the grace; else what has become of the token
+   * since it was found.
+   */
+  rotate(token: string, family: FoundFamily): Promise<OpenedFamily | 'ended' | 'replayed'>
+  /** Ends a family: its refresh tokens, and its access tokens by rule (C6.1.7, C6.3.3). May be called again. */
+  end(family: string): Promise<void>
+}
+
+/** The key under which a refresh token's record stands: never the token itself. */
+export const tokenKey = (token: string): string => createHash('sha256').update(token).digest('base64url')
+
+type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'revoker'>
+
+/** Compiled once; the state is all in the store, so any number of processes may do this at once. */
+export function openFamilies(deps: FamilyDeps): Families {
+  const { store, clock, config, revoker } = deps
+  return {
+    async create(record, id) {
+      const opened = { family: id ?? newSecret(16), token: newSecret() }
+      const kept = {
+        expiresAt: clock.now() + config.refreshToken.lifetime,
+        indexes: indexesOf(opened.family, record),
+      }
+      // The family first: should we die in between, nobody has a token, and the family expires unused.
+      await store.create(FAMILY, opened.family, { value: record, ...kept })
+      await store.create(REFRESH_TOKEN, tokenKey(opened.token), {
+        value: tokenRecord(opened.family),
+        ...kept,
+      })
+      return opened
+    },
+    find: (token) => findFamily(token, deps),
+    rotate: (token, family) => rotate(token, family, deps),
+    async end(family) {
+      // The rule first: were the family gone and the rule not kept, a repeat of the request would find nothing to do,
+      // and answer as if all were done (T3.7).
+      await revoker.revoke({ family })
+      await store.removeBy('family', family)
+    },
+  }
+}
+
+const tokenRecord = (family: string): TokenRecord => ({ family })
+
+function indexesOf(
+  family: string,
+  { client, subject, scope }: FamilyRecord,
+): NonNullable<NewEntry['indexes']> {
+  const target = scope.split(' ').find(isTargetValue)
+  const business = target === undefined ? undefined : parseTarget(target)?.business
+  return { family, client, subject, ...(business !== undefined && { business }) }
+}
+
+async function findFamily(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
+  const { store } = deps
+  const entry = await store.find(REFRESH_TOKEN, tokenKey(token))
+  if (entry === undefined) return undefined
+  const { family: id } = entry.value as TokenRecord
+  const family = await store.find(FAMILY, id)
+  if (family === undefined) return undefined
+  const { expiresAt, value } = family
+  return { id, record: value as FamilyRecord, expiresAt, state: await stateOf(entry, token, deps) }
+}
+
+async function stateOf(entry: Entry, token: string, deps: FamilyDeps): Promise<FoundFamily['state']> {
+  const { clock, config, deriver, store } = deps
+  if (entry.usedAt === undefined) return 'fresh'
+  if (clock.now() >= entry.usedAt + config.refreshToken.grace) return 'replayed'
+  const successor = await store.find(REFRESH_TOKEN, tokenKey(deriver.derive(token)))
+  return successor?.usedAt === undefined ? 'repeated' : 'replayed'
+}
+
+async function rotate(
+  token: string,
+  { id, record, expiresAt }: FoundFamily,
+  deps: FamilyDeps,
+): Promise<OpenedFamily | 'ended' | 'replayed'> {
+  const { deriver, store } = deps
+  const successor = deriver.derive(token)
+  await store.create(REFRESH_TOKEN, tokenKey(successor), {
+    value: tokenRecord(id),
+    indexes: indexesOf(id, record),
+    ...(expiresAt !== undefined && { expiresAt }),
+  })
+  const used = await store.consume(REFRESH_TOKEN, tokenKey(token))
+  if (used === undefined) return 'ended'
+  // Not the first by now: a use in parallel, which the grace is for, or one that came after it.
+  if (!used.first && (await stateOf(used.entry, token, deps)) === 'replayed') return 'replayed'
+  return { family: id, token: successor }
+}

@@ -1,0 +1,55 @@
+import { Fault } from '../../kernel/faults.ts'
+import type { Room } from '../endpoint.ts'
+
+/** A token of ours that is good now, as revocation and introspection see it. */
+export interface FoundToken {
+  readonly kind: 'access_token' | 'refresh_token'
+  /** What revokes it: the `jti` of an access token, the family of a refresh token. */
+  readonly id: string
+  readonly client: string
+  readonly subject: string
+  readonly scope: string
+  /** Seconds since the epoch. */
+  readonly expiresAt: number | undefined
+  /** Seconds since the epoch; known of access tokens. */
+  readonly issuedAt: number | undefined
+  /** A refresh token that was used and may not be used again, though its family lives. */
+  readonly spent: boolean
+}
+
+/**
+ * What a token is, by its own form: an access token is a JWT and holds dots, a refresh token does not. The
+ * `token_type_hint` is not needed, and so cannot mislead (RFC 7009 §2.1).
+ * Undefined: unknown, malformed, expired, revoked, of another kind or another issuer.
+ * @throws Fault identity_unavailable where it can't be told
+ */
+export const findToken = (token: string, room: Room): Promise<FoundToken | undefined> =>
+  token.includes('.') ? findAccessToken(token, room) : findRefreshToken(token, room)
+
+async function findAccessToken(token: string, { issuedTokens, urls }: Room): Promise<FoundToken | undefined> {
+  try {
+    const principal = await issuedTokens.check(token)
+    const { client, expiresAt, issuedAt, issuer, scope, subject, tokenId } = principal
+    if (issuer !== urls.issuer || tokenId === undefined) return undefined
+    return { kind: 'access_token', id: tokenId, client, subject, scope, expiresAt, issuedAt, spent: false }
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === 'invalid_token') return undefined
+    throw new Fault('identity_unavailable', { cause: thrown })
+  }
+}
+
+async function findRefreshToken(token: string, { families }: Room): Promise<FoundToken | undefined> {
+  const family = await families.find(token)
+  if (family === undefined) return undefined
+  const { client, scope, subject } = family.record
+  return {
+    kind: 'refresh_token',
+    id: family.id,
+    client,
+    subject,
+    scope,
+    expiresAt: family.expiresAt === undefined ? undefined : Math.floor(family.expiresAt / 1000),
+    issuedAt: undefined,
+    spent: family.state === 'replayed',
+  }
+}

@@ -1,0 +1,164 @@
+import type { Admission, Gatekeeper, Release, Verdict } from '../contracts/admission.ts'
+import type { Exchange } from '../contracts/exchange.ts'
+import type { Principal } from '../contracts/principal.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Spending, Tallies } from '../contracts/spending.ts'
+import { networkOf } from '../http/network.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { Buckets } from './buckets.ts'
+import type { ClientLimits, CompiledLoad } from './config.ts'
+import { InFlight } from './in-flight.ts'
+import { rateHeaders, type Rate } from './rate.ts'
+import { Shedding, TICK_MS } from './shedding.ts'
+
+export interface LoadGuardParts {
+  readonly clock: Clock
+  /** Processes that share the rates, this one included. */
+  readonly workers: number
+  /** Tells the other workers, by way of the supervisor. Never throws, never waits. Not used with one worker. */
+  readonly tell: (spending: Spending) => void
+  readonly note: Recorder['note']
+}
+
+/** How often workers tell each other what they let in; see README.md for what that means for a rate. */
+export const EXCHANGE_MS = 100
+const TICKS_PER_EXCHANGE = EXCHANGE_MS / TICK_MS
+
+/** Keys remembered, of clients and of addresses each: some 200 bytes an entry. */
+const MOST_KEYS = 50_000
+/** Entries looked at per tick: a full table is gone over in five seconds. */
+const SWEPT_PER_TICK = 500
+
+/** Seconds, where nobody can know when it will be better. */
+const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
+
+/**
+ * What this process lets in: the rates and calls in flight of clients (C4.5), the places of backends, the rates of
+ * addresses, and how much at all. It outlives a reload, which changes its limits and not what was counted.
+ */
+export class LoadGuard implements Admission, Gatekeeper {
+  readonly #parts: LoadGuardParts
+  readonly #clients: Buckets
+  readonly #addresses: Buckets
+  readonly #clientCalls = new InFlight()
+  readonly #backendCalls = new InFlight()
+  readonly #shedding = new Shedding()
+  #load: CompiledLoad
+  #ticks = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(load: CompiledLoad, parts: LoadGuardParts) {
+    const shared = parts.workers > 1
+    this.#parts = parts
+    this.#clients = new Buckets(MOST_KEYS, shared)
+    this.#addresses = new Buckets(MOST_KEYS, shared)
+    this.#load = load
+    this.configure(load)
+  }
+
+  /** Other limits from the next call on. */
+  configure(load: CompiledLoad): void {
+    this.#load = load
+    this.#shedding.threshold = load.sheddingDelay
+  }
+
+  /** Begins to measure, and to tell the other workers. */
+  start(): void {
+    this.#timer ??= setInterval(() => this.tick(), TICK_MS).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  // The contract's side
+
+  refuse(clientAddress: string): Fault | undefined {
+    const { addresses } = this.#load
+    if (addresses !== undefined) {
+      const left = this.#addresses.take(networkOf(clientAddress), addresses, this.#now())
+      if (left < 0) return new Fault('address_rate_limited', { retryAfter: -left / 1000 })
+    }
+    if (!this.#shedding.refuses()) return undefined
+    return new Fault('overloaded', { retryAfter: RETRY_AFTER.overloaded, detail: 'the event loop is late' })
+  }
+
+  admit({ client }: Principal, exchange: Exchange): Verdict | undefined {
+    const limits = this.#limitsOf(client)
+    const { rate } = limits
+    const left = rate === undefined ? 0 : this.#clients.take(client, rate, this.#now())
+    const headers = rate === undefined ? undefined : rateHeaders(rate, left)
+    if (left < 0) return { headers, refusal: new Fault('rate_limited', { retryAfter: -left / 1000 }) }
+    if (!this.#clientCalls.enter(client, limits.inFlight))
+      return { headers, refusal: new Fault('too_many_calls', { retryAfter: RETRY_AFTER.inFlight }) }
+    exchange.onEnd(() => this.#clientCalls.leave(client))
+    return headers === undefined ? undefined : { headers, refusal: undefined }
+  }
+
+  occupy(backend: string): Release {
+    const cap = this.#load.backendsByName.get(backend) ?? this.#load.backends
+    if (!this.#backendCalls.enter(backend, cap))
+      throw new Fault('backend_busy', { retryAfter: RETRY_AFTER.inFlight, detail: `backend ${backend}` })
+    let held = true
+    return () => {
+      if (held) this.#backendCalls.leave(backend)
+      held = false
+    }
+  }
+
+  // The other workers
+
+  /** What other workers let in. */
+  hear({ clients, addresses }: Spending): void {
+    const now = this.#now()
+    forEach(clients, (client, count) => {
+      const { rate } = this.#limitsOf(client)
+      if (rate !== undefined) this.#clients.charge(client, rate, count, now)
+    })
+    const { addresses: rate } = this.#load
+    if (rate !== undefined)
+      forEach(addresses, (network, count) => this.#addresses.charge(network, rate, count, now))
+  }
+
+  /** What is due every TICK_MS: measures the loop's delay, forgets who is at rest, tells the others. */
+  tick(): void {
+    const now = this.#now()
+    this.#measure(now)
+    this.#clients.sweep(SWEPT_PER_TICK, now)
+    this.#addresses.sweep(SWEPT_PER_TICK, now)
+    this.#ticks += 1
+    if (this.#parts.workers > 1 && this.#ticks % TICKS_PER_EXCHANGE === 0) this.#tell()
+  }
+
+  #measure(now: number): void {
+    const before = this.#shedding.share
+    this.#shedding.tick(now)
+    const { share } = this.#shedding
+    if (before === 0 && share > 0)
+      this.#parts.note('warn', 'shedding_started', { threshold: this.#shedding.threshold })
+    if (before > 0 && share === 0) this.#parts.note('info', 'shedding_ended')
+  }
+
+  #tell(): void {
+    const clients = this.#clients.tell(() => 0)
+    // Addresses are anybody's to make up: only those that take more than a worker's part of their rate are told of.
+    const part = EXCHANGE_MS / this.#parts.workers
+    const addresses = this.#addresses.tell((rate: Rate) => rate.perMs * part)
+    if (clients.keys.length + addresses.keys.length > 0) this.#parts.tell({ clients, addresses })
+  }
+
+  #limitsOf(client: string): ClientLimits {
+    const { clients, clientsById } = this.#load
+    return clientsById.size === 0 ? clients : (clientsById.get(client) ?? clients)
+  }
+
+  #now(): number {
+    return this.#parts.clock.monotonic()
+  }
+}
+
+function forEach({ keys, counts }: Tallies, act: (key: string, count: number) => void): void {
+  keys.forEach((key, at) => act(key, counts[at] ?? 0))
+}

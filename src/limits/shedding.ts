@@ -1,0 +1,63 @@
+/** How often `Shedding.tick` is to be called, in milliseconds: what it is called later than that is the loop's delay. */
+export const TICK_MS = 50
+
+/** Delays that the median is taken of: a pause, however long, is one of them, and decides nothing. */
+const KEPT = 7
+/** Milliseconds between two steps, so that one can be seen to work before the next. */
+const STEP_MS = 500
+const MORE = 0.25
+const LESS = 0.05
+
+/**
+ * Refuses a share of the new calls while the event loop is late, so that those let in are answered in time. The share
+ * grows by quarters while the median delay is over the threshold, and shrinks by twentieths once it is under half of
+ * it: it settles where the loop keeps up, and does not swing between all and nothing.
+ */
+export class Shedding {
+  readonly #delays = new Float64Array(KEPT)
+  #next = 0
+  #last: number | undefined
+  #steppedAt = -Infinity
+  /** Of the calls, how many are refused: 0 to 1. */
+  #share = 0
+  /** What of a call is due to be refused. */
+  #due = 0
+  /** Milliseconds; 0 never sheds. */
+  threshold = 0
+
+  get share(): number {
+    return this.#share
+  }
+
+  /** Measures, and steps if it is time. @param now milliseconds, monotonic */
+  tick(now: number): void {
+    if (this.#last !== undefined) this.#measure(Math.max(0, now - this.#last - TICK_MS))
+    this.#last = now
+    if (this.threshold === 0) this.#share = 0
+    else if (now - this.#steppedAt >= STEP_MS) this.#step(now)
+  }
+
+  /** Whether this call is one to refuse. Spread evenly: of a share of a quarter every fourth. */
+  refuses(): boolean {
+    if (this.#share === 0) return false
+    this.#due += this.#share
+    if (this.#due < 1) return false
+    this.#due -= 1
+    return true
+  }
+
+  #measure(delay: number): void {
+    this.#delays[this.#next] = delay
+    this.#next = (this.#next + 1) % KEPT
+  }
+
+  #step(now: number): void {
+    const delay = this.#delays.toSorted()[(KEPT - 1) / 2] ?? 0
+    if (delay > this.threshold) this.#share = Math.min(1, this.#share + MORE)
+    else if (delay < this.threshold / 2) this.#share = Math.max(0, this.#share - LESS)
+    else return
+    // Twentieths don't add up in binary: what is left of the last one is none.
+    if (this.#share < LESS / 2) this.#share = 0
+    this.#steppedAt = now
+  }
+}

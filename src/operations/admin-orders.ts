@@ -1,0 +1,178 @@
+/** The admin API's other routes: reload, restart, revocation, lockouts, the configuration in force. */
+import type { RevokedTokens } from '../contracts/tokens.ts'
+import {
+  members,
+  ok,
+  problemsSchema,
+  refuse,
+  reject,
+  text,
+  WHO,
+  type AdminRoute,
+  type Schema,
+} from './admin-routes.ts'
+
+const count = (description: string): Schema => ({ type: 'integer', minimum: 0, description })
+const whoOnly = members(WHO)
+
+/** The combinations of members that a revocation may name. */
+export const REVOCATIONS = [
+  ['jti'],
+  ['family'],
+  ['subject'],
+  ['client'],
+  ['business'],
+  ['client', 'subject'],
+  ['client', 'business'],
+  ['subject', 'business'],
+  ['client', 'subject', 'business'],
+] as const
+
+const REVOCABLE = {
+  jti: text('The `jti` of one access token.'),
+  family: text('A family of refresh tokens, with its access tokens.'),
+  subject: text('The `sub` of a user.'),
+  client: text('A client id.'),
+  business: text('A business code.'),
+}
+
+function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens | undefined {
+  const named = Object.keys(REVOCABLE).filter((key) => body[key] !== undefined)
+  const fits = REVOCATIONS.some(
+    (row) => row.length === named.length && named.every((key) => row.some((word) => word === key)),
+  )
+  return fits ? (Object.fromEntries(named.map((key) => [key, body[key]])) as RevokedTokens) : undefined
+}
+
+const lockoutSchema = members(
+  {
+    user: text('As typed.'),
+    client: text('The client id.'),
+    network: text('An address, or the site of an IPv6 address.'),
+    failures: count('Since the last right password, or since they were forgotten.'),
+    delay: count('Milliseconds that the next attempt waits, from the last failure on.'),
+    at: text('Of the last failure.'),
+  },
+  ['user', 'client', 'network', 'failures', 'delay', 'at'],
+)
+
+export const ORDER_ROUTES: readonly AdminRoute[] = [
+  {
+    method: 'POST',
+    path: '/reload',
+    operationId: 'reload',
+    summary:
+      'Read the configuration anew: checked whole, then in force in every process at once, or not at all',
+    body: whoOnly,
+    bodyOptional: true,
+    answers: {
+      200: [
+        'In force',
+        members(
+          {
+            outcome: { const: 'reloaded' },
+            warnings: { type: 'array', items: { type: 'string' } },
+            revoked: count('Revocation rules made for who was removed from the directory.'),
+          },
+          ['outcome', 'warnings', 'revoked'],
+        ),
+      ],
+      409: ['Refused: nothing has changed', problemsSchema],
+    },
+    handle: async (room, { operator }) => {
+      const outcome = await room.reload(operator)
+      return outcome.outcome === 'refused'
+        ? refuse('the configuration was refused; nothing has changed', outcome.problems)
+        : ok(outcome)
+    },
+  },
+  {
+    method: 'POST',
+    path: '/restart',
+    operationId: 'restart',
+    summary: 'Replace every worker process, one after the other, without losing a call',
+    body: whoOnly,
+    bodyOptional: true,
+    answers: {
+      200: [
+        'Replaced',
+        members({ outcome: { const: 'restarted' }, workers: count('How many.') }, ['outcome', 'workers']),
+      ],
+      409: ['Not possible', problemsSchema],
+    },
+    handle: async (room, { operator }) => {
+      const outcome = await room.restart(operator)
+      return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
+    },
+  },
+  {
+    method: 'POST',
+    path: '/revoke',
+    operationId: 'revoke',
+    summary:
+      'Revoke access tokens that are out there: of one token, family, user, client, business, or several of the latter',
+    body: { ...members({ ...REVOCABLE, ...WHO }) },
+    answers: {
+      200: [
+        'Revoked in this process; everywhere within a second',
+        members({ outcome: { const: 'revoked' } }, ['outcome']),
+      ],
+    },
+    handle: async (room, { body, operator }) => {
+      const tokens = readRevocation(body)
+      if (tokens === undefined)
+        return reject([`expected one of: ${REVOCATIONS.map((row) => row.join(' + ')).join('; ')}`])
+      await room.revoke(tokens, operator)
+      return ok({ outcome: 'revoked' })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/lockouts',
+    operationId: 'listLockouts',
+    summary: 'Whose logins are slowed down by failures',
+    answers: {
+      200: [
+        'Every one',
+        members({ lockouts: { type: 'array', items: lockoutSchema, description: 'The latest first.' } }, [
+          'lockouts',
+        ]),
+      ],
+    },
+    handle: ({ lockouts }) =>
+      ok({ lockouts: lockouts.list().map((each) => ({ ...each, at: new Date(each.at).toISOString() })) }),
+  },
+  {
+    method: 'DELETE',
+    path: '/lockouts',
+    operationId: 'clearLockouts',
+    summary:
+      'Forget failed logins: of a user, a client, a network, or of what all that are given have in common',
+    query: {
+      user: text('As typed.'),
+      client: text('The client id.'),
+      network: text('An address.'),
+      ...(WHO as Readonly<Record<string, Schema>>),
+    },
+    answers: { 200: ['Forgotten', members({ cleared: count('How many.') }, ['cleared'])] },
+    handle: async (room, { query: { user, client, network }, operator }) => {
+      if (user === undefined && client === undefined && network === undefined)
+        return reject(['expected `user`, `client` or `network`'])
+      const which = {
+        ...(user !== undefined && { user }),
+        ...(client !== undefined && { client }),
+        ...(network !== undefined && { network }),
+      }
+      return ok({ cleared: await room.clearLockouts(which, operator) })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/configuration',
+    operationId: 'showConfiguration',
+    summary:
+      'The configuration in force: extended, with defaults and what the environment sets, without secrets',
+    answers: { 200: ['As it is in force', { type: 'object' }] },
+    handle: (room) => ok(room.configuration()),
+  },
+]

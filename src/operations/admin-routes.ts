@@ -1,0 +1,77 @@
+/** What every route of the admin API is made of. */
+import type { ControlRoom } from './control-room.ts'
+import type { Operator } from './operator.ts'
+
+/** JSON Schema: checked on the way in, published in the OpenAPI document. */
+export type Schema = Readonly<Record<string, unknown>>
+
+export interface AdminRequest {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, string | undefined>>
+  readonly operator: Operator
+}
+
+export interface AdminAnswer {
+  readonly status: number
+  readonly body: unknown
+}
+
+export interface AdminRoute {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  /** Of the JSON body; absent: none is read. */
+  readonly body?: Schema
+  /** A body that may be left out. */
+  readonly bodyOptional?: boolean
+  /** Of each query parameter. */
+  readonly query?: Readonly<Record<string, Schema>>
+  /** What each status means, and its schema. 400, 401 and 503 are the same everywhere and not repeated. */
+  readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
+  readonly handle: (room: ControlRoom, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
+}
+
+export const text = (description: string, more: Schema = {}): Schema => ({
+  type: 'string',
+  minLength: 1,
+  maxLength: 1000,
+  description,
+  ...more,
+})
+
+/** An object of known members; others are refused. */
+export const members = (properties: Schema, required: readonly string[] = []): Schema => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  additionalProperties: false,
+})
+
+/** Told with every change. */
+export const WHO: Schema = {
+  by: text('Who gives the order, as they call themselves.'),
+  reason: text('Why; it goes to the log.'),
+}
+
+export const problemsSchema = members(
+  {
+    error: text('What is wrong.'),
+    problems: { type: 'array', items: { type: 'string' }, description: 'Each problem, for people.' },
+  },
+  ['error', 'problems'],
+)
+
+export const ok = (body: unknown): AdminAnswer => ({ status: 200, body })
+
+/** 409: understood, but the service is not in a state for it. */
+export const refuse = (error: string, problems: readonly string[]): AdminAnswer => ({
+  status: 409,
+  body: { error, problems },
+})
+
+/** 400: what was sent does not fit. */
+export const reject = (problems: readonly string[]): AdminAnswer => ({
+  status: 400,
+  body: { error: 'the request does not fit', problems },
+})

@@ -1,0 +1,92 @@
+import { statSync, watch, type FSWatcher } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Recorder } from '../contracts/recorder.ts'
+
+export interface FileWatchParts {
+  /** Called once for changes that come close together. */
+  readonly changed: () => void
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+/** An editor's save is several events: milliseconds of silence after which it is over. */
+const SETTLED_MS = 200
+
+/** What a file that was written, replaced or removed differs by; symbolic links are followed. */
+function signatureOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found === undefined ? 'absent' : `${found.ino} ${found.size} ${found.mtimeMs}`
+}
+
+/**
+ * Tells when files change. Their folders are watched, not they themselves: editors and deployments replace files
+ * instead of writing to them, and a mounted configuration changes by a symbolic link beside it.
+ */
+export class FileWatch {
+  readonly #parts: FileWatchParts
+  readonly #signatures = new Map<string, string>()
+  readonly #folders = new Map<string, FSWatcher>()
+  #settling: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(parts: FileWatchParts) {
+    this.#parts = parts
+  }
+
+  /** From now on these files (absolute paths) and no others. */
+  watch(files: ReadonlySet<string>): void {
+    if (this.#closed) return
+    for (const file of this.#signatures.keys()) if (!files.has(file)) this.#signatures.delete(file)
+    // Those that are known keep what was seen last: a change since then is still to be told.
+    for (const file of files) if (!this.#signatures.has(file)) this.#signatures.set(file, signatureOf(file))
+    this.#watchFolders(new Set([...files].map((file) => dirname(file))))
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#settling)
+    for (const watcher of this.#folders.values()) watcher.close()
+    this.#folders.clear()
+  }
+
+  #watchFolders(folders: ReadonlySet<string>): void {
+    for (const [folder, watcher] of this.#folders)
+      if (!folders.has(folder)) {
+        watcher.close()
+        this.#folders.delete(folder)
+      }
+    for (const folder of folders) if (!this.#folders.has(folder)) this.#watchFolder(folder)
+  }
+
+  #watchFolder(folder: string): void {
+    try {
+      const watcher = watch(folder, { persistent: false }, () => this.#stir())
+      watcher.on('error', (cause) => this.#fail(folder, cause))
+      this.#folders.set(folder, watcher)
+    } catch (cause) {
+      this.#fail(folder, cause)
+    }
+  }
+
+  #stir(): void {
+    clearTimeout(this.#settling)
+    this.#settling = setTimeout(() => this.#look(), SETTLED_MS).unref()
+  }
+
+  #look(): void {
+    let changed = false
+    for (const [file, before] of this.#signatures) {
+      const now = signatureOf(file)
+      if (now === before) continue
+      this.#signatures.set(file, now)
+      changed = true
+    }
+    if (changed && !this.#closed) this.#parts.changed()
+  }
+
+  /** The service goes on; changes there come by signal or by the admin API. */
+  #fail(folder: string, cause: unknown): void {
+    this.#folders.get(folder)?.close()
+    this.#folders.delete(folder)
+    this.#parts.recorder.note('warn', 'folder_not_watched', { folder, cause })
+  }
+}

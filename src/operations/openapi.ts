@@ -1,0 +1,90 @@
+/** The OpenAPI 3.1 document of the admin listener: made from the table of its routes, so that it cannot lie. */
+import type { AdminRoute, Schema } from './admin-routes.ts'
+
+const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
+
+const ERROR: Schema = {
+  type: 'object',
+  properties: { error: { type: 'string' }, problems: { type: 'array', items: { type: 'string' } } },
+  required: ['error'],
+}
+
+const EVERYWHERE = {
+  400: { description: 'The request does not fit', ...json(ERROR) },
+  401: { description: 'Without the admin token', ...json(ERROR) },
+  503: { description: 'The store is out of reach: nothing has changed', ...json(ERROR) },
+}
+
+const operationOf = ({ operationId, summary, body, bodyOptional, query = {}, answers }: AdminRoute) => ({
+  operationId,
+  summary,
+  ...(Object.keys(query).length > 0 && {
+    parameters: Object.entries(query).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: false,
+      schema,
+    })),
+  }),
+  ...(body && { requestBody: { required: bodyOptional !== true, ...json(body) } }),
+  responses: {
+    ...Object.fromEntries(
+      Object.entries(answers).map(([status, [description, schema]]) => [
+        status,
+        { description, ...json(schema) },
+      ]),
+    ),
+    ...EVERYWHERE,
+  },
+})
+
+const status: Schema = { type: 'object', properties: { status: { type: 'string' } }, required: ['status'] }
+
+/** What the listener serves without being part of the API. */
+const PROBES = {
+  '/metrics': {
+    get: {
+      operationId: 'metrics',
+      summary: 'Prometheus metrics; without the token, unless the configuration sets one',
+      security: [],
+      responses: {
+        200: { description: 'The text format', content: { 'text/plain': { schema: { type: 'string' } } } },
+      },
+    },
+  },
+  '/health/live': {
+    get: {
+      operationId: 'live',
+      summary: 'Whether the process lives',
+      security: [],
+      responses: { 200: { description: 'It does', ...json(status) } },
+    },
+  },
+  '/health/ready': {
+    get: {
+      operationId: 'ready',
+      summary: 'Whether it should be sent calls',
+      security: [],
+      responses: {
+        200: { description: 'Ready', ...json(status) },
+        503: { description: 'Not ready; `failing` names what stands in the way', ...json(status) },
+      },
+    },
+  },
+}
+
+function pathsOf(routes: readonly AdminRoute[]): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes)
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+  return paths
+}
+
+/** Describes the routes, and what else the admin listener serves. */
+export const describeAdminApi = (routes: readonly AdminRoute[], version: string) => ({
+  openapi: '3.1.0',
+  info: { title: 'Admin API of Postern', version },
+  security: [{ token: [] }],
+  paths: { ...PROBES, ...pathsOf(routes) },
+  components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+})
