@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util'
+import { readConfiguration } from '../configuration.ts'
+import { backUpSqlite } from '../stores/backup.ts'
+import { sqliteFile } from '../stores/config.ts'
+import { StoreError } from '../stores/store-error.ts'
+import { configurationFile, tellReport } from './configuration-file.ts'
+import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
+
+function copy(data: string, file: string, { stdout, stderr }: Terminal): number {
+  try {
+    backUpSqlite(sqliteFile(data), file)
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError)) throw thrown
+    stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+  stdout.write(`${file}: a copy of the store, for you alone to read. The keys are not in it.\n`)
+  return EXIT.done
+}
+
+/** `postern backup FILE [--config FILE]`: copies the store of a configuration, which may be serving meanwhile. */
+export const backupVerb: Verb = {
+  run(args, terminal) {
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { config: { type: 'string' } },
+    })
+    const [file, ...more] = positionals
+    if (file === undefined || more.length > 0) throw new UsageError('expected one file to copy the store to')
+    const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    const { configuration, report } = readConfiguration(path, terminal.env)
+    if (configuration) return Promise.resolve(copy(configuration.data, file, terminal))
+    tellReport(path, report, terminal)
+    return Promise.resolve(EXIT.refused)
+  },
+}

@@ -1,0 +1,113 @@
+/** The directory of a configuration, for verbs that change what stands in its store, which may be serving meanwhile. */
+import { Report } from '../config/report.ts'
+import { pathText } from '../config/print-report.ts'
+import { readConfiguration, type Configuration } from '../configuration.ts'
+import { ClientEditor } from '../directory/client-editor.ts'
+import { compileDirectory } from '../directory/compile.ts'
+import { Hasher } from '../directory/hasher.ts'
+import { DirectoryRefusal } from '../directory/refusal.ts'
+import { UserEditor } from '../directory/user-editor.ts'
+import { endLogins } from '../identity/tokens/end-logins.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { RelayRecorder } from '../operations/recorders.ts'
+import { compileScopes } from '../scopes/config.ts'
+import { openState, type State } from '../state.ts'
+import { StoreError } from '../stores/store-error.ts'
+import { configurationFile, tellReport } from './configuration-file.ts'
+import { EXIT, type Terminal } from './verb.ts'
+
+export interface Editors {
+  readonly clients: ClientEditor
+  readonly users: UserEditor
+}
+
+/** Which option of a verb wrote a key of a record, for problems. */
+export type OptionNames = Readonly<Record<string, string>>
+
+interface Edit {
+  /** `--config`, if given. */
+  readonly config: string | undefined
+  readonly options?: OptionNames
+  readonly work: (editors: Editors) => Promise<void>
+}
+
+/** Answers the exit code. Whatever keeps the work from being done is told, in words for an operator. */
+export async function editDirectory(edit: Edit, terminal: Terminal): Promise<number> {
+  const file = configurationFile(edit.config === undefined ? [] : [edit.config], terminal)
+  const { configuration, report } = readConfiguration(file, terminal.env)
+  if (configuration === undefined || report.failed) {
+    tellReport(file, report, terminal)
+    return EXIT.refused
+  }
+  if (configuration.store.kind === 'memory') {
+    terminal.stderr.write(`postern: ${file}: the store is memory, which nobody but the service can change\n`)
+    return EXIT.refused
+  }
+  return workOn(configuration, file, edit, terminal)
+}
+
+async function workOn(
+  configuration: Configuration,
+  file: string,
+  { options = {}, work }: Edit,
+  terminal: Terminal,
+): Promise<number> {
+  const report = new Report()
+  const catalogue = compileScopes(configuration.scopes, report)
+  const configured = await compileDirectory(configuration.directory, catalogue, report, terminal.env)
+  if (report.failed) {
+    tellReport(file, report, terminal)
+    return EXIT.refused
+  }
+  try {
+    await withState(configuration, ({ store, feed, rules }) => {
+      const parts = { store, feed, revoker: rules, clock: systemClock, configured, catalogue }
+      const logins = { hasher: new Hasher(), endLogins: (subject: string) => endLogins(store, subject) }
+      return work({ clients: new ClientEditor(parts), users: new UserEditor({ ...parts, ...logins }) })
+    })
+    return EXIT.done
+  } catch (thrown) {
+    return explain(thrown, options, terminal)
+  }
+}
+
+async function withState(configuration: Configuration, work: (state: State) => Promise<void>): Promise<void> {
+  const parts = { clock: systemClock, recorder: new RelayRecorder(), appended: () => undefined }
+  const state = await openState(configuration, parts)
+  try {
+    await work(state)
+  } finally {
+    await state.close()
+  }
+}
+
+function explain(thrown: unknown, options: OptionNames, { stderr }: Terminal): number {
+  if (thrown instanceof DirectoryRefusal) {
+    stderr.write(`postern: ${thrown.message}\n`)
+    for (const line of linesOf(thrown.report, options)) stderr.write(`  ${line}\n`)
+    return thrown.report === undefined ? EXIT.failed : EXIT.refused
+  }
+  const reason = reasonOf(thrown)
+  if (reason === undefined) throw thrown
+  stderr.write(`postern: ${reason}\n`)
+  return EXIT.failed
+}
+
+function reasonOf(thrown: unknown): string | undefined {
+  if (thrown instanceof StoreError) return thrown.message
+  if (thrown instanceof Fault && thrown.code === 'identity_unavailable')
+    return 'The store did not answer in time. It may have been changed all the same: look, and run this again.'
+  return undefined
+}
+
+/** `--business  names no business of the directory: "ACNE" — did you mean "ACME"?` */
+export function* linesOf(report: Report | undefined, options: OptionNames): Generator<string> {
+  for (const { path, message, hint } of report?.problems ?? []) {
+    const [key, ...rest] = path
+    const option = options[String(key)]
+    const inside = rest.filter((part) => typeof part === 'string')
+    const where = option === undefined ? pathText(path) : [`--${option}`, ...inside].join(' ')
+    yield `${where}  ${message}${hint === undefined ? '' : ` — ${hint}`}`
+  }
+}

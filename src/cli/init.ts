@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { randomUUID } from 'node:crypto'
+import { Hasher } from '../directory/hasher.ts'
+import { hashSecret } from '../directory/secret-hash.ts'
+import { newSecret } from '../kernel/ids.ts'
+import { firstConfiguration } from './first-configuration.ts'
+import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
+
+const CONFIGURATION = 'postern.yaml'
+const PRIVATE_FILE = 0o600
+const PRIVATE_FOLDER = 0o700
+/** 120 random bits: a password that somebody has to type once. */
+const PASSWORD_BYTES = 15
+
+/** As it is best written: from where we are, unless that leads upwards. */
+function fromHere(path: string): string {
+  const here = relative(process.cwd(), path)
+  return here.startsWith('..') || isAbsolute(here) ? path : here
+}
+
+interface Secrets {
+  readonly clientSecret: string
+  readonly password: string
+}
+
+const drawSecrets = (): Secrets => ({
+  clientSecret: newSecret(),
+  password: newSecret(PASSWORD_BYTES),
+})
+
+async function describe({ clientSecret, password }: Secrets, folder: string): Promise<string> {
+  return firstConfiguration({
+    data: fromHere(join(folder, 'data')),
+    agreement: new Date().toISOString().slice(0, 10),
+    secretHash: hashSecret(clientSecret),
+    subject: randomUUID(),
+    passwordHash: await new Hasher().hash(password),
+  })
+}
+
+/** A file that is there is never written over. */
+async function write(folder: string, secrets: Secrets): Promise<void> {
+  const text = await describe(secrets, folder)
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
+  await writeFile(join(folder, CONFIGURATION), text, { flag: 'wx', mode: PRIVATE_FILE })
+}
+
+function tell(folder: string, { clientSecret, password }: Secrets, { stdout, stderr }: Terminal): void {
+  const file = fromHere(join(folder, CONFIGURATION))
+  stdout.write(
+    `configuration  ${file}\n` +
+      `client_id      first-client\n` +
+      `client_secret  ${clientSecret}\n` +
+      `username       first-user\n` +
+      `password       ${password}\n`,
+  )
+  stderr.write(
+    'Secret and password are shown this once: only their hashes are kept.\n' +
+      `Next: postern check ${file}; UPSTREAM_URL=http://… postern serve ${file}\n`,
+  )
+}
+
+const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'code' in thrown
+
+/** `postern init [FOLDER]`: a configuration of one's own (C10), which serves as it is. Overwrites nothing. */
+export const initVerb: Verb = {
+  async run(args, terminal) {
+    const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
+    if (positionals.length > 1) throw new UsageError(`expected one folder, got ${positionals.length}`)
+    const folder = resolve(positionals[0] ?? '.')
+    const file = join(folder, CONFIGURATION)
+    if (existsSync(file)) {
+      terminal.stderr.write(`postern: ${file} exists already, and is left as it is. Name another folder.\n`)
+      return EXIT.failed
+    }
+    const secrets = drawSecrets()
+    try {
+      await write(folder, secrets)
+    } catch (thrown) {
+      if (!isSystemError(thrown)) throw thrown
+      terminal.stderr.write(`postern: ${thrown.message}\n`)
+      return EXIT.failed
+    }
+    tell(folder, secrets, terminal)
+    return EXIT.done
+  },
+}

@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { readConfiguration, type Configuration } from '../configuration.ts'
+import { epochSeconds, systemClock } from '../kernel/clock.ts'
+import { planKeys } from '../keys/config.ts'
+import { examineKeys } from '../keys/examine-folder.ts'
+import { createKey, readKeyFolder, removeKey, type StoredKey } from '../keys/key-folder.ts'
+import { createPrivateFolder, KeyFolderError } from '../keys/private-folder.ts'
+import { scheduleKeys } from '../keys/schedule.ts'
+import type { KeysPlan } from '../keys/service-keys.ts'
+import { sqliteFile } from '../stores/config.ts'
+import { openStore } from '../stores/open-store.ts'
+import { StoreError } from '../stores/store-error.ts'
+import { configurationFile, tellReport } from './configuration-file.ts'
+import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
+
+interface Asked {
+  readonly configuration: Configuration
+  readonly plan: KeysPlan
+  /** `--compromised`. */
+  readonly compromised: boolean
+  readonly terminal: Terminal
+}
+
+type Act = (asked: Asked) => Promise<number>
+
+const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000', '')
+
+/** `keys list`: every key, oldest first, and where it stands. */
+const list: Act = async ({ plan, terminal }) => {
+  const keys = await readKeyFolder(plan.folder)
+  for (const { key, state, retiresAt } of scheduleKeys(keys, plan.rotation, epochSeconds(systemClock))) {
+    const until = retiresAt === undefined ? '' : `  published until ${time(retiresAt)}`
+    terminal.stdout.write(
+      `${key.file.padEnd(14)}${state.padEnd(11)}${key.kid}  signs from ${time(key.signsFrom)}${until}\n`,
+    )
+  }
+  return EXIT.done
+}
+
+/** Seconds: a running service looks at the folder every second, and must have published the key before it signs. */
+const NOTICE = 5
+
+async function makeNext(
+  keys: readonly StoredKey[],
+  { plan, compromised }: Asked,
+): Promise<readonly StoredKey[]> {
+  const signsFrom = epochSeconds(systemClock) + (compromised ? NOTICE : plan.rotation.announce)
+  const made: StoredKey[] = []
+  for (const algorithm of plan.algorithms) {
+    const newest = keys.findLast((key) => key.algorithm === algorithm)?.generation ?? 0
+    made.push(await createKey(plan.folder, { algorithm, generation: newest + 1, signsFrom }, systemClock))
+  }
+  return made
+}
+
+/** `keys rotate`: the next keys, announced first; `--compromised`: in force at once, and all others removed. */
+const rotate: Act = async (asked) => {
+  const { plan, compromised, terminal } = asked
+  await createPrivateFolder(plan.folder)
+  const before = await readKeyFolder(plan.folder)
+  for (const { file, signsFrom } of await makeNext(before, asked))
+    terminal.stdout.write(`${file}: made, published now, signs from ${time(signsFrom)}\n`)
+  if (!compromised) return EXIT.done
+  await delay(NOTICE * 1000 + 1000)
+  for (const key of before) {
+    await removeKey(plan.folder, key)
+    terminal.stdout.write(`${key.file}: removed; whatever it has signed is refused from now on\n`)
+  }
+  return EXIT.done
+}
+
+const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
+
+/** `keys doctor`: what is wrong, or will be; exit code 1 if anything is. Changes nothing. */
+const doctor: Act = async ({ configuration, plan, terminal }) => {
+  const findings = await withStore(configuration, (store) =>
+    examineKeys(plan, epochSeconds(systemClock), store),
+  )
+  for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
+  return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
+}
+
+/** Only a store that is there already: a doctor who makes one would find nothing in it. */
+async function withStore<T>(
+  { data, store: config }: Configuration,
+  act: (store: Awaited<ReturnType<typeof openStore>> | undefined) => Promise<T>,
+): Promise<T> {
+  const exists = config.kind === 'sqlite' && existsSync(sqliteFile(data))
+  const store = exists ? await openStore(config, data, systemClock) : undefined
+  try {
+    return await act(store)
+  } finally {
+    await store?.close()
+  }
+}
+
+const ACTS: Readonly<Record<string, Act>> = { list, rotate, doctor }
+
+/** `postern keys list|rotate|doctor [--config FILE]`: the signing keys of a configuration, which may be serving. */
+export const keysVerb: Verb = {
+  async run(args, terminal) {
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { config: { type: 'string' }, compromised: { type: 'boolean', default: false } },
+    })
+    const [word = '', ...more] = positionals
+    const act = Object.hasOwn(ACTS, word) ? ACTS[word] : undefined
+    if (act === undefined || more.length > 0)
+      throw new UsageError(`expected one of ${Object.keys(ACTS).join(', ')}`)
+    const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    const { configuration, report } = readConfiguration(path, terminal.env)
+    if (configuration === undefined || report.failed) {
+      tellReport(path, report, terminal)
+      return EXIT.refused
+    }
+    const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)
+    return tellTrouble(
+      () => act({ configuration, plan, compromised: values.compromised, terminal }),
+      terminal,
+    )
+  },
+}
+
+async function tellTrouble(act: () => Promise<number>, { stderr }: Terminal): Promise<number> {
+  try {
+    return await act()
+  } catch (thrown) {
+    if (!(thrown instanceof KeyFolderError || thrown instanceof StoreError)) throw thrown
+    stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+}

@@ -1,0 +1,152 @@
+import { parseArgs } from 'node:util'
+import { parseDuration } from '../kernel/units.ts'
+import { giveOrder, operatorName, type AdminOrder } from './admin-client.ts'
+import { UsageError, type Terminal, type Verb } from './verb.ts'
+
+const OPTIONS = {
+  config: { type: 'string' },
+  service: { type: 'boolean' },
+  identity: { type: 'boolean' },
+  business: { type: 'string' },
+  area: { type: 'string' },
+  backend: { type: 'string' },
+  message: { type: 'string' },
+  'retry-after': { type: 'string' },
+  from: { type: 'string' },
+  until: { type: 'string' },
+  reason: { type: 'string' },
+  id: { type: 'string' },
+  'allow-client': { type: 'string', multiple: true },
+  'allow-address': { type: 'string', multiple: true },
+  json: { type: 'boolean' },
+} as const
+
+const read = (args: readonly string[]) =>
+  parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
+
+type Values = ReturnType<typeof read>['values']
+
+/** The scope in the words of the admin API; the whole service if none is named. */
+function scopeOf({ service, identity, ...values }: Values): string {
+  const named = (['business', 'area', 'backend'] as const).flatMap((kind) =>
+    values[kind] === undefined ? [] : [`${kind}/${values[kind]}`],
+  )
+  const all = [...(service === true ? ['service'] : []), ...(identity === true ? ['identity'] : []), ...named]
+  if (all.length > 1) throw new UsageError(`expected one scope, got ${all.join(', ')}`)
+  return all[0] ?? 'service'
+}
+
+/** `30m` is from now on; anything else is a time for the service to judge. */
+function instantOf(text: string | undefined): string | undefined {
+  if (text === undefined || !/^[0-9]+(s|m|h|d)$/.test(text)) return text
+  return new Date(Date.now() + parseDuration(text)).toISOString()
+}
+
+function secondsOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^[0-9]+$/.test(text)) return Number(text)
+  try {
+    return Math.ceil(parseDuration(text) / 1000)
+  } catch {
+    throw new UsageError(`--retry-after: expected seconds or a duration such as 10m, got "${text}"`)
+  }
+}
+
+const setOrder = (values: Values, terminal: Terminal): AdminOrder => ({
+  method: 'PUT',
+  path: '/maintenance',
+  body: {
+    scope: scopeOf(values),
+    from: instantOf(values.from),
+    until: instantOf(values.until),
+    message: values.message,
+    retryAfter: secondsOf(values['retry-after']),
+    clients: values['allow-client'],
+    addresses: values['allow-address'],
+    reason: values.reason,
+    by: operatorName(terminal),
+  },
+})
+
+const ORDERS: Readonly<Record<string, (values: Values, terminal: Terminal) => AdminOrder>> = {
+  on: (values, terminal) => {
+    if (values.from !== undefined) throw new UsageError('a switch with --from is planned: `maintenance plan`')
+    return setOrder(values, terminal)
+  },
+  plan: (values, terminal) => {
+    if (values.from === undefined) throw new UsageError('expected --from')
+    return setOrder(values, terminal)
+  },
+  off: (values, terminal) => ({
+    method: 'DELETE',
+    path: '/maintenance',
+    query: {
+      ...(values.id === undefined ? { scope: scopeOf(values) } : { id: values.id }),
+      reason: values.reason,
+      by: operatorName(terminal),
+    },
+  }),
+  status: () => ({ method: 'GET', path: '/maintenance' }),
+}
+
+interface Told {
+  readonly id: string
+  readonly scope: string
+  readonly state: string
+  readonly source: string
+  readonly from?: string
+  readonly until?: string
+  readonly message?: string
+  readonly reason?: string
+  readonly by?: string
+}
+
+function line({ id, scope, state, source, from, until, message, reason, by }: Told): string {
+  const parts = [
+    state,
+    scope,
+    from !== undefined && `from ${from}`,
+    until !== undefined && `until ${until}`,
+    message !== undefined && JSON.stringify(message),
+    by !== undefined && `by ${by}`,
+    reason !== undefined && `(${reason})`,
+    source === 'configuration' ? 'in the configuration' : `id ${id}`,
+  ]
+  return `${parts.filter((part) => part !== false).join('  ')}\n`
+}
+
+const SHOW: Readonly<Record<string, (answer: Told & { readonly switches: readonly Told[] }) => string>> = {
+  on: line,
+  plan: line,
+  off: ({ switches }) =>
+    switches.length === 0 ? 'nothing was switched off there\n' : `ended:\n${switches.map(line).join('')}`,
+  status: ({ switches }) => (switches.length === 0 ? 'no maintenance\n' : switches.map(line).join('')),
+}
+
+/** `postern maintenance on|off|plan|status …` (C9.1). */
+export const maintenanceVerb: Verb = {
+  help: `  on      Switch off what is named, the whole API if nothing is, until \`off\` (or --until)
+  plan    The same in a window: --from and mostly --until
+  off     Switch on again: what is in force there, or one switch by --id, planned ones too
+  status  What is in force, and what is planned
+
+  --business CODE, --area NAME, --backend NAME, --identity   What is meant
+  --message TEXT          Told to clients
+  --retry-after SECONDS   Told to clients; else what is left of the window
+  --from, --until TIME    2026-02-01T20:00+10:00, or 30m from now
+  --allow-client ID, --allow-address ADDRESS   Who passes all the same; may be repeated
+  --reason TEXT           For the log
+  --json                  What the admin API answers
+  --config FILE           The configuration that is served
+`,
+  run(args, terminal) {
+    const { values, positionals } = read(args)
+    const [word, ...more] = positionals
+    const order = word !== undefined && Object.hasOwn(ORDERS, word) ? ORDERS[word] : undefined
+    const show = word === undefined ? undefined : SHOW[word]
+    if (order === undefined || show === undefined || more.length > 0)
+      throw new UsageError('expected one of on, off, plan, status')
+    const print = values.json === true ? (answer: unknown) => `${JSON.stringify(answer, null, 2)}\n` : show
+    return giveOrder(order(values, terminal), values.config, terminal, print)
+  },
+}

@@ -1,0 +1,82 @@
+import { startPostern, type Running } from '../app.ts'
+import { checkConfiguration, loadConfiguration } from '../check-configuration.ts'
+import type { Configuration } from '../configuration.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { onSignals } from '../server/drain.ts'
+import { ConfigurationError } from '../service.ts'
+import { configurationFile, tellReport } from './configuration-file.ts'
+import { EXIT, type Terminal, type Verb } from './verb.ts'
+
+/** What an operator can mend (a port that is taken, a folder that may not be written) needs no stack. */
+const isPlain = (error: unknown): error is Error =>
+  error instanceof Error && ('code' in error || PLAIN.has(error.name))
+
+const PLAIN = new Set(['KeyFolderError', 'StoreError', 'AdminTokenError', 'CertificateError'])
+
+/** The same report as `check`, whichever step found the first problem. */
+async function refuse(file: string, terminal: Terminal): Promise<number> {
+  tellReport(file, await checkConfiguration(file, terminal.env), terminal)
+  return EXIT.refused
+}
+
+/** Resolves once a signal has made it stop and everything in flight is finished. */
+function untilStopped(running: Running): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const drain = (): void => void running.close().then(() => resolve(EXIT.done), reject)
+    // A second signal means now; what is cut then is not finished.
+    onSignals(process, systemClock, { drain, force: () => process.exit(EXIT.failed) })
+  })
+}
+
+/** SIGHUP: read the configuration anew. SIGUSR2: replace the workers, one after the other. */
+function obeySignals({ control }: Running): () => void {
+  const orders = {
+    SIGHUP: () => void control.reload({ via: 'SIGHUP' }),
+    SIGUSR2: () => void control.restart({ via: 'SIGUSR2' }),
+  }
+  for (const [signal, order] of Object.entries(orders)) process.on(signal, order)
+  return () => {
+    for (const [signal, order] of Object.entries(orders)) process.off(signal, order)
+  }
+}
+
+interface Loaded {
+  readonly configuration: Configuration
+  readonly file: string
+  readonly files: ReadonlySet<string>
+}
+
+async function start({ configuration, file, files }: Loaded, terminal: Terminal): Promise<number> {
+  const { env: environment, stderr } = terminal
+  // Whoever read these lines may have left (a log shipper that restarts): no reason to end a service.
+  stderr.on('error', () => undefined)
+  const source = { file, files }
+  const running = await startPostern(configuration, { clock: systemClock, environment, source })
+  const { baseUrl, adminPort, adminTokenFile } = running
+  stderr.write(`postern: serving ${file} at ${baseUrl} (admin listener: port ${adminPort})\n`)
+  if (adminTokenFile !== undefined) stderr.write(`postern: the admin API’s token is in ${adminTokenFile}\n`)
+  const disobey = obeySignals(running)
+  try {
+    return await untilStopped(running)
+  } finally {
+    disobey()
+  }
+}
+
+/** `postern serve [FILE]`: serves until SIGTERM or SIGINT; exit code 2 if the file is refused. */
+export const serveVerb: Verb = {
+  async run(args, terminal) {
+    const file = configurationFile(args, terminal)
+    const { configuration, report } = loadConfiguration(file, terminal.env)
+    if (!configuration) return refuse(file, terminal)
+    tellReport(file, report, terminal)
+    try {
+      return await start({ configuration, file, files: report.files }, terminal)
+    } catch (error) {
+      if (error instanceof ConfigurationError) return refuse(file, terminal)
+      if (!isPlain(error)) throw error
+      terminal.stderr.write(`postern: ${error.message}\n`)
+      return EXIT.failed
+    }
+  },
+}

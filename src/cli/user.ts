@@ -1,0 +1,175 @@
+import { parseArgs } from 'node:util'
+import { onlyName, verbOfActs, type Act } from './acts.ts'
+import { editDirectory } from './edit-directory.ts'
+import { printJson, printRows } from './print-rows.ts'
+import { readPassword } from './read-password.ts'
+import { UsageError } from './verb.ts'
+
+/** The option that writes each key of a user's record (src/directory/config.ts). */
+const OPTIONS = {
+  username: 'USERNAME',
+  subject: 'subject',
+  customers: 'customer',
+  access: 'access',
+  claims: 'claim',
+} as const
+
+const text = { type: 'string' } as const
+const texts = { type: 'string', multiple: true } as const
+const CONFIG = { config: text }
+
+type Tree = { [key: string]: string | Tree }
+
+/** `NAME=VALUE`, as often as given. Throws UsageError. */
+function pairs(option: string, given: readonly string[] = []): (readonly [string, string])[] {
+  return given.map((pair) => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new UsageError(`--${option}: expected NAME=VALUE, got "${pair}"`)
+    return [pair.slice(0, at), pair.slice(at + 1)]
+  })
+}
+
+/** `address.locality=Sydney` stands inside `address`. */
+function claimsOf(given: readonly string[] | undefined): Tree {
+  const claims: Tree = {}
+  for (const [name, value] of pairs('claim', given)) {
+    const [outer = '', inner] = name.split(/\.(.*)/s)
+    if (inner === undefined) claims[outer] = value
+    else {
+      const before = claims[outer]
+      claims[outer] = { ...(typeof before === 'object' && before), [inner]: value }
+    }
+  }
+  return claims
+}
+
+const add: Act['run'] = async (args, terminal) => {
+  const { positionals, values } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { ...CONFIG, subject: text, customer: texts, access: texts, claim: texts },
+  })
+  const { subject, customer: customers = [] } = values
+  const written = {
+    username: onlyName(positionals, 'user name'),
+    ...(subject !== undefined && { subject }),
+    customers,
+    access: Object.fromEntries(pairs('access', values.access)),
+    claims: claimsOf(values.claim),
+  }
+  const password = await readPassword(terminal, true)
+  return editDirectory(
+    {
+      config: values.config,
+      options: OPTIONS,
+      work: async ({ users }) => {
+        const made = await users.add(written, password)
+        terminal.stdout.write(`${made.username}: added, subject ${made.subject}\n`)
+      },
+    },
+    terminal,
+  )
+}
+
+const stateOf = ({ disabled, locked }: { readonly disabled: boolean; readonly locked: boolean }): string =>
+  disabled ? 'disabled' : locked ? 'locked' : 'enabled'
+
+const list: Act['run'] = (args, terminal) => {
+  const { values } = parseArgs({ args: [...args], options: { ...CONFIG, json: { type: 'boolean' } } })
+  return editDirectory(
+    {
+      config: values.config,
+      work: async ({ users }) => {
+        const all = await users.list()
+        if (values.json === true) printJson(all, terminal)
+        else
+          printRows(
+            ['USERNAME', 'SOURCE', 'STATE', 'CUSTOMERS', 'ACCESS', 'SUBJECT'],
+            all.map((user) => [
+              ...[user.username, user.source, stateOf(user), user.customers.join(' ')],
+              Object.entries(user.access)
+                .map(([business, role]) => `${business}=${role}`)
+                .join(' '),
+              user.subject,
+            ]),
+            terminal,
+          )
+      },
+    },
+    terminal,
+  )
+}
+
+/** `disable` and `enable`. */
+const onState =
+  (verb: 'disable' | 'enable', told: string): Act['run'] =>
+  (args, terminal) => {
+    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
+    const username = onlyName(positionals, 'user name')
+    return editDirectory(
+      {
+        config: values.config,
+        work: async ({ users }) => {
+          await users[verb](username)
+          terminal.stdout.write(`${username}: ${told}\n`)
+        },
+      },
+      terminal,
+    )
+  }
+
+const setPassword: Act['run'] = async (args, terminal) => {
+  const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
+  const username = onlyName(positionals, 'user name')
+  const password = await readPassword(terminal, true)
+  return editDirectory(
+    {
+      config: values.config,
+      work: async ({ users }) => {
+        await users.setPassword(username, password)
+        terminal.stdout.write(`${username}: password set; logged out everywhere\n`)
+      },
+    },
+    terminal,
+  )
+}
+
+const ACTS: Readonly<Record<string, Act>> = {
+  add: {
+    usage: 'add USERNAME …',
+    summary: 'Adds a user; the password is typed, or piped in',
+    options: [
+      '--customer ID           a customer client by which the user may log in with the password; may be repeated',
+      '--access BUSINESS=ROLE  may be repeated',
+      '--claim NAME=VALUE      such as email=a@example.com, address.locality=Sydney; may be repeated',
+      '--subject SUBJECT       the claim `sub`, of a user that comes from elsewhere; drawn if not given',
+    ],
+    run: add,
+  },
+  list: {
+    usage: 'list [--json]',
+    summary: 'Every user, of the configuration and of the store',
+    run: list,
+  },
+  disable: {
+    usage: 'disable USERNAME',
+    summary: 'Refuses every login, and ends what the user has; within a second, everywhere',
+    run: onState('disable', 'disabled, and logged out everywhere'),
+  },
+  enable: {
+    usage: 'enable USERNAME',
+    summary: 'Takes that back; the user logs in again',
+    run: onState('enable', 'enabled'),
+  },
+  'set-password': {
+    usage: 'set-password USERNAME',
+    summary: 'A new password, typed or piped in; the user logs in again, everywhere',
+    run: setPassword,
+  },
+}
+
+const NOTES = `Users that stand in the configuration are listed, but changed only there. All take --config FILE (else
+POSTERN_CONFIG, else config/demo.yaml); the service may run meanwhile, and follows within a second.`
+
+/** `postern user …`: users that stand in the store of a configuration. */
+export const userVerb = verbOfActs('user', ACTS, NOTES)

@@ -1,0 +1,115 @@
+/** What operators can do, carried out: by the process that supervises, whether it serves itself or through others. */
+import { closableNames } from './closable-names.ts'
+import { viewOf } from './config/schema-view.ts'
+import { Report } from './config/report.ts'
+import { withoutSecrets } from './config/without-secrets.ts'
+import { configurationSchema, type Configuration } from './configuration.ts'
+import type { GuessingKey, Lockouts } from './contracts/lockouts.ts'
+import type { Recorder } from './contracts/recorder.ts'
+import type { RevokedTokens } from './contracts/tokens.ts'
+import type { ControlRoom, ReloadOutcome, RestartOutcome } from './operations/control-room.ts'
+import { compileMaintenance, type ClosableNames } from './operations/maintenance-config.ts'
+import type { Operator } from './operations/operator.ts'
+import type { Reloader } from './reload.ts'
+import type { State } from './state.ts'
+import type { Servant } from './supervisor/crew.ts'
+
+export interface ControlParts {
+  /** Of this process: in a crew, the supervisor has its own. */
+  readonly state: Pick<State, 'maintenance' | 'rules'>
+  readonly crew: Servant<Configuration>
+  readonly lockouts: Lockouts
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+export class ServiceControl implements ControlRoom {
+  readonly maintenance: State['maintenance']
+  readonly lockouts: Lockouts
+  readonly #parts: ControlParts
+  #configuration: Configuration
+  #reloader: Reloader | undefined
+  /** Settles when what was ordered before is done: configurations and workers are changed by one order at a time. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(configuration: Configuration, parts: ControlParts) {
+    this.#parts = parts
+    this.#configuration = configuration
+    this.maintenance = parts.state.maintenance
+    this.lockouts = parts.lockouts
+    this.adopt(configuration)
+  }
+
+  /** Where the configuration comes from a file. */
+  reloadBy(reloader: Reloader): void {
+    this.#reloader = reloader
+  }
+
+  /** Another configuration is in force. */
+  adopt(configuration: Configuration): void {
+    this.#configuration = configuration
+    const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
+    this.maintenance.configure(switches)
+  }
+
+  closableNames(): ClosableNames {
+    return closableNames(this.#configuration)
+  }
+
+  configuration(): unknown {
+    return withoutSecrets(viewOf(configurationSchema), this.#configuration)
+  }
+
+  async revoke(tokens: RevokedTokens, operator: Operator): Promise<void> {
+    await this.#parts.state.rules.revoke(tokens)
+    this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...operator })
+  }
+
+  async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {
+    const cleared = await this.lockouts.clear(which)
+    this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
+    return cleared
+  }
+
+  reload(operator: Operator): Promise<ReloadOutcome> {
+    const reloader = this.#reloader
+    if (reloader === undefined)
+      return Promise.resolve({
+        outcome: 'refused',
+        problems: ['the configuration does not come from a file'],
+      })
+    return this.#inTurn(() => reloader.reload(operator).catch(this.#failed('reload_failed', operator)))
+  }
+
+  restart(operator: Operator): Promise<RestartOutcome> {
+    const { crew, recorder } = this.#parts
+    if (crew.restart === undefined) {
+      const problems = ['one process serves, and cannot be replaced by another — see `workers`']
+      return Promise.resolve({ outcome: 'refused', problems })
+    }
+    const restart = async (): Promise<RestartOutcome> => {
+      const workers = (await crew.restart?.()) ?? 0
+      recorder.note('info', 'workers_restarted', { workers, ...operator })
+      return { outcome: 'restarted', workers }
+    }
+    return this.#inTurn(() => restart().catch(this.#failed('restart_failed', operator)))
+  }
+
+  /** Signals and watched files have nobody to throw to. */
+  #failed(event: string, operator: Operator): (cause: unknown) => { outcome: 'refused'; problems: string[] } {
+    return (cause) => {
+      this.#parts.recorder.note('error', event, { cause, ...operator })
+      return { outcome: 'refused', problems: ['it failed half way; the log tells more'] }
+    }
+  }
+
+  /** Resolves when nothing that was ordered is under way. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+}

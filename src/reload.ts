@@ -1,0 +1,115 @@
+/** A reload: read, check, open everywhere, then swap everywhere; or tell why not, with nothing changed. */
+import { checkConfiguration, loadConfiguration } from './check-configuration.ts'
+import { problemLines } from './config/print-report.ts'
+import type { Environment } from './config/references.ts'
+import { Report } from './config/report.ts'
+import type { Configuration } from './configuration.ts'
+import type { Recorder } from './contracts/recorder.ts'
+import type { RevokedTokens, Revoker } from './contracts/tokens.ts'
+import { compileDirectory } from './directory/compile.ts'
+import { holdingsOf, revocationsForDirectoryChange, type Holdings } from './directory/holdings.ts'
+import { fixedChanges } from './fixed-settings.ts'
+import { Fault } from './kernel/faults.ts'
+import type { ReloadOutcome } from './operations/control-room.ts'
+import type { Operator } from './operations/operator.ts'
+import { compileScopes } from './scopes/config.ts'
+import { ConfigurationError } from './service.ts'
+import type { Servant } from './supervisor/crew.ts'
+
+export interface ReloaderParts {
+  /** The configuration file. */
+  readonly file: string
+  readonly environment: Environment
+  readonly crew: Pick<Servant<Configuration>, 'prepare' | 'commit' | 'abort'>
+  readonly revoker: Revoker
+  readonly recorder: Pick<Recorder, 'note'>
+  /** Called when another configuration is in force. */
+  readonly changed: (configuration: Configuration) => void
+  /** Called with the files that the configuration consists of, also of one that was refused. */
+  readonly read: (files: ReadonlySet<string>) => void
+}
+
+const refused = (...problems: string[]): ReloadOutcome => ({ outcome: 'refused', problems })
+
+export class Reloader {
+  readonly #parts: ReloaderParts
+  #configuration: Configuration
+  #holdings: Holdings
+
+  private constructor(configuration: Configuration, holdings: Holdings, parts: ReloaderParts) {
+    this.#parts = parts
+    this.#configuration = configuration
+    this.#holdings = holdings
+  }
+
+  /** For the configuration that is in force already. */
+  static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
+    return new Reloader(configuration, await readHoldings(configuration, parts.environment), parts)
+  }
+
+  /** One at a time. Rejects only if a part of the service failed. */
+  async reload(operator: Operator): Promise<ReloadOutcome> {
+    const outcome = await this.#tryReload()
+    const level = outcome.outcome === 'reloaded' ? 'info' : 'error'
+    this.#parts.recorder.note(level, `configuration_${outcome.outcome}`, { ...outcome, ...operator })
+    return outcome
+  }
+
+  async #tryReload(): Promise<ReloadOutcome> {
+    const { file, environment, crew, read, changed, recorder } = this.#parts
+    const { configuration, report } = loadConfiguration(file, environment)
+    read(report.files)
+    if (configuration === undefined) return this.#refuse()
+    const fixed = fixedChanges(this.#configuration, configuration)
+    if (fixed.length > 0)
+      return refused(...fixed.map((path) => `${path}  cannot change while the service runs — restart it`))
+    try {
+      await crew.prepare(configuration)
+    } catch (error) {
+      return this.#refuse(error)
+    }
+    const holdings = await readHoldings(configuration, environment)
+    const rules = revocationsForDirectoryChange(this.#holdings, holdings)
+    try {
+      // Before, so that a store that is out of reach refuses the reload; after, for what is issued meanwhile.
+      await this.#revoke(rules)
+    } catch (error) {
+      await crew.abort()
+      if (!(error instanceof Fault)) throw error
+      return refused('the store is out of reach, so what the removed may hold cannot be revoked — try again')
+    }
+    await crew.commit()
+    this.#configuration = configuration
+    this.#holdings = holdings
+    changed(configuration)
+    await this.#revoke(rules).catch((cause: unknown) => {
+      // The rules of before hold. What was issued by the old directory in between lives to its end: minutes.
+      recorder.note('error', 'revocation_after_reload_failed', { cause, rules: rules.length })
+    })
+    return { outcome: 'reloaded', warnings: problemLines(report), revoked: rules.length }
+  }
+
+  async #revoke(rules: readonly RevokedTokens[]): Promise<void> {
+    for (const rule of rules) await this.#parts.revoker.revoke(rule)
+  }
+
+  /** Every problem, as `postern check` tells it; a worker tells only that there is one. */
+  async #refuse(cause?: unknown): Promise<ReloadOutcome> {
+    const { file, environment, recorder } = this.#parts
+    const report = await checkConfiguration(file, environment)
+    if (report.failed) return refused(...problemLines(report))
+    const found = cause instanceof ConfigurationError ? problemLines(cause.report) : []
+    if (found.length > 0) return refused(...found)
+    recorder.note('error', 'reload_failed', { cause })
+    return refused('it could not be opened, though it has no problem; the log tells more')
+  }
+}
+
+/** The directory is compiled once more than it is served, but only what it lets whom have is kept. */
+async function readHoldings(
+  { scopes, directory }: Configuration,
+  environment: Environment,
+): Promise<Holdings> {
+  const told = new Report()
+  return holdingsOf(await compileDirectory(directory, compileScopes(scopes, told), told, environment))
+}

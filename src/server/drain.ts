@@ -1,0 +1,34 @@
+import type { Clock } from '../kernel/clock.ts'
+
+/** A process's signals, as far as they are needed here. */
+export interface SignalSource {
+  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
+  off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
+}
+
+export interface DrainHandlers {
+  /** The first signal: stop taking, finish what is in flight. */
+  readonly drain: () => void
+  /** A later one: end now. */
+  readonly force: () => void
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+/** A signal to a process group arrives twice, once from the terminal or the manager and once from the parent (npm). */
+export const SAME_SIGNAL_MS = 1000
+
+/** Calls `drain` on the first signal and `force` on one that is not its echo. Answers how to stop listening. */
+export function onSignals(source: SignalSource, clock: Clock, { drain, force }: DrainHandlers): () => void {
+  let first: number | undefined
+  const heard = (): void => {
+    if (first === undefined) {
+      first = clock.monotonic()
+      drain()
+    } else if (clock.monotonic() - first > SAME_SIGNAL_MS) force()
+  }
+  for (const signal of SIGNALS) source.on(signal, heard)
+  return () => {
+    for (const signal of SIGNALS) source.off(signal, heard)
+  }
+}

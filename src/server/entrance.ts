@@ -1,0 +1,84 @@
+import type { Gatekeeper } from '../contracts/admission.ts'
+import type { Answer, Door } from '../contracts/exchange.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { RequestTarget } from '../http/request-target.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { connectionOf } from './connection.ts'
+import { IncomingExchange, type ReadingRules, type Wire } from './incoming-exchange.ts'
+import type { RenderFault } from './unreadable.ts'
+import type { Upgrades } from './upgrades.ts'
+import { writeAnswer } from './write-answer.ts'
+
+export interface EntranceParts {
+  readonly rules: ReadingRules
+  readonly route: (target: RequestTarget | Fault) => Door
+  readonly renderFault: RenderFault
+  readonly recorder: Recorder
+  readonly clock: Clock
+  /** Absent: every request goes on to its door. */
+  readonly gatekeeper: Gatekeeper | undefined
+  /** Keeps the connections that were handed over. */
+  readonly upgrades: Upgrades
+  /** Milliseconds for a client to take each piece of its answer. */
+  readonly patience: number
+  /** Whether answers shall close their connections: asked once per answer. */
+  readonly isDraining: () => boolean
+}
+
+/** Takes a request in, lets the door that its path names answer it, and sends the answer. */
+export class Entrance {
+  readonly #parts: EntranceParts
+
+  constructor(parts: EntranceParts) {
+    this.#parts = parts
+  }
+
+  receive(wire: Wire): void {
+    const exchange = new IncomingExchange(wire, this.#parts.rules)
+    connectionOf(wire.request.socket).enter(exchange, this.#serve)
+  }
+
+  readonly #serve = (exchange: IncomingExchange): void => {
+    try {
+      exchange.refusal = this.#parts.gatekeeper?.refuse(exchange.clientAddress)
+      const answer = this.#parts.route(exchange.target)(exchange)
+      if (!(answer instanceof Promise)) this.#send(exchange, answer)
+      else answer.then((settled) => this.#send(exchange, settled)).catch(this.#failed(exchange))
+    } catch (thrown) {
+      this.#failed(exchange)(thrown)
+    }
+  }
+
+  #send(exchange: IncomingExchange, answer: Answer): void {
+    if (answer.tunnel === undefined)
+      writeAnswer(exchange, answer, this.#parts.isDraining(), this.#parts.patience)
+    else this.#parts.upgrades.add(answer.tunnel)
+  }
+
+  /** Doors render their own faults: one that throws, or answers what cannot be sent, has a defect (C2.3). */
+  #failed(exchange: IncomingExchange): (thrown: unknown) => void {
+    return (cause) => {
+      const fault = new Fault('internal', { cause, detail: 'a door failed' })
+      const { response } = exchange.wire
+      this.#record(exchange, fault)
+      if (response.headersSent) response.destroy()
+      else this.#send(exchange, this.#parts.renderFault(fault, exchange.head.headers.accept))
+    }
+  }
+
+  #record(exchange: IncomingExchange, fault: Fault): void {
+    this.#parts.recorder.decision({
+      exchange,
+      door: 'none',
+      fault,
+      status: fault.status,
+      slot: undefined,
+      principal: undefined,
+      business: undefined,
+      fund: undefined,
+      upstreamMs: undefined,
+      totalMs: this.#parts.clock.monotonic() - exchange.startedAt,
+    })
+  }
+}

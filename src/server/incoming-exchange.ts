@@ -1,0 +1,127 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { declaredBody, checkHead } from '../http/head-checks.ts'
+import { clientOrigin } from '../http/forwarded.ts'
+import { parseRequestTarget } from '../http/request-target.ts'
+import { Fault, toFault } from '../kernel/faults.ts'
+import { newRequestId } from '../kernel/ids.ts'
+import type { Exchange, Upgrade } from '../contracts/exchange.ts'
+import type { Authorities } from '../http/authorities.ts'
+import type { TrustedProxies } from '../http/forwarded.ts'
+import type { Head } from '../http/head.ts'
+import type { RequestTarget } from '../http/request-target.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { RequestBody, type BodyWatch } from './request-body.ts'
+
+/** What reading a request's head depends on. */
+export interface ReadingRules {
+  readonly authorities: Authorities
+  readonly trustedProxies: TrustedProxies | undefined
+  readonly limits: { readonly target: number; readonly headers: number; readonly headerCount: number }
+  readonly clock: Clock
+  readonly watch: BodyWatch
+  /** What the listener speaks, where no trusted proxy says what the client spoke with it. */
+  readonly scheme: 'http' | 'https'
+}
+
+/** Node's pair of request and response, with the request target as it was before anything touched it. */
+export interface Wire {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly rawTarget: string
+  /** Set where the connection may become a websocket. */
+  readonly upgrade?: Upgrade
+}
+
+const CONTINUE = /(?:^|[\s,])100-continue(?:$|[\s,])/i
+
+/** An exchange that came over a connection of the public listener. */
+export class IncomingExchange implements Exchange {
+  readonly id = newRequestId()
+  readonly head: Head
+  readonly target: RequestTarget | Fault
+  readonly body: Readable
+  readonly clientAddress: string
+  readonly scheme: 'http' | 'https'
+  readonly startedAt: number
+  readonly wire: Wire
+  /** Undefined where the head declares no body. */
+  readonly declared: RequestBody | undefined
+  refusal: Fault | undefined
+  readonly upgrade: Upgrade | undefined
+  /** All of them behind one listener of the response: most calls have several. */
+  #atEnd: (() => void)[] | undefined
+
+  constructor(wire: Wire, rules: ReadingRules) {
+    const { request } = wire
+    this.upgrade = wire.upgrade
+    this.startedAt = rules.clock.monotonic()
+    this.wire = wire
+    this.head = readHead(wire)
+    this.target = judge(this.head, rules)
+    const origin = clientOrigin(this.head, rules.trustedProxies)
+    this.clientAddress = origin.address
+    this.scheme = origin.scheme ?? rules.scheme
+    // Asked of a head that may have failed its checks: then anything but a plain 0 counts as a body.
+    this.declared = declaredBody(this.head) === 0 ? undefined : this.#declare(rules.watch)
+    this.body = this.declared ?? request
+  }
+
+  #declare(watch: BodyWatch): RequestBody {
+    const { request, response } = this.wire
+    // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored. One that is not 100-continue may be answered 417, which
+    // the contract has no row for: it is ignored too.
+    const expects = request.httpVersion === '1.1' && CONTINUE.test(request.headers.expect ?? '')
+    return new RequestBody(request, response, watch, expects)
+  }
+
+  onGone(listener: () => void): void {
+    const { response } = this.wire
+    this.onEnd(() => {
+      if (!response.writableFinished) listener()
+    })
+  }
+
+  onEnd(listener: () => void): void {
+    const { response } = this.wire
+    if (response.destroyed) queueMicrotask(listener)
+    else if (this.#atEnd !== undefined) this.#atEnd.push(listener)
+    else {
+      const listeners = [listener]
+      this.#atEnd = listeners
+      response.once('close', () => {
+        for (const each of listeners) each()
+      })
+    }
+  }
+}
+
+function readHead({ request, rawTarget }: Wire): Head {
+  return {
+    method: request.method ?? '',
+    rawTarget,
+    httpVersion: request.httpVersion,
+    rawHeaders: request.rawHeaders,
+    headers: request.headers,
+    remoteAddress: request.socket.remoteAddress ?? '',
+  }
+}
+
+/** C4.1: limits, head, then target. */
+function judge(head: Head, { authorities, limits }: ReadingRules): RequestTarget | Fault {
+  try {
+    if (head.rawTarget.length > limits.target) throw new Fault('target_too_long')
+    checkHeaderSize(head.rawHeaders, limits)
+    checkHead(head)
+    return parseRequestTarget(head.rawTarget, authorities, limits.target)
+  } catch (thrown) {
+    return toFault(thrown)
+  }
+}
+
+function checkHeaderSize(rawHeaders: readonly string[], limits: ReadingRules['limits']): void {
+  let size = 0
+  for (const part of rawHeaders) size += part.length + 2 // `: ` and the line's end
+  if (size > limits.headers || rawHeaders.length > limits.headerCount * 2)
+    throw new Fault('headers_too_large')
+}

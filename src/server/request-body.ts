@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { Fault } from '../kernel/faults.ts'
+
+/** Whoever watches over bodies that are being read. */
+export interface BodyWatch {
+  add(body: RequestBody): void
+  delete(body: RequestBody): void
+}
+
+/**
+ * The body of a request, for a door to read. Not node's own IncomingMessage, because destroying that one (as a broken
+ * `for await` does) destroys the connection, and with it the answer that says why; and because only the first read
+ * may ask a waiting client to go on (RFC 9110 §10.1.1), which therefore happens after C4's checks.
+ *
+ * A body that ends early fails with Fault `client_gone`; one that broke, with the fault given to `break`.
+ */
+export class RequestBody extends Readable {
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #watch: BodyWatch
+  readonly #expectsContinue: boolean
+  #broken: Fault | undefined
+  #started = false
+  /** Bytes that have arrived since reading began. */
+  received = 0
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    watch: BodyWatch,
+    expectsContinue: boolean,
+  ) {
+    super({ highWaterMark: request.readableHighWaterMark })
+    this.#request = request
+    this.#response = response
+    this.#watch = watch
+    this.#expectsContinue = expectsContinue
+  }
+
+  /** Whether every byte was handed over: else the connection cannot be used again. */
+  get readToEnd(): boolean {
+    return this.readableEnded
+  }
+
+  /** True while we, not the client, hold the body up. */
+  get heldUp(): boolean {
+    return this.#request.isPaused()
+  }
+
+  /** The rest will not come, or not be understood. Readers learn it now, or when they begin to read. */
+  break(fault: Fault): void {
+    this.#broken = fault
+    if (this.#started) this.destroy(fault)
+  }
+
+  override _read(): void {
+    if (!this.#started) this.#start()
+    else this.#request.resume()
+  }
+
+  #start(): void {
+    this.#started = true
+    if (this.#broken !== undefined || this.#request.destroyed) {
+      this.destroy(this.#broken ?? new Fault('client_gone'))
+      return
+    }
+    this.#watch.add(this)
+    if (this.#expectsContinue && !this.#response.headersSent) this.#response.writeContinue()
+    this.#request
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('error', this.#onGone)
+      .on('close', this.#onGone)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.received += chunk.length
+    if (!this.push(chunk)) this.#request.pause()
+  }
+
+  readonly #onEnd = (): void => {
+    this.#watch.delete(this)
+    this.push(null)
+  }
+
+  readonly #onGone = (cause?: unknown): void => {
+    if (!this.#request.complete) this.destroy(new Fault('client_gone', { cause }))
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#watch.delete(this)
+    this.#request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onGone)
+    // The error listener stays: an error without one would end the process.
+    if (!this.#request.complete) this.#request.pause()
+    // Like node's own requests: an error is told to whoever listens, and nobody has to.
+    done(this.listenerCount('error') > 0 ? error : null)
+  }
+}

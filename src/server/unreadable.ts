@@ -1,0 +1,169 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import type { Answer, Exchange } from '../contracts/exchange.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { AcceptLines } from '../http/accept.ts'
+import type { Head } from '../http/head.ts'
+import { Fault, type FaultCode } from '../kernel/faults.ts'
+import { newRequestId } from '../kernel/ids.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { connectionOf } from './connection.ts'
+import type { IncomingExchange } from './incoming-exchange.ts'
+import { lingerThenClose } from './linger.ts'
+import { answerBytes } from './raw-answer.ts'
+
+/** Renders a fault as the envelope does under `/api`, in the format that Accept asks for (C2.3, C2.4). */
+export type RenderFault = (fault: Fault, accept: AcceptLines) => Answer
+
+export interface UnreadableParts {
+  readonly renderFault: RenderFault
+  readonly recorder: Recorder
+  readonly clock: Clock
+  readonly limits: { readonly target: number }
+  readonly scheme: 'http' | 'https'
+}
+
+/** What node adds to the error of `clientError`. */
+export interface ClientError extends Error {
+  readonly code?: string | undefined
+  /** A Buffer (fastify's type says otherwise): the bytes that were being read, not always from the beginning of the request. */
+  readonly rawPacket?: unknown
+}
+
+/** Errors of the parser (llhttp) and of node that are a fault of their own; the rest is `unreadable_request`. */
+const FAULTS_BY_CODE: ReadonlyMap<string, FaultCode> = new Map([
+  ['HPE_INVALID_VERSION', 'unsupported_http_version'],
+  ['HPE_INVALID_CONTENT_LENGTH', 'bad_framing'],
+  ['HPE_UNEXPECTED_CONTENT_LENGTH', 'bad_framing'],
+  ['HPE_INVALID_TRANSFER_ENCODING', 'bad_framing'],
+  ['HPE_INVALID_EOF_STATE', 'client_gone'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request_timeout'],
+])
+
+/**
+ * Answers what never became a request (C2.3): bytes that cannot be read, heads that are too large or too late. For
+ * `clientError` of node, which also reports connections that broke: those are dropped.
+ */
+export function answerUnreadable(error: ClientError, socket: Socket, parts: UnreadableParts): void {
+  const code = error.code ?? ''
+  const isParsers = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  // A connection on which nothing ever came is owed no answer, nor one whose last answer was sent.
+  if (!isParsers || socket.bytesRead === 0 || !socket.writable) {
+    if (!connectionOf(socket).closing) socket.destroy()
+    return
+  }
+  const packet = Buffer.isBuffer(error.rawPacket) ? error.rawPacket.toString('latin1') : ''
+  refuse(socket, faultOf(error, code, packet, parts), packet, parts)
+}
+
+function faultOf(error: ClientError, code: string, packet: string, { limits }: UnreadableParts): Fault {
+  const facts = { cause: error, detail: `${code} ${error.message}` }
+  if (code !== 'HPE_HEADER_OVERFLOW')
+    return new Fault(FAULTS_BY_CODE.get(code) ?? 'unreadable_request', facts)
+  return new Fault(isInsideTarget(packet, limits.target) ? 'target_too_long' : 'headers_too_large', facts)
+}
+
+/**
+ * Node bounds the target and the headers together and does not tell which went over. What it was reading does: a first
+ * line longer than targets may be, or a packet from the middle of one, where no line ends and no space stands.
+ */
+const isInsideTarget = (packet: string, limit: number): boolean => {
+  const firstLine = packet.slice(0, packet.search(/[\r\n]|$/))
+  return /^[A-Z]+ \S+/.test(firstLine) ? firstLine.length > limit : !/[\s:]/.test(packet)
+}
+
+/** CONNECT (C3.6): its socket is handed over by node, without a response. */
+export function answerConnect(request: IncomingMessage, parts: UnreadableParts): void {
+  request.socket.on('error', () => undefined)
+  refuse(request.socket, new Fault('connect_refused'), `accept: ${request.headers.accept ?? ''}\r\n`, parts)
+}
+
+function refuse(socket: Socket, fault: Fault, packet: string, parts: UnreadableParts): void {
+  const connection = connectionOf(socket)
+  if (connection.closing) return
+  connection.closing = true
+  if (connection.current !== undefined) {
+    endBehind(connection.current, socket, fault)
+    return
+  }
+  const id = newRequestId()
+  const answer = parts.renderFault(fault, acceptIn(packet))
+  lingerThenClose(socket, answerBytes(answer, id, new Date(parts.clock.now()), packet.startsWith('HEAD ')))
+  record(id, socket, fault, parts)
+}
+
+/**
+ * Ends a connection on which a request is still being answered. There is no answer to what came behind it: that would be
+ * read as the answer to it.
+ */
+function endBehind({ wire, declared }: IncomingExchange, socket: Socket, fault: Fault): void {
+  // A client that ends within a body has left, and whoever waits for the rest shall know.
+  if (fault.code === 'client_gone') {
+    socket.destroy()
+    return
+  }
+  // Its own body may be what broke. Its answer says close.
+  if (!wire.request.complete) declared?.break(fault)
+  wire.response.once('close', () => {
+    if (!socket.destroyed && socket.writable) lingerThenClose(socket)
+  })
+}
+
+/** The Accept lines that can be made out in a head that could not be read (C2.4). */
+const acceptIn = (packet: string): AcceptLines =>
+  [
+    ...packet
+      .split(/\r?\n\r?\n/, 1)
+      .join('')
+      .matchAll(/^accept:[ \t]*([^\r\n]*)/gim),
+  ].map((match) => match[1] ?? '')
+
+function record(
+  id: string,
+  socket: Socket,
+  fault: Fault,
+  { recorder, clock, scheme }: UnreadableParts,
+): void {
+  recorder.decision({
+    exchange: strayExchange(id, socket, fault, { clock, scheme }),
+    door: 'none',
+    fault,
+    status: fault.status,
+    slot: undefined,
+    principal: undefined,
+    business: undefined,
+    fund: undefined,
+    upstreamMs: undefined,
+    totalMs: 0,
+  })
+}
+
+/** What can be told of a request that was none. */
+function strayExchange(
+  id: string,
+  socket: Socket,
+  fault: Fault,
+  { clock, scheme }: Pick<UnreadableParts, 'clock' | 'scheme'>,
+): Exchange {
+  const remoteAddress = socket.remoteAddress ?? ''
+  const head: Head = {
+    method: '',
+    rawTarget: '',
+    httpVersion: '',
+    rawHeaders: [],
+    headers: {},
+    remoteAddress,
+  }
+  return {
+    id,
+    head,
+    target: fault,
+    body: Readable.from([]),
+    clientAddress: remoteAddress,
+    scheme,
+    startedAt: clock.monotonic(),
+    onGone: () => undefined,
+    onEnd: () => undefined,
+  }
+}

@@ -1,0 +1,93 @@
+import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Tunnel } from '../contracts/backend.ts'
+import type { Authorities } from '../http/authorities.ts'
+import { parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
+import { connectionOf } from './connection.ts'
+import type { Wire } from './incoming-exchange.ts'
+
+export interface UpgradeParts {
+  readonly authorities: Authorities
+  readonly limits: { readonly target: number }
+  /** Whether an upgrade at this target is to be taken; undefined takes none. */
+  readonly takesWebsocket: ((target: RequestTarget) => boolean) | undefined
+  readonly isDraining: () => boolean
+}
+
+/** RFC 6455 §4.2.1: 16 bytes in base64. */
+const KEY = /^[A-Za-z0-9+/]{22}==$/
+/** Browsers say `keep-alive, Upgrade`. What names anything else would take a header of the handshake away (T2.1). */
+const CONNECTION = /^(?:keep-alive, *)?upgrade(?:, *keep-alive)?$/i
+
+/**
+ * Whether this is a client's whole handshake for a websocket, and nothing beside it. All others are no handshake: their
+ * upgrade is ignored, and they are served as HTTP/1.1 (RFC 9110 §7.8).
+ */
+function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean {
+  return (
+    method === 'GET' &&
+    httpVersion === '1.1' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    CONNECTION.test(headers.connection ?? '') &&
+    KEY.test(headers['sec-websocket-key'] ?? '') &&
+    headers['sec-websocket-version'] === '13' &&
+    headers['content-length'] === undefined &&
+    headers['transfer-encoding'] === undefined
+  )
+}
+
+/** The requests whose upgrade is taken, and the tunnels that came of them: node forgets their connections. */
+export class Upgrades {
+  readonly #parts: UpgradeParts
+  readonly #open = new Set<Tunnel>()
+  #ended = false
+
+  constructor(parts: UpgradeParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Asked by node between a request's head and anything else, and must answer at once: so by the head alone. Behind a
+   * call that is still being answered the upgrade is ignored, since its connection is not free yet.
+   */
+  takes(request: IncomingMessage): boolean {
+    const { takesWebsocket, isDraining } = this.#parts
+    if (takesWebsocket === undefined || !isHandshake(request) || isDraining()) return false
+    if (connectionOf(request.socket).isBusy) return false
+    const target = this.#targetOf(request.url ?? '')
+    return target !== undefined && takesWebsocket(target)
+  }
+
+  #targetOf(rawTarget: string): RequestTarget | undefined {
+    const { authorities, limits } = this.#parts
+    try {
+      return parseRequestTarget(rawTarget, authorities, limits.target)
+    } catch {
+      return undefined // refused by C4.1, as a plain call
+    }
+  }
+
+  add(tunnel: Tunnel): void {
+    this.#open.add(tunnel)
+    tunnel.onEnd(() => this.#open.delete(tunnel))
+    if (this.#ended) tunnel.close('shutdown')
+  }
+
+  /** Ends all tunnels; those that are opened from now on end at once. */
+  end(): void {
+    this.#ended = true
+    for (const tunnel of this.#open) tunnel.close('shutdown')
+  }
+}
+
+/**
+ * A request whose connection node has let go of, as a wire like all others: with a response on that connection, in case
+ * the upgrade is refused. It is the last on it, whatever it says.
+ */
+export function upgradeWire(request: IncomingMessage, socket: Socket, head: Buffer): Wire {
+  socket.on('error', () => undefined)
+  const response = new ServerResponse(request)
+  response.assignSocket(socket)
+  response.once('finish', () => socket.destroySoon())
+  return { request, response, rawTarget: request.url ?? '', upgrade: { socket, head } }
+}

@@ -1,0 +1,203 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import type { Answer } from '../contracts/exchange.ts'
+import { Fault } from '../kernel/faults.ts'
+import { connectionOf } from './connection.ts'
+import type { IncomingExchange } from './incoming-exchange.ts'
+import { lingerThenClose } from './linger.ts'
+
+/** Ours to say, whatever a door or an upstream behind it put into an answer (RFC 9110 §7.6.1). */
+const OURS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-request-id',
+])
+
+/** Answers without a body whatever the door says (RFC 9110 §6.4.1). */
+const BODILESS: ReadonlySet<number> = new Set([204, 304])
+
+/**
+ * Sends an answer, with its X-Request-Id (C2.6). A stream that fails, or is not as long as it was said to be, cuts the
+ * connection, so that a truncated answer never looks whole (C8.4).
+ *
+ * The connection is closed after it where the door says so, where `closing` (a drain), and where the request's body
+ * was not read to its end (C4.17): the next request would begin somewhere inside it. So does a request that could not
+ * be read (C4.1), since who knows what else in it was misread.
+ *
+ * A client that does not take its answer is cut off (T5.3): what it has not read is held in memory.
+ *
+ * @param patience milliseconds that it has for each piece of up to PIECE bytes
+ * @throws TypeError from node if the status or a header cannot be sent as it is (control characters, say): then
+ *   nothing was sent
+ */
+export function writeAnswer(
+  exchange: IncomingExchange,
+  answer: Answer,
+  closing: boolean,
+  patience: number,
+): void {
+  const { request, response } = exchange.wire
+  if (response.destroyed) {
+    discard(answer)
+    return
+  }
+  const bodiless = BODILESS.has(answer.status)
+  const { headers, length } = headersOf(exchange, answer, bodiless)
+  const last = mustClose(exchange, answer, closing)
+  if (last) headers.push('Connection', 'close')
+  // Node would send chunks to an HTTP/1.0 client that says "TE: chunked"; it reads until the end instead.
+  if (request.httpVersion === '1.0') response.useChunkedEncodingByDefault = false
+  response.writeHead(answer.status, headers)
+  if (last) closeAfterwards(exchange)
+  if (bodiless || request.method === 'HEAD') {
+    discard(answer)
+    response.end()
+  } else if (answer.body instanceof Readable) void sendStream(answer.body, length, exchange, patience)
+  else if (length !== undefined && length > PIECE)
+    void sendStream(Readable.from(piecesOf(answer.body ?? '')), length, exchange, patience)
+  else {
+    endTogether(response, answer.body)
+    expectFlush(response, patience)
+  }
+}
+
+/** Bytes of head and body that node writes at once without allocating for it. */
+const JOINED = 15 * 1024
+
+/**
+ * Head and body in one write: node joins them if both are text, and makes two buffers of them, whose `writev` costs
+ * twice as much, if the body is bytes. Latin-1 has one character for each byte, so that nothing is changed by it.
+ */
+function endTogether(response: ServerResponse, body: Buffer | string | undefined): void {
+  if (Buffer.isBuffer(body) && body.length > 0 && body.length < JOINED)
+    response.end(body.toString('latin1'), 'latin1')
+  else response.end(body)
+}
+
+/** Bytes that a client is given together: of one large piece nobody could tell how much it has taken. */
+const PIECE = 64 * 1024
+
+function* piecesOf(body: string | Buffer): Generator<Buffer> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
+}
+
+function headersOf(
+  exchange: IncomingExchange,
+  { headers, body }: Answer,
+  bodiless: boolean,
+): { headers: string[]; length: number | undefined } {
+  const sent: string[] = ['X-Request-Id', exchange.id]
+  let declared: string | undefined
+  for (const name in headers) {
+    const value = headers[name]
+    const lower = name.toLowerCase()
+    if (value === undefined) continue
+    if (lower === 'content-length') declared = String(value)
+    if (OURS.has(lower)) continue
+    if (typeof value === 'string') sent.push(name, value)
+    else for (const each of value) sent.push(name, each)
+  }
+  const length = bodiless ? undefined : lengthOf(body, declared, exchange.head.method)
+  if (length !== undefined) sent.push('Content-Length', String(length))
+  return { headers: sent, length }
+}
+
+/** In bytes; undefined where only the end of the stream tells. A declared length is believed where we cannot count. */
+function lengthOf(body: Answer['body'], declared: string | undefined, method: string): number | undefined {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return Buffer.byteLength(body)
+  const known = declared !== undefined && /^[0-9]{1,15}$/.test(declared) ? Number(declared) : undefined
+  if (body !== undefined) return known
+  return method === 'HEAD' ? known : 0
+}
+
+function mustClose({ wire, declared, target }: IncomingExchange, answer: Answer, closing: boolean): boolean {
+  const unread = declared !== undefined && !declared.readToEnd
+  return (
+    closing ||
+    unread ||
+    target instanceof Fault ||
+    wire.upgrade !== undefined || // node reads no more requests from it
+    answer.close === true ||
+    connectionOf(wire.request.socket).closing
+  )
+}
+
+/**
+ * Node ends a last answer with socket.destroySoon(), at once and whatever is still arriving: replaced by a close that
+ * lets the client read it first.
+ */
+function closeAfterwards({ wire, declared }: IncomingExchange): void {
+  const { request } = wire
+  const { socket } = request
+  connectionOf(socket).closing = true
+  socket.destroySoon = () => {
+    declared?.destroy()
+    request.resume()
+    lingerThenClose(socket)
+  }
+}
+
+/** Passes a stream on, no faster than the client reads; whichever of the two fails ends the other. */
+async function sendStream(
+  body: Readable,
+  length: number | undefined,
+  { wire }: IncomingExchange,
+  patience: number,
+): Promise<void> {
+  const { request, response } = wire
+  response.once('close', () => body.destroy())
+  try {
+    // Else the head would wait for the first piece, which an event stream may not have for minutes.
+    if (length === undefined) response.flushHeaders()
+    let sent = 0
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      sent += chunk.length
+      if (length !== undefined && sent > length) break
+      if (!response.write(chunk)) await drained(response, patience)
+    }
+    if (length !== undefined && sent !== length) throw new RangeError('the body is not as long as declared')
+    response.end()
+    expectFlush(response, patience)
+  } catch {
+    // Whoever made the stream knows why it failed, and records it: what is left to do here is the cut. Where only the
+    // end of the connection ends the body, a plain end would make it look whole (T5.2).
+    if (length === undefined && request.httpVersion === '1.0') cut(request.socket)
+    else response.destroy()
+  }
+}
+
+/** TLS has no reset of its own (node throws), and needs none: an end without close_notify is seen to be a cut. */
+const cut = (socket: Socket): unknown =>
+  socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy()
+
+const drained = (response: ServerResponse, patience: number): Promise<void> =>
+  new Promise((resolve) => {
+    if (response.destroyed) resolve()
+    const late = setTimeout(() => response.destroy(), patience)
+    const done = (): void => {
+      clearTimeout(late)
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+
+/** After the last piece. Most are with the kernel by then, and cost no timer. */
+function expectFlush(response: ServerResponse, patience: number): void {
+  if (response.writableLength === 0 || response.destroyed) return
+  const late = setTimeout(() => response.destroy(), patience)
+  response.once('finish', () => clearTimeout(late)).once('close', () => clearTimeout(late))
+}
+
+function discard({ body }: Answer): void {
+  if (body instanceof Readable) body.on('error', () => undefined).destroy()
+}

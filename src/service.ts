@@ -1,0 +1,216 @@
+/** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
+import { isDeepStrictEqual } from 'node:util'
+import { compileBackends, type BackendSurroundings } from './backends/config.ts'
+import type { Environment } from './config/references.ts'
+import { Report } from './config/report.ts'
+import type { Configuration } from './configuration.ts'
+import type { Admission } from './contracts/admission.ts'
+import type { Audit } from './contracts/audit.ts'
+import type { Backend } from './contracts/backend.ts'
+import type { AttemptGate } from './contracts/lockouts.ts'
+import type { PasswordHasher } from './contracts/people.ts'
+import type { Recorder } from './contracts/recorder.ts'
+import type { Store } from './contracts/store.ts'
+import type { Switches } from './contracts/switches.ts'
+import type { IssueGuard, Revocations, Revoker } from './contracts/tokens.ts'
+import { reportOpenedDemo } from './dangers.ts'
+import { compileDirectory, type Directory } from './directory/compile.ts'
+import { LayeredPeople } from './directory/layered-people.ts'
+import type { OpenedFunds } from './directory/opened-funds.ts'
+import type { StoredDirectory } from './directory/stored-directory.ts'
+import { StoredPeople } from './directory/stored-people.ts'
+import { compileActions, type CompiledActions } from './gateway/compile-actions.ts'
+import { compileFaultRenderer, type FaultRenderer } from './gateway/render.ts'
+import type { Runtime } from './gateway/runtime.ts'
+import { TokenCheck } from './gateway/token-check.ts'
+import { compileNegotiation } from './http/accept.ts'
+import { compileAuthorities, type Authorities } from './http/authorities.ts'
+import { Cors } from './http/cors.ts'
+import { openIdentity, type Identity } from './identity/room.ts'
+import { userinfo } from './identity/userinfo.ts'
+import type { Clock } from './kernel/clock.ts'
+import { createTokenJudge } from './keys/judge.ts'
+import type { ServiceKeys } from './keys/service-keys.ts'
+import type { Catalogue } from './scopes/catalogue.ts'
+import { compileScopes } from './scopes/config.ts'
+import type { ServiceUrls } from './server/config.ts'
+import { foreignAuthority, ownAuthority } from './token-authorities.ts'
+
+/** What outlives a configuration: state, keys, switches, and who writes things down. */
+export interface World {
+  readonly clock: Clock
+  readonly environment: Environment
+  /** Absent in a sidecar, which issues nothing (C11.2). */
+  readonly keys: ServiceKeys | undefined
+  readonly store: Store
+  readonly hasher: PasswordHasher
+  readonly attempts: AttemptGate
+  readonly revocations: Revocations
+  readonly switches: Switches
+  readonly admission: Admission
+  readonly audit: Audit
+  readonly openedFunds: OpenedFunds
+  readonly targetChanged: BackendSurroundings['targetChanged']
+  readonly storedDirectory: StoredDirectory
+  readonly revoker: Revoker & IssueGuard
+}
+
+/** The parts of a configuration that need no address yet. */
+export interface Parts {
+  readonly configuration: Configuration
+  readonly catalogue: Catalogue
+  readonly directory: Directory
+  readonly backends: ReadonlyMap<string, Backend>
+  readonly actions: CompiledActions
+}
+
+/** What stands behind the doors. */
+export interface Service {
+  readonly parts: Parts
+  readonly runtime: Runtime
+  /** Absent in a sidecar. */
+  readonly identity: Identity | undefined
+  readonly authorities: Authorities
+  readonly renderFault: FaultRenderer
+}
+
+/** Thrown where a configuration that was read turns out not to fit; the report tells every problem. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError'
+  readonly report: Report
+
+  constructor(report: Report) {
+    super('the configuration has problems')
+    this.report = report
+  }
+}
+
+/**
+ * Opens what a configuration names. A backend whose configuration is as before is kept: its connections stay warm, and
+ * sample data that was written stays. Rejects with ConfigurationError, with nothing left open.
+ */
+export async function openParts(configuration: Configuration, world: World, before?: Parts): Promise<Parts> {
+  const report = new Report()
+  const { vendor, areas } = configuration
+  const catalogue = compileScopes(configuration.scopes, report)
+  const directory = await compileDirectory(configuration.directory, catalogue, report, world.environment)
+  await reportOpenedDemo(configuration, directory, report)
+  const kept = keptBackends(configuration, before)
+  const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
+  const surroundings = {
+    vendor,
+    clock: world.clock,
+    funds: world.openedFunds,
+    signer: world.keys,
+    targetChanged: world.targetChanged,
+  }
+  const opened = await compileBackends(Object.fromEntries(wanted), report, surroundings)
+  const backends = new Map([...kept, ...opened])
+  const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
+  if (!report.failed) return { configuration, catalogue, directory, backends, actions }
+  await closeBackends(opened.values())
+  throw new ConfigurationError(report)
+}
+
+function keptBackends({ backends, vendor }: Configuration, before: Parts | undefined): Map<string, Backend> {
+  if (before === undefined || before.configuration.vendor !== vendor) return new Map()
+  const old = before.configuration.backends
+  const same = Object.keys(backends).filter((name) => isDeepStrictEqual(backends[name], old[name]))
+  return new Map(
+    same.flatMap((name) => {
+      const backend = before.backends.get(name)
+      return backend === undefined ? [] : [[name, backend]]
+    }),
+  )
+}
+
+export const closeBackends = async (backends: Iterable<Backend>): Promise<void> => {
+  await Promise.all([...backends].map((backend) => backend.close()))
+}
+
+/** Puts the parts behind the service's addresses, which are known once the listener is bound. */
+export function compileService(parts: Parts, world: World, urls: ServiceUrls, recorder: Recorder): Service {
+  const { configuration, directory } = parts
+  const { vendor, defaultFormat } = configuration
+  const negotiation = compileNegotiation({ vendor, defaultFormat })
+  const tokens = openTokenCheck(parts, world, urls, recorder)
+  const identity = openOwnIdentity(parts, world, urls, tokens, recorder)
+  const runtime: Runtime = Object.freeze({
+    ...world,
+    actions: parts.actions.table,
+    reportOnly: parts.actions.reportOnly,
+    negotiation,
+    tokens,
+    // A sidecar that names no businesses compares the target with the URL only (C11.2).
+    places: identity === undefined && directory.businesses.size === 0 ? undefined : directory.places,
+    userinfo: identity && userinfo(identity.room),
+    recorder,
+    baseUrl: urls.baseUrl,
+    issuer: urls.authUrl,
+    host: new URL(urls.baseUrl).host,
+    bodyLimit: configuration.server.limits.body,
+    answerLimit: ANSWER_LIMIT,
+    strictHeaderNames: configuration.server.strictHeaderNames,
+    cors: corsOf(configuration),
+  })
+  return {
+    parts,
+    runtime,
+    identity,
+    authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
+    renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
+  }
+}
+
+function openOwnIdentity(
+  { configuration, directory, catalogue }: Parts,
+  world: World,
+  urls: ServiceUrls,
+  issuedTokens: TokenCheck,
+  recorder: Recorder,
+): Identity | undefined {
+  const { keys, clock, storedDirectory } = world
+  if (keys === undefined) return undefined
+  const stored = new StoredPeople(storedDirectory, directory.roles, clock)
+  return openIdentity({
+    ...world,
+    people: new LayeredPeople(directory.people, stored),
+    places: directory.places,
+    catalogue,
+    signer: keys,
+    publicKeys: keys,
+    judge: createTokenJudge(keys, clock),
+    deriver: keys,
+    issuedTokens,
+    recorder,
+    urls: { issuer: urls.authUrl, api: urls.baseUrl },
+    config: configuration.identity,
+    strictHeaderNames: configuration.server.strictHeaderNames,
+    cors: corsOf(configuration),
+  })
+}
+
+const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
+
+/** Bytes of an upstream's answer that are held for a conversion; what is larger cannot be served in the other format. */
+const ANSWER_LIMIT = 16 * 1024 ** 2
+
+/** In a sidecar the tokens of the issuers that it names, else our own (C11.2). */
+function openTokenCheck(
+  { configuration }: Parts,
+  world: World,
+  urls: ServiceUrls,
+  recorder: Recorder,
+): TokenCheck {
+  const { clock, keys, revocations } = world
+  return new TokenCheck({
+    authority:
+      keys === undefined
+        ? foreignAuthority(configuration.issuers, clock, recorder)
+        : ownAuthority(keys, clock, urls),
+    revocations,
+    recorder,
+    clock,
+    cacheSize: configuration.tokenCache.size,
+  })
+}

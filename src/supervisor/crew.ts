@@ -1,0 +1,45 @@
+import type { AttemptGate } from '../contracts/lockouts.ts'
+import type { Spending } from '../contracts/spending.ts'
+import type { Child, Delta } from '../operations/ledger.ts'
+
+/** What whoever serves tells the supervisor. Never throws, never waits. */
+export interface Reports {
+  /** Counted since the last time, by a plan that stays the same object as long as the configuration does. */
+  metrics(children: readonly Child[], delta: Delta): void
+  /** Whole log lines. */
+  lines(text: string): void
+  /** It has appended to the change feed: others should look. */
+  changed(): void
+  /** What it let in of rates that it shares with others (C4.5). */
+  spent(spending: Spending): void
+  /** Counts attempts at passwords, for all who serve (C6.3.5). */
+  readonly attempts: AttemptGate
+}
+
+/**
+ * Something that serves a configuration `C`: one process, or a crew of them behind the same verbs. A reload is
+ * `prepare` (validate and open everything, change nothing), then `commit` or `abort`.
+ */
+export interface Servant<C> {
+  /** Of the public listener. */
+  readonly port: number
+  /** Rejects if the configuration cannot be served; then nothing has changed. */
+  prepare(configuration: C): Promise<void>
+  /** What was prepared serves from now on; calls in flight finish on what they began with. */
+  commit(): Promise<void>
+  abort(): Promise<void>
+  /** Somebody has appended to the change feed. */
+  nudge(): void
+  /** What others let in of the rates that are shared. */
+  hear(spending: Spending): void
+  /** Reports what was counted since the last time. */
+  flush(): void
+  /** Whether anybody serves at the moment. Absent for one process: it is the one that is asked. */
+  isServing?(): boolean
+  /** Replaces every process, one after the other, without losing a call; answers how many. Absent for one process. */
+  restart?(): Promise<number>
+  /** Stops taking calls, finishes those in flight, ends. Resolves with how many connections were cut. */
+  close(): Promise<number>
+}
+
+export type StartServant<C> = (configuration: C, reports: Reports) => Promise<Servant<C>>

@@ -1,0 +1,37 @@
+import type { GuessingKey } from '../contracts/lockouts.ts'
+import type { Spending } from '../contracts/spending.ts'
+import type { FaultCode } from '../kernel/faults.ts'
+import type { Child, Delta } from '../operations/ledger.ts'
+
+/** What the supervisor asks of a worker process. `ask` numbers a request that is answered by `done` or `failed`. */
+export type Order<C> =
+  | { readonly type: 'start'; readonly ask: number; readonly configuration: C }
+  | { readonly type: 'prepare'; readonly ask: number; readonly configuration: C }
+  | { readonly type: 'commit' | 'abort' | 'close'; readonly ask: number }
+  | { readonly type: 'nudge' }
+  | { readonly type: 'hear'; readonly spending: Spending }
+  /** Of a password attempt: its turn has come, it may not be made, it is over (`hold` in ms). */
+  | { readonly type: 'entered'; readonly turn: number }
+  | {
+      readonly type: 'refused'
+      readonly turn: number
+      readonly code: FaultCode
+      readonly detail: string
+      readonly retryAfter: number | undefined
+    }
+  | { readonly type: 'left'; readonly turn: number; readonly hold: number }
+
+/** What a worker process answers and tells. */
+export type Notice =
+  /** `value`: the port for `start`, the connections cut for `close`, else 0. */
+  | { readonly type: 'done'; readonly ask: number; readonly value: number }
+  | { readonly type: 'failed'; readonly ask: number; readonly message: string }
+  /** The numbering that the deltas after it follow. */
+  | { readonly type: 'plan'; readonly children: readonly Child[] }
+  | { readonly type: 'metrics'; readonly delta: Delta }
+  | { readonly type: 'lines'; readonly text: string }
+  | { readonly type: 'changed' }
+  | { readonly type: 'spent'; readonly spending: Spending }
+  /** A password attempt wants its turn, and has had it. */
+  | { readonly type: 'enter'; readonly turn: number; readonly key: GuessingKey }
+  | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }

@@ -1,0 +1,108 @@
+import type { Worker } from 'node:cluster'
+import type { Spending } from '../contracts/spending.ts'
+import type { Child } from '../operations/ledger.ts'
+import { AttemptDesk } from './attempt-desk.ts'
+import type { Reports } from './crew.ts'
+import { closeLostConnections } from './lost-connections.ts'
+import type { Notice, Order } from './messages.ts'
+
+interface Waiting {
+  readonly resolve: (value: number) => void
+  readonly reject: (error: Error) => void
+}
+
+type Asked<C> = Order<C> extends infer O ? (O extends { ask: number } ? Omit<O, 'ask'> : never) : never
+
+/** Far more than a drain takes: a worker that hangs must not keep the service from ending. */
+const LONGEST_CLOSE_MS = 120_000
+
+/** The supervisor's end of the channel to one worker process. */
+export class WorkerHandle<C> {
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #desk: AttemptDesk
+  #asked = 0
+  #plan: readonly Child[] = []
+  /** Whether its end was asked for; one that was not is a death. */
+  closing = false
+
+  constructor(worker: Worker, reports: Reports) {
+    this.#worker = worker
+    this.#desk = new AttemptDesk(reports.attempts, (told) => this.#send(told))
+    closeLostConnections(worker.process)
+    worker.on('message', (notice: Notice) => this.#hear(notice, reports))
+    worker.on('error', () => undefined) // a send to a dead process; its exit is told anyway
+    worker.once('exit', () => {
+      this.#desk.close()
+      this.#fail(new Error('the worker process ended'))
+    })
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid
+  }
+
+  /** Resolves with the order's value; rejects if the worker refuses or dies. */
+  ask(order: Asked<C>): Promise<number> {
+    const ask = (this.#asked += 1)
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(ask, { resolve, reject })
+      this.#send({ ...order, ask })
+    })
+  }
+
+  hear(spending: Spending): void {
+    this.#send({ type: 'hear', spending })
+  }
+
+  nudge(): void {
+    this.#send({ type: 'nudge' })
+  }
+
+  async close(): Promise<number> {
+    this.closing = true
+    // It may have died a moment ago: then nobody tells of its exit any more.
+    if (this.#worker.isDead()) return 0
+    const gone = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
+    const timer = setTimeout(() => this.kill(), LONGEST_CLOSE_MS)
+    const cut = await this.ask({ type: 'close' }).catch(() => 0)
+    await gone
+    clearTimeout(timer)
+    return cut
+  }
+
+  onExit(listener: () => void): void {
+    this.#worker.once('exit', listener)
+  }
+
+  kill(): void {
+    this.closing = true
+    this.#worker.process.kill('SIGKILL')
+  }
+
+  #send(order: Order<C>): void {
+    if (this.#worker.isConnected()) this.#worker.send(order, () => undefined)
+  }
+
+  #hear(notice: Notice, reports: Reports): void {
+    if (notice.type === 'done') this.#take(notice.ask)?.resolve(notice.value)
+    else if (notice.type === 'failed') this.#take(notice.ask)?.reject(new Error(notice.message))
+    else if (notice.type === 'plan') this.#plan = notice.children
+    else if (notice.type === 'metrics') reports.metrics(this.#plan, notice.delta)
+    else if (notice.type === 'lines') reports.lines(notice.text)
+    else if (notice.type === 'enter' || notice.type === 'leave') this.#desk.hear(notice)
+    else if (notice.type === 'spent') reports.spent(notice.spending)
+    else reports.changed()
+  }
+
+  #take(ask: number): Waiting | undefined {
+    const waiting = this.#waiting.get(ask)
+    this.#waiting.delete(ask)
+    return waiting
+  }
+
+  #fail(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+}

@@ -1,0 +1,108 @@
+/** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
+import type { Spending } from '../contracts/spending.ts'
+import type { Child } from '../operations/ledger.ts'
+import type { Reports, Servant, StartServant } from './crew.ts'
+import type { Notice, Order } from './messages.ts'
+import { RemoteAttempts } from './remote-attempts.ts'
+
+/** A worker dies quietly with its supervisor: nobody is left to read a failed send. */
+const send = (notice: Notice): void => {
+  if (process.connected) process.send?.(notice, undefined, {}, () => undefined)
+}
+
+/** Lines cross in bundles: one message a line would cost more than the line. */
+const LINES_MS = 50
+const LINES_CHARACTERS = 32_768
+
+class Channel implements Reports {
+  readonly attempts = new RemoteAttempts(send)
+  #plan: readonly Child[] | undefined
+  #lines = ''
+
+  constructor() {
+    setInterval(() => this.flushLines(), LINES_MS).unref()
+  }
+
+  metrics(children: readonly Child[], delta: Parameters<Reports['metrics']>[1]): void {
+    if (delta.cells.length === 0) return
+    if (children !== this.#plan) send({ type: 'plan', children })
+    this.#plan = children
+    send({ type: 'metrics', delta })
+  }
+
+  lines(text: string): void {
+    this.#lines += text
+    if (this.#lines.length > LINES_CHARACTERS) this.flushLines()
+  }
+
+  changed(): void {
+    send({ type: 'changed' })
+  }
+
+  spent(spending: Spending): void {
+    send({ type: 'spent', spending })
+  }
+
+  flushLines(): void {
+    if (this.#lines === '') return
+    send({ type: 'lines', text: this.#lines })
+    this.#lines = ''
+  }
+}
+
+/** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps it alive. */
+export function runWorkerProcess<C>(start: StartServant<C>): void {
+  const channel = new Channel()
+  let servant: Servant<C> | undefined
+  const get = (): Servant<C> => {
+    if (servant === undefined) throw new Error('the worker has not been started')
+    return servant
+  }
+  const work = {
+    start: async (configuration: C) => {
+      servant = await start(configuration, channel)
+      return servant.port
+    },
+    prepare: (configuration: C) => get().prepare(configuration),
+    commit: () => get().commit(),
+    abort: () => get().abort(),
+    close: async () => {
+      const closing = get()
+      servant = undefined
+      const cut = await closing.close()
+      channel.flushLines()
+      return cut
+    },
+  }
+  const carryOut = async (order: Extract<Order<C>, { ask: number }>): Promise<void> => {
+    try {
+      const value = await ('configuration' in order
+        ? work[order.type](order.configuration)
+        : work[order.type]())
+      send({ type: 'done', ask: order.ask, value: value ?? 0 })
+    } catch (error) {
+      send({
+        type: 'failed',
+        ask: order.ask,
+        message: error instanceof Error ? error.message : String(error),
+      })
+    }
+    if (order.type === 'close') process.disconnect?.()
+  }
+  process.on('message', (order: Order<C>) => {
+    if (order.type === 'nudge') servant?.nudge()
+    else if (order.type === 'hear') servant?.hear(order.spending)
+    else if ('turn' in order) channel.attempts.hear(order)
+    else void carryOut(order)
+  })
+  endWithSupervisor(() => servant?.close() ?? Promise.resolve(0))
+}
+
+/** A signal to the process group is the supervisor's to act on; a supervisor that is gone ends its workers. */
+function endWithSupervisor(close: () => Promise<number>): void {
+  process
+    .on('SIGTERM', () => undefined)
+    .on('SIGINT', () => undefined)
+    .on('SIGHUP', () => undefined)
+  process.on('disconnect', () => void close().finally(() => process.exit(0)))
+}

@@ -1,0 +1,308 @@
+/** One process that serves: state, doors and the public listener, under the orders of a supervisor. */
+import type { Environment } from './config/references.ts'
+import { closableNames } from './closable-names.ts'
+import { Report } from './config/report.ts'
+import { isSidecar, type Configuration } from './configuration.ts'
+import type { Backend } from './contracts/backend.ts'
+import type { Door } from './contracts/exchange.ts'
+import type { Recorder } from './contracts/recorder.ts'
+import type { Spending } from './contracts/spending.ts'
+import { Hasher } from './directory/hasher.ts'
+import { OpenedFunds } from './directory/opened-funds.ts'
+import { StoredDirectory } from './directory/stored-directory.ts'
+import { apiDoor } from './gateway/door.ts'
+import { takesWebsocket } from './gateway/takes-websocket.ts'
+import { identityDoor } from './identity/door.ts'
+import { GRANTS } from './identity/grants.ts'
+import type { Clock } from './kernel/clock.ts'
+import { FAULTS } from './kernel/fault-table.ts'
+import { planKeys } from './keys/config.ts'
+import { openKeys } from './keys/open-keys.ts'
+import type { ServiceKeys } from './keys/service-keys.ts'
+import { watchKeys } from './keys/watch-keys.ts'
+import { compileLoad } from './limits/config.ts'
+import { LoadGuard } from './limits/load-guard.ts'
+import { openLog } from './operations/log.ts'
+import { compileMaintenance } from './operations/maintenance-config.ts'
+import type { MaintenanceBook } from './operations/maintenance-book.ts'
+import type { MaintenanceSwitches } from './operations/maintenance.ts'
+import { compileMetrics, type Metrics } from './operations/metrics.ts'
+import { fanOut, RelayRecorder } from './operations/recorders.ts'
+import { compileServer, serviceUrls, type ServiceUrls } from './server/config.ts'
+import { bindPublicListener, type PublicListener } from './server/public-listener.ts'
+import { closeBackends, compileService, openParts, type Parts, type Service, type World } from './service.ts'
+import { openState, type State } from './state.ts'
+import type { ChangeFeed } from './stores/change-feed.ts'
+import { countWorkers } from './supervisor/config.ts'
+import type { Reports, Servant } from './supervisor/crew.ts'
+
+export interface WorkerOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+}
+
+export interface Worker extends Servant<Configuration> {
+  readonly urls: ServiceUrls
+  readonly world: WorkerWorld
+  readonly recorder: Recorder
+}
+
+/** A world with the concrete parts that a worker drives. */
+export interface WorkerWorld extends World {
+  readonly admission: LoadGuard
+  readonly switches: MaintenanceSwitches
+  readonly feed: ChangeFeed
+  readonly maintenance: MaintenanceBook
+  readonly state: State
+}
+
+/** One configuration in force, and who counts and logs for it. */
+interface Generation {
+  readonly parts: Parts
+  readonly service: Service
+  readonly metrics: Metrics
+  readonly closeLog: () => void
+}
+
+const FLUSH_MS = 500
+
+/**
+ * Starts to serve. Rejects, with nothing left open, with ConfigurationError, KeyFolderError, StoreError, or what the
+ * system says of the listener's address.
+ */
+export async function startWorker(
+  configuration: Configuration,
+  reports: Reports,
+  options: WorkerOptions,
+): Promise<Worker> {
+  const relay = new RelayRecorder()
+  const world = await openWorld(configuration, options, relay, reports)
+  try {
+    const parts = await openParts(configuration, world)
+    const listener = await bindPublicListener({
+      config: configuration.server,
+      trustedProxies: compileServer(configuration.server, new Report()),
+      recorder: relay,
+      clock: options.clock,
+      gatekeeper: world.admission,
+    })
+    const worker = new ServingWorker(parts, { world, relay, listener, reports })
+    if (world.keys) await watchKeys(world.keys, world.store, relay)
+    return worker
+  } catch (error) {
+    await world.state.close()
+    throw error
+  }
+}
+
+interface Fixtures {
+  readonly world: WorkerWorld
+  readonly relay: RelayRecorder
+  readonly listener: PublicListener
+  readonly reports: Reports
+}
+
+class ServingWorker implements Worker {
+  readonly urls: ServiceUrls
+  readonly port: number
+  readonly world: WorkerWorld
+  readonly recorder: Recorder
+  readonly #fixtures: Fixtures
+  readonly #flusher: NodeJS.Timeout
+  #current: Generation
+  #prepared: Generation | undefined
+  /** Replaced, but calls may still be in flight on them. */
+  readonly #leaving = new Set<Generation>()
+
+  constructor(parts: Parts, fixtures: Fixtures) {
+    const { world, relay, listener } = fixtures
+    this.#fixtures = fixtures
+    this.world = world
+    this.recorder = relay
+    this.port = listener.port
+    this.urls = serviceUrls(parts.configuration.server, listener.port)
+    this.#current = this.#compile(parts)
+    this.#enact(this.#current)
+    this.#open()
+    world.admission.start()
+    this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
+  }
+
+  async prepare(configuration: Configuration): Promise<void> {
+    await this.abort()
+    this.#prepared = this.#compile(await openParts(configuration, this.world, this.#current.parts))
+  }
+
+  commit(): Promise<void> {
+    const next = this.#prepared
+    if (next === undefined) return Promise.resolve()
+    this.#prepared = undefined
+    const before = this.#current
+    this.#current = next
+    this.#enact(next)
+    this.#leaving.add(before)
+    const { drain } = before.parts.configuration.server.timeouts
+    setTimeout(() => void this.#retire(before), drain).unref()
+    return Promise.resolve()
+  }
+
+  async abort(): Promise<void> {
+    const given = this.#prepared
+    this.#prepared = undefined
+    if (given) await this.#discard(given)
+  }
+
+  hear(spending: Spending): void {
+    this.world.admission.hear(spending)
+  }
+
+  nudge(): void {
+    void this.world.feed.refresh()
+  }
+
+  flush(): void {
+    for (const { metrics } of this.#serving())
+      this.#fixtures.reports.metrics(metrics.children, metrics.take())
+  }
+
+  async close(): Promise<number> {
+    const cut = await this.#fixtures.listener.close()
+    clearInterval(this.#flusher)
+    this.world.admission.stop()
+    this.flush()
+    await this.abort()
+    for (const { closeLog } of this.#serving()) closeLog()
+    await closeBackends(this.#backendsInUse())
+    this.world.keys?.close()
+    await this.world.state.close()
+    return cut
+  }
+
+  /** Calls that began on it had their time. */
+  async #retire(generation: Generation): Promise<void> {
+    this.flush()
+    this.#leaving.delete(generation)
+    await this.#discard(generation)
+  }
+
+  /** Those that calls may be in flight on. */
+  #serving(): readonly Generation[] {
+    return [...this.#leaving, this.#current]
+  }
+
+  #backendsInUse(): ReadonlySet<Backend> {
+    return new Set(this.#serving().flatMap(({ parts }) => [...parts.backends.values()]))
+  }
+
+  /** Closes what no generation that still serves uses too. */
+  async #discard({ parts, closeLog }: Generation): Promise<void> {
+    const used = this.#backendsInUse()
+    closeLog()
+    await closeBackends([...parts.backends.values()].filter((backend) => !used.has(backend)))
+  }
+
+  #compile(parts: Parts): Generation {
+    const { world, reports } = this.#fixtures
+    const { configuration, actions, backends } = parts
+    const named = actions.actions.map(({ area, name }) => ({ area, action: name }))
+    const metrics = compileMetrics({
+      actions: named,
+      backends: [...backends.keys()],
+      reportOnly: [...actions.reportOnly.keys()],
+      reasons: Object.keys(FAULTS),
+      grants: [...GRANTS.keys()],
+    })
+    const destination = { write: (line: string) => reports.lines(line) }
+    const log = openLog(configuration.log, { clock: world.clock, actions: named, destination })
+    const recorder = fanOut(metrics.recorder, log)
+    const service = compileService(parts, world, this.urls, recorder)
+    return { parts, service, metrics, closeLog: () => log.close() }
+  }
+
+  #enact({ service, parts }: Generation): void {
+    this.#fixtures.relay.to = service.runtime.recorder
+    this.world.openedFunds.attach(parts.directory.places)
+    this.world.admission.configure(loadOf(parts.configuration))
+    const names = closableNames(parts.configuration)
+    this.world.maintenance.configure(compileMaintenance(parts.configuration.maintenance, names, new Report()))
+  }
+
+  /** A sidecar has none, whatever a reload brings: what it is can't change live. */
+  #identityDoor(api: Door): Door | undefined {
+    const { identity } = this.#current.service
+    return identity && identityDoor(() => this.#current.service.identity ?? identity, api)
+  }
+
+  #open(): void {
+    const { authorities } = this.#current.service
+    const api = apiDoor(
+      () => this.#current.service.runtime,
+      () => this.#current.service.renderFault,
+    )
+    this.#fixtures.listener.open({
+      doors: { api, identity: this.#identityDoor(api) },
+      authUrl: this.urls.authUrl,
+      authorities,
+      // Of whatever configuration is in force then: a reload may change the vendor or the default format.
+      renderFault: (...told) => this.#current.service.renderFault(...told),
+      takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
+    })
+  }
+}
+
+/** Of an upstream's target: it gets no calls any more. */
+const BAD_CHANGES: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
+
+const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Promise<ServiceKeys> =>
+  openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)
+
+async function openWorld(
+  configuration: Configuration,
+  { clock, environment }: WorkerOptions,
+  recorder: Recorder,
+  reports: Reports,
+): Promise<WorkerWorld> {
+  const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
+  const appended = (): void => reports.changed()
+  const state = await openState(configuration, { clock, recorder, appended })
+  const { store, feed, rules, switches, maintenance } = state
+  return {
+    clock,
+    environment,
+    keys,
+    store,
+    feed,
+    state,
+    maintenance,
+    hasher: new Hasher(),
+    attempts: reports.attempts,
+    revocations: rules,
+    revoker: rules,
+    switches,
+    admission: openGuard(configuration, clock, recorder, reports),
+    audit: { intend: () => undefined },
+    openedFunds: new OpenedFunds(),
+    targetChanged: (backend, target, change) =>
+      recorder.note(BAD_CHANGES.has(change) ? 'warn' : 'info', `upstream_target_${change}`, {
+        backend,
+        target,
+      }),
+    storedDirectory: new StoredDirectory({ store, feed, clock }),
+  }
+}
+
+/** The number of workers is that of the start: a reload does not change it. */
+const openGuard = (
+  configuration: Configuration,
+  clock: Clock,
+  recorder: Recorder,
+  reports: Reports,
+): LoadGuard =>
+  new LoadGuard(loadOf(configuration), {
+    clock,
+    workers: countWorkers(configuration.workers),
+    tell: (spending) => reports.spent(spending),
+    note: (level, event, facts) => recorder.note(level, event, facts),
+  })
+
+const loadOf = ({ load, workers }: Configuration) => compileLoad(load, countWorkers(workers))
