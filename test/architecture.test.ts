@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+import { CHECKS } from '../src/gateway/order.ts'
+import { sourceFiles } from './support/source-files.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** The floor of each room (src/README.md): a file imports from its own folder or from a lower floor. */
+const FLOORS: Readonly<Record<string, number>> = {
+  kernel: 0,
+  http: 1,
+  config: 1,
+  scopes: 2,
+  contracts: 3,
+  backends: 4,
+  directory: 4,
+  stores: 4,
+  keys: 4,
+  gateway: 5,
+  identity: 5,
+  limits: 5,
+  operations: 5,
+  server: 6,
+  supervisor: 7,
+}
+/** Files that stand in `src` itself, and the CLI's verbs, see everything. */
+const TOP = 9
+/** `main.ts` runs the verbs; they and the files of `src` itself see each other. */
+interface Import {
+  readonly file: string
+  readonly specifier: string
+}
+
+const files = sourceFiles(join(ROOT, 'src'))
+const read = (file: string): string => readFileSync(file, 'utf8')
+const parse = (file: string): ts.SourceFile =>
+  ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true, ts.ScriptKind.TS)
+const name = (file: string): string => relative(join(ROOT, 'src'), file)
+const room = (file: string): string => (name(file).includes('/') ? (name(file).split('/')[0] ?? '') : '')
+const floor = (file: string): number => FLOORS[room(file)] ?? TOP
+
+function specifiers(file: string): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier)
+      found.push((node.moduleSpecifier as ts.StringLiteral).text)
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const [argument] = node.arguments
+      if (argument && ts.isStringLiteral(argument)) found.push(argument.text)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(parse(file))
+  return found
+}
+
+/** fastify is the server of three different things: the public listener, the admin listener, and reply-from's host. */
+const WIDE = new Map([['fastify', 3]])
+
+const imports: readonly Import[] = files.flatMap((file) =>
+  specifiers(file).map((specifier) => ({ file, specifier })),
+)
+const resolve = ({ file, specifier }: Import): string => normalize(join(dirname(file), specifier))
+const own = imports.filter(({ specifier }) => specifier.startsWith('.'))
+
+describe('architecture', () => {
+  it('every file imports only from its own folder or from a lower floor', () => {
+    const wrong = own.filter((entry) => {
+      const from = room(entry.file)
+      const to = room(resolve(entry))
+      if (from === to || floor(entry.file) === TOP) return false
+      return floor(resolve(entry)) >= floor(entry.file)
+    })
+    expect(wrong.map((entry) => `${name(entry.file)} → ${name(resolve(entry))}`)).toEqual([])
+  })
+
+  it('every room has a floor', () => {
+    const rooms = new Set(files.map(room).filter((folder) => folder !== '' && folder !== 'cli'))
+    expect([...rooms].filter((folder) => FLOORS[folder] === undefined)).toEqual([])
+  })
+
+  it('there is no import cycle, type imports included', () => {
+    const graph = new Map<string, string[]>(files.map((file) => [file, []]))
+    for (const entry of own) graph.get(entry.file)?.push(resolve(entry))
+    expect(findCycle(graph)?.map(name)).toBeUndefined()
+  })
+
+  it('each third-party library is imported in one or two files', () => {
+    const users = new Map<string, Set<string>>()
+    for (const { file, specifier } of imports) {
+      if (specifier.startsWith('.') || specifier.startsWith('node:')) continue
+      const library = specifier
+        .split('/')
+        .slice(0, specifier.startsWith('@') ? 2 : 1)
+        .join('/')
+      users.set(library, (users.get(library) ?? new Set()).add(name(file)))
+    }
+    const wide = [...users].filter(([library, by]) => by.size > (WIDE.get(library) ?? 2))
+    expect(wide.map(([library, by]) => `${library}: ${[...by].join(', ')}`)).toEqual([])
+  })
+
+  it('no folder or file has a name that says nothing', () => {
+    const idle = /(^|\/)(utils?|helpers?|common|shared|core|lib|misc|index)(\.ts)?(\/|$)/
+    expect(files.map(name).filter((file) => idle.test(file))).toEqual([])
+  })
+
+  it('no source file is much over 300 lines, no function much over 40', () => {
+    const longFiles = files
+      .map((file) => ({ file: name(file), lines: read(file).split('\n').length }))
+      .filter(({ lines }) => lines > 320)
+    const longFunctions = files.flatMap((file) => functionsOver(file, 60))
+    expect(longFiles).toEqual([])
+    expect(longFunctions).toEqual([])
+  })
+
+  it('C4: pipeline.ts makes the checks in the order of the table', () => {
+    const page = read(join(ROOT, 'src/gateway/pipeline.ts'))
+    const body = page.slice(page.indexOf('function enter'))
+    const places = CHECKS.map(({ step }) => body.search(new RegExp(`\\b${step}\\(`)))
+    expect(places.every((place) => place >= 0)).toBe(true)
+    expect(places).toEqual([...places].sort((a, b) => a - b))
+  })
+})
+
+function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>()
+  const visit = (file: string, trail: readonly string[]): string[] | undefined => {
+    if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file]
+    if (done.has(file)) return undefined
+    done.add(file)
+    for (const next of graph.get(file) ?? []) {
+      const cycle = visit(next, [...trail, file])
+      if (cycle) return cycle
+    }
+    return undefined
+  }
+  for (const file of graph.keys()) {
+    const cycle = visit(file, [])
+    if (cycle) return cycle
+  }
+  return undefined
+}
+
+function functionsOver(file: string, limit: number): string[] {
+  const source = parse(file)
+  const long: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body) {
+      const start = source.getLineAndCharacterOfPosition(node.getStart()).line
+      const lines = source.getLineAndCharacterOfPosition(node.getEnd()).line - start + 1
+      if (lines > limit) long.push(`${name(file)}:${start + 1} (${lines} lines)`)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return long
+}

@@ -1,0 +1,104 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { postForm, type OAuthAnswer } from '../support/oauth.ts'
+import { ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { walkToCode, type WalkedCode } from '../support/code-walk.ts'
+
+/** C6.1.6 and C6.2 over real sockets, by two worker processes on one store. */
+
+const CALLBACK = 'http://127.0.0.1:8090/callback'
+const SCOPE = 'openid offline_access business.fund.list target:b'
+
+let postern: SpawnedPostern
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-code-flow-'))
+  const config = join(folder, 'two-workers.yaml')
+  await writeFile(config, `extends: ${join(ROOT, 'config/upstream.yaml')}\nworkers: 2\n`)
+  postern = await spawnPostern({ config })
+})
+afterAll(async () => {
+  await postern.stop()
+  await rm(folder, { recursive: true })
+})
+
+const walk = (params: Readonly<Record<string, string>> = {}): Promise<WalkedCode> =>
+  walkToCode({
+    authUrl: postern.authUrl,
+    params: { client_id: 'ledgerline', redirect_uri: CALLBACK, scope: SCOPE, state: 'x', ...params },
+    username: 'alice',
+    business: 'ACME',
+  })
+
+const redeem = ({ code, verifier }: WalkedCode, client = 'ledgerline'): Promise<OAuthAnswer> =>
+  postForm(postern, '/connect/token', {
+    client,
+    params: {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: CALLBACK,
+      code_verifier: verifier,
+    },
+  })
+
+const refresh = (token: string): Promise<OAuthAnswer> =>
+  postForm(postern, '/connect/token', {
+    client: 'ledgerline',
+    params: { grant_type: 'refresh_token', refresh_token: token },
+  })
+
+const userinfo = async (token: unknown): Promise<number> => {
+  const headers = { authorization: `Bearer ${String(token)}` }
+  return (await fetch(`${postern.baseUrl}/api/1.0/u/connect/userinfo`, { headers })).status
+}
+
+describe('C6.1.6, C6.1.7 by two workers', () => {
+  it('C6.2 login, choice and consent may each meet another worker', async () => {
+    const walked = await walk()
+    expect(walked.answer.get('iss')).toBe(postern.authUrl)
+    const { json, status } = await redeem(walked)
+    expect([status, json.scope]).toEqual([200, SCOPE.replace('target:b', 'target:b/ACME')])
+    expect(await userinfo(json.access_token)).toBe(200)
+  })
+
+  it('C6.1.6 of 50 parallel redemptions of one code exactly one succeeds; its tokens are revoked', async () => {
+    const walked = await walk()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(walked)))
+    const good = answers.filter(({ status }) => status === 200)
+    expect(good).toHaveLength(1)
+    expect(answers.filter(({ json }) => json.error === 'invalid_grant')).toHaveLength(49)
+    expect((await refresh(good[0]?.json.refresh_token)).json.error).toBe('invalid_grant')
+    // Every process hears of it within a second (C4.4): both must have refused it by then.
+    await expect
+      .poll(async () => Promise.all(Array.from({ length: 8 }, () => userinfo(good[0]?.json.access_token))), {
+        timeout: 5000,
+      })
+      .toEqual(Array<number>(8).fill(401))
+  })
+
+  it('C6.1.6 while 50 others try with another client, its own gets the tokens', async () => {
+    const walked = await walk()
+    const thieves = Array.from({ length: 50 }, () => redeem(walked, 'acme-books'))
+    const own = await redeem(walked)
+    expect(own.status).toBe(200)
+    for (const { status } of await Promise.all(thieves)) expect(status).toBe(400)
+    expect(await userinfo(own.json.access_token)).toBe(200)
+  })
+  it('C6.1.7 50 parallel refreshes inside the grace all give the same successor, and each access token works', async () => {
+    const first = (await redeem(await walk())).json.refresh_token
+    const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(first)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200))
+    const successors = new Set(answers.map(({ json }) => json.refresh_token))
+    expect([...successors]).toEqual([expect.not.stringContaining(first)])
+    expect(new Set(answers.map(({ json }) => json.access_token)).size).toBe(50)
+    const seen = await Promise.all(answers.map(({ json }) => userinfo(json.access_token)))
+    expect(seen).toEqual(Array(50).fill(200))
+    expect((await refresh([...successors][0])).status).toBe(200)
+    // Its successor has been used: whoever comes with the first now has lost it to somebody (C6.1.7).
+    expect((await refresh(first)).json.error).toBe('invalid_grant')
+    expect((await refresh([...successors][0])).json.error).toBe('invalid_grant')
+  })
+})

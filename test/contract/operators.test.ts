@@ -1,0 +1,177 @@
+/** What operators do to a service that runs, by the command line (C9.1, C11.1). One process serves. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { runCommandLine } from '../../src/cli/command-line.ts'
+import { configFiles } from '../support/config-files.ts'
+import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+
+const DEMO = join(ROOT, 'config/demo.yaml')
+const extending = (changes = ''): string => `extends: ${DEMO}\n${changes}\n`
+
+async function start(changes = '') {
+  const file = configFiles({ 'a.yaml': extending(changes) })('a.yaml')
+  const spawned = await spawnPostern({ config: file })
+  onTestFinished(async () => {
+    await spawned.stop()
+  })
+  const env = {
+    POSTERN_CONFIG: file,
+    POSTERN_DATA: spawned.data,
+    POSTERN_ADMIN_PORT: new URL(spawned.adminUrl).port,
+  }
+  const postern = async (...args: string[]) => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+    const code = await runCommandLine(args, { env, stdin: process.stdin, stdout, stderr })
+    stdout.end()
+    stderr.end()
+    return { code, out: await text(stdout), err: await text(stderr) }
+  }
+  const token = async (): Promise<string> => (await issueToken(spawned, { scope: ALL_AT_ACME })).access_token
+  const call = async (accessToken: string, path = 'b/ACME/fund-data/fund-list') => {
+    const response = await fetch(`${spawned.baseUrl}/api/1.0/${path}`, {
+      headers: { Authorization: `Bearer ${accessToken}` },
+    })
+    return { status: response.status, body: await response.text(), headers: response.headers }
+  }
+  const write = (next: string): void => writeFileSync(file, extending(next))
+  return { ...spawned, file, postern, token, call, write }
+}
+
+describe('operators', { timeout: 60_000 }, () => {
+  it('C9.1 switch on, plan, ask, and switch off', async () => {
+    const service = await start()
+    const token = await service.token()
+    const { postern, call } = service
+    const on = await postern(
+      'maintenance',
+      'on',
+      '--business',
+      'ACME',
+      '--message',
+      'Back at six',
+      '--until',
+      '2h',
+    )
+    expect(on).toMatchObject({ code: 0, err: '' })
+    expect(on.out).toMatch(/^on {2}business\/ACME {2}until \S+Z {2}"Back at six" {2}by \S+ {2}id \S+\n$/)
+    const closed = await call(token)
+    expect([closed.status, closed.body]).toEqual([503, expect.stringContaining('Back at six')])
+    expect(Number(closed.headers.get('retry-after'))).toBeGreaterThan(7000)
+    const plan = await postern('maintenance', 'plan', '--from', '2099-01-01T00:00Z', '--reason', 'move')
+    expect(plan.out).toMatch(/^planned {2}service {2}from 2099/)
+    expect((await postern('maintenance', 'status')).out.split('\n')).toHaveLength(3)
+    const { switches } = JSON.parse((await postern('maintenance', 'status', '--json')).out)
+    expect(switches).toMatchObject([{ scope: 'business/ACME' }, { scope: 'service', reason: 'move' }])
+    expect((await postern('maintenance', 'off', '--business', 'ACME')).out).toMatch(
+      /^ended:\non {2}business\/ACME/,
+    )
+    expect((await call(token)).status).toBe(200)
+    expect((await postern('maintenance', 'off')).out).toBe('nothing was switched off there\n')
+    expect((await postern('maintenance', 'off', '--id', switches[1].id)).out).toMatch(/^ended:\nplanned/)
+    expect((await postern('maintenance', 'status')).out).toBe('no maintenance\n')
+  })
+
+  it('C9.2 let the clients of an allow list pass', async () => {
+    const { postern, token, call } = await start()
+    const good = await token()
+    await postern('maintenance', 'on', '--allow-client', 'acme-books')
+    expect((await call(good)).status).toBe(200)
+    expect((await call(`${good}x`)).status).toBe(503)
+    await postern('maintenance', 'on', '--allow-address', '127.0.0.0/8')
+    expect((await call(`${good}x`)).status).toBe(401)
+  })
+
+  it('are told in one line what is wrong, with exit code 1 or 2', async () => {
+    const { postern } = await start()
+    expect(await postern('maintenance', 'on', '--business', 'ACMEE')).toEqual({
+      code: 1,
+      out: '',
+      err: 'postern: the request does not fit\n  scope  names no business: "ACMEE" — did you mean "ACME"?\n',
+    })
+    expect((await postern('maintenance', 'plan')).code).toBe(2)
+    expect((await postern('maintenance')).code).toBe(2)
+    expect((await postern('revoke')).code).toBe(2)
+    expect((await postern('restart')).err).toMatch(/not restarted\n {2}one process serves/)
+  })
+
+  it('are told where nobody answers', async () => {
+    const at = configFiles({ 'a.yaml': extending('admin: { token: { env: TOKEN } }') })
+    const stderr = new PassThrough()
+    const env = { POSTERN_CONFIG: at('a.yaml'), TOKEN: 'a-token-of-some-length', POSTERN_ADMIN_PORT: '1' }
+    const terminal = { env, stdin: process.stdin, stdout: new PassThrough(), stderr }
+    expect(await runCommandLine(['reload'], terminal)).toBe(1)
+    stderr.end()
+    expect(await text(stderr)).toBe(
+      'postern: nobody answers at http://127.0.0.1:1: is the service running?\n',
+    )
+  })
+
+  it('T3.4 revoke what is out there; what is issued afterwards is good', async () => {
+    const { postern, token, call } = await start()
+    const before = await token()
+    expect((await call(before)).status).toBe(200)
+    expect((await postern('revoke', '--client', 'acme-books', '--business', 'ACME')).out).toBe('revoked\n')
+    expect((await call(before)).status).toBe(401)
+    expect((await call(await token())).status).toBe(200)
+  })
+
+  it('reload: who was removed from the directory loses access, others keep it', async () => {
+    const service = await start()
+    const { postern, token, call, write } = service
+    const held = await token()
+    write('vendor: other')
+    expect((await postern('reload')).out).toBe('reloaded; 0 revoked\n')
+    expect((await call(held)).status).toBe(200)
+    write('directory: { users: { alice: { disabled: true }, bob: { access: null } } }')
+    expect((await postern('reload', '--reason', 'left')).code).toBe(0)
+    expect((await call(held)).status).toBe(401)
+    await expect(token()).rejects.toThrow('invalid_grant')
+    // The watched file may have come first: then the verb found nothing new.
+    await expect
+      .poll(() => service.output(), { timeout: 10_000 })
+      .toMatch(/"outcome":"reloaded","warnings":\[\],"revoked":2/)
+  })
+
+  it('reload: a bad file changes nothing, and every problem is told', async () => {
+    const { postern, token, call, write } = await start()
+    const held = await token()
+    write('vendor: NO\nadmin: { listen: "127.0.0.1:1" }')
+    const refused = await postern('reload')
+    expect(refused.code).toBe(1)
+    expect(refused.err).toMatch(
+      /the configuration was refused; nothing has changed\n {2}\S+a\.yaml:2 {2}vendor/,
+    )
+    expect((await call(held)).status).toBe(200)
+  })
+
+  it('C11.1 see the configuration in force, without its secrets; the token is theirs alone', async () => {
+    const { adminUrl, data } = await start()
+    const file = join(data, 'admin-token')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const headers = { Authorization: `Bearer ${readFileSync(file, 'utf8').trim()}` }
+    const shown = await (await fetch(`${adminUrl}/configuration`, { headers })).text()
+    expect(JSON.parse(shown)).toMatchObject({
+      vendor: 'postern',
+      directory: { clients: { 'acme-books': {} } },
+    })
+    expect(shown).not.toMatch(/sha256:|argon2/)
+    expect(shown).toContain('[secret]')
+    expect((await fetch(`${adminUrl}/configuration`)).status).toBe(401)
+  })
+
+  it('SIGHUP reloads as the verb does', async () => {
+    const service = await start()
+    const { pid, write, token, call } = service
+    const held = await token()
+    write('maintenance: [{ scope: service }]')
+    process.kill(pid, 'SIGHUP')
+    const deadline = performance.now() + 20_000
+    while ((await call(held)).status !== 503 && performance.now() < deadline) continue
+    expect((await call(held)).status).toBe(503)
+    expect(service.output()).not.toMatch(/configuration_refused/)
+  })
+})

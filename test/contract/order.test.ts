@@ -1,0 +1,235 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { CHECKS } from '../../src/gateway/order.ts'
+import { Fault, type FaultCode } from '../../src/kernel/faults.ts'
+import { send, expectFault, type Sent } from '../support/requests.ts'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+
+/** What a request, and the world around it, look like. Whatever is patched is broken. */
+interface Case {
+  readonly method: string
+  readonly version: string
+  readonly place: string
+  readonly action: string
+  readonly query: string
+  readonly token: 'good' | 'poor' | 'malformed' | 'foreign scheme' | 'none'
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+  readonly serviceClosed: boolean
+  readonly closed: 'area' | 'business' | 'backend' | undefined
+  readonly limited: 'rate_limited' | 'overloaded' | undefined
+}
+
+interface Breakage {
+  readonly clause: string
+  readonly fault: FaultCode
+  readonly patch: Partial<Case>
+}
+
+const breakage = (clause: string, fault: FaultCode, patch: Partial<Case>): Breakage => ({
+  clause,
+  fault,
+  patch,
+})
+
+/** C4.1 to C4.5, which every call under /api goes through. */
+const ENTRANCE: readonly Breakage[] = [
+  breakage('C4.1', 'bad_host', { headers: { Host: undefined } }),
+  breakage('C4.1', 'bad_target', { query: '?a#b' }),
+  breakage('C4.1', 'target_too_long', { query: `?${'a'.repeat(8200)}` }),
+  breakage('C4.1', 'headers_too_large', { headers: { 'X-Large': 'a'.repeat(20_000) } }),
+  breakage('C4.1', 'trace_refused', { method: 'TRACE' }),
+  breakage('C4.2', 'service_maintenance', { serviceClosed: true }),
+  breakage('C4.3', 'unknown_api_version', { version: '2.0' }),
+  breakage('C4.4', 'no_credentials', { token: 'none' }),
+  breakage('C4.4', 'other_scheme', { token: 'foreign scheme' }),
+  breakage('C4.4', 'invalid_token', { token: 'malformed' }),
+  breakage('C4.5', 'rate_limited', { limited: 'rate_limited' }),
+  breakage('C4.5', 'overloaded', { limited: 'overloaded' }),
+]
+
+const DATA: readonly Breakage[] = [
+  ...ENTRANCE,
+  breakage('C4.6', 'unknown_action', { action: 'fund-data/nothing' }),
+  breakage('C4.6', 'unknown_action', { action: 'nothing/fund-detail' }),
+  breakage('C4.6', 'method_not_allowed', { method: 'DELETE' }),
+  breakage('C4.7', 'insufficient_scope', { token: 'poor' }),
+  breakage('C4.8', 'unknown_place', { place: 'f/NOWHERE/SUPER1' }),
+  breakage('C4.8', 'unknown_place', { place: 'f/GLOBEX/GROWTH' }),
+  breakage('C4.8', 'unknown_place', { place: 'f/ACME/NOTHING' }),
+  breakage('C4.9', 'place_maintenance', { closed: 'area' }),
+  breakage('C4.9', 'place_maintenance', { closed: 'business' }),
+  breakage('C4.9', 'place_maintenance', { closed: 'backend' }),
+  breakage('C4.10', 'not_acceptable', { headers: { Accept: 'image/png' } }),
+  breakage('C4.10', 'unknown_action_version', {
+    headers: { Accept: 'application/vnd.postern.action.v9+json' },
+  }),
+  breakage('C4.11', 'unsupported_media_type', { headers: { 'Content-Type': 'text/plain' } }),
+  breakage('C4.11', 'body_too_large', { headers: { 'Content-Length': '1048577' } }),
+  breakage('C4.11', 'body_malformed', { body: '{"Name":' }),
+  breakage('C4.11', 'body_missing', { body: '' }),
+  breakage('C4.11', 'body_invalid', { body: '{"Colour":"red"}' }),
+]
+
+const USERINFO: readonly Breakage[] = [
+  ...ENTRANCE,
+  breakage('method', 'method_not_allowed', { method: 'DELETE' }),
+  breakage('openid', 'insufficient_scope', { token: 'poor' }),
+  breakage('Accept', 'not_acceptable', { headers: { Accept: 'application/xml' } }),
+  breakage('Accept', 'unknown_action_version', {
+    headers: { Accept: 'application/vnd.postern.action.v9+json' },
+  }),
+  breakage('Content-Type', 'unsupported_media_type', { headers: { 'Content-Type': 'text/plain' } }),
+]
+
+/** Every pair of which the first belongs to an earlier clause: the earlier one's patch wins where both patch the same. */
+const pairsOf = (breakages: readonly Breakage[]): readonly (readonly [Breakage, Breakage])[] =>
+  breakages.flatMap((earlier, at) =>
+    breakages
+      .slice(at + 1)
+      .filter((later) => later.clause !== earlier.clause)
+      .map((later) => [earlier, later] as const),
+  )
+
+const GOOD: Case = {
+  method: 'POST',
+  version: '1.0',
+  place: 'f/ACME/SUPER1',
+  action: 'fund-data/fund-detail',
+  query: '',
+  token: 'good',
+  headers: { 'Content-Type': 'application/json' },
+  body: '{}',
+  serviceClosed: false,
+  closed: undefined,
+  limited: undefined,
+}
+
+const combine = (base: Case, patches: readonly Partial<Case>[]): Case => {
+  const headers = Object.assign({}, base.headers, ...patches.map((patch) => patch.headers).reverse())
+  return Object.assign({}, base, ...patches.toReversed(), { headers }) as Case
+}
+
+let gateway: StartedPostern
+let authorization: Record<Case['token'], string | undefined>
+
+beforeAll(async () => {
+  gateway = await startPostern()
+  const { access_token: good } = await issueToken(gateway, { scope: ALL_AT_ACME })
+  const { access_token: poor } = await issueToken(gateway, { scope: 'profile api1 target:b/ACME' })
+  authorization = {
+    good: `Bearer ${good}`,
+    poor: `Bearer ${poor}`,
+    malformed: `Bearer ${good.slice(0, -2)}`,
+    'foreign scheme': `bearer ${good}`,
+    none: undefined,
+  }
+})
+afterAll(() => gateway.close())
+
+const admitAll = (): undefined => undefined
+afterEach(() => {
+  gateway.switches.set([])
+  Object.assign(gateway.world.admission, { admit: admitAll })
+})
+
+const CLOSURES = {
+  area: { kind: 'area', name: 'fund-data' },
+  business: { kind: 'business', name: 'ACME' },
+  backend: { kind: 'backend', name: 'sample' },
+} as const
+
+/** Makes the world of a case, and its request. */
+function arrange({ limited, serviceClosed, closed, ...request }: Case): Sent {
+  gateway.switches.set([
+    ...(serviceClosed ? [{ scope: { kind: 'service' as const }, retryAfter: 9 }] : []),
+    ...(closed ? [{ scope: CLOSURES[closed], retryAfter: 9 }] : []),
+  ])
+  Object.assign(gateway.world.admission, {
+    admit: () => {
+      if (limited) throw new Fault(limited, { retryAfter: 9 })
+    },
+  })
+  const { method, version, place, action, query, token, headers, body } = request
+  return {
+    method,
+    target: `/api/${version}/${place}/${action}${query}`,
+    headers: { ...headers, Authorization: authorization[token] },
+    body,
+  }
+}
+
+const titled = (pairs: ReturnType<typeof pairsOf>) =>
+  pairs.map(
+    ([earlier, later]) =>
+      [`${earlier.clause} ${earlier.fault}`, `${later.clause} ${later.fault}`, earlier, later] as const,
+  )
+
+describe('C4: the order of the decision, first failure wins', () => {
+  it('C4: the table in the code is the order of the contract', () => {
+    expect(CHECKS.map(({ clause }) => clause)).toEqual(
+      Array.from({ length: 11 }, (_, at) => `C4.${String(at + 1)}`),
+    )
+    for (const { clause, fault } of DATA)
+      expect(CHECKS.find((check) => check.clause === clause)?.faults).toContain(fault)
+    expect(new Set(DATA.map(({ clause }) => clause))).toEqual(new Set(CHECKS.map(({ clause }) => clause)))
+  })
+
+  it('C4: the request that the pairs break is let through', async () => {
+    const response = await send(gateway, arrange(GOOD))
+    expect(`${String(response.status)} ${response.body}`).toBe('200 {"Errors":[],"Data":{}}')
+  })
+
+  it.each(DATA.map((each) => [each.clause, each.fault, each] as const))(
+    'C4: a request that fails %s alone is answered %s',
+    async (_clause, fault, { patch }) => {
+      expectFault(await send(gateway, arrange(combine(GOOD, [patch]))), fault)
+    },
+  )
+
+  it.each(titled(pairsOf(DATA)))('C4: %s comes before %s', async (_earlier, _later, earlier, later) => {
+    const sent = arrange(combine(GOOD, [earlier.patch, later.patch]))
+    expectFault(await send(gateway, sent), earlier.fault)
+  })
+
+  const within = [
+    ['unsupported_media_type', ['unsupported_media_type', 'body_too_large']],
+    ['unsupported_media_type', ['unsupported_media_type', 'body_malformed']],
+    ['unsupported_media_type', ['unsupported_media_type', 'body_missing']],
+    ['body_too_large', ['body_too_large', 'body_malformed']],
+    ['body_too_large', ['body_too_large', 'body_invalid']],
+  ] as const
+  it.each(within)('C4.11: %s comes first of %s', async (fault, names) => {
+    const patches = names.map((name) => DATA.find((each) => each.fault === name)?.patch ?? {})
+    expectFault(await send(gateway, arrange(combine(GOOD, patches))), fault)
+  })
+})
+
+describe('C6.3.1: the order of userinfo', () => {
+  const BASE: Case = { ...GOOD, method: 'GET', place: 'u', action: 'connect/userinfo', headers: {}, body: '' }
+
+  it('C6.3.1: the request that the pairs break is let through', async () => {
+    expect(await send(gateway, arrange(BASE))).toMatchObject({ status: 200 })
+  })
+
+  it.each(USERINFO.map((each) => [each.clause, each.fault, each] as const))(
+    'C6.3.1: a request that fails %s alone is answered %s',
+    async (_clause, fault, { patch }) => {
+      const format = patch.headers?.['Accept'] === 'application/xml' ? 'xml' : 'json'
+      expectFault(await send(gateway, arrange(combine(BASE, [patch]))), fault, { format })
+    },
+  )
+
+  it.each(titled(pairsOf(USERINFO)))('C6.3.1: %s comes before %s', async (_a, _b, earlier, later) => {
+    const sent = combine(BASE, [earlier.patch, later.patch])
+    const format = sent.headers['Accept'] === 'application/xml' ? 'xml' : 'json'
+    expectFault(await send(gateway, arrange(sent)), earlier.fault, { format })
+  })
+
+  it.each(['area', 'business', 'backend'] as const)(
+    'C6.3.1: C4.6, C4.8 and C4.9 do not apply: the %s under maintenance changes nothing',
+    async (closed) => {
+      expect(await send(gateway, arrange({ ...BASE, closed }))).toMatchObject({ status: 200 })
+    },
+  )
+})

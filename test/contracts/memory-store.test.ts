@@ -1,0 +1,8 @@
+import { MemoryStore } from '../../src/stores/memory.ts'
+import { describeStore } from './store.contract.ts'
+
+describeStore({
+  name: 'memory store',
+  durable: false,
+  place: () => Promise.resolve({ open: (clock) => Promise.resolve(new MemoryStore(clock)) }),
+})

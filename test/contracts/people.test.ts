@@ -1,0 +1,52 @@
+import { onTestFinished } from 'vitest'
+import type { People } from '../../src/contracts/people.ts'
+import { LayeredPeople } from '../../src/directory/layered-people.ts'
+import { Report } from '../../src/config/report.ts'
+import { clientRecordSchema, userRecordSchema } from '../../src/directory/config.ts'
+import { readRecord } from '../../src/directory/read-record.ts'
+import { StoredDirectory } from '../../src/directory/stored-directory.ts'
+import { StoredPeople } from '../../src/directory/stored-people.ts'
+import { CLIENT, SUBJECT, USER } from '../../src/directory/stored-records.ts'
+import { ChangeFeed } from '../../src/stores/change-feed.ts'
+import { MemoryStore } from '../../src/stores/memory.ts'
+import { makeDirectory } from '../support/directory.ts'
+import { manualAfter } from '../support/manual-after.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { keepNotes } from '../support/notes.ts'
+import { describePeople, type WrittenPeople } from './people.contract.ts'
+
+async function inStore({ clients, users }: WrittenPeople): Promise<People> {
+  const clock = movableClock()
+  const store = new MemoryStore(clock)
+  for (const [id, client] of Object.entries(clients)) {
+    const record = readRecord(clientRecordSchema, { id, ...client }, new Report())
+    await store.create(CLIENT, id, { value: { record, ends: {} } })
+  }
+  for (const [username, user] of Object.entries(users)) {
+    const record = readRecord(userRecordSchema, { username, ...user }, new Report())
+    await store.create(USER, username, { value: { record } })
+    await store.create(SUBJECT, record!.subject, { value: { username } })
+  }
+  const feed = await ChangeFeed.open({ store, clock, recorder: keepNotes(), after: manualAfter().after })
+  onTestFinished(() => feed.stop())
+  const { roles } = await makeDirectory()
+  return new StoredPeople(new StoredDirectory({ store, feed, clock }), roles, clock)
+}
+
+describePeople({
+  name: 'People of a configuration',
+  open: async (written) => (await makeDirectory(written)).people,
+})
+
+describePeople({ name: 'People of the store', open: inStore })
+
+describePeople({
+  name: 'People of the store beneath a configuration',
+  open: async (written) => new LayeredPeople((await makeDirectory()).people, await inStore(written)),
+})
+
+describePeople({
+  name: 'People of a configuration above an empty store',
+  open: async (written) =>
+    new LayeredPeople((await makeDirectory(written)).people, await inStore({ clients: {}, users: {} })),
+})

@@ -1,0 +1,387 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Entry, NewEntry, Store } from '../../src/contracts/store.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
+import { movableClock, type MovableClock } from '../support/movable-clock.ts'
+
+/** One place where a store keeps its data: opening it again finds what was kept, if the store is durable. */
+export interface StorePlace {
+  open(clock: Clock): Promise<Store>
+}
+
+export interface StoreUnderTest {
+  readonly name: string
+  /** Whether what was answered is there after `close` and `open`. */
+  readonly durable: boolean
+  /** A fresh place; cleans up after the test. */
+  place(): Promise<StorePlace>
+}
+
+const PARALLEL = 50
+const HOSTILE: readonly (readonly [string, string])[] = [
+  ['empty', ''],
+  ['a NUL', 'a\0b'],
+  ['another after the NUL', 'a\0c'],
+  ['quotes', `'"\`); DROP TABLE record; --`],
+  ['a backslash', '\\u0000'],
+  ['wildcards', '%_*?[a-z]'],
+  ['white space', ' \t\r\n'],
+  ['a composed character', '\u00e9'],
+  ['the same decomposed', 'e\u0301'],
+  ['an emoji', '🗝️'],
+  ['a lone surrogate', '\ud800'],
+  ['another lone surrogate', '\udfff'],
+  ['upper case', 'Key'],
+  ['lower case', 'key'],
+  ['a prototype', '__proto__'],
+  ['10 KB', 'x'.repeat(10_240)],
+  ['10 KB and one', 'x'.repeat(10_241)],
+]
+
+/** What every store must do, whoever keeps the data. */
+export function describeStore(subject: StoreUnderTest): void {
+  const opened = async (
+    clock: MovableClock = movableClock(),
+  ): Promise<{ store: Store; clock: MovableClock }> => {
+    const store = await (await subject.place()).open(clock)
+    onTestFinished(() => store.close())
+    return { store, clock }
+  }
+  const valueOf = (entry: Entry | undefined): unknown => entry?.value
+  const make = (value: NewEntry['value'] = {}, more: Omit<NewEntry, 'value'> = {}): NewEntry => ({
+    value,
+    ...more,
+  })
+  const keysOf = (entries: readonly Entry[]): string[] => entries.map(({ key }) => key).sort()
+
+  describe(`${subject.name}: records`, () => {
+    it('are found as they were created, at version 1 and unused', async () => {
+      const { store, clock } = await opened()
+      const value = { text: 'ä\0"', number: 1.5, list: [1, [null]], nested: { __proto__x: true } }
+      expect(await store.create('code', 'k', make(value, { expiresAt: clock.now() + 5 }))).toBe(true)
+      expect(await store.find('code', 'k')).toEqual({
+        key: 'k',
+        value,
+        version: 1,
+        expiresAt: clock.now() + 5,
+        usedAt: undefined,
+      })
+    })
+
+    it('are created once: a second create changes nothing', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make({ by: 1 }))
+      expect(await store.create('code', 'k', make({ by: 2 }))).toBe(false)
+      expect(valueOf(await store.find('code', 'k'))).toEqual({ by: 1 })
+    })
+
+    it('are created by exactly one of 50 parallel creates', async () => {
+      const { store } = await opened()
+      const made = await Promise.all(
+        Array.from({ length: PARALLEL }, (_, by) => store.create('code', 'k', make({ by }))),
+      )
+      expect(made.filter(Boolean)).toHaveLength(1)
+      expect(valueOf(await store.find('code', 'k'))).toEqual({ by: made.indexOf(true) })
+    })
+
+    it('of two kinds do not meet', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make({ a: 1 }))
+      expect(await store.find('session', 'k')).toBeUndefined()
+      expect(await store.create('session', 'k', make({ a: 2 }))).toBe(true)
+      expect(valueOf(await store.find('code', 'k'))).toEqual({ a: 1 })
+    })
+
+    it('are copies, going in and coming out', async () => {
+      const { store } = await opened()
+      const value = { list: [1] }
+      await store.create('code', 'k', make(value))
+      value.list.push(2)
+      const found = (await store.find('code', 'k'))?.value as { list: number[] }
+      found.list.push(3)
+      expect(valueOf(await store.find('code', 'k'))).toEqual({ list: [1] })
+    })
+
+    it.each(HOSTILE)('are told apart by any key: %s', async (_, key) => {
+      const { store } = await opened()
+      for (const [, other] of HOSTILE)
+        if (other !== key) await store.create('code', other, make({ other }, { indexes: { client: other } }))
+      expect(await store.find('code', key)).toBeUndefined()
+      expect(await store.create('code', key, make({ key }, { indexes: { client: key } }))).toBe(true)
+      expect(await store.find('code', key)).toMatchObject({ key, value: { key } })
+      expect(keysOf(await store.listBy('code', 'client', key))).toEqual([key])
+      expect(await store.consume('code', key)).toMatchObject({ first: true, entry: { key } })
+      expect(await store.removeBy('client', key)).toBe(1)
+      expect(await store.list('code')).toHaveLength(HOSTILE.length - 1)
+    })
+
+    it('are removed once', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make())
+      expect(await store.remove('code', 'k')).toBe(true)
+      expect(await store.remove('code', 'k')).toBe(false)
+      expect(await store.find('code', 'k')).toBeUndefined()
+    })
+  })
+
+  describe(`${subject.name}: expiry`, () => {
+    it('keeps a record to its last millisecond, and not one longer', async () => {
+      const { store, clock } = await opened()
+      await store.create('code', 'k', make({}, { expiresAt: clock.now() + 1000, indexes: { client: 'c' } }))
+      clock.advance(999)
+      expect(await store.find('code', 'k')).toBeDefined()
+      clock.advance(1)
+      expect(await store.find('code', 'k')).toBeUndefined()
+      expect(await store.consume('code', 'k')).toBeUndefined()
+      expect(await store.replace('code', 'k', 1, {})).toBe(false)
+      expect(await store.remove('code', 'k')).toBe(false)
+      expect(await store.list('code')).toEqual([])
+      expect(await store.listBy('code', 'client', 'c')).toEqual([])
+      expect(await store.removeBy('client', 'c')).toBe(0)
+    })
+
+    it('makes room for a new record, unused, with none of what the old one had', async () => {
+      const { store, clock } = await opened()
+      await store.create(
+        'code',
+        'k',
+        make({ by: 1 }, { expiresAt: clock.now() + 10, indexes: { client: 'c' } }),
+      )
+      await store.consume('code', 'k')
+      clock.advance(10)
+      expect(await store.create('code', 'k', make({ by: 2 }))).toBe(true)
+      expect(await store.find('code', 'k')).toEqual({
+        key: 'k',
+        value: { by: 2 },
+        version: 1,
+        expiresAt: undefined,
+        usedAt: undefined,
+      })
+      expect(await store.listBy('code', 'client', 'c')).toEqual([])
+    })
+
+    it('purges what has expired, bounded, and nothing else', async () => {
+      const { store, clock } = await opened()
+      const expiresAt = clock.now() + 10
+      for (let n = 0; n < 5; n += 1) await store.create('code', `dead-${n}`, make({}, { expiresAt }))
+      await store.create('code', 'later', make({}, { expiresAt: expiresAt + 1 }))
+      await store.create('code', 'kept', make())
+      await store.increment('counter', 10)
+      await store.append('topic', {}, expiresAt)
+      clock.advance(10)
+      const purged = [await store.purge(3), await store.purge(3), await store.purge(3), await store.purge(3)]
+      expect(purged).toEqual([3, 3, 1, 0])
+      expect(keysOf(await store.list('code'))).toEqual(['kept', 'later'])
+    })
+  })
+
+  describe(`${subject.name}: consume`, () => {
+    it('C6.1.6 is first for exactly one of 50 in parallel; all find the record', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make({ a: 1 }))
+      const taken = await Promise.all(Array.from({ length: PARALLEL }, () => store.consume('code', 'k')))
+      expect(taken.filter((each) => each?.first)).toHaveLength(1)
+      expect(taken.map((each) => valueOf(each?.entry))).toEqual(Array(PARALLEL).fill({ a: 1 }))
+    })
+
+    it('tells a replay when the record was first used', async () => {
+      const { store, clock } = await opened()
+      await store.create('code', 'k', make())
+      const usedAt = clock.now()
+      expect((await store.consume('code', 'k'))?.entry.usedAt).toBe(usedAt)
+      clock.advance(7)
+      expect(await store.consume('code', 'k')).toMatchObject({ first: false, entry: { usedAt, version: 1 } })
+      expect((await store.find('code', 'k'))?.usedAt).toBe(usedAt)
+    })
+
+    it('of what is not there answers undefined', async () => {
+      const { store } = await opened()
+      expect(await store.consume('code', 'k')).toBeUndefined()
+    })
+  })
+
+  describe(`${subject.name}: replace`, () => {
+    it('changes the value only if the version is still the one that was read', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make({ n: 0 }))
+      expect(await store.replace('code', 'k', 1, { n: 1 })).toBe(true)
+      expect(await store.replace('code', 'k', 1, { n: 2 })).toBe(false)
+      expect(await store.find('code', 'k')).toMatchObject({ value: { n: 1 }, version: 2 })
+    })
+
+    it('succeeds for exactly one of 50 in parallel', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make())
+      const done = await Promise.all(
+        Array.from({ length: PARALLEL }, (_, n) => store.replace('code', 'k', 1, { n })),
+      )
+      expect(done.filter(Boolean)).toHaveLength(1)
+      expect(valueOf(await store.find('code', 'k'))).toEqual({ n: done.indexOf(true) })
+    })
+
+    it('keeps use, indexes and expiry, unless given another expiry', async () => {
+      const { store, clock } = await opened()
+      const expiresAt = clock.now() + 10
+      await store.create('code', 'k', make({}, { expiresAt, indexes: { family: 'f' } }))
+      await store.consume('code', 'k')
+      await store.replace('code', 'k', 1, { n: 1 })
+      expect(await store.listBy('code', 'family', 'f')).toMatchObject([{ expiresAt, usedAt: clock.now() }])
+      await store.replace('code', 'k', 2, { n: 2 }, expiresAt + 10)
+      clock.advance(10)
+      expect(await store.find('code', 'k')).toMatchObject({ value: { n: 2 }, expiresAt: expiresAt + 10 })
+    })
+
+    it('creates nothing', async () => {
+      const { store } = await opened()
+      expect(await store.replace('code', 'k', 1, {})).toBe(false)
+      expect(await store.find('code', 'k')).toBeUndefined()
+    })
+  })
+
+  describe(`${subject.name}: indexes`, () => {
+    const filled = async (): Promise<Store> => {
+      const { store } = await opened()
+      await store.create(
+        'code',
+        'a',
+        make({}, { indexes: { family: 'f', client: 'c', subject: 's', business: 'b' } }),
+      )
+      await store.create('code', 'b', make({}, { indexes: { family: 'f', client: 'd' } }))
+      await store.create('token', 'a', make({}, { indexes: { family: 'f' } }))
+      await store.create('token', 'z', make())
+      return store
+    }
+
+    it('list the records of one kind by each index', async () => {
+      const store = await filled()
+      expect(keysOf(await store.list('code'))).toEqual(['a', 'b'])
+      expect(keysOf(await store.listBy('code', 'family', 'f'))).toEqual(['a', 'b'])
+      expect(keysOf(await store.listBy('code', 'client', 'd'))).toEqual(['b'])
+      expect(keysOf(await store.listBy('code', 'subject', 's'))).toEqual(['a'])
+      expect(keysOf(await store.listBy('code', 'business', 'b'))).toEqual(['a'])
+      expect(keysOf(await store.listBy('code', 'subject', 'c'))).toEqual([])
+    })
+
+    it('list the records of one kind in pages, each once, the empty key too', async () => {
+      const { store } = await opened()
+      const keys = HOSTILE.map(([, key]) => key)
+      for (const key of keys) await store.create('code', key, make({ key }))
+      await store.create('token', 'other', make())
+      const listed: Entry[] = []
+      for (;;) {
+        const page = await store.list('code', { after: listed.at(-1)?.key, limit: 4 })
+        listed.push(...page)
+        expect(page.length).toBeLessThanOrEqual(4)
+        if (page.length < 4) break
+      }
+      expect(keysOf(listed)).toEqual([...keys].sort())
+    })
+
+    it('remove the records of every kind, or of one', async () => {
+      const store = await filled()
+      expect(await store.removeBy('family', 'f', 'token')).toBe(1)
+      expect(keysOf(await store.listBy('code', 'family', 'f'))).toEqual(['a', 'b'])
+      expect(await store.removeBy('family', 'f')).toBe(2)
+      expect(await store.list('code')).toEqual([])
+      expect(keysOf(await store.list('token'))).toEqual(['z'])
+    })
+  })
+
+  describe(`${subject.name}: counters`, () => {
+    it('count in a window that begins with the first count', async () => {
+      const { store, clock } = await opened()
+      const endsAt = clock.now() + 100
+      expect(await store.increment('k', 100)).toEqual({ count: 1, endsAt })
+      clock.advance(99)
+      expect(await store.increment('k', 100)).toEqual({ count: 2, endsAt })
+      clock.advance(1)
+      expect(await store.increment('k', 100)).toEqual({ count: 1, endsAt: endsAt + 100 })
+    })
+
+    it('lose no count of 50 in parallel, and stand apart by key', async () => {
+      const { store } = await opened()
+      const counts = await Promise.all(Array.from({ length: PARALLEL }, () => store.increment('k', 100)))
+      expect(counts.map(({ count }) => count).sort((a, b) => a - b)).toEqual(
+        Array.from({ length: PARALLEL }, (_, n) => n + 1),
+      )
+      expect(await store.increment('K', 100)).toMatchObject({ count: 1 })
+    })
+  })
+
+  describe(`${subject.name}: change feed`, () => {
+    it('tells what was appended after a sequence, in order', async () => {
+      const { store } = await opened()
+      const sequences = [
+        await store.append('a', { n: 1 }),
+        await store.append('b', { n: 2 }),
+        await store.append('a', {}),
+      ]
+      expect(sequences).toEqual([...sequences].sort((a, b) => a - b))
+      expect(new Set(sequences).size).toBe(3)
+      expect((await store.changes(0)).map(({ sequence, topic }) => [sequence, topic])).toEqual([
+        [sequences[0], 'a'],
+        [sequences[1], 'b'],
+        [sequences[2], 'a'],
+      ])
+      expect(await store.changes(sequences[0]!)).toHaveLength(2)
+      expect(await store.changes(sequences[2]!)).toEqual([])
+      expect((await store.changes(sequences[0]!))[0]).toEqual({
+        sequence: sequences[1],
+        topic: 'b',
+        value: { n: 2 },
+        expiresAt: undefined,
+      })
+    })
+
+    it('leaves out what has expired, and never gives a sequence twice', async () => {
+      const { store, clock } = await opened()
+      const first = await store.append('a', {}, clock.now() + 10)
+      clock.advance(9)
+      expect(await store.changes(0)).toHaveLength(1)
+      clock.advance(1)
+      expect(await store.changes(0)).toEqual([])
+      await store.purge(10)
+      expect(await store.append('a', {})).toBeGreaterThan(first)
+    })
+  })
+
+  describe.runIf(subject.durable)(`${subject.name}: reopened`, () => {
+    it('finds everything that was answered', async () => {
+      const place = await subject.place()
+      const clock = movableClock()
+      const before = await place.open(clock)
+      await before.create(
+        'code',
+        'k',
+        make({ a: 1 }, { expiresAt: clock.now() + 10, indexes: { client: 'c' } }),
+      )
+      await before.consume('code', 'k')
+      await before.replace('code', 'k', 1, { a: 2 })
+      await before.increment('k', 10)
+      const sequence = await before.append('topic', { a: 1 })
+      await before.close()
+      const after = await place.open(clock)
+      onTestFinished(() => after.close())
+      expect(await after.consume('code', 'k')).toMatchObject({
+        first: false,
+        entry: { value: { a: 2 }, version: 2 },
+      })
+      expect(keysOf(await after.listBy('code', 'client', 'c'))).toEqual(['k'])
+      expect(await after.increment('k', 10)).toMatchObject({ count: 2 })
+      expect(await after.changes(0)).toMatchObject([{ sequence, value: { a: 1 } }])
+    })
+
+    it('is one store for all who have it open', async () => {
+      const place = await subject.place()
+      const clock = movableClock()
+      const stores = await Promise.all([place.open(clock), place.open(clock), place.open(clock)])
+      onTestFinished(async () => {
+        await Promise.all(stores.map((store) => store.close()))
+      })
+      await stores[0].create('code', 'k', make())
+      const taken = await Promise.all(
+        Array.from({ length: PARALLEL }, (_, n) => stores[n % 3]!.consume('code', 'k')),
+      )
+      expect(taken.filter((each) => each?.first)).toHaveLength(1)
+    })
+  })
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { CHECKS } from '../src/gateway/order.ts'
+import { FAULTS, type FaultRow } from '../src/kernel/fault-table.ts'
+
+const page = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
+
+/** The cells of a section's table, without its head; white space and code marks taken away. */
+function rowsOf(heading: string): readonly (readonly string[])[] {
+  const [, section = ''] = page.split(`\n## ${heading}\n`)
+  const [body = ''] = section.split('\n## ')
+  const lines = body.split('\n').filter((line) => line.startsWith('|'))
+  return lines.slice(2).map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim().replaceAll('`', '')),
+  )
+}
+
+describe('src/README.md says what the code does, all of it and nothing else', () => {
+  it('C4: lists the checks of the decision in their order, and the faults of each', () => {
+    const documented = rowsOf('The decision')
+    const expected = CHECKS.map(({ clause, step, title, faults }) => [
+      clause,
+      step,
+      title,
+      faults.map((code) => `${String(FAULTS[code].status)} ${code}`).join(', '),
+    ])
+    expect(documented).toEqual(expected)
+  })
+
+  it('C2: lists every fault with its status, codes, text and level', () => {
+    const documented = rowsOf('Faults')
+    const expected = Object.entries<FaultRow>(FAULTS).map(([code, row]) => [
+      code,
+      String(row.status),
+      row.wire,
+      row.oauth,
+      row.text.replaceAll('`', ''),
+      row.level,
+    ])
+    expect(documented).toEqual(expected)
+  })
+
+  it('C4: every fault of a check is a row of the table, and no fault belongs to two checks', () => {
+    const all = CHECKS.flatMap(({ faults }) => faults)
+    expect(new Set(all).size).toBe(all.length)
+    for (const code of all) expect(FAULTS).toHaveProperty(code)
+  })
+})

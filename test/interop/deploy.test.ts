@@ -1,0 +1,221 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { checkConfiguration } from '../../src/check-configuration.ts'
+import { readConfiguration } from '../../src/configuration.ts'
+import { configFiles } from '../support/config-files.ts'
+import { environmentOf, readCopy, readDockerfile, replayDockerfile } from '../support/dockerfile.ts'
+import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+
+const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'postern-deploy-'))
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }))
+  return made
+}
+
+describe('deploy/Dockerfile', () => {
+  const text = deployed('Dockerfile')
+  const instructions = readDockerfile(text)
+  const all = (name: string): readonly string[] =>
+    instructions.filter((instruction) => instruction.name === name).map((instruction) => instruction.text)
+
+  it('builds in stages on a pinned base, and runs as nobody of privilege', () => {
+    const bases = all('FROM').map((stage) => stage.split(' ')[0])
+    expect(bases).toEqual(['node:26-slim', 'node:26-slim'])
+    const user = /^(\d+):\d+$/.exec(all('USER').at(-1) ?? '')?.[1]
+    expect(Number(user)).toBeGreaterThan(0)
+    expect(all('ENTRYPOINT')).toEqual(['["node", "src/main.ts"]']) // no shell between the signals and Postern
+  })
+
+  it('copies only what its .dockerignore lets in, and all of that', () => {
+    const [everything, ...kept] = deployed('Dockerfile.dockerignore').trim().split('\n')
+    expect(everything).toBe('*')
+    const copied = all('COPY')
+      .map(readCopy)
+      .filter(({ from }) => from === undefined)
+      .flatMap(({ sources }) => sources)
+    expect(new Set(copied)).toEqual(new Set(kept.map((line) => line.replace(/^!/, ''))))
+  })
+
+  it('makes, replayed in an empty folder, a Postern that serves and whose healthcheck says so', async () => {
+    const stage = replayDockerfile(text, ROOT, folder())
+    const root = join(stage.root, stage.workdir)
+    expect(existsSync(join(root, 'node_modules/fastify'))).toBe(true)
+    expect(existsSync(join(root, 'node_modules/vitest'))).toBe(false)
+    expect(existsSync(join(root, 'test'))).toBe(false)
+    const { NODE_ENV = '', NODE_COMPILE_CACHE = '' } = environmentOf(stage)
+    const running = await spawnPostern({ root, environment: { NODE_ENV, NODE_COMPILE_CACHE } })
+    try {
+      expect((await fetch(`${running.adminUrl}/health/ready`)).status).toBe(200)
+      expect((await fetch(`${running.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`)).status).toBe(401)
+      const command = JSON.parse(/CMD (\[.*\])$/.exec(all('HEALTHCHECK')[0] ?? '')?.[1] ?? '[]') as string[]
+      const healthcheck = (port: string) =>
+        spawnSync(command[0] ?? '', command.slice(1), { env: { ...process.env, POSTERN_ADMIN_PORT: port } })
+      expect(healthcheck(new URL(running.adminUrl).port).status).toBe(0)
+      expect(healthcheck('9').status).toBe(1)
+    } finally {
+      expect(await running.stop()).toBe(0)
+    }
+  }, 180_000)
+})
+
+describe('deploy/postern.service', () => {
+  const isMissing = spawnSync('systemd-analyze', ['--version']).error !== undefined
+  const isRequired = process.env['POSTERN_TEST_REQUIRE_ALL'] === '1'
+  const unit = deployed('postern.service')
+
+  /** The unit with a node that is there, as a file. */
+  function written(): string {
+    const file = join(folder(), 'postern.service')
+    writeFileSync(file, unit.replaceAll('/usr/bin/node', process.execPath))
+    return file
+  }
+  const analyze = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+    return { status, told: `${stdout}${stderr}` }
+  }
+
+  it.skipIf(isMissing && !isRequired)('is a unit without a fault', () => {
+    expect(analyze('verify', written())).toEqual({ status: 0, told: '' })
+  })
+
+  it.skipIf(isMissing && !isRequired)('is hardened: an exposure of 2 of 10 at most', () => {
+    const { status, told } = analyze('security', '--offline=true', '--threshold=20', '--no-pager', written())
+    expect(status, told).toBe(0)
+  })
+
+  it('gives a drain more time than Postern takes by default', () => {
+    const { configuration } = readConfiguration(join(ROOT, 'config/demo.yaml'), {})
+    const { drain = 0, lameDuck = 0 } = configuration?.server.timeouts ?? {}
+    const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])
+    expect(seconds * 1000).toBeGreaterThan(drain + lameDuck)
+  })
+})
+
+interface Container {
+  readonly name: string
+  readonly image: string
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly securityContext: object
+  readonly resources: object
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
+  readonly [probe: `${string}Probe`]: { readonly httpGet: { readonly path: string; readonly port: string } }
+}
+
+interface Pod {
+  readonly securityContext: object
+  readonly terminationGracePeriodSeconds: number
+  readonly enableServiceLinks: boolean
+  readonly automountServiceAccountToken: boolean
+  readonly containers: readonly Container[]
+  readonly volumes: readonly { readonly name: string; readonly configMap: { readonly name: string } }[]
+}
+
+type Labels = Readonly<Record<string, string>>
+
+interface Resource {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly data: Readonly<Record<string, string>>
+  readonly spec: {
+    readonly selector: Labels & { readonly matchLabels: Labels }
+    readonly ports: readonly { readonly targetPort: string }[]
+    readonly serviceName?: string
+    readonly template: { readonly metadata: { readonly labels: Labels }; readonly spec: Pod }
+    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[]
+  }
+}
+
+const VERSIONS: Readonly<Record<string, string>> = {
+  ConfigMap: 'v1',
+  Service: 'v1',
+  StatefulSet: 'apps/v1',
+  Deployment: 'apps/v1',
+}
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+
+describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => {
+  const documents = parseAllDocuments(deployed(`kubernetes/${name}.yaml`), { uniqueKeys: true })
+  const resources = documents.map((document) => document.toJS() as Resource)
+  const only = (...kinds: string[]): Resource => {
+    const found = resources.filter(({ kind }) => kinds.includes(kind))
+    expect(found).toHaveLength(1)
+    return found[0]!
+  }
+  const workload = () => only('StatefulSet', 'Deployment')
+  const pod = () => workload().spec.template.spec
+  const postern = () => pod().containers.find((container) => container.name === 'postern')!
+  const source = () => only('ConfigMap').data['postern.yaml'] ?? ''
+
+  it('is YAML without a fault, of resources that the cluster knows, each with a name of its own', () => {
+    expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([])
+    for (const { apiVersion, kind } of resources) expect([kind, apiVersion]).toEqual([kind, VERSIONS[kind]])
+    const names = resources.map(({ kind, metadata }) => `${kind}/${metadata.name}`)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  it('names what is there: labels, ports, volumes, the service', () => {
+    const { selector, template, volumeClaimTemplates = [], serviceName } = workload().spec
+    expect(template.metadata.labels).toMatchObject(selector.matchLabels)
+    const service = only('Service')
+    expect(template.metadata.labels).toMatchObject(service.spec.selector)
+    const ports = (postern().ports ?? []).map((port) => port.name)
+    for (const { targetPort } of service.spec.ports) expect(ports).toContain(targetPort)
+    if (serviceName !== undefined) expect(serviceName).toBe(service.metadata.name)
+    expect(pod().volumes.map(({ configMap }) => configMap.name)).toEqual([only('ConfigMap').metadata.name])
+    const volumes = [...pod().volumes.map((volume) => volume.name), ...volumeClaimTemplates.map(nameOf)]
+    const mounted = pod().containers.flatMap(({ volumeMounts = [] }) =>
+      volumeMounts.map((mount) => mount.name),
+    )
+    expect(mounted.filter((volume) => !volumes.includes(volume))).toEqual([])
+  })
+
+  it('lets no container be root, write to its root, or take all of a node', () => {
+    expect(pod().securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    expect(pod()).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
+    for (const { image, securityContext, resources: share } of pod().containers) {
+      expect(image).toMatch(/:[0-9.]+$/)
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+      const some = expect.any(String) as string
+      expect(share).toMatchObject({ requests: { cpu: some, memory: some }, limits: { memory: some } })
+    }
+    expect(postern().image).toBe(`postern:${version}`)
+  })
+
+  it('C11.1 asks the probes’ listener, which is bound where the kubelet can reach it', () => {
+    expect(postern()).toMatchObject({
+      startupProbe: { httpGet: { path: '/health/ready', port: 'probes' } },
+      livenessProbe: { httpGet: { path: '/health/live', port: 'probes' } },
+      readinessProbe: { httpGet: { path: '/health/ready', port: 'probes' } },
+    })
+    const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
+    const { configuration } = readConfiguration(file, {})
+    const bound = [configuration?.server.listen, configuration?.admin.probes]
+    expect(bound).toEqual((postern().ports ?? []).map(({ containerPort }) => `0.0.0.0:${containerPort}`))
+    expect(configuration?.admin.listen).toMatch(/^127\.0\.0\.1:/)
+    const { drain = 0, lameDuck = 0 } = configuration?.server.timeouts ?? {}
+    expect(pod().terminationGracePeriodSeconds * 1000).toBeGreaterThan(drain + lameDuck)
+  })
+
+  it('holds a configuration that is fit to serve, without a warning', async () => {
+    const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
+    expect((await checkConfiguration(file, {})).problems).toEqual([])
+  })
+})
+
+const nameOf = ({ metadata }: { readonly metadata: { readonly name: string } }): string => metadata.name

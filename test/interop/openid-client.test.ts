@@ -1,0 +1,101 @@
+import * as client from 'openid-client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+
+/** openid-client against the running service: what it validates of itself is the test. */
+
+let gateway: StartedPostern
+
+beforeAll(async () => {
+  gateway = await startPostern()
+})
+afterAll(async () => {
+  await gateway.close()
+})
+
+// eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to be noticed; loopback only
+const LOOPBACK = { execute: [client.allowInsecureRequests] }
+
+const discover = (id = 'acme-books', algorithm: 'oidc' | 'oauth2' = 'oidc'): Promise<client.Configuration> =>
+  client.discovery(
+    new URL(gateway.authUrl),
+    id,
+    { id_token_signed_response_alg: 'RS256' },
+    client.ClientSecretBasic(`${id}-secret`),
+    { ...LOOPBACK, algorithm },
+  )
+
+const ALICE = { username: 'alice', password: 'alice-password' }
+
+describe('openid-client', () => {
+  it.each(['oidc', 'oauth2'] as const)('C6.3.2 discovers the service by %s metadata', async (algorithm) => {
+    const metadata = (await discover('acme-books', algorithm)).serverMetadata()
+    expect(metadata.issuer).toBe(gateway.authUrl)
+    expect(metadata.userinfo_endpoint).toBe(`${gateway.baseUrl}/api/1.0/u/connect/userinfo`)
+    expect(metadata.supportsPKCE()).toBe(true)
+  })
+
+  it('C6.1 gets a token by password, with form-encoded Basic; its id_token and userinfo validate', async () => {
+    const configuration = await discover()
+    client.enableNonRepudiationChecks(configuration)
+    const tokens = await client.genericGrantRequest(configuration, 'password', {
+      ...ALICE,
+      scope: 'openid profile email offline_access fund.read target:b/ACME',
+    })
+    expect(tokens).toMatchObject({ token_type: 'bearer', expires_in: 900 })
+    expect(tokens.refresh_token).toEqual(expect.any(String))
+    const claims = tokens.claims()
+    expect(claims).toMatchObject({ iss: gateway.authUrl, aud: 'acme-books', given_name: 'Alice' })
+    const userinfo = await client.fetchUserInfo(configuration, tokens.access_token, claims?.sub ?? '')
+    expect(userinfo).toMatchObject({ given_name: 'Alice', email: 'alice@example.com' })
+    const { status } = await client.fetchProtectedResource(
+      configuration,
+      tokens.access_token,
+      new URL('/api/1.0/b/ACME/fund-data/fund-list', gateway.baseUrl),
+      'GET',
+    )
+    expect(status).toBe(200)
+  })
+
+  it('C6.1.2 form-encodes a secret with reserved characters, and still comes in', async () => {
+    // Every character of the demo's secrets is unreserved to us and reserved to its encoder.
+    const header = { authorization: '' }
+    const configuration = await discover()
+    configuration[client.customFetch] = (url, options) => {
+      header.authorization ||= new Headers(options.headers).get('authorization') ?? ''
+      return fetch(url, options as RequestInit)
+    }
+    await client.genericGrantRequest(configuration, 'password', { ...ALICE, scope: 'openid' })
+    const sent = Buffer.from(header.authorization.slice('Basic '.length), 'base64').toString()
+    expect(sent).toBe('acme%2Dbooks:acme%2Dbooks%2Dsecret')
+  })
+
+  it('C6.1.4 reads its refusals as OAuth errors', async () => {
+    const configuration = await discover()
+    const refused = client.genericGrantRequest(configuration, 'password', {
+      username: 'alice',
+      password: 'wrong',
+      scope: 'openid',
+    })
+    await expect(refused).rejects.toMatchObject({ error: 'invalid_grant', status: 400 })
+    const stranger = await client.discovery(
+      new URL(gateway.authUrl),
+      'acme-books',
+      {},
+      client.ClientSecretBasic('wrong'),
+      LOOPBACK,
+    )
+    await expect(
+      client.genericGrantRequest(stranger, 'password', { ...ALICE, scope: 'openid' }),
+    ).rejects.toMatchObject({ error: 'invalid_client', status: 400 })
+  })
+
+  it('C4.13 reads the challenge of a refused call', async () => {
+    const configuration = await discover()
+    const userinfo = client.fetchUserInfo(configuration, 'x.y.z', 'nobody')
+    await expect(userinfo).rejects.toMatchObject({
+      status: 401,
+      cause: [{ scheme: 'bearer', parameters: { realm: gateway.baseUrl, error: 'invalid_token' } }],
+    })
+  })
+})

@@ -1,0 +1,206 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROOT } from '../support/spawn-postern.ts'
+
+/** The README is run as a reader would: its commands typed into bash, in order, and its outputs compared. */
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+
+interface Block {
+  readonly heading: string
+  readonly command: string
+  /** What the page shows of its output; `…` stands for anything. */
+  readonly output: string | undefined
+}
+
+function readBlocks(page: string): Block[] {
+  const headings = [...page.matchAll(/^## (.*)$/gm)]
+  const fence = /^```sh\n(.*?)\n```(?:\n\n```(?:json|xml|text)\n(.*?)\n```)?$/gms
+  return [...page.matchAll(fence)].map(({ 1: command = '', 2: output, index }) => ({
+    heading: headings.findLast((heading) => heading.index < index)?.[1] ?? '',
+    command,
+    output,
+  }))
+}
+
+const BLOCKS = readBlocks(README)
+const isTerminal = ({ command }: Block): boolean => /\bnpm (?:ci|start|test|run upstream)\b/.test(command)
+const under = (...headings: string[]): Block[] =>
+  BLOCKS.filter((block) => headings.includes(block.heading) && !isTerminal(block))
+
+const ports = { POSTERN_PORT: 0, POSTERN_ADMIN_PORT: 0, UPSTREAM_PORT: 0 }
+let data: string
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+beforeAll(async () => {
+  data = await mkdtemp(join(tmpdir(), 'postern-readme-'))
+  for (const name of ['POSTERN_PORT', 'POSTERN_ADMIN_PORT', 'UPSTREAM_PORT'] as const)
+    ports[name] = await freePort()
+})
+afterAll(() => rm(data, { recursive: true, force: true }))
+
+const environment = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
+  POSTERN_DATA: data,
+  UPSTREAM_URL: `http://127.0.0.1:${ports.UPSTREAM_PORT}`,
+})
+
+const withOurPorts = (command: string): string =>
+  command
+    .replaceAll('127.0.0.1:8080', `127.0.0.1:${ports.POSTERN_PORT}`)
+    .replaceAll('127.0.0.1:9090', `127.0.0.1:${ports.POSTERN_ADMIN_PORT}`)
+
+/** What one types into a terminal and leaves running, in a process group of its own, as terminals do. */
+async function inTerminal(command: string, port: number): Promise<{ stop(): Promise<void> }> {
+  const child = spawn('bash', ['-c', command], {
+    cwd: ROOT,
+    env: environment(),
+    detached: true,
+    stdio: 'ignore',
+  })
+  const exited = once(child, 'exit')
+  const failed = exited.then(() => Promise.reject(new Error(`it ended: ${command}`)))
+  failed.catch(() => undefined)
+  await Promise.race([untilListening(port), failed])
+  return {
+    stop: async () => {
+      process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
+      await exited
+      await untilFree(port)
+    },
+  }
+}
+
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve((socket.destroy(), true))).once('error', () => resolve(false))
+  })
+
+const untilListening = async (port: number): Promise<void> => {
+  await expect.poll(() => accepts(port), { timeout: 20_000, interval: 25 }).toBe(true)
+}
+const untilFree = async (port: number): Promise<void> => {
+  await expect.poll(() => accepts(port), { timeout: 20_000, interval: 25 }).toBe(false)
+}
+
+const MARK = '\x1e'
+
+/** The blocks in one shell, so that what one sets the next one has. Answers what each wrote. */
+async function typed(blocks: readonly Block[]): Promise<string[]> {
+  const script = blocks.map(({ command }) => `${withOurPorts(command)}\nprintf '${MARK}'`).join('\n')
+  const { stdout } = await promisify(execFile)('bash', ['-u', '-c', script], {
+    cwd: ROOT,
+    env: { ...environment(), PATH: process.env['PATH'] },
+    maxBuffer: 1024 ** 3,
+  })
+  return stdout.split(MARK).slice(0, -1)
+}
+
+const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+const pattern = (shown: string): RegExp =>
+  new RegExp(`^${shown.split('…').map(escapeText).join('.*?')}$`, 's')
+
+function expectShown(blocks: readonly Block[], outputs: readonly string[]): void {
+  for (const [at, { command, output }] of blocks.entries()) {
+    if (output === undefined) continue
+    expect(outputs[at]?.trimEnd(), command).toMatch(pattern(output))
+  }
+}
+
+const TOUR = ['A tour', 'What it refuses']
+const SETTING_OUT = /token\.json|^API=|^MEMBER=/m
+
+describe('README.md', () => {
+  it('tells the two commands, and what to type for the upstream, as package.json has them', () => {
+    expect(BLOCKS.filter(isTerminal).map(({ command }) => command)).toEqual([
+      'npm ci && npm start',
+      'npm ci && npm test',
+      'npm run upstream',
+      'POSTERN_CONFIG=config/upstream.yaml npm start',
+    ])
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    for (const name of ['start', 'test', 'upstream', 'postern']) expect(scripts[name]).toBeDefined()
+  })
+
+  it('takes the reader round the demo world, and every answer is as shown', { timeout: 90_000 }, async () => {
+    const demo = await inTerminal('npm start', ports.POSTERN_PORT)
+    try {
+      const tour = under(...TOUR)
+      const outputs = await typed(tour)
+      expectShown(tour, outputs)
+      const version = tour.findIndex(
+        ({ command }) => command.endsWith('$MEMBER') && command.startsWith('MEMBER'),
+      )
+      expect(outputs[version]).not.toContain('CommunicationPreferences')
+      const [first, ...others] =
+        outputs
+          .find((output) => output.includes('404'))
+          ?.trim()
+          .split('\n') ?? []
+      expect(others).toEqual([first, first])
+    } finally {
+      await demo.stop()
+    }
+  })
+
+  it('takes the same way with the data behind an upstream', { timeout: 90_000 }, async () => {
+    const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
+    const gateway = await inTerminal('POSTERN_CONFIG=config/upstream.yaml npm start', ports.POSTERN_PORT)
+    try {
+      const again = [...under(...TOUR), ...under('In front of your own data')]
+      expectShown(again, await typed(again))
+    } finally {
+      await gateway.stop()
+      await upstream.stop()
+    }
+  })
+
+  it(
+    'promises that a token outlives the change to the upstream, since the keys are kept',
+    { timeout: 90_000 },
+    async () => {
+      const demo = await inTerminal('npm start', ports.POSTERN_PORT)
+      const settingOut = under(...TOUR).filter(({ command }) => SETTING_OUT.test(command))
+      const keep: Block = { heading: '', command: 'echo "$AUTH"', output: undefined }
+      const auth = await typed([...settingOut.slice(0, 2), keep]).then(
+        (outputs) => outputs.at(-1)?.trim() ?? '',
+      )
+      await demo.stop()
+      const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
+      const gateway = await inTerminal('POSTERN_CONFIG=config/upstream.yaml npm start', ports.POSTERN_PORT)
+      try {
+        const url = `http://127.0.0.1:${ports.POSTERN_PORT}/api/1.0/b/ACME/fund-data/fund-list`
+        const response = await fetch(url, {
+          headers: { Authorization: auth.replace(/^Authorization: /, '') },
+        })
+        expect(response.status).toBe(200)
+      } finally {
+        await gateway.stop()
+        await upstream.stop()
+      }
+    },
+  )
+
+  it('links to files that are there', () => {
+    const links = [...README.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link)
+    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
+  })
+})

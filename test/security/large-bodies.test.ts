@@ -1,0 +1,227 @@
+import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openRaw } from '../support/raw-http.ts'
+import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { at, streaming } from '../support/streaming.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+
+/** T5: uploads and downloads of any size take no memory of any size. */
+
+const MIB = 1024 ** 2
+const SIZE = 64 * MIB
+/** One piece, sent over and over: what is held beyond it is held by somebody on the way. */
+const PIECE = Buffer.alloc(MIB / 4, 'postern')
+/** What may be held on the way: buffers of four sockets in the kernel (some MB each), and little of ours. */
+const HELD = 32 * MIB
+
+async function before(
+  listener: RequestListener,
+): Promise<{ gateway: StartedPostern; authorization: string }> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const gateway = await postern(streaming(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  const token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
+  return { gateway, authorization: `Bearer ${token}` }
+}
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** What this process, gateway included, holds outside its heap, garbage apart, in bytes. */
+const held = (): number => {
+  collectGarbage()
+  return process.memoryUsage().arrayBuffers
+}
+
+interface Supply {
+  readonly stream: Readable
+  /** How far it came, in bytes. */
+  readonly given: () => number
+  /** The most that was held at one of sixteen moments on the way, beyond what was held before the first. */
+  readonly mostHeld: () => number
+}
+
+/** Bytes in `PIECE`s, as many as are asked for. */
+function supply(): Supply {
+  const before = held()
+  let given = 0
+  let most = before
+  const stream = new Readable({
+    read() {
+      if (given % (SIZE / 16) === 0) most = Math.max(most, held())
+      if (given < SIZE) this.push(PIECE)
+      else this.push(null)
+      given += PIECE.length
+    },
+  })
+  return { stream, given: () => given, mostHeld: () => most - before }
+}
+
+const uploading = (
+  { port }: StartedPostern,
+  authorization: string,
+  headers: Record<string, string> = {},
+): ReturnType<typeof request> =>
+  request({
+    port,
+    host: '127.0.0.1',
+    method: 'POST',
+    path: at('upload'),
+    headers: { Authorization: authorization, 'Content-Type': 'application/octet-stream', ...headers },
+  })
+
+const count = async (stream: AsyncIterable<Buffer>): Promise<number> => {
+  let size = 0
+  for await (const chunk of stream) size += chunk.length
+  return size
+}
+
+/** Resolves when a number has not changed for a while: what flows no more. */
+async function settled(read: () => number): Promise<number> {
+  let last = -1
+  let same = 0
+  await expect
+    .poll(
+      () => {
+        same = read() === last ? same + 1 : 0
+        last = read()
+        return same
+      },
+      { interval: 50, timeout: 10_000 },
+    )
+    .toBeGreaterThan(5)
+  return last
+}
+
+const FRAMINGS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ['a declared length', { 'Content-Length': String(SIZE) }],
+  ['chunks', {}],
+]
+
+describe('T5 bodies of any size', () => {
+  it.each(FRAMINGS)('C8.1 uploads 64 MiB in %s, whole, in constant memory', async (_framing, headers) => {
+    const { gateway, authorization } = await before((incoming, response) => {
+      void count(incoming).then((size) => {
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ size }))
+      })
+    })
+    const { stream, mostHeld } = supply()
+    const upload = uploading(gateway, authorization, headers)
+    const answered = new Promise<IncomingMessage>((resolve) => upload.once('response', resolve))
+    stream.pipe(upload)
+    const answer = await answered
+    expect(mostHeld()).toBeLessThan(HELD)
+    expect(JSON.parse(Buffer.concat(await answer.toArray()).toString())).toEqual({
+      Errors: [],
+      Data: { size: SIZE },
+    })
+  })
+
+  it.each(FRAMINGS)('C8.1 downloads 64 MiB in %s, whole, in constant memory', async (_framing, headers) => {
+    const { stream, mostHeld } = supply()
+    const { gateway, authorization } = await before((_incoming, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/octet-stream', ...headers })
+      stream.pipe(response)
+    })
+    const response = await fetch(gateway.baseUrl + at('download'), {
+      headers: { Authorization: authorization },
+    })
+    expect(response.headers.get('content-length')).toBe(headers['Content-Length'] ?? null)
+    expect(await count(response.body as unknown as AsyncIterable<Buffer>)).toBe(SIZE)
+    expect(mostHeld()).toBeLessThan(HELD)
+  })
+
+  it('T5.3 takes no more from a client than the upstream reads', async () => {
+    const connections: Socket[] = []
+    const { gateway, authorization } = await before((incoming) => {
+      connections.push(incoming.socket)
+      incoming.on('error', () => undefined).pause()
+    })
+    const { stream, given } = supply()
+    const upload = uploading(gateway, authorization)
+    upload.on('error', () => undefined)
+    stream.pipe(upload)
+    await expect.poll(() => connections.length).toBe(1)
+    expect(await settled(given)).toBeLessThan(HELD)
+    connections[0]?.destroy()
+    upload.destroy()
+  })
+
+  it('T5.3 takes no more from an upstream than the client reads', async () => {
+    const { stream, given } = supply()
+    const { gateway, authorization } = await before((_incoming, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/octet-stream' })
+      stream.pipe(response)
+    })
+    const connection = await openRaw(gateway.port)
+    connection.socket.pause()
+    connection.send(`GET ${at('download')} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
+    await expect.poll(given).toBeGreaterThan(0)
+    expect(await settled(given)).toBeLessThan(HELD)
+    connection.destroy()
+  })
+
+  it('T5 lets the upstream go when a client leaves in mid-upload, and in mid-download', async () => {
+    const sockets: Socket[] = []
+    const { gateway, authorization } = await before((incoming, response) => {
+      sockets.push(incoming.socket)
+      incoming.on('error', () => undefined).resume()
+      if (incoming.method === 'GET') {
+        response.writeHead(200, { 'Content-Type': 'application/octet-stream' })
+        supply().stream.pipe(response)
+      }
+    })
+    const upload = uploading(gateway, authorization)
+    upload.on('error', () => undefined)
+    upload.write(PIECE)
+    await expect.poll(() => sockets.length).toBe(1)
+    upload.destroy()
+    await expect.poll(() => sockets[0]?.closed).toBe(true)
+    const leave = new AbortController()
+    const response = await fetch(gateway.baseUrl + at('download'), {
+      headers: { Authorization: authorization },
+      signal: leave.signal,
+    })
+    expect(response.status).toBe(200)
+    leave.abort()
+    await expect.poll(() => sockets[1]?.closed).toBe(true)
+  })
+
+  it('T5.2 cuts a download that the upstream breaks off', async () => {
+    const { gateway, authorization } = await before((_incoming, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/octet-stream', 'Content-Length': String(SIZE) })
+      response.write(PIECE, () => response.destroy())
+    })
+    const connection = await openRaw(gateway.port)
+    connection.send(`GET ${at('download')} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
+    await connection.closed()
+    expect((await connection.response()).whole).toBe(false)
+    connection.destroy()
+  })
+
+  it('C7.1 passes ranges of a download', async () => {
+    const asked: (string | undefined)[] = []
+    const { gateway, authorization } = await before((incoming, response) => {
+      asked.push(incoming.headers.range)
+      const headers = { 'Content-Type': 'application/octet-stream', 'Content-Range': 'bytes 0-3/10' }
+      response.writeHead(206, headers).end('post')
+    })
+    const response = await fetch(gateway.baseUrl + at('download'), {
+      headers: { Authorization: authorization, Range: 'bytes=0-3' },
+    })
+    expect([response.status, response.headers.get('content-range'), await response.text(), asked]).toEqual([
+      206,
+      'bytes 0-3/10',
+      'post',
+      ['bytes=0-3'],
+    ])
+  })
+})

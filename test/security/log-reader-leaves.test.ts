@@ -1,0 +1,23 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, it } from 'vitest'
+import { dataFolder } from '../support/data-folder.ts'
+import { ROOT } from '../support/spawn-postern.ts'
+
+it('goes on serving, and ends when told, after whoever read its log and its errors has left', async () => {
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', 'config/demo.yaml'], {
+    cwd: ROOT,
+    env: { ...process.env, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: await dataFolder() },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let told = ''
+  child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  while (!told.includes('admin-token')) await once(child.stderr, 'data')
+  const url = /at (http:\/\/\S+)/.exec(told)?.[1] ?? ''
+  child.stdout.destroy()
+  child.stderr.destroy()
+  // More lines than are held before they are written: the first writes fail while calls go on.
+  for (let call = 0; call < 200; call++) expect((await fetch(`${url}/api/1.0/b/A/b/c`)).status).toBe(401)
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+})

@@ -1,0 +1,70 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { dataFolder } from '../support/data-folder.ts'
+import { postForm } from '../support/oauth.ts'
+import { issueToken } from '../support/tokens.ts'
+
+// T3.6, T5.7: a service that is killed in the middle of refreshes, again and again.
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Served {
+  readonly authUrl: string
+  readonly child: ChildProcess
+}
+
+/** The real service in a process of its own. */
+async function serve(data: string): Promise<Served> {
+  const child = spawn(process.execPath, [`${ROOT}src/main.ts`, 'serve', `${ROOT}config/demo.yaml`], {
+    env: { PATH: process.env['PATH'], POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  // Read to its end: a service whose reader leaves is another test's matter.
+  let told = ''
+  child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  for (;;) {
+    const authUrl = /at (http:\/\/\S+)/.exec(told)?.[1]
+    if (authUrl !== undefined) return { authUrl, child }
+    await once(child.stderr, 'data')
+  }
+}
+
+const refresh = (served: Served, token: string) =>
+  postForm(served, '/connect/token', { params: { grant_type: 'refresh_token', refresh_token: token } })
+
+/** Refreshes one family as fast as it goes until the service dies; the last refresh token that was answered. */
+async function refreshUntilDeath(served: Served, token: string): Promise<string> {
+  let last = token
+  for (;;) {
+    const answer = await refresh(served, last).catch(() => undefined)
+    if (answer === undefined) return last
+    expect(answer.status).toBe(200)
+    last = answer.json.refresh_token
+  }
+}
+
+describe('T5.7 a service killed in the middle of refreshes', () => {
+  it('C6.1.7 loses no family: the last token that each client was answered is good after every death', async () => {
+    const data = await dataFolder()
+    let served = await serve(data)
+    const scope = 'offline_access fund.read target:b/ACME'
+    const families = await Promise.all([1, 2, 3, 4].map(() => issueToken(served, { scope })))
+    let tokens = families.map(({ refresh_token = '' }) => refresh_token)
+    for (const answers of [3, 10, 25]) {
+      const { child } = served
+      const started = tokens.map((token) => refreshUntilDeath(served, token))
+      // So many further refreshes later, in the middle of others.
+      let { refresh_token: own = '' } = await issueToken(served, { scope })
+      for (let at = 0; at < answers; at++) own = (await refresh(served, own)).json.refresh_token
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      tokens = await Promise.all(started)
+      served = await serve(data)
+    }
+    for (const token of tokens) expect((await refresh(served, token)).status).toBe(200)
+    served.child.kill('SIGKILL')
+  }, 60_000)
+})

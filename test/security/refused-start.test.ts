@@ -1,0 +1,119 @@
+/** T7: what a service refuses to start with. The whole program, as an operator starts it. */
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+
+const DEMO = join(ROOT, 'config/demo.yaml')
+
+/** Starts it and waits for its end: the exit code, and what it said. */
+async function start(changes: string, environment: Record<string, string> = {}) {
+  const at = configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}` })
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', at('a.yaml')], {
+    cwd: ROOT,
+    env: {
+      ...process.env,
+      POSTERN_PORT: '0',
+      POSTERN_ADMIN_PORT: '0',
+      POSTERN_DATA: await dataFolder(),
+      ...environment,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    // Should it serve after all, it is ended, and the test fails by its exit code.
+    timeout: 20_000,
+  })
+  const [said, code] = await Promise.all([
+    text(child.stderr),
+    new Promise<number | null>((resolve) => child.once('exit', resolve)),
+  ])
+  return { code, said }
+}
+
+describe('T7 the service does not start', { timeout: 60_000 }, () => {
+  it.each([
+    [
+      'with a proxy list that trusts everybody',
+      'server: { trustedProxies: [0.0.0.0/0] }',
+      /server\.trustedProxies {2}"0\.0\.0\.0\/0" trusts \(nearly\) everybody/,
+    ],
+    [
+      'with the demo’s secrets off loopback',
+      'server: { listen: "0.0.0.0:0" }',
+      /demo {2}holds secrets that everyone knows/,
+    ],
+    [
+      'with the demo’s secrets off loopback, also where it calls itself something else',
+      'demo: false\nserver: { listen: "0.0.0.0:0", authUrl: https://id.example.com, baseUrl: https://api.example.com }',
+      /directory\.clients\.acme-books.* is a secret of the demo world/,
+    ],
+    [
+      'with an admin listener off loopback without authentication',
+      'admin: { listen: "0.0.0.0:0" }',
+      /admin\.listen {2}is off loopback without authentication/,
+    ],
+    [
+      'with an issuer on http off loopback',
+      'server: { authUrl: http://id.example.com }',
+      /server\.authUrl {2}is http off loopback/,
+    ],
+    [
+      'with an action that asks for no scope',
+      'actions: [{ level: business, area: fund-data, action: open, methods: { GET: { scopes: {} } } }]',
+      /actions\[0\]\.methods\.GET\.scopes {2}needs either any or all/,
+    ],
+    [
+      'with sample data in several workers',
+      'workers: 2',
+      /backends\.sample\.kind {2}is memory, which several workers would not share/,
+    ],
+  ])('%s', async (_, changes, problem) => {
+    const { code, said } = await start(changes)
+    expect(said).toMatch(problem)
+    expect(code).toBe(2)
+  })
+
+  it('with a key file, or an admin token, that other users may read', async () => {
+    const data = await dataFolder()
+    const first = await spawnPostern({ environment: { POSTERN_DATA: data } })
+    await first.stop()
+    const folder = join(data, 'keys')
+    const key = join(folder, readdirSync(folder).find((name) => /256/.test(name)) ?? '')
+    chmodSync(key, 0o644)
+    const withKey = await start('', { POSTERN_DATA: data })
+    expect(withKey.said).toMatch(/is open to other users \(mode 0644\)/)
+    expect(withKey.code).toBe(1)
+    chmodSync(key, 0o600)
+    chmodSync(join(data, 'admin-token'), 0o640)
+    const withToken = await start('', { POSTERN_DATA: data })
+    expect(withToken.said).toMatch(/^postern: The admin token \S+ is open to other users/m)
+    expect(withToken.code).toBe(1)
+  })
+
+  it('with a store of a newer version, nor with a file that is none', async () => {
+    const data = await dataFolder()
+    const first = await spawnPostern({ environment: { POSTERN_DATA: data } })
+    await first.stop()
+    const file = join(data, 'postern.sqlite')
+    const store = new DatabaseSync(file)
+    store.exec('PRAGMA user_version = 999')
+    store.close()
+    const newer = await start('', { POSTERN_DATA: data })
+    expect(newer.said).toMatch(/^postern: .*newer/m)
+    expect(newer.code).toBe(1)
+    const other = await dataFolder()
+    mkdirSync(other, { recursive: true })
+    writeFileSync(
+      join(other, 'postern.sqlite'),
+      'no store at all, but long enough to be looked at'.repeat(50),
+    )
+    const broken = await start('', { POSTERN_DATA: other })
+    expect(broken.said).toMatch(/^postern: /m)
+    expect(broken.said).not.toMatch(/\n\s+at /)
+    expect(broken.code).toBe(1)
+  })
+})

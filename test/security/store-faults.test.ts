@@ -1,0 +1,222 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { Fault } from '../../src/kernel/faults.ts'
+import { SqliteStore } from '../../src/stores/sqlite.ts'
+import { StoreError } from '../../src/stores/store-error.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { startStoreProcess } from '../support/store-process.ts'
+
+const newPath = async (): Promise<string> => join(await dataFolder(), 'postern.sqlite')
+
+async function openAt(path: string, maxSize?: number): Promise<SqliteStore> {
+  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize }, systemClock)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** What a verb came to, and how long it took in milliseconds. */
+async function timed<T>(verb: Promise<T>): Promise<{ value?: T; fault?: Fault; ms: number }> {
+  const start = performance.now()
+  try {
+    return { value: await verb, ms: performance.now() - start }
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(Fault)
+    return { fault: thrown as Fault, ms: performance.now() - start }
+  }
+}
+
+const expectUnavailable = (fault: Fault | undefined): void => {
+  expect(fault).toMatchObject({ code: 'identity_unavailable', status: 503 })
+  expect(fault?.facts.retryAfter).toBeGreaterThan(0)
+}
+
+describe('several processes on one store', () => {
+  it('C6.1.6 4 processes claim 3,000 keys: exactly one is first at each, and none fails', async () => {
+    const path = await newPath()
+    const processes = Array.from({ length: 4 }, () => startStoreProcess('claim', path, '3000'))
+    await Promise.all(processes.map((each) => each.line('ready')))
+    for (const each of processes) each.process.stdin?.write('go\n')
+    const results = await Promise.all(
+      processes.map(
+        async (each) =>
+          JSON.parse((await each.line('result')).slice('result '.length)) as Record<string, number>,
+      ),
+    )
+    const sum = (member: string): number => results.reduce((total, each) => total + (each[member] ?? 0), 0)
+    expect({ created: sum('created'), first: sum('first'), failed: sum('failed') }).toEqual({
+      created: 3000,
+      first: 3000,
+      failed: 0,
+    })
+  }, 60_000)
+
+  it('T5.7 a process killed at any moment loses nothing that it was answered', async () => {
+    const path = await newPath()
+    const store = await openAt(path)
+    for (const wait of [5, 40, 90, 160]) {
+      const writer = startStoreProcess('write', path)
+      await writer.line('consumed')
+      await delay(wait)
+      writer.process.kill('SIGKILL')
+      await writer.ended()
+      const keys = new Set((await store.list('key')).map(({ key }) => key))
+      const lines = writer.lines.map((line) => line.split(' '))
+      // The last line may be cut short, but then it is no known word with a whole key.
+      const created = lines.filter(([word]) => word === 'created').map(([, key]) => key ?? '')
+      expect(created.slice(0, -1).filter((key) => !keys.has(key))).toEqual([])
+      const consumed = lines.filter(([word]) => word === 'consumed').map(([, key]) => key ?? '')
+      for (const key of consumed.slice(-20, -1))
+        expect(await store.consume('key', key)).toMatchObject({ first: false })
+    }
+  })
+})
+
+describe('T5.5 a store that another process has locked', () => {
+  async function locked(freeze: boolean) {
+    const path = await newPath()
+    const store = await openAt(path)
+    await store.create('key', 'before', { value: {} })
+    const holder = startStoreProcess('hold', path)
+    await holder.line('held')
+    if (freeze) holder.process.kill('SIGSTOP')
+    return { store, holder }
+  }
+
+  it('frozen: every verb is answered within half a second, reads as ever, writes 503', async () => {
+    const { store } = await locked(true)
+    const writes = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => timed(store.create('key', `k${n}`, { value: {} }))),
+    )
+    for (const { fault, ms } of writes) {
+      expectUnavailable(fault)
+      expect(ms).toBeLessThan(500)
+    }
+    const read = await timed(store.find('key', 'before'))
+    expect(read.value).toBeDefined()
+    expect(read.ms).toBeLessThan(500)
+  })
+
+  it('frozen: the event loop goes on', async () => {
+    const { store } = await locked(true)
+    const writing = timed(store.create('key', 'k', { value: {} }))
+    const settled = new AbortController()
+    void writing.then(() => settled.abort())
+    let latest = 0
+    while (!settled.signal.aborted) {
+      const start = performance.now()
+      await delay(1)
+      latest = Math.max(latest, performance.now() - start)
+    }
+    expectUnavailable((await writing).fault)
+    expect(latest).toBeLessThan(150)
+  })
+
+  it('frozen while verbs keep coming: none waits longer, and it is back within a second of the release', async () => {
+    const { store, holder } = await locked(true)
+    const running: Promise<{ fault?: Fault; ms: number }>[] = []
+    for (let n = 0; n < 50; n += 1) {
+      running.push(timed(store.consume('key', 'before')), timed(store.find('key', 'before')))
+      await delay(20)
+    }
+    for (const { ms } of await Promise.all(running)) expect(ms).toBeLessThan(500)
+    holder.process.kill('SIGCONT')
+    holder.process.stdin?.write('release\n')
+    await holder.line('released')
+    const released = performance.now()
+    while ((await timed(store.create('key', 'after', { value: {} }))).fault) await delay(5)
+    expect(performance.now() - released).toBeLessThan(1000)
+    // Nothing that was answered 503 was done after all.
+    expect(await store.consume('key', 'before')).toMatchObject({ first: true })
+  })
+
+  it('by a process that is killed: free at once', async () => {
+    const { store, holder } = await locked(false)
+    holder.process.kill('SIGKILL')
+    await holder.ended()
+    expect(await store.create('key', 'after', { value: {} })).toBe(true)
+  })
+})
+
+describe('T5.5 a store that is full', () => {
+  it('answers 503 to writes, still reads, and works again when room is made', async () => {
+    const path = await newPath()
+    const store = await openAt(path, 256 * 1024)
+    const value = { text: 'x'.repeat(8000) }
+    let full: Fault | undefined
+    let made = 0
+    for (; full === undefined && made < 100; made += 1)
+      full = (await timed(store.create('key', `${made}`, { value, indexes: { client: 'c' } }))).fault
+    expectUnavailable(full)
+    expect(full?.facts.detail).toContain('full')
+    expect(await store.find('key', '0')).toBeDefined()
+    expect(await store.removeBy('client', 'c')).toBe(made - 1)
+    expect(await store.create('key', 'after', { value })).toBe(true)
+  })
+})
+
+describe('T7 a store that is not fit to be used is refused, and left as it is', () => {
+  const refusal = async (path: string): Promise<string> => {
+    const thrown: unknown = await SqliteStore.open(
+      { path, synchronous: 'normal', maxSize: undefined },
+      systemClock,
+    ).catch((error: unknown) => error)
+    expect(thrown).toBeInstanceOf(StoreError)
+    return (thrown as StoreError).message
+  }
+
+  it('with a newer schema', async () => {
+    const path = await newPath()
+    await (await openAt(path)).close()
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA user_version = 999')
+    db.close()
+    expect(await refusal(path)).toMatch(
+      /has schema 999, but this Postern knows schemas up to \d+: a newer one/,
+    )
+  })
+
+  it('if it is another program’s database', async () => {
+    const path = await newPath()
+    const db = new DatabaseSync(path)
+    db.exec('CREATE TABLE theirs (a)')
+    db.close()
+    expect(await refusal(path)).toMatch(/not a store of Postern/)
+  })
+
+  it.each([
+    ['no database', 'not a database, but a text of some length\n'.repeat(200)],
+    ['a database cut short', 'SQLite format 3\0'],
+  ])('if it is %s', async (_, text) => {
+    const path = await newPath()
+    writeFileSync(path, text)
+    expect(await refusal(path)).toMatch(/cannot be opened: .*(no database|damaged).*restore a backup/)
+  })
+
+  it('if its path is a folder', async () => {
+    const path = await newPath()
+    mkdirSync(path)
+    expect(await refusal(path)).toMatch(/cannot be opened/)
+  })
+})
+
+describe('the files of a store', () => {
+  it('are for their owner only, also when they were not', async () => {
+    const folder = join(await dataFolder(), 'data')
+    const path = join(folder, 'postern.sqlite')
+    const modeOf = async (file: string): Promise<number> => (await stat(file)).mode & 0o777
+    const store = await openAt(path)
+    await store.create('key', 'k', { value: {} })
+    expect(await modeOf(folder)).toBe(0o700)
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(await modeOf(file)).toBe(0o600)
+    await store.close()
+    chmodSync(path, 0o644)
+    const again = await openAt(path)
+    await again.create('key', 'l', { value: {} })
+    for (const file of [path, `${path}-wal`]) expect(await modeOf(file)).toBe(0o600)
+  })
+})

@@ -1,0 +1,57 @@
+import type { Principal } from '../../src/contracts/principal.ts'
+import type { Call } from '../../src/contracts/backend.ts'
+import { compileAuthorities } from '../../src/http/authorities.ts'
+import { parseRequestTarget } from '../../src/http/request-target.ts'
+
+const AUTHORITIES = compileAuthorities(['http://api.example'])
+
+export type CallOverrides = Partial<Omit<Call, 'target'>> & { readonly target?: string }
+
+/** Who calls, unless told otherwise. */
+export const PRINCIPAL: Principal = {
+  subject: 'subject-1',
+  client: 'client-1',
+  issuer: 'http://api.example',
+  scope: 'fund.read target:b/ACME',
+  scopes: new Set(['fund.read']),
+  target: { level: 'business', business: 'ACME' },
+  tokenId: 'token-1',
+  family: undefined,
+  issuedAt: 0,
+  expiresAt: 900,
+}
+
+/** An authorised call as the gateway makes it; GET of ACME's fund-list unless told otherwise. */
+export function makeCall({
+  target = '/api/1.0/b/ACME/fund-data/fund-list',
+  ...rest
+}: CallOverrides = {}): Call {
+  return {
+    id: '0123456789abcdef0123456789abcdef',
+    action: {
+      area: 'fund-data',
+      action: 'fund-list',
+      level: 'business',
+      versioned: false,
+      produces: undefined,
+    },
+    version: 1,
+    method: 'GET',
+    target: parseRequestTarget(target, AUTHORITIES),
+    params: {},
+    business: 'ACME',
+    fund: undefined,
+    principal: PRINCIPAL,
+    issuer: 'http://api.example',
+    headers: {},
+    authorization: undefined,
+    body: { kind: 'none' },
+    accept: undefined,
+    clientAddress: '192.0.2.7',
+    scheme: 'https',
+    host: 'api.example',
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    onCancel: () => undefined,
+    ...rest,
+  }
+}

@@ -1,0 +1,30 @@
+import { Report } from '../../src/config/report.ts'
+import { compileDirectory, type Directory } from '../../src/directory/compile.ts'
+import { directorySchema } from '../../src/directory/config.ts'
+import { readRecord } from '../../src/directory/read-record.ts'
+import { compileCatalogue } from '../../src/scopes/catalogue.ts'
+
+export const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
+
+export const catalogue = compileCatalogue([
+  { name: 'fund.read', description: 'See', implies: [] },
+  { name: 'fund.maintain', description: 'Change', implies: ['fund.read'] },
+])
+
+/** Businesses and roles that clients and users of tests refer to. */
+export const PLACES = {
+  businesses: {
+    ACME: { name: 'Acme Advisory', funds: ['SUPER1'] },
+    GLOBEX: { name: 'Globex Partners', funds: 'any' },
+  },
+  roles: { Reader: { scopes: ['fund.read'] } },
+}
+
+/** The directory that a configuration would be; throws if it has problems. */
+export async function makeDirectory(written: object = {}): Promise<Directory> {
+  const report = new Report()
+  const config = readRecord(directorySchema, { ...PLACES, ...written }, report)
+  const made = config && (await compileDirectory(config, catalogue, report))
+  if (made === undefined || report.failed) throw new Error(JSON.stringify(report.problems))
+  return made
+}

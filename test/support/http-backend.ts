@@ -1,0 +1,38 @@
+import { HttpBackend } from '../../src/backends/http.ts'
+import type { HttpBackendRules } from '../../src/backends/http.ts'
+import { parseUpstreamAddress } from '../../src/backends/upstream-address.ts'
+import { identifyByHeaders } from '../../src/backends/upstream-identity.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+
+type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {
+  readonly timeouts?: Partial<HttpBackendRules['timeouts']>
+}
+
+/** What forwarding backends have by default, over one or several addresses. */
+export const forwardingRules = (
+  urls: string | readonly string[],
+  changes: Changes = {},
+): HttpBackendRules => ({
+  name: 'upstream',
+  vendor: 'postern',
+  targets: [urls].flat().map((url) => parseUpstreamAddress(url)!),
+  path: undefined,
+  host: undefined,
+  identify: identifyByHeaders,
+  format: 'json',
+  payload: 'bare',
+  forwardAuthorization: false,
+  responseHeaders: [],
+  maxConnections: 256,
+  retries: 1,
+  ejection: { failures: 5, for: 10_000 },
+  healthCheck: undefined,
+  targetChanged: () => undefined,
+  tls: {},
+  ...changes,
+  timeouts: { connect: 2000, firstByte: 10_000, idle: 15_000, ...changes.timeouts },
+})
+
+/** An `http` backend with the defaults of the configuration, whose owner closes it. */
+export const openHttpBackend = (urls: string | readonly string[], changes: Changes = {}): HttpBackend =>
+  new HttpBackend(forwardingRules(urls, changes), systemClock)

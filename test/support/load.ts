@@ -1,0 +1,36 @@
+import type { Spending } from '../../src/contracts/spending.ts'
+import type { LoadConfig } from '../../src/limits/config.ts'
+import { compileLoad } from '../../src/limits/config.ts'
+import { LoadGuard } from '../../src/limits/load-guard.ts'
+import { movableClock, type MovableClock } from './movable-clock.ts'
+
+/** `load` as it is without a word in the configuration. */
+export const LOAD_DEFAULTS: LoadConfig = {
+  clients: { inFlight: 1000, byId: {} },
+  backends: { inFlight: 1000, byName: {} },
+  addresses: {},
+  shedding: { delay: 250 },
+}
+
+export interface TestGuard {
+  readonly guard: LoadGuard
+  readonly clock: MovableClock
+  readonly told: Spending[]
+  readonly notes: string[]
+}
+
+/** A guard whose time stands still, and that nobody ticks but the test. */
+export function makeGuard(
+  load: Partial<LoadConfig> = {},
+  { workers = 1, clock = movableClock() }: { workers?: number; clock?: MovableClock } = {},
+): TestGuard {
+  const told: Spending[] = []
+  const notes: string[] = []
+  const guard = new LoadGuard(compileLoad({ ...LOAD_DEFAULTS, ...load }, workers), {
+    clock,
+    workers,
+    tell: (spending) => told.push(spending),
+    note: (_level, event) => notes.push(event),
+  })
+  return { guard, clock, told, notes }
+}

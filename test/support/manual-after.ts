@@ -1,0 +1,27 @@
+import type { After } from '../../src/kernel/after.ts'
+
+/** Timers that a test winds itself. */
+export interface ManualAfter {
+  readonly after: After
+  /** The delays of what is waiting, in milliseconds. */
+  delays(): number[]
+  /** Runs what waits now, and lets what that started settle. */
+  fire(): Promise<void>
+}
+
+export function manualAfter(): ManualAfter {
+  const waiting = new Map<() => void, number>()
+  return {
+    after: (ms, work) => {
+      waiting.set(work, ms)
+      return () => waiting.delete(work)
+    },
+    delays: () => [...waiting.values()],
+    async fire() {
+      const due = [...waiting.keys()]
+      waiting.clear()
+      for (const work of due) work()
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}

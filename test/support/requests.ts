@@ -1,0 +1,89 @@
+import { expect } from 'vitest'
+import { type FaultCode } from '../../src/kernel/faults.ts'
+import { FAULTS, type FaultRow } from '../../src/kernel/fault-table.ts'
+import { sendRaw, type RawResponse } from './raw-http.ts'
+
+/** A request as a client means it; what is not given is as a careful client would send it. */
+export interface Sent {
+  readonly method?: string
+  /** The request target, exactly as it goes into the request line. */
+  readonly target: string
+  /** An array is several lines; undefined leaves a line out that would be sent otherwise (`Host`). */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Sent with its Content-Length, unless the headers say how it is framed. */
+  readonly body?: string | Buffer
+  /** What stands for `HTTP/1.1` in the request line. */
+  readonly version?: string
+}
+
+/** The bytes of a request: nothing of it is normalised, encoded or checked. */
+export function requestBytes({ method = 'GET', target, headers = {}, body = '', version }: Sent): Buffer {
+  const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
+  const framed = names.has('content-length') || names.has('transfer-encoding')
+  const bytes = Buffer.from(body)
+  const given: Sent['headers'] = {
+    ...(!names.has('host') && { Host: '127.0.0.1' }),
+    ...headers,
+    ...(bytes.length > 0 && !framed && { 'Content-Length': String(bytes.length) }),
+  }
+  const lines = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().map((each) => `${name}: ${each}\r\n`),
+  )
+  const head = `${method} ${target} ${version ?? 'HTTP/1.1'}\r\n${lines.join('')}\r\n`
+  return Buffer.concat([Buffer.from(head, 'latin1'), bytes])
+}
+
+/** Sends a request on a connection of its own. */
+export const send = ({ port }: { readonly port: number }, sent: Sent): Promise<RawResponse> =>
+  sendRaw(port, requestBytes(sent), { head: sent.method === 'HEAD' })
+
+/** The header of a bearer token. */
+export const bearer = (token: string): { readonly Authorization: string } => ({
+  Authorization: `Bearer ${token}`,
+})
+
+/** A form as browsers and client libraries write it. */
+export const form = (fields: Readonly<Record<string, string>>) => ({
+  headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+  body: new URLSearchParams(fields).toString(),
+})
+
+export const REQUEST_ID = /^[\w-]{16,64}$/
+
+const XML_OF: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+const escaped = (text: string): string => text.replace(/[&<>]/g, (character) => XML_OF[character] ?? '')
+
+/** An enveloped failure of one error, byte for byte (C2.1, C2.2). */
+export const envelopeOf = (format: 'json' | 'xml', code: string, message: string): string =>
+  format === 'json'
+    ? `{"Errors":[{"Code":${JSON.stringify(code)},"Message":${JSON.stringify(message)}}],"Data":{}}`
+    : '<?xml version="1.0" encoding="UTF-8"?>' +
+      `<ApiResponse><Errors><Error><Code>${code}</Code><Message>${escaped(message)}</Message></Error></Errors>` +
+      '<Data/></ApiResponse>'
+
+/**
+ * That an answer is this fault, whole: status, envelope, headers, and the fixed text of the table (C2.1 to C2.6). For a
+ * 400 `say` is what is told beside the fixed text, of which a piece is enough.
+ */
+export function expectFault(
+  response: RawResponse,
+  code: FaultCode,
+  { format = 'json', say }: { readonly format?: 'json' | 'xml'; readonly say?: string } = {},
+): void {
+  const row: FaultRow = FAULTS[code]
+  const { headers, body } = response
+  expect(response.status, body).toBe(row.status)
+  if (say === undefined && !body.includes(escaped(row.text) + ' ')) {
+    expect(body).toBe(envelopeOf(format, row.wire, row.text))
+  } else {
+    expect(row.status).toBe(400)
+    expect(body).toContain(format === 'json' ? `"Message":"${row.text} ` : `<Message>${row.text} `)
+    expect(body).toContain(say ?? '')
+  }
+  expect(headers).toMatchObject({
+    'content-type': `application/${format}; charset=utf-8`,
+    'cache-control': 'no-store',
+    vary: 'Accept',
+  })
+  expect(headers['x-request-id']).toMatch(REQUEST_ID)
+}

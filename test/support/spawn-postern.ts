@@ -1,0 +1,84 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export interface SpawnOptions {
+  /** Path below the repository; config/demo.yaml if not given. */
+  readonly config?: string
+  readonly environment?: Readonly<Record<string, string>>
+  /** Where Postern lies; this repository if not given. */
+  readonly root?: string
+}
+
+/** A Postern in a process of its own. */
+export interface SpawnedPostern {
+  readonly pid: number
+  readonly port: number
+  readonly baseUrl: string
+  readonly authUrl: string
+  readonly adminUrl: string
+  /** Its data folder. */
+  readonly data: string
+  /** Standard output and error so far. */
+  output(): string
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>
+}
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+)/
+
+/** Starts `postern serve` on free ports, in a data folder of its own. Rejects if it ends before it serves. */
+export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
+  const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', options.config ?? 'config/demo.yaml'], {
+    cwd: options.root ?? ROOT,
+    env: {
+      ...process.env,
+      POSTERN_PORT: '0',
+      POSTERN_ADMIN_PORT: '0',
+      POSTERN_DATA: data,
+      ...options.environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  const [, url = '', port, adminPort] = await untilServing(child, exited, () => output)
+  return {
+    pid: child.pid ?? 0,
+    port: Number(port),
+    baseUrl: url,
+    authUrl: url,
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    data,
+    output: () => output,
+    stop: async () => {
+      child.kill('SIGTERM')
+      const [code] = await exited
+      await rm(data, { recursive: true, force: true })
+      return code
+    },
+  }
+}
+
+async function untilServing(
+  { stderr }: ChildProcess,
+  exited: Promise<unknown>,
+  output: () => string,
+): Promise<RegExpExecArray> {
+  const ended = exited.then(() => {
+    throw new Error(`it ended before it served: ${output()}`)
+  })
+  for (;;) {
+    const serving = SERVING.exec(output())
+    if (serving) return (ended.catch(() => undefined), serving)
+    await Promise.race([stderr ? once(stderr, 'data') : ended, ended])
+  }
+}

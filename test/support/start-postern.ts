@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { startPostern as start, type Running } from '../../src/app.ts'
+import { readConfiguration, type Configuration } from '../../src/configuration.ts'
+import type { MaintenanceSwitches } from '../../src/operations/maintenance.ts'
+import { systemClock, type Clock } from '../../src/kernel/clock.ts'
+import type { WorkerWorld } from '../../src/worker.ts'
+
+export interface StartOptions {
+  /** File name in config/. */
+  readonly config?: string
+  readonly clock?: Clock
+  /** Changes the loaded configuration before it is served. */
+  readonly change?: (configuration: Configuration) => Configuration
+  /** UPSTREAM_URL and the like. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Keep the data folder of an earlier start. */
+  readonly data?: string
+}
+
+export interface StartedPostern extends Running {
+  /** Port of the public listener. */
+  readonly port: number
+  readonly adminUrl: string
+  readonly data: string
+  readonly configuration: Configuration
+  /** Of the one worker, which serves in this process. */
+  readonly switches: MaintenanceSwitches
+  /** What the one worker's decisions read: for tests that let a part of it fail. */
+  readonly world: WorkerWorld
+  /** Log lines so far, parsed. */
+  log(): Record<string, unknown>[]
+  /** The same lines as they were written. */
+  logLines(): readonly string[]
+}
+
+/**
+ * A Postern of its own on free ports, in this process but over real sockets, in a folder of its own. Stopped and
+ * removed by whoever started it (`close`), or by `postern(…)` when the test ends.
+ */
+export async function startPostern(options: StartOptions = {}): Promise<StartedPostern> {
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'postern-test-')))
+  const environment = {
+    POSTERN_PORT: '0',
+    POSTERN_ADMIN_PORT: '0',
+    POSTERN_DATA: data,
+    ...options.environment,
+  }
+  const file = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
+  const { configuration: loaded, report } = readConfiguration(file, environment)
+  if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
+  const configuration = options.change?.(loaded) ?? loaded
+  const lines: string[] = []
+  const running = await start(configuration, {
+    clock: options.clock ?? systemClock,
+    environment,
+    logDestination: { write: (line: string) => void lines.push(line) },
+  })
+  return {
+    ...running,
+    switches: running.worker!.world.switches,
+    world: running.worker!.world,
+    port: running.crew.port,
+    adminUrl: `http://127.0.0.1:${running.adminPort}`,
+    data,
+    configuration,
+    logLines: () => lines,
+    log: () => lines.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line)),
+    close: async () => {
+      const cut = await running.close()
+      if (options.data === undefined) await rm(data, { recursive: true, force: true })
+      return cut
+    },
+  }
+}
+
+/** The same for one test: closed when it ends. */
+export async function postern(options: StartOptions = {}): Promise<StartedPostern> {
+  const started = await startPostern(options)
+  onTestFinished(async () => {
+    await started.close()
+  })
+  return started
+}

@@ -1,0 +1,60 @@
+/** What store-process.ts runs: `store-program.ts claim|write|hold PATH …`. */
+import { once } from 'node:events'
+import { DatabaseSync } from 'node:sqlite'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { SqliteStore } from '../../src/stores/sqlite.ts'
+
+const [mode = '', path = '', count = '0'] = process.argv.slice(2)
+const tell = (line: string): void => void process.stdout.write(`${line}\n`)
+const open = (): Promise<SqliteStore> =>
+  SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
+
+const modes: Readonly<Record<string, () => Promise<void>>> = {
+  /** Creates and consumes `count` keys as fast as it can, once told to; tells how many it was first at. */
+  async claim() {
+    const store = await open()
+    tell('ready')
+    await once(process.stdin, 'data')
+    let [created, first, failed] = [0, 0, 0]
+    const claim = async (key: string): Promise<void> => {
+      try {
+        if (await store.create('key', key, { value: {} })) created += 1
+        if ((await store.consume('key', key))?.first) first += 1
+      } catch {
+        failed += 1
+      }
+    }
+    const BATCH = 20
+    for (let n = 0; n < Number(count); n += BATCH)
+      await Promise.all(
+        Array.from({ length: Math.min(BATCH, Number(count) - n) }, (_, i) => claim(`${n + i}`)),
+      )
+    tell(`result ${JSON.stringify({ created, first, failed })}`)
+    await store.close()
+    process.stdin.destroy()
+  },
+
+  /** Writes for ever, and tells each key only once the store has answered. */
+  async write() {
+    const store = await open()
+    for (let n = 0; ; n += 1) {
+      const key = `${process.pid}-${n}`
+      await store.create('key', key, { value: { n } })
+      tell(`created ${key}`)
+      if ((await store.consume('key', key))?.first) tell(`consumed ${key}`)
+    }
+  },
+
+  /** Takes the write lock and keeps it until a line comes. */
+  async hold() {
+    const db = new DatabaseSync(path)
+    db.exec('BEGIN IMMEDIATE')
+    tell('held')
+    await once(process.stdin, 'data')
+    db.exec('ROLLBACK')
+    tell('released')
+    process.stdin.destroy()
+  },
+}
+
+await modes[mode]?.()

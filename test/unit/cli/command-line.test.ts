@@ -1,0 +1,162 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Hasher } from '../../../src/directory/hasher.ts'
+import { configFiles } from '../../support/config-files.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const MAIN = `${ROOT}src/main.ts`
+const DEMO = `${ROOT}config/demo.yaml`
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs the real command line in a process of its own, to its end. */
+function postern(
+  args: readonly string[],
+  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
+) {
+  return new Promise<Ended>((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { cwd: ROOT, env: { PATH: process.env['PATH'], ...env }, timeout: 25_000 },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    )
+    child.stdin?.end(input)
+  })
+}
+
+describe('postern', () => {
+  it('tells its verbs', async () => {
+    const { code, stdout } = await postern(['--help'])
+    expect(code).toBe(0)
+    for (const verb of ['serve', 'check', 'hash-password']) expect(stdout).toContain(verb)
+    expect(stdout).toMatch(/^ {2}diff OLD NEW .*\n {20}Tell who gains/m)
+    expect((await postern(['check', '--help'])).stdout).toContain('Usage: postern check [FILE]')
+  })
+
+  it('tells its version', async () => {
+    expect((await postern(['--version'])).stdout).toMatch(/^postern \d+\.\d+\.\d+\n$/)
+  })
+
+  it('refuses an unknown verb with exit code 2, and suggests the one that was meant', async () => {
+    const { code, stderr, stdout } = await postern(['srve'])
+    expect(code).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toContain('there is no verb "srve" — did you mean "serve"?')
+  })
+
+  it.each([[['check', 'a', 'b']], [['check', '--nonsense']], [['hash-password', 'secret']], [[]]])(
+    'refuses %j with exit code 2',
+    async (args) => {
+      expect((await postern(args)).code).toBe(2)
+    },
+  )
+})
+
+describe('postern check', () => {
+  it('says that the demo world is fit to serve', async () => {
+    expect(await postern(['check'])).toEqual({
+      code: 0,
+      stdout: 'config/demo.yaml: fit to serve\n',
+      stderr: '',
+    })
+  })
+
+  it('C10 takes the file from the command line, else from POSTERN_CONFIG', async () => {
+    expect((await postern(['check'], { env: { POSTERN_CONFIG: 'config/upstream.yaml' } })).stdout).toContain(
+      'upstream.yaml',
+    )
+    const both = await postern(['check', 'config/demo.yaml'], { env: { POSTERN_CONFIG: '/nowhere.yaml' } })
+    expect(both.stdout).toContain('demo.yaml')
+  })
+
+  it('tells every problem of a bad file, with exit code 2; serve tells the same', async () => {
+    const file = configFiles({
+      'bad.yaml': `extends: ${DEMO}\nserver: { lisen: x }\nareas: { fund-data: { backend: nobody } }\nlog: { level: 7 }\n`,
+    })('bad.yaml')
+    const check = await postern(['check', file])
+    expect(check.code).toBe(2)
+    expect(check.stderr).toContain(
+      `${file}:2  server.lisen  is not a known key here — did you mean "listen"?`,
+    )
+    expect(check.stderr).toContain(`${file}:3  areas.fund-data.backend`)
+    expect(check.stderr).toContain(`${file}:4  log.level  expected one of`)
+    expect(check.stderr).toContain('3 problems')
+    expect(await postern(['serve', file])).toEqual(check)
+  })
+
+  it('serve refuses also what only opening the parts would find', async () => {
+    const file = configFiles({ 'bad.yaml': `extends: ${DEMO}\nareas: { fund-data: { backend: nobody } }\n` })(
+      'bad.yaml',
+    )
+    const { code, stderr } = await postern(['serve', file])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`${file}:2  areas.fund-data.backend`)
+  })
+
+  it('says that a file is not there', async () => {
+    const { code, stderr } = await postern(['serve', '/nowhere.yaml'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('/nowhere.yaml:1  this file  cannot be read (ENOENT)')
+  })
+})
+
+describe('postern serve', () => {
+  const serve = (env: Record<string, string>) => {
+    const data = configFiles({ keep: '' })('data')
+    const child = spawn(process.execPath, [MAIN, 'serve'], {
+      cwd: ROOT,
+      env: {
+        PATH: process.env['PATH'],
+        POSTERN_PORT: '0',
+        POSTERN_ADMIN_PORT: '0',
+        POSTERN_DATA: data,
+        ...env,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    return child
+  }
+
+  it('says where it serves, and ends with exit code 0 on SIGTERM', async () => {
+    const child = serve({})
+    const [line] = (await once(child.stderr, 'data')) as [Buffer]
+    const url = /at (http:\/\/127\.0\.0\.1:\d+) /.exec(line.toString())?.[1]
+    expect((await fetch(`${url}/.well-known/openid-configuration`)).status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  it('tells a port that is taken in one line, with exit code 1', async () => {
+    const first = serve({})
+    const [line] = (await once(first.stderr, 'data')) as [Buffer]
+    const port = /127\.0\.0\.1:(\d+) /.exec(line.toString())?.[1]
+    const second = serve({ POSTERN_PORT: port! })
+    const [told] = (await once(second.stderr, 'data')) as [Buffer]
+    expect(told.toString()).toMatch(/^postern: .*EADDRINUSE.*\n$/)
+    expect(await once(second, 'exit')).toEqual([1, null])
+  })
+})
+
+describe('postern hash-password', () => {
+  it.each(['alice-password', 'alice-password\n'])(
+    'hashes what stands on standard input: %j',
+    async (input) => {
+      const { code, stdout, stderr } = await postern(['hash-password'], { input })
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toMatch(/^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+\n$/)
+      expect(await new Hasher().verify('alice-password', stdout.trim())).toBe(true)
+    },
+  )
+
+  it('refuses an empty password', async () => {
+    expect((await postern(['hash-password'], { input: '\n' })).code).toBe(2)
+  })
+})

@@ -1,0 +1,244 @@
+import { execFile } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { runCommandLine } from '../../../src/cli/command-line.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { postForm } from '../../support/oauth.ts'
+import { ROOT, spawnPostern } from '../../support/spawn-postern.ts'
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Verbs in processes of their own, over one data folder. */
+function commands(environment: Readonly<Record<string, string>>) {
+  return (line: string, input = '') =>
+    new Promise<Ended>((resolve) => {
+      const child = execFile(
+        process.execPath,
+        [join(ROOT, 'src/main.ts'), ...line.split(' ')],
+        { cwd: ROOT, env: { PATH: process.env['PATH'], ...environment }, timeout: 25_000 },
+        (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+      )
+      child.stdin?.end(input)
+    })
+}
+
+/** The same in this process: for what needs no other. */
+const inProcess =
+  (env: Readonly<Record<string, string>>) =>
+  async (line: string, input = ''): Promise<Ended> => {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    stdin.end(input)
+    const told = Promise.all([text(stdout), text(stderr)])
+    const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
+    const code = await runCommandLine(line.split(' '), terminal)
+    stdout.end()
+    stderr.end()
+    const [out, error] = await told
+    return { code, stdout: out, stderr: error }
+  }
+
+async function serving(environment: Readonly<Record<string, string>>, config?: string) {
+  const service = await spawnPostern({ environment, ...(config !== undefined && { config }) })
+  onTestFinished(async () => {
+    await service.stop()
+  })
+  return service
+}
+
+const field = (text: string, name: string): string =>
+  new RegExp(`^${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
+
+const ADD = 'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --json'
+const SCOPES = '--scope openid --scope offline_access --scope fund.read --scope business.fund.list'
+const USER = 'user add dora --customer tally --access ACME=Read-only --claim name=Dora'
+const PASSWORD = 'doras-long-password'
+
+describe('postern client and postern user, beside a service that runs', () => {
+  it('add, rotate, set a password, disable: the service follows', { timeout: 90_000 }, async () => {
+    const environment = { POSTERN_DATA: await dataFolder() }
+    const service = await serving(environment)
+    const run = commands(environment)
+    const login = (secret: string, password: string) =>
+      postForm(service, '/connect/token', {
+        ...{ client: 'tally', secret },
+        params: {
+          ...{ grant_type: 'password', username: 'dora', password },
+          scope: 'openid offline_access fund.read target:b/ACME',
+        },
+      })
+    const call = async (token: string) =>
+      (
+        await fetch(`${service.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`, {
+          headers: { Authorization: `Bearer ${token}` },
+        })
+      ).status
+
+    const added = await run(`${ADD} ${SCOPES}`)
+    expect(added).toMatchObject({ code: 0, stderr: '' })
+    const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
+    expect(await run(USER, `${PASSWORD}\n`)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^dora: added, /),
+    })
+    const first = await login(secret, PASSWORD)
+    expect(first.status).toBe(200)
+    expect(await call(first.json.access_token)).toBe(200)
+
+    const rotated = await run('client rotate-secret tally')
+    const fresh = field(rotated.stdout, 'client_secret')
+    expect(rotated.stderr).toContain('The old secret is good until')
+    expect((await login(fresh, PASSWORD)).status).toBe(200)
+    expect((await login(secret, PASSWORD)).status).toBe(200)
+    expect((await run('client rotate-secret tally --overlap 0s')).code).toBe(0)
+    expect((await login(secret, PASSWORD)).json.error).toBe('invalid_client')
+
+    const latest = field((await run('client rotate-secret tally')).stdout, 'client_secret')
+    expect((await run('user set-password dora', 'another-long-password')).code).toBe(0)
+    expect(await call(first.json.access_token)).toBe(401)
+    expect((await login(latest, PASSWORD)).json.error).toBe('invalid_grant')
+    const second = await login(latest, 'another-long-password')
+    expect(second.status).toBe(200)
+    expect(await call(second.json.access_token)).toBe(200)
+    const refresh = { grant_type: 'refresh_token', refresh_token: first.json.refresh_token }
+    const old = { client: 'tally', secret: latest, params: refresh }
+    expect((await postForm(service, '/connect/token', old)).json.error).toBe('invalid_grant')
+
+    expect((await run('user disable dora')).code).toBe(0)
+    expect(await call(second.json.access_token)).toBe(401)
+    expect((await login(latest, 'another-long-password')).json.error).toBe('invalid_grant')
+    expect((await run('user enable dora')).code).toBe(0)
+    const third = await login(latest, 'another-long-password')
+    expect(third.status).toBe(200)
+    expect((await run('client disable tally')).code).toBe(0)
+    expect(await call(third.json.access_token)).toBe(401)
+    expect((await login(latest, 'another-long-password')).json.error).toBe('invalid_client')
+  })
+
+  it('list both layers, as text and as JSON, and no secret', async () => {
+    const environment = { POSTERN_DATA: await dataFolder() }
+    const run = commands(environment)
+    await run(`${ADD} ${SCOPES}`)
+    const { stdout } = await run('client list')
+    expect(stdout).toMatch(/^acme-books +customer +configuration +enabled +1 +Acme Books$/m)
+    expect(stdout).toMatch(/^tally +customer +store +enabled +1 +Tally$/m)
+    const json = await run('client list --json')
+    expect(JSON.parse(json.stdout)).toContainEqual(expect.objectContaining({ id: 'tally', source: 'store' }))
+    expect(json.stdout).not.toMatch(/sha256|argon2/)
+    const users = await run('user list --json')
+    expect(JSON.parse(users.stdout)).toContainEqual(
+      expect.objectContaining({ username: 'alice', source: 'configuration' }),
+    )
+    expect(users.stdout).not.toMatch(/argon2/)
+  })
+})
+
+describe('postern client and postern user refuse', () => {
+  it.each([
+    ['client', 'expected one of add, list'],
+    ['client disabel x', 'did you mean "disable"?'],
+    ['client disable', 'expected one client id'],
+    ['client rotate-secret x --overlap soon', '--overlap: expected a duration'],
+    ['client add x --kind custome --name X --scope openid', '--kind  expected one of'],
+    [
+      'client add x --kind partner --name X --scope opnid --redirect-uri https://x.example',
+      '--scope  names no scope',
+    ],
+    ['client list --jsn', "Unknown option '--jsn'"],
+    ['user add', 'expected one user name'],
+    ['user add x --access ACME', '--access: expected NAME=VALUE'],
+    ['user add x --access ACME=Boss', '--access ACME  names no role'],
+    ['user add x --claim shoe=41', '--claim shoe  is not a known key here'],
+    ['user set-password', 'expected one user name'],
+  ])('%s: exit code 2, and why', async (line, why) => {
+    const run = inProcess({ POSTERN_DATA: await dataFolder() })
+    const { code, stdout, stderr } = await run(line, 'a-long-enough-password')
+    expect(stderr).toContain(why)
+    expect([code, stdout]).toEqual([2, ''])
+  })
+
+  it.each([
+    ['client disable acme-books', 'stands in the configuration'],
+    ['client disable nobody', 'There is no client "nobody"'],
+    ['user disable alice', 'stands in the configuration'],
+    ['user set-password nobody', 'There is no user "nobody"'],
+  ])('%s: exit code 1, and why', async (line, why) => {
+    const run = inProcess({ POSTERN_DATA: await dataFolder() })
+    const { code, stderr } = await run(line, 'a-long-enough-password')
+    expect(stderr).toContain(why)
+    expect(code).toBe(1)
+  })
+
+  it('an empty password', async () => {
+    const run = inProcess({ POSTERN_DATA: await dataFolder() })
+    expect(await run('user add x', '\n')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is empty'),
+    })
+  })
+
+  it('tell all they can do', async () => {
+    const run = inProcess({})
+    expect((await run('client --help')).stdout).toContain('postern client rotate-secret ID')
+    expect((await run('user add --help')).stdout).toContain('postern user set-password USERNAME')
+    expect((await run('--help')).stdout).toMatch(/ {2}init \[FOLDER\]/)
+  })
+})
+
+describe('postern init', () => {
+  it('C10 writes a configuration of one’s own that passes the check, serves, and lets its client and user in', async () => {
+    const folder = join(await dataFolder(), 'own')
+    const made = await commands({})(`init ${folder}`)
+    expect(made.code).toBe(0)
+    const file = join(folder, 'postern.yaml')
+    const run = commands({ POSTERN_CONFIG: file })
+    expect(await run('check')).toEqual({ code: 0, stdout: `${file}: fit to serve\n`, stderr: '' })
+
+    const service = await serving({}, file)
+    const { status, json } = await postForm(service, '/connect/token', {
+      client: field(made.stdout, 'client_id'),
+      secret: field(made.stdout, 'client_secret'),
+      params: {
+        grant_type: 'password',
+        username: field(made.stdout, 'username'),
+        password: field(made.stdout, 'password'),
+        scope: 'openid fund.details.read target:b/EXAMPLE',
+      },
+    })
+    expect([status, json.scope]).toEqual([200, 'openid fund.details.read target:b/EXAMPLE'])
+    const call = await fetch(`${service.baseUrl}/api/1.0/b/EXAMPLE/fund-data/fund-list`, {
+      headers: { Authorization: `Bearer ${json.access_token}` },
+    })
+    // Nothing is behind it yet.
+    expect([502, 503]).toContain(call.status)
+  })
+
+  it('draws other secrets each time, and keeps none of them; the file is its owner’s alone', async () => {
+    const folders = await Promise.all([dataFolder(), dataFolder()])
+    const made = await Promise.all(folders.map((folder) => commands({})(`init ${folder}/own`)))
+    const texts = folders.map((folder) => readFileSync(`${folder}/own/postern.yaml`, 'utf8'))
+    for (const name of ['client_secret', 'password']) {
+      const [one = '', two = ''] = made.map(({ stdout }) => field(stdout, name))
+      expect(one.length).toBeGreaterThanOrEqual(20)
+      expect(one).not.toBe(two)
+      expect(texts.join('')).not.toContain(one)
+    }
+    expect(statSync(`${folders[0]}/own/postern.yaml`).mode & 0o777).toBe(0o600)
+  })
+
+  it('overwrites nothing', async () => {
+    const folder = join(await dataFolder(), 'own')
+    const run = commands({})
+    await run(`init ${folder}`)
+    const before = readFileSync(join(folder, 'postern.yaml'), 'utf8')
+    const again = await run(`init ${folder}`)
+    expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('exists already') })
+    expect(readFileSync(join(folder, 'postern.yaml'), 'utf8')).toBe(before)
+  })
+})

@@ -1,0 +1,291 @@
+import { describe, expect, it } from 'vitest'
+import { loadFile } from '../../../src/config/load.ts'
+import {
+  duration,
+  flag,
+  kinds,
+  list,
+  listenAddress,
+  mapOf,
+  name,
+  optional,
+  path,
+  secret,
+  section,
+  size,
+  text,
+  Type,
+  wholeNumber,
+  type TSchema,
+} from '../../../src/config/pieces.ts'
+import { printReport } from '../../../src/config/print-report.ts'
+import { configFiles } from '../../support/config-files.ts'
+
+const DESCRIBED = { description: 'A key.' }
+
+/** Loads one file's text; problems as printed, with the folder cut off. */
+function load(schema: TSchema, source: string, env: Record<string, string> = {}, others = {}) {
+  const file = configFiles({ 'a.yaml': source, ...others })
+  const { value, report } = loadFile(schema, file('a.yaml'), env)
+  const problems = printReport(report)
+    .replaceAll(`${file('')}/`, '')
+    .split('\n')
+    .filter(Boolean)
+  return { value, problems, file }
+}
+
+const server = section({
+  listen: listenAddress({ ...DESCRIBED, default: '127.0.0.1:8080' }),
+  timeout: duration({ ...DESCRIBED, default: '30s' }),
+  limit: size({ ...DESCRIBED, default: '1MiB' }),
+  tls: optional(flag(DESCRIBED)),
+})
+
+describe('loading a configuration', () => {
+  it('converts durations and sizes, and fills defaults in', () => {
+    const { value, problems } = load(section({ server }), 'server: { timeout: 250ms }')
+    expect(problems).toEqual([])
+    expect(value).toEqual({ server: { listen: '127.0.0.1:8080', timeout: 250, limit: 1024 ** 2 } })
+  })
+
+  it('takes a section with nothing after it as an empty one, and such a key as left out', () => {
+    const { value } = load(section({ server }), 'server:\n  timeout:\n')
+    expect(value).toEqual({ server: { listen: '127.0.0.1:8080', timeout: 30_000, limit: 1024 ** 2 } })
+    expect(load(section({ server }), 'server:\n').problems).toEqual([])
+  })
+
+  it('tells every problem at once, by file, line and key path, with what is expected and what was given', () => {
+    const schema = section({
+      server,
+      ports: list(wholeNumber({ ...DESCRIBED, minimum: 1 }), DESCRIBED),
+      on: flag(DESCRIBED),
+    })
+    const { problems } = load(
+      schema,
+      'server:\n  timeout: 30\n  listen: nowhere\nports: [1, 0, x]\non: yes\n',
+    )
+    expect(problems).toEqual([
+      'a.yaml:2  server.timeout  expected a duration such as "30s", "250ms" or "15m", got 30',
+      'a.yaml:3  server.listen  expected host:port, such as "127.0.0.1:8080", got "nowhere"',
+      'a.yaml:4  ports[1]  expected a whole number, at least 1, got 0',
+      'a.yaml:4  ports[2]  expected a whole number, at least 1, got "x"',
+      'a.yaml:5  on  expected true or false, got "yes"',
+    ])
+  })
+
+  it('tells more than eight problems', () => {
+    const schema = section({ ports: list(wholeNumber(DESCRIBED), DESCRIBED) })
+    expect(load(schema, `ports: [${Array(20).fill('x').join(', ')}]`).problems).toHaveLength(20)
+  })
+
+  it('refuses an unknown key and suggests the one that was meant', () => {
+    const { problems } = load(section({ server }), 'server: { lisen: "127.0.0.1:1" }')
+    expect(problems).toEqual(['a.yaml:1  server.lisen  is not a known key here — did you mean "listen"?'])
+  })
+
+  it('names the known keys where an unknown one resembles none', () => {
+    const { problems } = load(section({ server }), 'server: { zzz: 1 }')
+    expect(problems[0]).toContain('known keys: listen, timeout, limit, tls')
+  })
+
+  it('tells a missing key on the line of its section', () => {
+    const { problems } = load(
+      section({ a: section({ b: name(DESCRIBED), c: flag(DESCRIBED) }) }),
+      '\na:\n  c: true\n',
+    )
+    expect(problems).toEqual([
+      'a.yaml:2  a.b  is missing: expected a name of letters, digits, ".", "_" and "-"',
+    ])
+  })
+
+  it('refuses a key that stands twice, and says where it stood first', () => {
+    const { problems } = load(section({ a: flag(DESCRIBED) }), 'a: true\n\na: false\n')
+    expect(problems).toEqual(['a.yaml:3  a  stands here a second time (first on line 1)'])
+  })
+
+  it('checks the shape that kind names, and no other', () => {
+    const backend = kinds({
+      memory: section({ data: text(DESCRIBED) }),
+      http: section({ target: text(DESCRIBED), retries: wholeNumber({ ...DESCRIBED, default: 1 }) }),
+    })
+    const schema = section({ backends: mapOf(backend, DESCRIBED) })
+    expect(load(schema, 'backends: { a: { kind: http, target: x } }').value).toEqual({
+      backends: { a: { kind: 'http', target: 'x', retries: 1 } },
+    })
+    expect(
+      load(schema, 'backends:\n  a: { kind: http, targe: x }\n  b: { kind: htp }\n  c: {}\n').problems,
+    ).toEqual([
+      'a.yaml:2  backends.a.targe  is not a known key here — did you mean "target"?',
+      'a.yaml:2  backends.a.target  is missing: expected a text',
+      'a.yaml:3  backends.b.kind  expected one of "memory", "http", got "htp" — did you mean "http"?',
+      'a.yaml:4  backends.c.kind  is missing: expected one of "memory", "http"',
+    ])
+  })
+
+  it('reports the branch of a union that was probably meant', () => {
+    const one = (key: string) =>
+      section({ [key]: list(text(DESCRIBED), DESCRIBED), more: optional(flag(DESCRIBED)) })
+    const schema = section({ rule: Type.Union([one('any'), one('all')]) })
+    expect(load(schema, 'rule: { all: [x] }').value).toEqual({ rule: { all: ['x'] } })
+    expect(load(schema, 'rule: { all: [1] }').problems).toEqual([
+      'a.yaml:1  rule.all[0]  expected a text, got 1',
+    ])
+    expect(load(schema, 'rule: x').problems).toEqual(['a.yaml:1  rule  expected a section of keys, got "x"'])
+  })
+
+  it('keeps __proto__ as plain data in maps', () => {
+    const { value } = load(
+      section({ m: mapOf(text(DESCRIBED), { ...DESCRIBED, keys: '.' }) }),
+      'm: { __proto__: x }',
+    )
+    expect(Object.keys((value as { m: object }).m)).toEqual(['__proto__'])
+    expect(({} as Record<string, unknown>)['x']).toBeUndefined()
+  })
+})
+
+describe('secrets and references', () => {
+  const schema = section({ token: secret(DESCRIBED), target: text({ ...DESCRIBED, default: 'none' }) })
+
+  it('takes a secret from a file beside the configuration, without its line end', () => {
+    const { value } = load(schema, 'token: { file: secrets/token }', {}, { 'secrets/token': 's3cret\n' })
+    expect(value).toEqual({ token: 's3cret', target: 'none' })
+  })
+
+  it('takes values from the environment, else their default', () => {
+    const { value } = load(schema, 'token: { env: T }\ntarget: { env: U, default: here }', { T: 's3cret' })
+    expect(value).toEqual({ token: 's3cret', target: 'here' })
+  })
+
+  it('tells a variable or a file that is not there', () => {
+    const { problems } = load(schema, 'token: { env: T }\ntarget: { file: nothing }')
+    expect(problems).toEqual([
+      'a.yaml:1  token.env  names the environment variable T, which is not set — set it, or give a default',
+      'a.yaml:2  target.file  names the file "nothing", which cannot be read (ENOENT)',
+    ])
+  })
+
+  it('refuses a secret that stands in the file as it is, and never shows it', () => {
+    const { problems } = load(schema, 'token: hunter2')
+    expect(problems).toEqual(['a.yaml:1  token  expected { file: … } or { env: … }, got a text (not shown)'])
+  })
+
+  it.each([
+    [
+      'a list that should hold secrets',
+      section({ keys: list(secret({ ...DESCRIBED, plain: true }), DESCRIBED) }),
+      'keys: hunter2',
+    ],
+    [
+      'a key whose name says secret',
+      section({ clientSecret: wholeNumber(DESCRIBED) }),
+      'clientSecret: hunter2',
+    ],
+    [
+      'a referenced value that does not fit',
+      section({ target: listenAddress(DESCRIBED) }),
+      'target: { env: T }',
+    ],
+    ['invalid YAML', section({ password: text(DESCRIBED) }), 'password: "hunter2'],
+    ['a flow mapping gone wrong', section({ password: text(DESCRIBED) }), 'password: {hunter2: [hunter2}'],
+    [
+      'a scalar where none may stand',
+      section({ password: text(DESCRIBED) }),
+      'password: x\n  hunter2: y\nhunter2',
+    ],
+    ['an unknown alias', section({ password: text(DESCRIBED) }), 'password: *hunter2'],
+    ['an unknown tag', section({ password: text(DESCRIBED) }), 'password: !hunter2 x'],
+  ])('never shows what was given: %s', (_, of, source) => {
+    const { problems } = load(of, source, { T: 'hunter2' })
+    expect(problems.length).toBeGreaterThan(0)
+    expect(problems.join('\n')).not.toContain('hunter2')
+  })
+
+  it('makes file names absolute, from the folder of the file that names them', () => {
+    const { value, file } = load(section({ data: path(DESCRIBED) }), 'data: sub/data.json')
+    expect(value).toEqual({ data: file('sub/data.json') })
+  })
+})
+
+describe('YAML', () => {
+  const words = section({
+    a: list(text(DESCRIBED), DESCRIBED),
+    b: optional(list(text(DESCRIBED), DESCRIBED)),
+  })
+
+  it('follows aliases', () => {
+    expect(load(words, 'a: &x [one]\nb: *x').value).toEqual({ a: ['one'], b: ['one'] })
+  })
+
+  it('bounds what aliases expand to', () => {
+    const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
+    for (let i = 1; i < 12; i++)
+      bomb.push(
+        `a${i}: &a${i} [${Array(10)
+          .fill(`*a${i - 1}`)
+          .join(', ')}]`,
+      )
+    const { problems } = load(words, bomb.join('\n'))
+    expect(problems.filter((problem) => problem.includes('uses more than 1000 aliases'))).toHaveLength(1)
+  })
+
+  it('bounds depth, an alias that holds itself included', () => {
+    expect(load(words, 'a: &x [*x]').problems.join('\n')).toContain('nested deeper than')
+    expect(load(words, `a: ${'['.repeat(100)}${']'.repeat(100)}`).problems.join('\n')).toContain(
+      'nested deeper than',
+    )
+  })
+
+  it('takes an empty file as an empty map, and refuses several documents', () => {
+    expect(load(section({}), '').problems).toEqual([])
+    expect(load(section({}), 'a: 1\n---\nb: 2\n').problems[0]).toContain('several YAML documents')
+  })
+
+  it('says that a file cannot be read', () => {
+    const { report } = loadFile(section({}), '/nowhere/a.yaml', {})
+    expect(printReport(report)).toBe('/nowhere/a.yaml:1  this file  cannot be read (ENOENT)\n')
+  })
+
+  it('finds repeated keys of a large map in linear time', () => {
+    const many = Array.from({ length: 20_000 }, (_, i) => `  k${i}: v`).join('\n')
+    const started = performance.now()
+    const { problems } = load(section({ m: mapOf(text(DESCRIBED), DESCRIBED) }), `m:\n${many}\n  k7: again\n`)
+    expect(problems).toEqual(['a.yaml:20002  m.k7  stands here a second time (first on line 9)'])
+    expect(performance.now() - started).toBeLessThan(15_000)
+  })
+})
+
+describe('extends', () => {
+  const schema = section({
+    a: mapOf(text(DESCRIBED), DESCRIBED),
+    l: list(text(DESCRIBED), { ...DESCRIBED, default: [] }),
+    data: optional(path(DESCRIBED)),
+  })
+
+  it('lays a file over another: maps merge, lists replace, nothing takes away', () => {
+    const base = 'a: { one: "1", two: "2", three: "3" }\nl: [x, y]\ndata: d\n'
+    const { value, file } = load(
+      schema,
+      'extends: sub/base.yaml\na: { two: zwei, three: }\nl: [z]\n',
+      {},
+      { 'sub/base.yaml': base },
+    )
+    expect(value).toEqual({ a: { one: '1', two: 'zwei' }, l: ['z'], data: file('sub/d') })
+  })
+
+  it('tells problems with the file and line they really stand on', () => {
+    const { problems } = load(
+      schema,
+      'extends: base.yaml\na: { y: 2 }\n',
+      {},
+      { 'base.yaml': '\na: { x: 1 }\n' },
+    )
+    expect(problems).toEqual([
+      'a.yaml:2  a.y  expected a text, got 2',
+      'base.yaml:2  a.x  expected a text, got 1',
+    ])
+  })
+
+  it('refuses a circle', () => {
+    expect(load(schema, 'extends: a.yaml\na: {}').problems.join('\n')).toContain('goes round in a circle')
+  })
+})

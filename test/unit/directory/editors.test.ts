@@ -1,0 +1,325 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Principal } from '../../../src/contracts/principal.ts'
+import { ClientEditor } from '../../../src/directory/client-editor.ts'
+import { Hasher } from '../../../src/directory/hasher.ts'
+import { DirectoryRefusal } from '../../../src/directory/refusal.ts'
+import { verifySecret } from '../../../src/directory/secret-hash.ts'
+import { StoredDirectory } from '../../../src/directory/stored-directory.ts'
+import { StoredPeople } from '../../../src/directory/stored-people.ts'
+import { SUBJECT } from '../../../src/directory/stored-records.ts'
+import { UserEditor } from '../../../src/directory/user-editor.ts'
+import { ChangeFeed } from '../../../src/stores/change-feed.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { RevocationRules } from '../../../src/stores/revocations.ts'
+import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
+import { manualAfter } from '../../support/manual-after.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+import { keepNotes } from '../../support/notes.ts'
+
+const DAY = 86_400_000
+const PASSWORD = 'correct horse battery'
+
+/** Two processes over one store: one edits, the other serves, and hears of it when its timer fires. */
+async function opened() {
+  const clock = movableClock()
+  const store = new MemoryStore(clock)
+  const configured = await makeDirectory({
+    clients: {
+      fixed: {
+        ...{ kind: 'customer', name: 'Fixed', secrets: [HASH], grants: ['password'] },
+        ...{ agreement: '2026-01-15', scopes: [] },
+      },
+    },
+    users: { fixed: { subject: 's-fixed', password: HASH } },
+  })
+  const join = async () => {
+    const timers = manualAfter()
+    const recorder = keepNotes()
+    const feed = await ChangeFeed.open({ store, clock, recorder, after: timers.after })
+    onTestFinished(() => feed.stop())
+    const rules = new RevocationRules({ feed, clock, recorder, longestLife: DAY })
+    return { feed, rules, timers }
+  }
+  const editing = await join()
+  const serving = await join()
+  const ended: string[] = []
+  const parts = {
+    ...{ store, clock, configured, catalogue, feed: editing.feed, revoker: editing.rules },
+    hasher: new Hasher(),
+    endLogins: (subject: string) => Promise.resolve(ended.push(subject)),
+    pause: () => serving.timers.fire(),
+  }
+  const stored = new StoredDirectory({ store, feed: serving.feed, clock })
+  return {
+    ...{ clock, store, serving, ended },
+    clients: new ClientEditor(parts),
+    users: new UserEditor(parts),
+    people: new StoredPeople(stored, configured.roles, clock),
+  }
+}
+
+const acme = {
+  ...{ id: 'acme', kind: 'customer', name: 'Acme', grants: ['password', 'refresh_token'] },
+  ...{ agreement: '2026-01-15', businesses: ['ACME'], scopes: ['fund.read'] },
+}
+const ann = { username: 'ann', customers: ['fixed'], access: { ACME: 'Reader' } }
+
+const token = (issuedAt: number, facts: Partial<Principal>): Principal => ({
+  ...{ subject: 'somebody', client: 'some-client', issuer: 'https://id.example.com', scope: '' },
+  ...{ scopes: new Set<string>(), target: undefined, tokenId: 'jti', family: undefined },
+  ...{ issuedAt: Math.floor(issuedAt / 1000), expiresAt: Math.floor(issuedAt / 1000) + 900 },
+  ...facts,
+})
+
+const problems = async (work: Promise<unknown>): Promise<readonly string[]> => {
+  const refusal: unknown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(refusal instanceof DirectoryRefusal)) throw new Error('it was not refused')
+  return (
+    refusal.report?.problems.map(({ path, message }) => `${path.join('.')} ${message}`) ?? [refusal.message]
+  )
+}
+
+describe('clients of the store', () => {
+  it('are found once they are added, with the secret that was shown; only its hash is kept', async () => {
+    const { clients, people, store } = await opened()
+    const { secret, warnings } = await clients.add(acme)
+    expect(warnings).toEqual([])
+    const found = await people.findClient('acme')
+    expect(found).toMatchObject({ kind: 'customer', businesses: ['ACME'], disabled: false })
+    expect(verifySecret(secret!, found!.secretHashes[0]!)).toBe(true)
+    expect(JSON.stringify(await store.list('directory_client'))).not.toContain(secret)
+  })
+
+  it('have no secret if they are public', async () => {
+    const { clients, people } = await opened()
+    const pocket = { ...acme, kind: 'public', grants: ['authorization_code'], agreement: undefined }
+    const { secret } = await clients.add(
+      JSON.parse(JSON.stringify({ ...pocket, redirectUris: ['http://127.0.0.1/callback'] })),
+    )
+    expect(secret).toBeUndefined()
+    expect((await people.findClient('acme'))?.secretHashes).toEqual([])
+    expect(await problems(clients.rotateSecret('acme', DAY))).toEqual(['A public client has no secret.'])
+  })
+
+  it('are refused with every problem that the configuration would tell', async () => {
+    const { clients, people } = await opened()
+    expect(await problems(clients.add({ ...acme, businesses: ['ACNE'], scopes: ['fund.raed'] }))).toEqual([
+      'businesses.0 names no business of the directory: "ACNE"',
+      'scopes.0 names no scope of the catalogue: "fund.raed"',
+    ])
+    expect(await problems(clients.add({ ...acme, id: 'a:b' }))).toHaveLength(1)
+    expect(await people.findClient('acme')).toBeUndefined()
+  })
+
+  it('are refused under an id that is taken, here or in the configuration', async () => {
+    const { clients } = await opened()
+    const both = await Promise.allSettled([clients.add(acme), clients.add(acme)])
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(await problems(clients.add({ ...acme, id: 'fixed' }))).toEqual([
+      'Client "fixed" stands in the configuration, which no command changes: edit it there.',
+    ])
+  })
+
+  it.each(['disable', 'enable', 'rotateSecret'] as const)(
+    '%s leaves those of the configuration alone',
+    async (verb) => {
+      const { clients } = await opened()
+      expect(await problems(clients[verb]('fixed', DAY))).toEqual([expect.stringContaining('edit it there')])
+      expect(await problems(clients[verb]('nobody', DAY))).toEqual(['There is no client "nobody".'])
+    },
+  )
+
+  it('are disabled in every process when disable resolves, and their tokens revoked', async () => {
+    const { clients, people, serving, clock } = await opened()
+    await clients.add(acme)
+    await people.findClient('acme')
+    const before = token(clock.now(), { client: 'acme' })
+    await clients.disable('acme')
+    expect((await people.findClient('acme'))?.disabled).toBe(true)
+    expect(serving.rules.isRevoked(before)).toBe(true)
+    expect(serving.rules.isRevoked(token(clock.now(), { client: 'other' }))).toBe(false)
+  })
+
+  it('T3: a grant that was begun just after disable, by the client as it was, comes to nothing', async () => {
+    const { clients, serving, clock } = await opened()
+    await clients.add(acme)
+    const disabled = clients.disable('acme')
+    clock.advance(400)
+    const begunAt = clock.now()
+    await disabled
+    const issuance = { client: 'acme', subject: 's', business: undefined, family: undefined }
+    expect(serving.rules.issueTime(issuance, begunAt)).toBeUndefined()
+  })
+
+  it('may be enabled again; what was revoked stays so', async () => {
+    const { clients, people, serving, clock } = await opened()
+    await clients.add(acme)
+    const before = token(clock.now(), { client: 'acme' })
+    await clients.disable('acme')
+    clock.advance(2000)
+    await clients.enable('acme')
+    await serving.timers.fire()
+    expect((await people.findClient('acme'))?.disabled).toBe(false)
+    expect(serving.rules.isRevoked(before)).toBe(true)
+  })
+
+  it('have two secrets during a rotation, until the old one ends', async () => {
+    const { clients, people, clock, serving } = await opened()
+    const { secret: old } = await clients.add(acme)
+    const fresh = await clients.rotateSecret('acme', DAY)
+    await serving.timers.fire()
+    const fits = async (secret: string) =>
+      (await people.findClient('acme'))!.secretHashes.some((hash) => verifySecret(secret, hash))
+    expect(await Promise.all([fits(old!), fits(fresh)])).toEqual([true, true])
+    expect(await clients.list()).toContainEqual(
+      expect.objectContaining({ id: 'acme', secrets: 2, oldSecretEndsAt: clock.now() + DAY }),
+    )
+    clock.advance(DAY - 1)
+    expect(await fits(old!)).toBe(true)
+    clock.advance(1)
+    expect(await Promise.all([fits(old!), fits(fresh)])).toEqual([false, true])
+    expect(await clients.list()).toContainEqual(
+      expect.objectContaining({ id: 'acme', secrets: 1, oldSecretEndsAt: undefined }),
+    )
+  })
+
+  it('have never more than two: a third must wait, or end both at once', async () => {
+    const { clients, people } = await opened()
+    await clients.add(acme)
+    await clients.rotateSecret('acme', DAY)
+    expect(await problems(clients.rotateSecret('acme', DAY))).toEqual([
+      expect.stringContaining('Two secrets are good until 2026-01-16T00:00:00.000Z'),
+    ])
+    const only = await clients.rotateSecret('acme', 0)
+    const { secretHashes } = (await people.findClient('acme'))!
+    expect(secretHashes).toHaveLength(1)
+    expect(verifySecret(only, secretHashes[0]!)).toBe(true)
+  })
+
+  it('take changes by several at once, none lost', async () => {
+    const { clients, people, serving } = await opened()
+    await clients.add(acme)
+    await Promise.all([clients.disable('acme'), clients.rotateSecret('acme', DAY)])
+    await serving.timers.fire()
+    expect(await people.findClient('acme')).toMatchObject({
+      disabled: true,
+      secretHashes: [expect.any(String), expect.any(String)],
+    })
+  })
+
+  it('are listed after those of the configuration, by pages, without their secrets', async () => {
+    const { clients } = await opened()
+    for (const id of ['b', 'a']) await clients.add({ ...acme, id })
+    const listed = await clients.list()
+    expect(listed.map(({ id, source }) => `${id} ${source}`)).toEqual([
+      'fixed configuration',
+      'a store',
+      'b store',
+    ])
+    expect(JSON.stringify(listed)).not.toContain('sha256:')
+  })
+})
+
+describe('users of the store', () => {
+  it('are found by name and subject, with the password that was given', async () => {
+    const { users, people } = await opened()
+    const { subject } = await users.add(ann, PASSWORD)
+    const found = await people.findUserByName('ann')
+    expect(found).toMatchObject({ subject, customers: ['fixed'] })
+    expect(await new Hasher().verify(PASSWORD, found?.passwordHash)).toBe(true)
+    expect(await people.findUserBySubject(subject)).toEqual(found)
+  })
+
+  it('may be those of a client of the store', async () => {
+    const { clients, users, people } = await opened()
+    await clients.add(acme)
+    await users.add({ ...ann, customers: ['acme'] }, PASSWORD)
+    expect((await people.findUserByName('ann'))?.customers).toEqual(['acme'])
+  })
+
+  it('are refused with every problem that the configuration would tell, and with a short password', async () => {
+    const { users } = await opened()
+    expect(
+      await problems(users.add({ ...ann, customers: ['no'], access: { ACME: 'Raeder' } }, PASSWORD)),
+    ).toEqual([
+      'customers.0 names no client of the directory: "no"',
+      'access.ACME names no role of the directory: "Raeder"',
+    ])
+    expect(await problems(users.add(ann, 'short'))).toEqual([expect.stringContaining('at least 12')])
+    expect(await problems(users.add({ ...ann, username: 'fixed' }, PASSWORD))).toHaveLength(1)
+  })
+
+  it('have a subject of their own, and a name: neither is given twice', async () => {
+    const { users, store } = await opened()
+    await users.add({ ...ann, subject: 's-ann' }, PASSWORD)
+    for (const subject of ['s-ann', 's-fixed'])
+      expect(await problems(users.add({ ...ann, username: 'bob', subject }, PASSWORD))).toEqual([
+        `Subject "${subject}" is another user’s.`,
+      ])
+    for (const subject of ['s-other', 's-ann'])
+      expect(await problems(users.add({ ...ann, subject }, PASSWORD))).toEqual([
+        'There is a user "ann" already.',
+      ])
+    const subjects = await store.list(SUBJECT)
+    expect(subjects.map(({ key }) => key)).toEqual(['s-ann'])
+  })
+
+  it('are added where an attempt was broken off in between', async () => {
+    const { users, people, store } = await opened()
+    await store.create(SUBJECT, 's-ann', { value: { username: 'ann' } })
+    await users.add({ ...ann, subject: 's-ann' }, PASSWORD)
+    expect((await people.findUserBySubject('s-ann'))?.username).toBe('ann')
+  })
+
+  it('are out everywhere when disable resolves: tokens by rule, logins before and after all have heard', async () => {
+    const { users, people, serving, ended, clock } = await opened()
+    const { subject } = await users.add(ann, PASSWORD)
+    await people.findUserByName('ann')
+    await users.disable('ann')
+    expect((await people.findUserByName('ann'))?.disabled).toBe(true)
+    expect(serving.rules.isRevoked(token(clock.now(), { subject }))).toBe(true)
+    expect(ended).toEqual([subject, subject])
+    await users.enable('ann')
+    await serving.timers.fire()
+    expect((await people.findUserByName('ann'))?.disabled).toBe(false)
+  })
+
+  it('log in by the new password only, and again everywhere, once it is set', async () => {
+    const { users, people, serving, ended, clock } = await opened()
+    const { subject } = await users.add(ann, PASSWORD)
+    await people.findUserByName('ann')
+    await users.setPassword('ann', 'another horse battery')
+    const hash = (await people.findUserByName('ann'))?.passwordHash
+    const hasher = new Hasher()
+    expect(await hasher.verify(PASSWORD, hash)).toBe(false)
+    expect(await hasher.verify('another horse battery', hash)).toBe(true)
+    expect(serving.rules.isRevoked(token(clock.now(), { subject }))).toBe(true)
+    expect(ended).toEqual([subject, subject])
+  })
+
+  it.each(['disable', 'enable', 'setPassword'] as const)(
+    '%s leaves those of the configuration alone',
+    async (verb) => {
+      const { users, ended } = await opened()
+      expect(await problems(users[verb]('fixed', PASSWORD))).toEqual([
+        expect.stringContaining('edit it there'),
+      ])
+      expect(await problems(users[verb]('nobody', PASSWORD))).toEqual(['There is no user "nobody".'])
+      expect(ended).toEqual([])
+    },
+  )
+
+  it('are listed after those of the configuration, without their passwords', async () => {
+    const { users } = await opened()
+    await users.add(ann, PASSWORD)
+    const listed = await users.list()
+    expect(listed.map(({ username, source }) => `${username} ${source}`)).toEqual([
+      'fixed configuration',
+      'ann store',
+    ])
+    expect(JSON.stringify(listed)).not.toContain('argon2')
+  })
+})

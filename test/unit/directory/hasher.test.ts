@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { Hasher, hashesAtOnce } from '../../../src/directory/hasher.ts'
+import { parseArgon2 } from '../../../src/directory/argon2-encoding.ts'
+import { hashSecret, verifySecret } from '../../../src/directory/secret-hash.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+
+const salted = '$argon2id$v=19$m=19456,t=2,p=1$'
+
+describe('passwords', () => {
+  it('C6.3.5 are kept as argon2id with a salt of their own', async () => {
+    const hasher = new Hasher()
+    const [one, two] = await Promise.all([hasher.hash('alice-password'), hasher.hash('alice-password')])
+    expect(one.startsWith(salted)).toBe(true)
+    expect(one).not.toBe(two)
+    expect(await hasher.verify('alice-password', one)).toBe(true)
+    expect(await hasher.verify('alice-Password', one)).toBe(false)
+    expect(await hasher.verify('', one)).toBe(false)
+  })
+
+  it('verify against hashes of other cost, as other tools write them', async () => {
+    // RFC 9106's function through the reference implementation: password "password", salt "somesalt".
+    const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
+    expect(await new Hasher().verify('password', reference)).toBe(true)
+    expect(await new Hasher().verify('passwore', reference)).toBe(false)
+  })
+
+  it.each([undefined, '', 'plain', '$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA'])(
+    'C6.1.5 nothing fits where the hash is %j',
+    async (encoded) => {
+      expect(await new Hasher().verify('', encoded)).toBe(false)
+      expect(await new Hasher().verify('plain', encoded)).toBe(false)
+    },
+  )
+
+  it('T3.9 an unknown user costs a hash too', async () => {
+    const hasher = new Hasher({ atOnce: 1, waiting: 0 })
+    const known = hasher.verify('x', undefined)
+    await expect(hasher.verify('x', undefined)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    expect(await known).toBe(false)
+  })
+
+  it('C6.3.5 a full queue is refused with Retry-After, and works again after', async () => {
+    const hasher = new Hasher({ atOnce: 1, waiting: 2 })
+    const settled = await Promise.allSettled(Array.from({ length: 5 }, () => hasher.hash('x')))
+    expect(settled.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ])
+    const refused = settled[4] as PromiseRejectedResult
+    expect(refused.reason).toBeInstanceOf(Fault)
+    expect((refused.reason as Fault).facts.retryAfter).toBeGreaterThanOrEqual(1)
+    expect(hasher.waiting).toBe(0)
+    await expect(hasher.hash('x')).resolves.toContain(salted)
+  })
+
+  it.each([
+    [2, 4, 2],
+    [1, 4, 1],
+    [16, 4, 2],
+    [16, 16, 14],
+    [8, 1, 1],
+    [8, Number.NaN, 2],
+  ])('C6.3.5 leave two threads of the pool: %i cores, pool of %i → %i at once', (cores, pool, expected) => {
+    expect(hashesAtOnce(cores, pool)).toBe(expected)
+  })
+})
+
+describe('encodings', () => {
+  it.each([
+    '$argon2id$v=16$m=19456,t=2,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA',
+    '$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA',
+    '$argon2id$v=19$m=19456,t=0,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA',
+    '$argon2id$v=19$m=8,t=1,p=2$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA',
+    '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ=$AAAAAAAAAAAAAAAAAAAAAA',
+    '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$',
+    '$argon2id$...',
+  ])('refuse %s', (encoded) => {
+    expect(parseArgon2(encoded)).toBeUndefined()
+  })
+})
+
+describe('generated secrets', () => {
+  it('are kept as SHA-256 and compared whole', async () => {
+    const encoded = hashSecret('acme-books-secret')
+    expect(encoded).toMatch(/^sha256:[\w-]{43}$/)
+    expect(verifySecret('acme-books-secret', encoded)).toBe(true)
+    expect(verifySecret('acme-books-secre', encoded)).toBe(false)
+    expect(verifySecret('acme-books-secret', encoded.slice(0, -1))).toBe(false)
+    expect(await new Hasher().verify('acme-books-secret', encoded)).toBe(true)
+    expect(await new Hasher().verify('other', encoded)).toBe(false)
+  })
+})

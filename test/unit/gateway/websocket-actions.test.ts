@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import type { Backend } from '../../../src/contracts/backend.ts'
+import { Report } from '../../../src/config/report.ts'
+import { compileActions } from '../../../src/gateway/compile-actions.ts'
+import { compileScopes } from '../../../src/scopes/config.ts'
+
+const plain: Backend = {
+  name: 'plain',
+  format: 'json',
+  payload: 'bare',
+  answer: () => Promise.reject(new Error('not asked')),
+  close: () => Promise.resolve(),
+}
+const streaming: Backend = {
+  ...plain,
+  name: 'streaming',
+  upgrade: () => Promise.reject(new Error('not asked')),
+}
+
+function compile(backend: string, method: 'GET' | 'POST'): readonly string[] {
+  const report = new Report()
+  const operation = { scopes: { any: ['live'] }, versions: [1], items: {}, websocket: true }
+  compileActions(
+    [{ level: 'business', area: 'live', action: 'room', methods: { [method]: operation } }],
+    {
+      catalogue: compileScopes({ live: { description: 'Live', implies: [] } }, report),
+      backends: new Map([plain, streaming].map((each) => [each.name, each])),
+      areas: { live: { backend } },
+    },
+    report,
+  )
+  return report.problems.map(({ path, message }) => `${path.join('.')} ${message}`)
+}
+
+describe('T2.5 the configuration of websockets', () => {
+  it('is for GET of an area whose backend takes upgrades', () => {
+    expect(compile('streaming', 'GET')).toEqual([])
+    expect(compile('streaming', 'POST')).toEqual([
+      'actions.0.methods.POST.websocket is for GET only (RFC 6455 §4.1)',
+    ])
+    expect(compile('plain', 'GET')).toEqual([
+      'actions.0.methods.GET.websocket needs a backend of kind stream',
+    ])
+  })
+})

@@ -1,0 +1,263 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { FAMILY, REFRESH_TOKEN, tokenKey } from '../../../src/identity/tokens/families.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { API, ask, client, ISSUER, openWorld, user, verify } from './world.ts'
+
+describe('C6.1.3 the answer of the token endpoint', () => {
+  it('C6.1.3 has the members and headers of the contract, and no more', async () => {
+    const { status, headers, json } = await ask(openWorld(), { scope: 'fund.read target:b/ACME' })
+    expect(status).toBe(200)
+    expect(headers).toEqual({
+      'Content-Type': 'application/json;charset=UTF-8',
+      'Cache-Control': 'no-cache',
+      Pragma: 'no-cache',
+    })
+    expect(json).toEqual({
+      access_token: expect.any(String),
+      token_type: 'bearer',
+      expires_in: 900,
+      scope: 'fund.read target:b/ACME',
+    })
+  })
+
+  it('C6.1.3 says no-store where RFC 6749 is to be kept strictly', async () => {
+    const { headers } = await ask(openWorld({ config: { strictRfc6749: true } }))
+    expect(headers['Cache-Control']).toBe('no-store')
+  })
+
+  it('C6.1.3 answers the same headers with an error', async () => {
+    const { status, headers, json } = await ask(openWorld(), { password: 'wrong' })
+    expect(status).toBe(400)
+    expect(headers).toEqual({
+      'Content-Type': 'application/json;charset=UTF-8',
+      'Cache-Control': 'no-cache',
+      Pragma: 'no-cache',
+    })
+    expect(json).toEqual({ error: 'invalid_grant', error_description: expect.any(String) })
+  })
+
+  it('C6.1.3 gives an id_token only if openid was granted', async () => {
+    const world = openWorld()
+    expect((await ask(world, { scope: 'profile target:b/ACME' })).json).not.toHaveProperty('id_token')
+    expect((await ask(world, { scope: 'openid' })).json).toHaveProperty('id_token')
+  })
+
+  it('C6.1.3 gives a refresh_token only if offline_access was granted', async () => {
+    const world = openWorld()
+    expect((await ask(world)).json).not.toHaveProperty('refresh_token')
+    expect((await ask(world, { scope: 'openid offline_access' })).json).toHaveProperty('refresh_token')
+  })
+
+  it('C6.1.3 drops offline_access for a client that may not use refresh tokens', async () => {
+    const world = openWorld({ clients: [client('acme-books', { grants: ['password'] })] })
+    const { json } = await ask(world, { scope: 'openid offline_access' })
+    expect(json.scope).toBe('openid')
+    expect(json).not.toHaveProperty('refresh_token')
+  })
+})
+
+describe('C6.1.8 the tokens', () => {
+  it('C6.1.8 access tokens are RFC 9068 and verify with the published keys', async () => {
+    const world = openWorld()
+    const { json } = await ask(world)
+    const { payload, protectedHeader } = await verify(json.access_token, API, 'at+jwt', world.clock.now())
+    const seconds = world.clock.now() / 1000
+    expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'at+jwt' })
+    expect(payload).toEqual({
+      iss: ISSUER,
+      aud: API,
+      sub: 'sub-alice',
+      client_id: 'acme-books',
+      iat: seconds,
+      exp: seconds + 900,
+      jti: expect.any(String),
+      scope: 'openid fund.read target:b/ACME',
+    })
+  })
+
+  it('C6.1.8 the lifetime is the client’s own where it has one', async () => {
+    const world = openWorld({ clients: [client('acme-books', { accessTokenLifetime: 60 })] })
+    const { json } = await ask(world)
+    const { payload } = await verify(json.access_token, API, 'at+jwt', world.clock.now())
+    expect(json.expires_in).toBe(60)
+    expect(payload.exp).toBe((payload.iat ?? 0) + 60)
+  })
+
+  it('C6.1.8 signs RS256 access tokens as configured', async () => {
+    const world = openWorld({ config: { accessToken: { lifetime: 900_000, algorithm: 'RS256' } } })
+    const { json } = await ask(world)
+    const { protectedHeader } = await verify(json.access_token, API, 'at+jwt', world.clock.now())
+    expect(protectedHeader.alg).toBe('RS256')
+  })
+
+  it('C6.1.8 id_tokens are RS256, bound to the access token, with profile and email claims only', async () => {
+    const world = openWorld()
+    const scope = 'openid profile email address phone service_profile target:b/ACME'
+    const { json } = await ask(world, { scope })
+    const { payload, protectedHeader } = await verify(json.id_token, 'acme-books', 'JWT', world.clock.now())
+    const seconds = world.clock.now() / 1000
+    const hash = createHash('sha256').update(json.access_token).digest().subarray(0, 16)
+    expect(protectedHeader.alg).toBe('RS256')
+    expect(payload).toEqual({
+      iss: ISSUER,
+      sub: 'sub-alice',
+      aud: 'acme-books',
+      iat: seconds,
+      exp: seconds + 900,
+      auth_time: seconds,
+      at_hash: hash.toString('base64url'),
+      name: 'Alice Arden',
+      given_name: 'Alice',
+      email: 'alice@acme.test',
+    })
+  })
+
+  it('C6.1.8 id_tokens are signed as the client’s configuration says', async () => {
+    const world = openWorld({ clients: [client('acme-books', { idTokenAlgorithm: 'ES256' })] })
+    const { json } = await ask(world)
+    const { protectedHeader } = await verify(json.id_token, 'acme-books', 'JWT', world.clock.now())
+    expect(protectedHeader.alg).toBe('ES256')
+  })
+
+  it('C4.16 an issued token is known to the gateway at once, as it will be read', async () => {
+    const world = openWorld()
+    const { json } = await ask(world, { scope: 'openid offline_access target:b/ACME' })
+    const [{ token, principal } = { token: '', principal: undefined }] = world.primed
+    const { payload } = await verify(token, API, 'at+jwt', world.clock.now())
+    expect(token).toBe(json.access_token)
+    expect(principal).toEqual({
+      subject: payload.sub,
+      client: payload['client_id'],
+      issuer: payload.iss,
+      scope: payload['scope'],
+      scopes: new Set(String(payload['scope']).split(' ')),
+      target: { level: 'business', business: 'ACME' },
+      tokenId: payload.jti,
+      family: payload['family'],
+      issuedAt: payload.iat,
+      expiresAt: payload.exp,
+    })
+  })
+})
+
+describe('C6.1.7 the family of a refresh token', () => {
+  it('C6.1.7 is stored with its scope and target, under the hash of its token, for its absolute lifetime', async () => {
+    const world = openWorld()
+    const scope = 'openid offline_access target:b/ACME'
+    const { json } = await ask(world, { scope })
+    const token = await world.store.find(REFRESH_TOKEN, tokenKey(json.refresh_token))
+    const id = String(token?.value['family'])
+    const family = await world.store.find(FAMILY, id)
+    expect(family?.value).toEqual({
+      client: 'acme-books',
+      subject: 'sub-alice',
+      scope,
+      authTime: world.clock.now() / 1000,
+      grant: 'password',
+    })
+    expect(family?.expiresAt).toBe(world.clock.now() + 30 * 86_400_000)
+    expect(token?.expiresAt).toBe(family?.expiresAt)
+    expect(world.primed[0]?.principal.family).toBe(id)
+    const kept = JSON.stringify([
+      ...(await world.store.list(FAMILY)),
+      ...(await world.store.list(REFRESH_TOKEN)),
+    ])
+    expect(kept).not.toContain(json.refresh_token)
+  })
+
+  it.each(['family', 'subject', 'client', 'business'] as const)(
+    'C6.3.3 is found again by its %s, so that it can be ended',
+    async (index) => {
+      const world = openWorld()
+      await ask(world, { scope: 'openid offline_access target:b/ACME' })
+      const family = String(world.primed[0]?.principal.family)
+      const values = { family, subject: 'sub-alice', client: 'acme-books', business: 'ACME' }
+      expect(await world.store.removeBy(index, values[index])).toBe(2)
+    },
+  )
+})
+
+describe('C6.1.5 the password grant', () => {
+  it.each<[string, Parameters<typeof client>[1]]>([
+    ['a partner', { kind: 'partner' }],
+    ['a customer without a signed agreement', { agreement: undefined as unknown as string }],
+    ['a customer without the grant', { grants: ['refresh_token'] }],
+  ])('C6.1.5 is refused to %s before the password is looked at', async (_, more) => {
+    const world = openWorld({ clients: [client('acme-books', more)] })
+    const { status, json } = await ask(world, { password: 'wrong' })
+    expect([status, json.error]).toEqual([400, 'unauthorized_client'])
+    expect(world.verified).toEqual(['sha256:acme-books-secret'])
+  })
+
+  const strangers = [
+    user('bob', { customers: ['globex-ledger'] }),
+    user('carol', { locked: true }),
+    user('dave', { disabled: true }),
+  ]
+  it('C6.1.5 every wrong login has one answer, for one password verified', async () => {
+    const answers = []
+    for (const [username, password] of [
+      ['nobody', 'x'],
+      ['alice', 'wrong'],
+      ['bob', 'bob-password'],
+      ['carol', 'carol-password'],
+      ['dave', 'dave-password'],
+    ] as const) {
+      const world = openWorld({ users: [user('alice'), ...strangers] })
+      const { status, headers, json } = await ask(world, { username, password })
+      answers.push(JSON.stringify({ status, headers, json, verified: world.verified.length }))
+      expect(json.error).toBe('invalid_grant')
+    }
+    expect(new Set(answers).size).toBe(1)
+  })
+
+  it('C6.1.4 says 503 and when to come again if the hashing queue is full', async () => {
+    const full = {
+      hash: () => Promise.reject(new Fault('identity_unavailable')),
+      verify: (_: string, encoded?: string) =>
+        encoded?.startsWith('sha256:') === true
+          ? Promise.resolve(true)
+          : Promise.reject(new Fault('identity_unavailable', { retryAfter: 3 })),
+    }
+    const { status, headers, json } = await ask(openWorld({ deps: { hasher: full } }))
+    expect([status, json.error, headers['Retry-After']]).toEqual([503, 'temporarily_unavailable', '3'])
+  })
+
+  it('C6.1.4 says 503 if the directory cannot be reached', async () => {
+    const down = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1'))
+    const people = { findClient: down, findUserByName: down, findUserBySubject: down }
+    const { status, headers, json } = await ask(openWorld({ deps: { people } }))
+    expect([status, json.error]).toEqual([503, 'temporarily_unavailable'])
+    expect(headers['Retry-After']).toMatch(/^[0-9]+$/)
+    expect(JSON.stringify(json)).not.toContain('10.0.0.1')
+  })
+})
+
+describe('C12 what is recorded', () => {
+  it('C12 a token issued, with its grant, client, subject and place', async () => {
+    const world = openWorld()
+    await ask(world)
+    expect(world.tokens).toMatchObject([
+      { grant: 'password', result: 'issued', client: 'acme-books', subject: 'sub-alice', fault: undefined },
+    ])
+    expect(world.tokens[0]).toMatchObject({ business: 'ACME', fund: undefined })
+    expect(world.decisions).toMatchObject([{ door: 'identity', status: 200, fault: undefined }])
+  })
+
+  it('C12 a token refused, with the reason', async () => {
+    const world = openWorld()
+    await ask(world, { password: 'wrong' })
+    expect(world.tokens).toMatchObject([
+      { grant: 'password', result: 'invalid_grant', client: 'acme-books', subject: 'sub-alice' },
+    ])
+    expect(world.tokens[0]?.fault?.code).toBe('invalid_grant')
+    expect(world.decisions[0]?.fault?.code).toBe('invalid_grant')
+  })
+
+  it('C12 no grant and no client where none was known', async () => {
+    const world = openWorld()
+    await ask(world, { grant_type: 'magic' }, { authorization: 'Basic !' })
+    expect(world.tokens).toMatchObject([{ grant: 'none', client: undefined, result: 'invalid_client' }])
+  })
+})

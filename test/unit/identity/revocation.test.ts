@@ -1,0 +1,252 @@
+import { describe, expect, it } from 'vitest'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { ask, basic, client, formOf, openWorld, user, type Told, type World } from './world.ts'
+
+const FORM = 'application/x-www-form-urlencoded'
+const CLIENTS = [
+  client('acme-books'),
+  client('other'),
+  client('upstream', { resource: true }),
+  client('pocketbooks', { kind: 'public', secretHashes: [], grants: ['refresh_token'] }),
+]
+const SCOPE = 'openid offline_access fund.read target:b/ACME'
+
+const open = (options: Parameters<typeof openWorld>[0] = {}): World =>
+  openWorld({ clients: CLIENTS, ...options })
+
+const post =
+  (path: string) =>
+  (
+    world: World,
+    params: Readonly<Record<string, string>>,
+    authorization = basic('acme-books'),
+  ): Promise<Told> =>
+    world.send({ path, headers: { 'content-type': FORM, authorization }, body: formOf(params) })
+const revoke = post('/connect/revocation')
+const introspect = post('/connect/introspect')
+
+const issue = async (world: World): Promise<Told['json']> => (await ask(world, { scope: SCOPE })).json
+
+const refresh = (world: World, token: string): Promise<Told> =>
+  ask(world, { grant_type: 'refresh_token', refresh_token: token, scope: undefined })
+
+/** What a resource server is told of it. */
+const state = async (world: World, token: string): Promise<boolean> =>
+  (await introspect(world, { token }, basic('upstream'))).json.active
+
+describe('C6.3.3 revocation', () => {
+  it('C6.3.3 revoking a refresh token ends its family and its access tokens', async () => {
+    const world = open()
+    const first = await issue(world)
+    const second = (await refresh(world, first.refresh_token)).json
+    const { status, json } = await revoke(world, { token: second.refresh_token })
+    expect([status, json]).toEqual([200, undefined])
+    expect((await refresh(world, second.refresh_token)).json.error).toBe('invalid_grant')
+    for (const { access_token, refresh_token } of [first, second]) {
+      expect(await state(world, access_token)).toBe(false)
+      expect(await state(world, refresh_token)).toBe(false)
+    }
+  })
+
+  it('C6.3.3 a refresh token that was used already ends its family too', async () => {
+    const world = open()
+    const first = await issue(world)
+    const second = (await refresh(world, first.refresh_token)).json
+    expect((await revoke(world, { token: first.refresh_token })).status).toBe(200)
+    expect((await refresh(world, second.refresh_token)).json.error).toBe('invalid_grant')
+  })
+
+  it('C6.3.3 revoking an access token ends it alone', async () => {
+    const world = open()
+    const [one, other] = [await issue(world), await issue(world)]
+    expect((await revoke(world, { token: one.access_token })).status).toBe(200)
+    expect(await state(world, one.access_token)).toBe(false)
+    expect(await state(world, other.access_token)).toBe(true)
+    expect((await refresh(world, one.refresh_token)).status).toBe(200)
+  })
+
+  it.each(['access_token', 'refresh_token'] as const)(
+    'C6.3.3 another client’s %s is invalid_grant and lives on',
+    async (kind) => {
+      const world = open()
+      const tokens = await issue(world)
+      for (const id of ['other', 'upstream']) {
+        const { status, json } = await revoke(world, { token: tokens[kind] }, basic(id))
+        expect([status, json.error]).toEqual([400, 'invalid_grant'])
+      }
+      expect(await state(world, tokens[kind])).toBe(true)
+    },
+  )
+
+  it('C6.3.3 an unknown, expired, foreign or already revoked token is 200', async () => {
+    const world = open()
+    const { access_token, id_token, refresh_token } = await issue(world)
+    await revoke(world, { token: refresh_token })
+    for (const token of ['x', 'a.b.c', `${access_token}x`, id_token, refresh_token, access_token])
+      expect((await revoke(world, { token })).status).toBe(200)
+    world.clock.at += 3_600_000
+    expect((await revoke(world, { token: access_token })).status).toBe(200)
+  })
+
+  it.each(['access_token', 'refresh_token', 'nonsense'])(
+    'C6.3.3 RFC 7009 §2.1 the hint %s changes nothing',
+    async (token_type_hint) => {
+      const world = open()
+      const { access_token, refresh_token } = await issue(world)
+      for (const token of [access_token, refresh_token]) {
+        expect((await revoke(world, { token, token_type_hint })).status).toBe(200)
+        expect(await state(world, token)).toBe(false)
+      }
+    },
+  )
+
+  it('C6.3.3 a public client revokes its own tokens by its client_id', async () => {
+    const world = open()
+    const { token } = await world.identity.room.families.create({
+      client: 'pocketbooks',
+      subject: 'sub-alice',
+      scope: SCOPE,
+      authTime: 1,
+      grant: 'authorization_code',
+    })
+    expect((await revoke(world, { token, client_id: 'pocketbooks' }, '')).status).toBe(200)
+    expect(await world.identity.room.families.find(token)).toBeUndefined()
+  })
+
+  it('C6.3.3 its answers are not kept', async () => {
+    const world = open()
+    const { headers } = await revoke(world, { token: 'x' })
+    expect(headers['Cache-Control']).toMatch(/no-(cache|store)/)
+  })
+})
+
+describe('C6.3.3 revocation and introspection', () => {
+  const BOTH = [
+    ['revocation', revoke],
+    ['introspection', introspect],
+  ] as const
+
+  it.each(BOTH)('C6.3.3 %s answers a failed client 401 with a Basic challenge', async (_, call) => {
+    for (const authorization of [basic('acme-books', 'wrong'), basic('nobody'), '', 'Bearer x']) {
+      const { status, headers, json } = await call(open(), { token: 'x' }, authorization)
+      expect([status, json.error]).toEqual([401, 'invalid_client'])
+      expect(headers['WWW-Authenticate']).toMatch(/^Basic realm="http:\/\/id\.test"/)
+    }
+  })
+
+  it.each(BOTH)('C6.0 %s without a token is invalid_request', async (_, call) => {
+    const { status, json } = await call(open(), {})
+    expect([status, json.error]).toEqual([400, 'invalid_request'])
+  })
+
+  it.each(BOTH)('C6.1.2 %s takes client_secret_post where the client is configured so', async (_, call) => {
+    const asked = { token: 'x', client_id: 'acme-books', client_secret: 'acme-books-secret' }
+    expect((await call(open(), asked, '')).status).toBe(401)
+    const clients = [client('acme-books', { secretPost: true })]
+    expect((await call(open({ clients }), asked, '')).status).toBe(200)
+  })
+
+  it.each(BOTH)('T3.7 %s is 503 where the store cannot be reached', async (_, call) => {
+    const world = open()
+    const { access_token, refresh_token } = await issue(world)
+    world.store.find = () => Promise.reject(new Fault('identity_unavailable'))
+    const { status, headers, json } = await call(world, { token: refresh_token })
+    expect([status, json.error]).toEqual([503, 'temporarily_unavailable'])
+    expect(headers).toHaveProperty('Retry-After')
+    world.deps.issuedTokens.check = () => Promise.reject(new Fault('token_judge_unavailable'))
+    expect((await call(world, { token: access_token })).status).toBe(503)
+  })
+
+  it('C6.3.2 are announced, with how clients authenticate', async () => {
+    const { json } = await open().send({ method: 'GET', path: '/.well-known/openid-configuration' })
+    expect(json).toMatchObject({
+      revocation_endpoint: 'http://id.test/connect/revocation',
+      revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      introspection_endpoint: 'http://id.test/connect/introspect',
+      introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    })
+    expect(json.grant_types_supported).toContain('refresh_token')
+  })
+})
+
+describe('C6.3.3 introspection', () => {
+  it('C6.3.3 RFC 7662 tells a client about its own access token', async () => {
+    const world = open()
+    const { access_token } = await issue(world)
+    const { status, headers, json } = await introspect(world, { token: access_token })
+    const now = Math.floor(world.clock.at / 1000)
+    expect(status).toBe(200)
+    expect(headers['Cache-Control']).toBe('no-store')
+    expect(json).toEqual({
+      active: true,
+      scope: SCOPE,
+      client_id: 'acme-books',
+      username: 'alice',
+      token_type: 'bearer',
+      iat: now,
+      exp: now + 900,
+      sub: 'sub-alice',
+      aud: 'http://api.test',
+      iss: 'http://id.test',
+      jti: expect.any(String),
+    })
+  })
+
+  it('C6.3.3 and about its own refresh token, without its audience or id', async () => {
+    const world = open()
+    const { refresh_token } = await issue(world)
+    const { json } = await introspect(world, { token: refresh_token })
+    expect(json).toEqual({
+      active: true,
+      scope: SCOPE,
+      client_id: 'acme-books',
+      username: 'alice',
+      exp: Math.floor(world.clock.at / 1000) + 30 * 86_400,
+      sub: 'sub-alice',
+      iss: 'http://id.test',
+    })
+  })
+
+  it('C6.3.3 another client’s token is inactive, unless the asker is a resource', async () => {
+    const world = open()
+    const { access_token, refresh_token } = await issue(world)
+    for (const token of [access_token, refresh_token]) {
+      expect((await introspect(world, { token }, basic('other'))).json).toEqual({ active: false })
+      expect((await introspect(world, { token }, basic('upstream'))).json.active).toBe(true)
+    }
+  })
+
+  it('C6.3.3 an unknown, malformed, expired or spent token, or an id_token, is inactive', async () => {
+    const world = open()
+    const { access_token, id_token, refresh_token } = await issue(world)
+    for (const token of ['x', 'a.b.c', id_token, `${access_token}x`])
+      expect((await introspect(world, { token })).json).toEqual({ active: false })
+    await refresh(world, refresh_token)
+    expect((await introspect(world, { token: refresh_token })).json.active).toBe(true)
+    world.clock.at += 30_000
+    expect((await introspect(world, { token: refresh_token })).json).toEqual({ active: false })
+    world.clock.at += 900_000
+    expect((await introspect(world, { token: access_token })).json).toEqual({ active: false })
+  })
+
+  it('C6.3.3 asking about a spent refresh token does not revoke its family', async () => {
+    const world = open()
+    const first = await issue(world)
+    const second = (await refresh(world, first.refresh_token)).json
+    world.clock.at += 31_000
+    await introspect(world, { token: first.refresh_token })
+    expect((await refresh(world, second.refresh_token)).status).toBe(200)
+  })
+
+  it('C6.3.3 a token of a disabled user is inactive', async () => {
+    const world = open()
+    const { refresh_token } = await issue(world)
+    const after = open({ users: [user('alice', { disabled: true })], store: world.store })
+    expect((await introspect(after, { token: refresh_token })).json).toEqual({ active: false })
+  })
+
+  it('RFC 7662 §2.1 is not for public clients, which cannot prove who they are', async () => {
+    const { status, json } = await introspect(open(), { token: 'x', client_id: 'pocketbooks' }, '')
+    expect([status, json.error]).toEqual([401, 'invalid_client'])
+  })
+})

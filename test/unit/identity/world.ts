@@ -1,0 +1,317 @@
+import { Readable } from 'node:stream'
+import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose'
+import type { JWTVerifyResult } from 'jose'
+import { Report } from '../../../src/config/report.ts'
+import { viewOf } from '../../../src/config/schema-view.ts'
+import { nodeOf } from '../../../src/config/tree.ts'
+import { load } from '../../../src/config/validate.ts'
+import type { Answer, Door, Exchange } from '../../../src/contracts/exchange.ts'
+import type { Client, SigningAlgorithm, User } from '../../../src/contracts/people.ts'
+import type { Business } from '../../../src/contracts/places.ts'
+import type { Principal } from '../../../src/contracts/principal.ts'
+import type { DecisionEvent, Recorder, TokenEvent } from '../../../src/contracts/recorder.ts'
+import type { Store } from '../../../src/contracts/store.ts'
+import { TokenCheck } from '../../../src/gateway/token-check.ts'
+import type { Head } from '../../../src/http/head.ts'
+import { compileAuthorities } from '../../../src/http/authorities.ts'
+import { parseRequestTarget } from '../../../src/http/request-target.ts'
+import { identitySchema, type IdentityConfig } from '../../../src/identity/config.ts'
+import type { IdentityDeps } from '../../../src/identity/deps.ts'
+import { identityDoor } from '../../../src/identity/door.ts'
+import { openIdentity } from '../../../src/identity/room.ts'
+import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
+import type { Subscriber } from '../../../src/stores/change-feed.ts'
+import { createTokenJudge } from '../../../src/keys/judge.ts'
+import { importPublicKey } from '../../../src/keys/signatures.ts'
+import { derivedBy } from '../../../src/keys/successor-secret.ts'
+import { ownAuthority } from '../../../src/token-authorities.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { RevocationRules, type RevocationParts } from '../../../src/stores/revocations.ts'
+
+export const ISSUER = 'http://id.test'
+export const API = 'http://api.test'
+
+export class ManualClock {
+  at = Date.UTC(2026, 5, 1)
+  now = (): number => this.at
+  monotonic = (): number => this.at
+}
+
+/** As a configuration file that says nothing about identity has it; and nobody guesses but where a test says so. */
+const CONFIG: IdentityConfig = {
+  ...(load(viewOf(identitySchema), nodeOf({}, { file: 'test', line: 1 }), [], {
+    environment: {},
+    report: new Report(),
+  }) as IdentityConfig),
+  guessing: {
+    attempts: { free: 1000, delay: 1000, longest: 1000 },
+    networks: { free: 1000, delay: 1000, longest: 1000 },
+    forget: 900_000,
+    waiting: 32,
+  },
+}
+
+const CATALOGUE = compileCatalogue(
+  Object.entries({
+    'business.fund.list': [],
+    'business.fund.create': [],
+    'fund.details.read': [],
+    'fund.details.maintain': ['fund.details.read'],
+    'fund.member.read': [],
+    'fund.read': ['fund.details.read', 'fund.member.read'],
+    'fund.maintain': ['fund.read', 'fund.details.maintain'],
+  }).map(([name, implies]) => ({ name, description: name, implies })),
+)
+
+const ALL = [
+  ...['openid', 'profile', 'email', 'address', 'phone', 'service_profile', 'offline_access'],
+  ...['fund.maintain', 'business.fund.list', 'business.fund.create'],
+]
+
+export const client = (id: string, more: Partial<Client> = {}): Client => ({
+  id,
+  kind: 'customer',
+  name: id,
+  secretHashes: [`sha256:${id}-secret`],
+  grants: ['password', 'refresh_token'],
+  businesses: ['ACME', 'GLOBEX'],
+  scopes: ALL,
+  agreement: '2026-01-15',
+  redirectUris: [],
+  postLogoutRedirectUris: [],
+  disabled: false,
+  secretPost: false,
+  requirePkce: false,
+  resource: false,
+  ...more,
+})
+
+export const user = (username: string, more: Partial<User> = {}): User => ({
+  subject: `sub-${username}`,
+  username,
+  passwordHash: `${username}-password`,
+  customers: ['acme-books'],
+  disabled: false,
+  locked: false,
+  access: new Map([
+    ['ACME', { role: 'Administrator', scopes: ['fund.maintain', 'business.fund.list'] }],
+    ['INITECH', { role: 'Administrator', scopes: ['fund.maintain'] }],
+  ]),
+  claims: {
+    name: 'Alice Arden',
+    given_name: 'Alice',
+    email: 'alice@acme.test',
+    address: { locality: 'Perth' },
+    phone_number: '+61 8 5550 0100',
+  },
+  ...more,
+})
+
+const BUSINESSES: readonly Business[] = [
+  {
+    code: 'ACME',
+    name: 'Acme Advisory',
+    address: { locality: 'Perth', country: 'AU' },
+    phoneNumber: '+61 8 5550 0199',
+    funds: new Set(['SUPER1']),
+  },
+  { code: 'GLOBEX', name: 'Globex Partners', funds: 'any' },
+  { code: 'INITECH', name: 'Initech', funds: new Set() },
+]
+
+const makeKey = async (algorithm: SigningAlgorithm) => {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
+  return { privateKey, jwk: { ...(await exportJWK(publicKey)), kid: algorithm, alg: algorithm, use: 'sig' } }
+}
+const KEYS = { ES256: await makeKey('ES256'), RS256: await makeKey('RS256') }
+const JWKS = { keys: [KEYS.ES256.jwk, KEYS.RS256.jwk] }
+
+const findKey = async (kid: string | undefined, algorithm: string): Promise<CryptoKey | undefined> => {
+  const jwk = JWKS.keys.find((key) => key.kid === kid && key.alg === algorithm)
+  return jwk && importPublicKey(jwk, algorithm)
+}
+
+/** The change feed of one process: what is kept is applied at once. */
+function feedOf(store: Store): RevocationParts['feed'] {
+  let follower: Subscriber | undefined
+  return {
+    subscribe: (_topic, subscriber) => {
+      follower = subscriber
+    },
+    append: async (topic, value, expiresAt) => {
+      const sequence = await store.append(topic, value, expiresAt)
+      follower?.apply({ sequence, topic, value, expiresAt })
+    },
+  }
+}
+
+export interface WorldOptions {
+  readonly clients?: readonly Client[]
+  readonly users?: readonly User[]
+  readonly config?: Partial<IdentityConfig>
+  readonly deps?: Partial<IdentityDeps>
+  /** That of another world: its records, another directory. */
+  readonly store?: MemoryStore
+}
+
+export interface Sent {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Identity over a small directory; what it verifies and records is kept for the tests to read. */
+export function openWorld({ clients, users, config, deps, store: kept }: WorldOptions = {}) {
+  const clock = new ManualClock()
+  const store = kept ?? new MemoryStore(clock)
+  const clientById = new Map((clients ?? [client('acme-books')]).map((each) => [each.id, each]))
+  const userByName = new Map((users ?? [user('alice')]).map((each) => [each.username, each]))
+  const verified: (string | undefined)[] = []
+  const decisions: DecisionEvent[] = []
+  const tokens: TokenEvent[] = []
+  const notes: { event: string; facts: unknown }[] = []
+  const primed: { token: string; principal: Principal }[] = []
+  const recorder: Recorder = {
+    decision: (event) => decisions.push(event),
+    token: (event) => tokens.push(event),
+    backend: () => undefined,
+    tokenCache: () => undefined,
+    note: (_level, event, facts) => notes.push({ event, facts }),
+  }
+  const rules = new RevocationRules({ feed: feedOf(store), clock, recorder, longestLife: 86_400_000 })
+  const check = new TokenCheck({
+    authority: ownAuthority({ find: findKey }, clock, { authUrl: ISSUER, baseUrl: API }),
+    revocations: rules,
+    recorder,
+    clock,
+    cacheSize: 100_000,
+  })
+  const all: IdentityDeps = {
+    people: {
+      findClient: (id) => Promise.resolve(clientById.get(id)),
+      findUserByName: (name) => Promise.resolve(userByName.get(name)),
+      findUserBySubject: (subject) =>
+        Promise.resolve([...userByName.values()].find((each) => each.subject === subject)),
+    },
+    places: { findBusiness: (code) => BUSINESSES.find((business) => business.code === code) },
+    catalogue: CATALOGUE,
+    signer: {
+      sign: (claims, { typ, algorithm }) =>
+        new SignJWT({ ...claims })
+          .setProtectedHeader({ alg: algorithm, typ, kid: algorithm })
+          .sign(KEYS[algorithm].privateKey),
+    },
+    publicKeys: { jwks: () => JWKS },
+    judge: createTokenJudge({ find: findKey }, clock),
+    store,
+    // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
+    hasher: {
+      hash: (secret) => Promise.resolve(secret),
+      verify: (secret, encoded) => {
+        verified.push(encoded)
+        return Promise.resolve(encoded?.replace('sha256:', '') === secret)
+      },
+    },
+    issuedTokens: {
+      prime: (token, principal) => primed.push({ token, principal }),
+      check: (token) => check.check(token),
+    },
+    deriver: derivedBy('a secret of the tests'),
+    revoker: rules,
+    switches: { service: () => undefined, place: () => undefined, identity: () => undefined },
+    recorder,
+    clock,
+    urls: { issuer: ISSUER, api: API },
+    config: { ...CONFIG, ...config },
+    strictHeaderNames: false,
+    ...deps,
+  }
+  const identity = openIdentity(all)
+  const door = identityDoor(() => identity, outside)
+  const authorities = compileAuthorities([all.urls.issuer, all.urls.api])
+  const send = async (sent: Sent): Promise<Told> => told(await door(exchangeOf(sent, authorities)))
+  return { clock, store, identity, send, verified, decisions, tokens, notes, primed, check, deps: all }
+}
+
+/** The data door, as far as it concerns paths that identity does not serve. */
+export const outside: Door = () => ({ status: 404, headers: {}, body: '"outside"' })
+
+export type World = ReturnType<typeof openWorld>
+
+export function exchangeOf(
+  { method = 'POST', path = '/connect/token', headers = {}, body = '' }: Sent,
+  authorities = compileAuthorities([ISSUER, API]),
+): Exchange {
+  const all: Record<string, string> = { ...headers }
+  if (body !== '') all['content-length'] ??= String(Buffer.byteLength(body))
+  const head: Head = {
+    method,
+    rawTarget: path,
+    httpVersion: '1.1',
+    rawHeaders: Object.entries(all).flat(),
+    headers: all,
+    remoteAddress: '192.0.2.7',
+  }
+  return {
+    id: 'request-1',
+    head,
+    target: parseRequestTarget(path, authorities),
+    body: Readable.from(body === '' ? [] : [Buffer.from(body)]),
+    clientAddress: '192.0.2.7',
+    scheme: 'http',
+    startedAt: 0,
+    onGone: () => undefined,
+    onEnd: () => undefined,
+  }
+}
+
+export interface Told {
+  readonly status: number
+  readonly headers: Answer['headers']
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever the endpoint says; the tests judge it
+  readonly json: any
+}
+
+const told = ({ status, headers, body }: Answer): Told => ({
+  status,
+  headers,
+  json: body === undefined || body === '' ? undefined : JSON.parse(body as string),
+})
+
+export const basic = (id: string, secret = `${id}-secret`): string =>
+  `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+
+const FORM = 'application/x-www-form-urlencoded'
+
+/** A token request with the client's Basic credentials; `undefined` takes a default parameter away. */
+export const ask = (
+  world: World,
+  params: Readonly<Record<string, string | undefined>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Told> =>
+  world.send({
+    headers: { 'content-type': FORM, authorization: basic('acme-books'), ...headers },
+    body: formOf({
+      grant_type: 'password',
+      username: 'alice',
+      password: 'alice-password',
+      scope: 'openid fund.read target:b/ACME',
+      ...params,
+    }),
+  })
+
+export const formOf = (params: Readonly<Record<string, string | undefined>>): string =>
+  new URLSearchParams(
+    Object.entries(params).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  ).toString()
+
+/** Verifies with the published keys, as a client or a resource server would. */
+export const verify = (token: string, audience: string, typ: string, now: number): Promise<JWTVerifyResult> =>
+  jwtVerify(token, createLocalJWKSet(JWKS), {
+    issuer: ISSUER,
+    audience,
+    typ,
+    algorithms: ['ES256', 'RS256'],
+    currentDate: new Date(now),
+  })

@@ -1,0 +1,232 @@
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
+import { recallKeys, rememberKeys, meaningOf } from '../../../src/keys/key-history.ts'
+import { openKeys } from '../../../src/keys/open-keys.ts'
+import type { ServiceKeys } from '../../../src/keys/service-keys.ts'
+import type { RotationPlan } from '../../../src/keys/schedule.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+
+const DAY = 86_400_000
+const ROTATION: RotationPlan = { automatic: true, every: 30 * 86_400, announce: 86_400, longestLife: 86_400 }
+
+async function newFolder(): Promise<string> {
+  const data = await mkdtemp(join(tmpdir(), 'postern-keys-'))
+  onTestFinished(() => rm(data, { recursive: true }))
+  return join(data, 'keys')
+}
+
+/** ES256 alone, since an RSA key takes long to make; the rules are the same. */
+const openAt = (folder: string, clock: MovableClock, rotation = ROTATION): Promise<ServiceKeys> =>
+  openKeys({ folder, algorithms: ['ES256'], rotation }, clock)
+
+const published = (keys: ServiceKeys): readonly unknown[] => keys.jwks().keys.map((key) => key['kid'])
+
+async function signer(keys: ServiceKeys): Promise<unknown> {
+  const [header = ''] = (await keys.sign({}, { typ: 'JWT', algorithm: 'ES256' })).split('.')
+  return (JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }).kid
+}
+
+const keyFiles = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(folder)).filter((name) => name.endsWith('.jwk'))
+
+describe('C6.3.4 rotation', () => {
+  it('C6.3.4 announces, signs and retires, each at its time', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const keys = await openAt(folder, clock)
+    const [first] = published(keys)
+    clock.advance(29 * DAY - 1000)
+    await keys.tend()
+    expect(published(keys)).toEqual([first])
+    clock.advance(1000)
+    await keys.tend()
+    const [, second] = published(keys)
+    expect(second).toBeDefined()
+    expect(await signer(keys)).toBe(first)
+    clock.advance(DAY - 1000)
+    await keys.look()
+    expect(await signer(keys)).toBe(first)
+    clock.advance(1000)
+    await keys.look()
+    expect(await signer(keys)).toBe(second)
+    expect(published(keys)).toEqual([first, second])
+    // The last token of the first one lives a day at most.
+    clock.advance(DAY)
+    await keys.tend()
+    expect(published(keys)).toContain(first)
+    clock.advance(60_000)
+    await keys.tend()
+    expect(published(keys)).toEqual([second])
+    expect(await keyFiles(folder)).toEqual(['ES256-2.jwk'])
+  })
+
+  it('C6.3.4 goes on for years, with one key signing and never more than two published', async () => {
+    const clock = movableClock()
+    const keys = await openAt(await newFolder(), clock)
+    const signers = new Set<unknown>()
+    for (let day = 0; day < 400; day++) {
+      await keys.tend()
+      signers.add(await signer(keys))
+      expect(published(keys).length).toBeLessThanOrEqual(2)
+      expect(published(keys)).toContain(await signer(keys))
+      clock.advance(DAY)
+    }
+    expect(signers.size).toBe(14)
+  })
+
+  it('C6.3.4 every token is verifiable until it expires, whenever it was signed', async () => {
+    const clock = movableClock()
+    const keys = await openAt(await newFolder(), clock)
+    const living: { kid: unknown; until: number }[] = []
+    const life = ROTATION.longestLife * 1000
+    for (let hour = 0; hour < 24 * 70; hour += 6) {
+      await keys.tend()
+      living.push({ kid: await signer(keys), until: clock.now() + life })
+      const known = new Set(published(keys))
+      for (const { kid } of living.filter(({ until }) => until > clock.now())) expect(known).toContain(kid)
+      clock.advance(6 * 3_600_000)
+    }
+  })
+
+  it('C6.3.4 does nothing by itself where it is switched off', async () => {
+    const clock = movableClock()
+    const keys = await openAt(await newFolder(), clock, { ...ROTATION, automatic: false })
+    clock.advance(400 * DAY)
+    await keys.tend()
+    expect(published(keys)).toHaveLength(1)
+  })
+
+  it('C6.3.4 a service that was down for months announces before it signs', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const before = await signer(await openAt(folder, clock))
+    clock.advance(200 * DAY)
+    const keys = await openAt(folder, clock)
+    await keys.tend()
+    expect(published(keys)).toHaveLength(2)
+    expect(await signer(keys)).toBe(before)
+  })
+
+  it('C6.3.4 processes that share a folder make one key, and agree on who signs', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const processes = await Promise.all([1, 2, 3, 4].map(() => openAt(folder, clock)))
+    clock.advance(29 * DAY)
+    await Promise.all(processes.map((keys) => keys.tend()))
+    expect(await keyFiles(folder)).toHaveLength(2)
+    clock.advance(DAY)
+    for (const keys of processes) await keys.look()
+    const signers = new Set(await Promise.all(processes.map(signer)))
+    expect(signers.size).toBe(1)
+    for (const keys of processes) expect(published(keys)).toEqual(published(processes[0] as ServiceKeys))
+  })
+
+  it('C6.3.4 a process that only looks finds the new key without a restart', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
+    clock.advance(29 * DAY)
+    await one.tend()
+    await other.look()
+    expect(published(other)).toEqual(published(one))
+  })
+
+  it('T3.5 a token of a key that another process has just made is verified; a flood of unknown ones looks once', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
+    clock.advance(29 * DAY)
+    await one.tend()
+    const made = published(one).at(-1) as string
+    const found = await Promise.all(Array.from({ length: 50 }, () => other.find(made, 'ES256')))
+    expect(found.every((key) => key !== undefined)).toBe(true)
+    // Within the same second nobody looks again; what is known goes on.
+    await rm(folder, { recursive: true })
+    for (let at = 0; at < 50; at++) expect(await other.find(`unknown-${at}`, 'ES256')).toBeUndefined()
+    expect(await other.find(made, 'ES256')).toBeDefined()
+  })
+
+  it('T3.5 keys in memory go on while the folder cannot be used', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const keys = await openAt(folder, clock)
+    const [kid] = published(keys) as [string]
+    await chmod(folder, 0o777)
+    await expect(keys.tend()).rejects.toThrow(/folder of the signing keys/)
+    clock.advance(5000)
+    expect(await keys.find('unknown', 'ES256')).toBeUndefined()
+    expect(await keys.find(kid, 'ES256')).toBeDefined()
+    expect(await signer(keys)).toBe(kid)
+  })
+
+  it('C6.3.4 a wall clock set back signs with the key that signed then', async () => {
+    const clock = movableClock()
+    const keys = await openAt(await newFolder(), clock)
+    const first = await signer(keys)
+    clock.advance(29 * DAY)
+    await keys.tend()
+    clock.advance(DAY)
+    await keys.look()
+    expect(await signer(keys)).not.toBe(first)
+    clock.advance(-DAY)
+    await keys.look()
+    expect(await signer(keys)).toBe(first)
+    clock.advance(-300 * DAY)
+    await keys.look()
+    expect(await signer(keys)).toBe(first)
+  })
+})
+
+describe('C6.1.7 the secret that successors are derived with', () => {
+  it('is the same in every process and after a restart, and another one elsewhere', async () => {
+    const [folder, elsewhere] = [await newFolder(), await newFolder()]
+    const clock = movableClock()
+    const all = await Promise.all([1, 2, 3].map(() => openAt(folder, clock)))
+    const derived = new Set(all.map((keys) => keys.derive('token')))
+    expect(derived.size).toBe(1)
+    expect((await openAt(elsewhere, clock)).derive('token')).not.toBe([...derived][0])
+    expect([...derived][0]).toMatch(/^[\w-]{43}$/)
+  })
+})
+
+describe('C6.3.4 a lost or foreign key folder', () => {
+  const look = async (store: MemoryStore, folder?: string): Promise<string> =>
+    recallKeys(await openAt(folder ?? (await newFolder()), movableClock()), store)
+
+  it('is told from a first start and from its own', async () => {
+    const store = new MemoryStore(movableClock())
+    const folder = await newFolder()
+    expect(await look(store, folder)).toBe('first')
+    expect(await look(store, folder)).toBe('known')
+    await rm(folder, { recursive: true })
+    expect(await look(store, folder)).toBe('lost')
+    expect(await look(store, folder)).toBe('known')
+    const foreign = await newFolder()
+    await openAt(foreign, movableClock())
+    expect(await look(store, foreign)).toBe('foreign')
+  })
+
+  it('is not suspected after rotations that no start has seen', async () => {
+    const store = new MemoryStore(movableClock())
+    const folder = await newFolder()
+    const clock = movableClock()
+    const keys = await openAt(folder, clock)
+    await recallKeys(keys, store)
+    for (let day = 0; day < 100; day++) {
+      clock.advance(DAY)
+      await keys.tend()
+      await rememberKeys(keys.kids, store)
+    }
+    expect(await recallKeys(await openAt(folder, clock), store)).toBe('known')
+  })
+
+  it('is told with what it means', () => {
+    expect(meaningOf('first', '/keys')).toBeUndefined()
+    expect(meaningOf('known', '/keys')).toBeUndefined()
+    for (const finding of ['lost', 'foreign'] as const)
+      expect(meaningOf(finding, '/keys')).toMatch(/\/keys.*issued before is refused.*backup/s)
+  })
+})

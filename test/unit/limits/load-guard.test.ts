@@ -1,0 +1,257 @@
+import { describe, expect, it } from 'vitest'
+import type { Exchange } from '../../../src/contracts/exchange.ts'
+import type { Principal } from '../../../src/contracts/principal.ts'
+import { Report } from '../../../src/config/report.ts'
+import { checkLoad, compileLoad } from '../../../src/limits/config.ts'
+import { TICK_MS } from '../../../src/limits/shedding.ts'
+import { SpendingBoard } from '../../../src/limits/spending-board.ts'
+import { PRINCIPAL } from '../../support/calls.ts'
+import { fakeExchange } from '../../support/events.ts'
+import { LOAD_DEFAULTS, makeGuard, type TestGuard } from '../../support/load.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+
+const RATE = { requests: 10, per: 1000, burst: 20 }
+const client = (id: string): Principal => ({ ...PRINCIPAL, client: id })
+const ACME = client('acme-books')
+
+/** Exchanges that end when the test says so. */
+function exchanges() {
+  const ends: (() => void)[] = []
+  const next = (): Exchange => fakeExchange({ onEnd: (listener) => void ends.push(listener) })
+  return { next, endOne: () => ends.shift()?.() }
+}
+
+const clients = (over: object = {}) => ({ clients: { ...LOAD_DEFAULTS.clients, ...over } })
+
+const letIn = ({ guard }: TestGuard, times: number, principal = ACME): number => {
+  let count = 0
+  for (let at = 0; at < times; at++)
+    if (guard.admit(principal, fakeExchange())?.refusal === undefined) count += 1
+  return count
+}
+
+describe('clients', () => {
+  it('C4.5 tells nothing where no rate applies', () => {
+    const { guard } = makeGuard()
+    expect(guard.admit(ACME, fakeExchange())).toBeUndefined()
+  })
+
+  it('C4.5 refuses what is over the rate, and tells when to come back', () => {
+    const { guard, clock } = makeGuard(clients({ rate: RATE }))
+    for (let at = 0; at < 20; at++) expect(guard.admit(ACME, fakeExchange())?.refusal).toBeUndefined()
+    const refused = guard.admit(ACME, fakeExchange())
+    expect(refused).toMatchObject({
+      headers: { RateLimit: '"client";r=0;t=1', 'RateLimit-Policy': '"client";q=10;w=1' },
+      refusal: { code: 'rate_limited', facts: { retryAfter: 0.1 } },
+    })
+    clock.advance(100)
+    expect(guard.admit(ACME, fakeExchange())?.refusal).toBeUndefined()
+  })
+
+  it('C4.5 gives a client the rate of its own', () => {
+    const small = { requests: 1, per: 1000 }
+    const world = makeGuard(clients({ rate: RATE, byId: { globex: { rate: small }, 'acme-books': {} } }))
+    expect(letIn(world, 50, client('globex'))).toBe(1)
+    expect(letIn(world, 50)).toBe(20)
+    expect(letIn(world, 50, client('another'))).toBe(20)
+  })
+
+  it('C4.5 refuses a call over the cap on those in flight, and lets one in for each that ended', () => {
+    const { guard } = makeGuard(clients({ inFlight: 2 }))
+    const { next, endOne } = exchanges()
+    for (let at = 0; at < 2; at++) expect(guard.admit(ACME, next())).toBeUndefined()
+    for (let at = 0; at < 3; at++)
+      expect(guard.admit(ACME, next())?.refusal).toMatchObject({
+        code: 'too_many_calls',
+        facts: { retryAfter: 1 },
+      })
+    expect(guard.admit(client('globex'), next())).toBeUndefined()
+    endOne()
+    expect(guard.admit(ACME, next())).toBeUndefined()
+    expect(guard.admit(ACME, next())?.refusal?.code).toBe('too_many_calls')
+  })
+
+  it('takes other limits at a reload, and keeps what was counted', () => {
+    const world = makeGuard(clients({ rate: RATE }))
+    expect(letIn(world, 50)).toBe(20)
+    world.guard.configure(
+      compileLoad({ ...LOAD_DEFAULTS, ...clients({ rate: { ...RATE, requests: 1000 } }) }),
+    )
+    expect(letIn(world, 50)).toBe(0)
+    world.clock.advance(10)
+    expect(letIn(world, 50)).toBe(10)
+  })
+})
+
+describe('backends', () => {
+  it('T5.4 refuses a call over the cap on those in flight to a backend, whatever others have', () => {
+    const { guard } = makeGuard({ backends: { inFlight: 50, byName: { hung: 2 } } })
+    const first = guard.occupy('hung')
+    guard.occupy('hung')
+    expect(() => guard.occupy('hung')).toThrow(
+      expect.objectContaining({ code: 'backend_busy', facts: expect.objectContaining({ retryAfter: 1 }) }),
+    )
+    expect(() => guard.occupy('well')).not.toThrow()
+    first()
+    first() // giving back twice gives back once
+    guard.occupy('hung')
+    expect(() => guard.occupy('hung')).toThrow(expect.objectContaining({ code: 'backend_busy' }))
+  })
+})
+
+describe('addresses', () => {
+  const world = () => makeGuard({ addresses: { rate: RATE } })
+  const passed = ({ guard }: TestGuard, address: string): number => {
+    let count = 0
+    while (guard.refuse(address) === undefined) count += 1
+    return count
+  }
+
+  it('C4.5 refuses an address over its rate, and no other', () => {
+    const guarded = world()
+    expect(passed(guarded, '192.0.2.1')).toBe(20)
+    expect(guarded.guard.refuse('192.0.2.1')).toMatchObject({
+      code: 'address_rate_limited',
+      facts: { retryAfter: 0.1 },
+    })
+    expect(passed(guarded, '192.0.2.2')).toBe(20)
+    guarded.clock.advance(100)
+    expect(passed(guarded, '192.0.2.1')).toBe(1)
+  })
+
+  it('C4.5 counts an IPv6 network of 64 bits as one address', () => {
+    const guarded = world()
+    expect(passed(guarded, '2001:db8:1:2::1')).toBe(20)
+    expect(passed(guarded, '2001:db8:1:2:ffff:ffff:ffff:ffff')).toBe(0)
+    expect(passed(guarded, '2001:db8:1:3::1')).toBe(20)
+  })
+})
+
+describe('load shedding', () => {
+  it('T5.4 answers 503 while the event loop is late, and notes its beginning and end once', () => {
+    const { guard, clock, notes } = makeGuard()
+    const turn = (count: number, late: number): void => {
+      for (let at = 0; at < count; at++) {
+        clock.advance(TICK_MS + late)
+        guard.tick()
+      }
+    }
+    turn(10, 5)
+    expect(guard.refuse('192.0.2.1')).toBeUndefined()
+    turn(40, 400)
+    expect(guard.refuse('192.0.2.1')).toMatchObject({ code: 'overloaded', facts: { retryAfter: 5 } })
+    turn(1000, 0)
+    expect(guard.refuse('192.0.2.1')).toBeUndefined()
+    expect(notes).toEqual(['shedding_started', 'shedding_ended'])
+  })
+})
+
+describe('rates over several workers', () => {
+  /** Workers around a board, on one clock; `pass` lets so much time go by with all that is due in it. */
+  function crew(size: number, load: Parameters<typeof makeGuard>[0]) {
+    const clock = movableClock()
+    const workers = Array.from({ length: size }, () => makeGuard(load, { workers: size, clock }))
+    const board = new SpendingBoard()
+    const seats = workers.map(({ guard }) => board.join((spending) => guard.hear(structuredClone(spending))))
+    const pass = (ms: number): void => {
+      for (let at = 0; at < ms; at += TICK_MS) {
+        clock.advance(TICK_MS)
+        workers.forEach(({ guard, told }, index) => {
+          guard.tick()
+          for (const spending of told.splice(0)) seats[index]?.spent(structuredClone(spending))
+        })
+        if (at % 100 !== 0) board.tick()
+      }
+    }
+    return { workers, seats, board, pass }
+  }
+
+  it('C4.5 let in, over a long time, no more than one worker would', () => {
+    const { workers, pass } = crew(4, clients({ rate: RATE }))
+    let total = 0
+    for (let second = 0; second < 100; second += 0.1) {
+      for (const worker of workers) total += letIn(worker, 5)
+      pass(100)
+    }
+    expect(total).toBeGreaterThanOrEqual(20 + 950)
+    expect(total).toBeLessThanOrEqual(4 * 20 + 1000 + 4)
+  })
+
+  it('C4.5 let in a burst once per worker at most, and have it paid back', () => {
+    const { workers, pass } = crew(4, clients({ rate: RATE }))
+    const together = (): number => workers.reduce((sum, worker) => sum + letIn(worker, 100), 0)
+    expect(together()).toBe(80)
+    pass(200)
+    expect(together()).toBe(0)
+    pass(5700) // 60 calls of debt are 6 seconds
+    expect(together()).toBe(0)
+    pass(300)
+    expect(together()).toBeGreaterThan(0)
+  })
+
+  it('C4.5 let a client with one connection have its whole rate', () => {
+    const { workers, pass } = crew(4, clients({ rate: RATE }))
+    const [first] = workers
+    let total = 0
+    for (let second = 0; second < 20; second++) {
+      total += first === undefined ? 0 : letIn(first, 50)
+      pass(1000)
+    }
+    expect(total).toBe(20 + 19 * 10)
+  })
+
+  it('T5.8 tell of addresses only what takes more than its part', () => {
+    const { workers, pass } = crew(2, { addresses: { rate: { requests: 40, per: 1000 } } })
+    const [one, two] = workers
+    for (let at = 0; at < 1000; at++) one?.guard.refuse(`198.51.${at >> 8}.${at & 255}`)
+    for (let at = 0; at < 40; at++) one?.guard.refuse('192.0.2.1')
+    pass(200)
+    let passed = 0
+    while (two?.guard.refuse('192.0.2.1') === undefined) passed += 1
+    expect(passed).toBeLessThanOrEqual(8)
+    expect(two.guard.refuse('198.51.1.1')).toBeUndefined()
+  })
+
+  it('share out the caps on calls in flight, rounded up', () => {
+    const load = compileLoad(
+      {
+        ...LOAD_DEFAULTS,
+        clients: { inFlight: 10, byId: { one: { inFlight: 1 } } },
+        backends: { inFlight: 7, byName: { slow: 3 } },
+      },
+      4,
+    )
+    expect(load.clients.inFlight).toBe(3)
+    expect(load.clientsById.get('one')?.inFlight).toBe(1)
+    expect(load.backends).toBe(2)
+    expect(load.backendsByName.get('slow')).toBe(1)
+  })
+
+  it('have a worker that left told of nothing more', () => {
+    const { seats, board, workers } = crew(2, clients({ rate: RATE }))
+    seats[1]?.leave()
+    seats[0]?.spent({ clients: { keys: ['acme-books'], counts: [20] }, addresses: { keys: [], counts: [] } })
+    board.tick()
+    expect(letIn(workers[1] as TestGuard, 50)).toBe(20)
+  })
+})
+
+describe('load configuration', () => {
+  const problems = (load: object): readonly string[] => {
+    const report = new Report()
+    checkLoad({ ...LOAD_DEFAULTS, ...load }, report, ['sample'])
+    return report.problems.map(({ path }) => path.join('.'))
+  }
+
+  it('refuses a time that cannot be told to clients, and backends that are not there', () => {
+    expect(problems(clients({ rate: { requests: 1, per: 500 } }))).toEqual(['load.clients.rate.per'])
+    expect(problems(clients({ byId: { a: { rate: { requests: 1, per: 0 } } } }))).toEqual([
+      'load.clients.byId.a.rate.per',
+    ])
+    expect(problems({ addresses: { rate: { requests: 1, per: 1500 } } })).toEqual(['load.addresses.rate.per'])
+    expect(problems({ backends: { inFlight: 1, byName: { sampel: 1, sample: 1 } } })).toEqual([
+      'load.backends.byName.sampel',
+    ])
+    expect(problems({})).toEqual([])
+  })
+})

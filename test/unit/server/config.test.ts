@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { Report } from '../../../src/config/report.ts'
+import { compileServer, serviceUrls, splitListenAddress } from '../../../src/server/config.ts'
+import { SERVER_DEFAULTS } from '../../support/listener.ts'
+
+const problemsOf = (overrides: object): readonly string[] => {
+  const report = new Report()
+  compileServer({ ...SERVER_DEFAULTS, ...overrides }, report)
+  return report.problems.map(({ path }) => path.join('.'))
+}
+
+describe('server configuration', () => {
+  it('derives the URLs from the listener, with the port that it was given', () => {
+    expect(serviceUrls({ ...SERVER_DEFAULTS, listen: '127.0.0.1:0' }, 4711)).toEqual({
+      authUrl: 'http://127.0.0.1:4711',
+      baseUrl: 'http://127.0.0.1:4711',
+    })
+    expect(serviceUrls({ ...SERVER_DEFAULTS, listen: '[::1]:0', authUrl: 'https://id.example' }, 1)).toEqual({
+      authUrl: 'https://id.example',
+      baseUrl: 'http://[::1]:1',
+    })
+  })
+
+  it('splits listen addresses, IPv6 ones too', () => {
+    expect(splitListenAddress('[::1]:80')).toEqual({ host: '::1', port: 80 })
+    expect(splitListenAddress('127.0.0.1:8080')).toEqual({ host: '127.0.0.1', port: 8080 })
+  })
+
+  it('refuses URLs that end in a slash and a baseUrl with a path', () => {
+    expect(problemsOf({ authUrl: 'https://id.example/' })).toEqual(['server.authUrl'])
+    expect(problemsOf({ baseUrl: 'https://api.example/v1' })).toEqual(['server.baseUrl'])
+    expect(problemsOf({ authUrl: 'https://id.example/auth' })).toEqual([])
+  })
+
+  it('T7 refuses to trust every proxy', () => {
+    expect(problemsOf({ trustedProxies: ['0.0.0.0/0'] })).toEqual(['server.trustedProxies'])
+    expect(problemsOf({ trustedProxies: ['nonsense'] })).toEqual(['server.trustedProxies'])
+    expect(problemsOf({ trustedProxies: ['10.0.0.0/8'] })).toEqual([])
+  })
+})

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest'
+import type { Change, Store } from '../../../src/contracts/store.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { ChangeFeed } from '../../../src/stores/change-feed.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { manualAfter } from '../../support/manual-after.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+import { keepNotes } from '../../support/notes.ts'
+
+async function opened(prepare: (store: Store) => Promise<unknown> = () => Promise.resolve()) {
+  const clock = movableClock()
+  const store = new MemoryStore(clock)
+  const timers = manualAfter()
+  const recorder = keepNotes()
+  await prepare(store)
+  const openFeed = () => ChangeFeed.open({ store, clock, recorder, after: timers.after })
+  return { clock, store, timers, recorder, openFeed, feed: await openFeed() }
+}
+
+/** A subscriber that keeps what it is told. */
+function keeper() {
+  const applied: unknown[] = []
+  const expired: unknown[] = []
+  return {
+    applied,
+    expired,
+    apply: (change: Change) => void applied.push(change.value),
+    expire: (change: Change) => void expired.push(change.value),
+  }
+}
+
+const breakDown = (store: MemoryStore): (() => void) => {
+  const changes = store.changes.bind(store)
+  store.changes = () => Promise.reject(new Fault('identity_unavailable', { detail: 'frozen' }))
+  return () => {
+    store.changes = changes
+  }
+}
+
+describe('the change feed', () => {
+  it('tells a subscriber what was there before, by topic and in order', async () => {
+    const { feed } = await opened(async (store) => {
+      await store.append('a', { n: 1 })
+      await store.append('b', { n: 2 })
+      await store.append('a', { n: 3 })
+    })
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 3 }])
+  })
+
+  it('follows what others append, four times a second, each change once', async () => {
+    const { feed, store, timers } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    await store.append('a', { n: 1 })
+    expect(timers.delays()).toEqual([250])
+    await timers.fire()
+    await timers.fire()
+    expect(subscriber.applied).toEqual([{ n: 1 }])
+    await store.append('a', { n: 2 })
+    await timers.fire()
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 2 }])
+  })
+
+  it('applies what is appended here before append resolves, after all that came before it', async () => {
+    const { feed, store, timers } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    await store.append('a', { n: 1 })
+    await feed.append('a', { n: 2 })
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 2 }])
+    await timers.fire()
+    expect(subscriber.applied).toHaveLength(2)
+  })
+
+  it('is read at once when nudged, also while a reading is under way', async () => {
+    const { feed, store } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    const before = feed.refresh()
+    await store.append('a', { n: 1 })
+    await Promise.all([before, feed.refresh(), feed.refresh()])
+    expect(subscriber.applied).toEqual([{ n: 1 }])
+  })
+
+  it('T5.5 goes on with what it knows while the store is out of reach, and says so once', async () => {
+    const { feed, store, timers, recorder, clock } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    const mend = breakDown(store)
+    for (let n = 0; n < 3; n += 1) {
+      clock.advance(250)
+      await timers.fire()
+    }
+    expect(recorder.events).toEqual(['change_feed.unreachable'])
+    expect(feed.age).toBe(750)
+    await store.append('a', { n: 1 })
+    mend()
+    await timers.fire()
+    expect(subscriber.applied).toEqual([{ n: 1 }])
+    expect(recorder.events).toEqual(['change_feed.unreachable', 'change_feed.reachable_again'])
+    expect(feed.age).toBe(0)
+  })
+
+  it('applies here what it has appended, even if it could not be read back; the order is made good later', async () => {
+    const { feed, store, timers } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    await store.append('a', { n: 1 })
+    const mend = breakDown(store)
+    await feed.append('a', { n: 2 })
+    expect(subscriber.applied).toEqual([{ n: 2 }])
+    mend()
+    await timers.fire()
+    expect(subscriber.applied).toEqual([{ n: 2 }, { n: 1 }, { n: 2 }])
+  })
+
+  it('rejects, and applies nothing, if a change could not be kept', async () => {
+    const { feed, store } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    store.append = () => Promise.reject(new Fault('identity_unavailable'))
+    await expect(feed.append('a', { n: 1 })).rejects.toBeInstanceOf(Fault)
+    expect(subscriber.applied).toEqual([])
+  })
+
+  it('drops what has expired, and tells the subscriber', async () => {
+    const { feed, clock, timers } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    await feed.append('a', { n: 1 }, clock.now() + 20_000)
+    clock.advance(19_999)
+    await timers.fire()
+    expect(subscriber.expired).toEqual([])
+    clock.advance(10_001)
+    await timers.fire()
+    expect(subscriber.expired).toEqual([{ n: 1 }])
+    const late = keeper()
+    feed.subscribe('a', late)
+    expect(late.applied).toEqual([])
+  })
+
+  it('cannot be opened without the store', async () => {
+    const { store, openFeed } = await opened()
+    breakDown(store)
+    await expect(openFeed()).rejects.toBeInstanceOf(Fault)
+  })
+
+  it('stops', async () => {
+    const { feed, timers } = await opened()
+    await feed.stop()
+    expect(timers.delays()).toEqual([])
+  })
+})

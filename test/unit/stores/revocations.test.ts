@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest'
+import type { Principal } from '../../../src/contracts/principal.ts'
+import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { ChangeFeed } from '../../../src/stores/change-feed.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { RevocationRules } from '../../../src/stores/revocations.ts'
+import { manualAfter } from '../../support/manual-after.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+import { keepNotes } from '../../support/notes.ts'
+
+const LIFE = 900_000
+const SECOND = 1000
+
+async function opened() {
+  // In the middle of a second, where rules and `iat` round differently.
+  const clock = movableClock(Date.UTC(2026, 0, 15) + 400)
+  const store = new MemoryStore(clock)
+  const recorder = keepNotes()
+  const another = async () => {
+    const timers = manualAfter()
+    const feed = await ChangeFeed.open({ store, clock, recorder, after: timers.after })
+    return { timers, rules: new RevocationRules({ feed, clock, recorder, longestLife: LIFE }) }
+  }
+  return { clock, store, recorder, another, ...(await another()) }
+}
+
+const principal = (issuedAtMs: number, facts: Partial<Principal> = {}): Principal => ({
+  subject: 'alice',
+  client: 'acme-books',
+  issuer: 'https://id.example.com',
+  scope: '',
+  scopes: new Set(),
+  target: { level: 'business', business: 'ACME' },
+  tokenId: 'jti-1',
+  family: 'family-1',
+  issuedAt: Math.floor(issuedAtMs / SECOND),
+  expiresAt: Math.floor(issuedAtMs / SECOND) + LIFE / SECOND,
+  ...facts,
+})
+
+const RULES: readonly (readonly [string, RevokedTokens, Partial<Principal>])[] = [
+  ['a token', { jti: 'jti-1' }, { tokenId: 'jti-2' }],
+  ['a family', { family: 'family-1' }, { family: undefined }],
+  ['a subject', { subject: 'alice' }, { subject: 'bob' }],
+  ['a client', { client: 'acme-books' }, { client: 'ledgerline' }],
+  ['a subject at a client', { client: 'acme-books', subject: 'alice' }, { client: 'ledgerline' }],
+  [
+    'a subject at a client for a business',
+    { client: 'acme-books', subject: 'alice', business: 'ACME' },
+    { target: { level: 'business', business: 'GLOBEX' } },
+  ],
+  ['a business', { business: 'ACME' }, { target: { level: 'business', business: 'GLOBEX' } }],
+  ['a business of a client', { client: 'acme-books', business: 'ACME' }, { client: 'ledgerline' }],
+  [
+    'a business of a subject',
+    { subject: 'alice', business: 'ACME' },
+    { target: { level: 'business', business: 'GLOBEX' } },
+  ],
+  ['a business', { business: 'ACME' }, { target: { level: 'business', business: 'GLOBEX' } }],
+  ['a client for a business', { client: 'acme-books', business: 'ACME' }, { client: 'ledgerline' }],
+  ['a subject for a business', { subject: 'alice', business: 'ACME' }, { subject: 'bob' }],
+]
+
+describe('revocation rules', () => {
+  it.each(RULES)('T3.4 revoke %s, and no other', async (_, tokens, other) => {
+    const { rules, clock } = await opened()
+    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
+    await rules.revoke(tokens)
+    expect(rules.isRevoked(principal(clock.now()))).toBe(true)
+    expect(rules.isRevoked(principal(clock.now(), other))).toBe(false)
+  })
+
+  it('cover a fund of the business too, and no token without a target', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ client: 'acme-books', subject: 'alice', business: 'ACME' })
+    const target = { level: 'fund', business: 'ACME', fund: 'SUPER1' } as const
+    expect(rules.isRevoked(principal(clock.now(), { target }))).toBe(true)
+    expect(rules.isRevoked(principal(clock.now(), { target: undefined }))).toBe(false)
+  })
+
+  it('T3.4 are in force in another process when it has read the feed', async () => {
+    const { rules, another, clock } = await opened()
+    const other = await another()
+    await rules.revoke({ subject: 'alice' })
+    expect(other.rules.isRevoked(principal(clock.now()))).toBe(false)
+    await other.timers.fire()
+    expect(other.rules.isRevoked(principal(clock.now()))).toBe(true)
+  })
+
+  it('are in force in a process that starts later', async () => {
+    const { rules, another, clock } = await opened()
+    await rules.revoke({ subject: 'alice' })
+    expect((await another()).rules.isRevoked(principal(clock.now()))).toBe(true)
+  })
+
+  it('T3.7 reject if the rule could not be kept, and then revoke nothing', async () => {
+    const { rules, store, clock } = await opened()
+    store.append = () => Promise.reject(new Fault('identity_unavailable'))
+    await expect(rules.revoke({ subject: 'alice' })).rejects.toMatchObject({ code: 'identity_unavailable' })
+    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
+  })
+
+  it('reach what was issued before them, in the same second and in the one in which rules travel', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ subject: 'alice' })
+    expect(rules.isRevoked(principal(clock.now() - 500 * SECOND))).toBe(true)
+    expect(rules.isRevoked(principal(clock.now()))).toBe(true)
+    expect(rules.isRevoked(principal(clock.now() + SECOND))).toBe(true)
+    expect(rules.isRevoked(principal(clock.now() + 2 * SECOND))).toBe(false)
+  })
+
+  it('a time may be given: what was issued after it lives', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ subject: 'alice' }, clock.now() - 60 * SECOND)
+    expect(rules.isRevoked(principal(clock.now() - 60 * SECOND))).toBe(true)
+    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
+  })
+
+  it('an earlier time given later takes nothing back', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ subject: 'alice' })
+    await rules.revoke({ subject: 'alice' }, clock.now() - 60 * SECOND)
+    expect(rules.isRevoked(principal(clock.now()))).toBe(true)
+  })
+
+  it('a family is over whenever its token was issued', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ family: 'family-1' })
+    expect(rules.isRevoked(principal(clock.now() + 60 * SECOND))).toBe(true)
+  })
+
+  it('are kept until the last token they revoke has expired', async () => {
+    const { rules, clock, timers, store } = await opened()
+    const token = principal(clock.now())
+    await rules.revoke({ subject: 'alice' })
+    await rules.revoke({ family: 'family-2' })
+    clock.advance(LIFE)
+    await timers.fire()
+    expect(rules.isRevoked(token)).toBe(true)
+    clock.advance(62 * SECOND)
+    await timers.fire()
+    expect(rules.isRevoked(token)).toBe(false)
+    expect(await store.changes(0)).toEqual([])
+  })
+
+  it('a rule that is made again is kept until the later one ends', async () => {
+    const { rules, clock, timers } = await opened()
+    await rules.revoke({ family: 'family-1' })
+    clock.advance(LIFE)
+    await rules.revoke({ family: 'family-1' })
+    clock.advance(62 * SECOND)
+    await timers.fire()
+    expect(rules.isRevoked(principal(clock.now()))).toBe(true)
+  })
+
+  it('that this version does not know are told, and change nothing', async () => {
+    const { rules, store, recorder, timers, clock } = await opened()
+    for (const value of [
+      { planet: 'earth', issuedBefore: 1 },
+      { jti: 'a', business: 'ACME', issuedBefore: 1 },
+      { subject: 1, issuedBefore: 1 },
+      { subject: 'alice' },
+    ])
+      await store.append('revocation', value)
+    await timers.fire()
+    expect(recorder.events).toEqual(Array(4).fill('revocation.unknown_rule'))
+    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
+  })
+})
+
+describe('the time of issue', () => {
+  const issuance = { subject: 'alice', client: 'acme-books', business: 'ACME', family: undefined }
+
+  it('is now, where no rule applies', async () => {
+    const { rules, clock } = await opened()
+    expect(rules.issueTime(issuance, clock.now())).toBe(Math.floor(clock.now() / SECOND))
+    await rules.revoke({ subject: 'bob' })
+    expect(rules.issueTime(issuance, clock.now())).toBe(Math.floor(clock.now() / SECOND))
+  })
+
+  it('lies past a rule of the same second, at most two seconds ahead, so that the new token lives', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ subject: 'alice' })
+    clock.advance(1)
+    const issuedAt = rules.issueTime(issuance, clock.now()) ?? 0
+    expect(rules.isRevoked(principal(issuedAt * SECOND))).toBe(false)
+    expect(issuedAt).toBe(Math.floor(clock.now() / SECOND) + 2)
+  })
+
+  it('does not exist for a grant that was begun before the rule', async () => {
+    const { rules, clock } = await opened()
+    const begunAt = clock.now()
+    clock.advance(50)
+    await rules.revoke({ subject: 'alice' })
+    clock.advance(3 * SECOND)
+    expect(rules.issueTime(issuance, begunAt)).toBeUndefined()
+    expect(rules.issueTime(issuance, clock.now())).toBe(Math.floor(clock.now() / SECOND))
+  })
+
+  it('never comes for a family that is over', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ family: 'family-1' })
+    clock.advance(60 * SECOND)
+    expect(rules.issueTime({ ...issuance, family: 'family-1' }, clock.now())).toBeUndefined()
+  })
+})

@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../../src/kernel/clock.ts'
+import { SqliteStore } from '../../../src/stores/sqlite.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+
+async function opened(): Promise<SqliteStore> {
+  const path = join(await dataFolder(), 'postern.sqlite')
+  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
+  onTestFinished(() => store.close())
+  return store
+}
+
+describe('the SQLite store', () => {
+  it('T5.5 bounds how many wait for it: the rest is 503 at once', async () => {
+    const store = await opened()
+    const asked = await Promise.allSettled(Array.from({ length: 1200 }, (_, n) => store.find('code', `${n}`)))
+    const refused = asked.filter(({ status }) => status === 'rejected')
+    expect(refused.length).toBe(200)
+    expect(refused[0]).toMatchObject({ reason: { code: 'identity_unavailable', facts: { retryAfter: 1 } } })
+    expect(await store.find('code', 'k')).toBeUndefined()
+  })
+
+  it('answers what was asked before it was closed, and 503 after', async () => {
+    const store = await opened()
+    const before = store.create('code', 'k', { value: {} })
+    await store.close()
+    expect(await before).toBe(true)
+    await expect(store.find('code', 'k')).rejects.toMatchObject({ code: 'identity_unavailable' })
+  })
+
+  it('T5.5 outlives its thread: what waited is 503, and another thread takes over within a second', async () => {
+    const store = await opened()
+    await store.create('code', 'k', { value: {} })
+    const post = vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(() => undefined)
+    onTestFinished(() => post.mockRestore())
+    const waiting = store.find('code', 'k')
+    const [thread] = post.mock.contexts as Worker[]
+    post.mockRestore()
+    void thread?.terminate()
+    await expect(waiting).rejects.toMatchObject({ code: 'identity_unavailable' })
+    const start = performance.now()
+    const found = await vi.waitUntil(() => store.find('code', 'k').catch(() => undefined), { timeout: 5000 })
+    expect(found.key).toBe('k')
+    expect(performance.now() - start).toBeLessThan(1500)
+  })
+
+  it('gives each process that opens a new store at the same time the same schema', async () => {
+    const path = join(await dataFolder(), 'postern.sqlite')
+    const stores = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock),
+      ),
+    )
+    onTestFinished(async () => {
+      await Promise.all(stores.map((store) => store.close()))
+    })
+    for (const [n, store] of stores.entries())
+      expect(await store.increment('k', 60_000)).toMatchObject({ count: n + 1 })
+  })
+})
