@@ -1,14 +1,11 @@
-import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { attackUpstream, bytesOf, type AttackedUpstream } from '../support/attacked.ts'
 import { openRaw, sendRaw, type RawConnection } from '../support/raw-http.ts'
 import { answerJson, type UpstreamBehaviour } from '../support/start-upstream.ts'
 
-/** T5.1, T5.3: whatever clients do, others are served, upstreams are let go, and nothing is left of them. */
+/** T5.1, T5.3: whatever clients do, others are served, upstreams are let go, and none of it lasts. */
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const UPLOAD = '/api/1.0/b/ACME/fund-data/raw/x'
@@ -16,7 +13,7 @@ const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 /** Milliseconds; and node looks once a second for heads that are late, and we for bodies. */
 const PATIENCE = 1500
 const LOOK = 1000
-const MANY = 300
+const MANY = 500
 const MIB = 1024 ** 2
 
 let attacked: AttackedUpstream
@@ -303,45 +300,4 @@ describe('T2.3 clients that pipeline', () => {
     await wait(50)
     expect(attacked.received()).toHaveLength(1)
   })
-})
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-const descriptors = (): number => readdirSync('/proc/self/fd').length
-const heap = (): number => {
-  collectGarbage()
-  const { heapUsed, arrayBuffers, external } = process.memoryUsage()
-  return heapUsed + arrayBuffers + external
-}
-
-/** A thousand connections in every state that one can be left in. */
-async function openAndLeave(): Promise<void> {
-  const clients = await openMany(1000)
-  for (const [index, client] of clients.entries()) {
-    if (index % 4 === 1) client.send('GET / HT')
-    if (index % 4 === 2) client.send(get())
-    if (index % 4 === 3)
-      client.send(bytesOf({ method: 'POST', target: LIST, lines: 'Content-Length: 9\r\n' }))
-  }
-  expect(await cleanCall()).toBe(200)
-  for (const client of clients) client.destroy()
-  await Promise.all(clients.map((client) => client.closed()))
-}
-
-it('T5.3 of 3,000 connections that were opened and left, in every state, nothing remains', async () => {
-  attacked.upstream.behave(({ socket }) => void socket.end('HTTP/1.1 204 N\r\nConnection: close\r\n\r\n'))
-  const empty = descriptors()
-  const settle = async (): Promise<number> => {
-    while (descriptors() > empty + 20) await wait(50)
-    attacked.forget()
-    attacked.upstream.connections.splice(0)
-    await wait(20)
-    return heap()
-  }
-  await openAndLeave()
-  const before = await settle()
-  await openAndLeave()
-  await openAndLeave()
-  expect((await settle()) - before).toBeLessThan(4 * MIB)
 })

@@ -29,9 +29,12 @@ export interface RawConnection {
   destroy(): void
 }
 
-/** Opens a connection to 127.0.0.1. Half-open: the server's end does not end our side. */
-export async function openRaw(port: number): Promise<RawConnection> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+/**
+ * Opens a connection to 127.0.0.1. Half-open: the server's end does not end our side.
+ * @param from address of loopback that it comes from
+ */
+export async function openRaw(port: number, from = '127.0.0.1'): Promise<RawConnection> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from, allowHalfOpen: true })
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve).once('error', reject)
   })
