@@ -1,35 +1,44 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   attackMemory,
+  attackModule,
   attackUpstream,
   bytesOf,
   statusesOf,
   type AttackedMemory,
+  type AttackedModule,
   type AttackedUpstream,
 } from '../support/attacked.ts'
 import { openRaw, sendRaw, type RawResponse } from '../support/raw-http.ts'
 import type { ReceivedRequest } from '../support/start-upstream.ts'
+import { withStream } from '../support/streaming.ts'
 
 /** T2.1, T2.2, T2.5, T2.6: headers that a client sends to be somebody else, or to unhinge what stands behind. */
 
 let memory: AttackedMemory
 let http: AttackedUpstream
+let stream: AttackedUpstream
+let module: AttackedModule
 
 beforeAll(async () => {
   memory = await attackMemory()
   http = await attackUpstream()
+  stream = await attackUpstream({ change: (loaded) => withStream(loaded) })
+  module = await attackModule()
 })
 afterAll(async () => {
-  await memory.close()
-  await http.close()
+  for (const attacked of every()) await attacked.close()
 })
 beforeEach(() => {
-  memory.forget()
-  http.forget()
+  for (const attacked of every()) attacked.forget()
 })
 
-const both = () => [memory, http]
+/** In front of each kind of backend. */
+const every = () => [memory, http, stream, module]
 const TARGET = '/api/1.0/b/ACME/fund-data/fund-list'
+
+/** Alice's. */
+const SUBJECT = '45733adb-9b07-4d40-ae57-20cf9b802f51'
 
 interface Got {
   readonly answer: RawResponse
@@ -37,20 +46,20 @@ interface Got {
 }
 
 /** Sends a good call with these lines beside it, which must be served, and tells what the upstream got of it. */
-async function serve(lines: string, target = TARGET): Promise<Got> {
-  http.forget()
-  const answer = await sendRaw(http.port, bytesOf({ target, lines: http.authorization + lines }))
-  expect([lines, answer.status, http.received().length]).toEqual([lines, 200, 1])
-  return { answer, received: http.received()[0]! }
+async function serve(lines: string, attacked = http): Promise<Got> {
+  attacked.forget()
+  const bytes = bytesOf({ target: TARGET, lines: attacked.authorization + lines })
+  const answer = await sendRaw(attacked.port, bytes)
+  expect([lines, answer.status, attacked.received().length]).toEqual([lines, 200, 1])
+  return { answer, received: attacked.received()[0]! }
 }
 
 /** What Postern says about a call: made by it alone, one line each. */
-const expectOurs = ({ headers }: ReceivedRequest): void => {
-  const { port, upstream } = http
+const expectOurs = ({ headers }: ReceivedRequest, { port, upstream } = http): void => {
   expect(headers).toMatchObject({
     host: [`127.0.0.1:${upstream.port}`],
     accept: ['application/json'],
-    'x-postern-subject': ['45733adb-9b07-4d40-ae57-20cf9b802f51'],
+    'x-postern-subject': [SUBJECT],
     'x-postern-client': ['acme-books'],
     'x-postern-business': ['ACME'],
     'x-postern-action-version': ['1'],
@@ -99,7 +108,7 @@ describe('T2.1 Connection', () => {
     'Content_Length',
     'host,close',
   ])('C3.6 may not name %s', async (names) => {
-    for (const attacked of both()) {
+    for (const attacked of every()) {
       const lines = `${attacked.authorization}Connection: ${names}\r\nContent-Length: 2\r\nContent-Type: application/json\r\n`
       const target = '/api/1.0/b/ACME/fund-data/any/x'
       const statuses = await statusesOf(attacked.port, bytesOf({ method: 'POST', target, lines, body: '{}' }))
@@ -160,24 +169,49 @@ const spellings = (name: string): string[] => [
 ]
 
 describe('T2.2 spoofed headers', () => {
-  it.each(SPOOFED)('C8.2 lets %s of a client arrive in no spelling', async (name) => {
-    const lines = [...new Set(spellings(name))].map((spelling) => `${spelling}: ${VALUE}\r\n`).join('')
-    const { received } = await serve(lines)
-    expectOurs(received)
-    expect(received.head).not.toContain(VALUE)
+  const everySpelling = (name: string): string =>
+    [...new Set(spellings(name))].map((spelling) => `${spelling}: ${VALUE}\r\n`).join('')
+
+  it.each(SPOOFED)('C8.2 lets %s of a client arrive at an upstream in no spelling', async (name) => {
+    for (const attacked of [http, stream]) {
+      const { received } = await serve(everySpelling(name), attacked)
+      expectOurs(received, attacked)
+      expect(received.head).not.toContain(VALUE)
+    }
   })
+
+  it.each(SPOOFED)(
+    'C8.2 lets %s of a client arrive at a module or in memory in no spelling',
+    async (name) => {
+      for (const attacked of [module, memory]) {
+        const lines = attacked.authorization + everySpelling(name)
+        const { status } = await sendRaw(attacked.port, bytesOf({ target: TARGET, lines }))
+        expect([status, attacked.reached()]).toEqual([200, [`GET ${TARGET}`]])
+      }
+      const [seen] = module.received()
+      expect(JSON.stringify(seen)).not.toContain(VALUE)
+      expect(seen?.call).toMatchObject({
+        business: 'ACME',
+        clientAddress: '127.0.0.1',
+        caller: { client: 'acme-books', subject: SUBJECT },
+      })
+      const [call] = memory.calls()
+      expect(JSON.stringify(call?.headers)).not.toContain(VALUE)
+      expect(call).toMatchObject({ clientAddress: '127.0.0.1', principal: { subject: SUBJECT } })
+    },
+  )
 
   it('C8.2 decides nothing by them: another business stays another business', async () => {
     const lines = SPOOFED.map((name) => `${name}: GLOBEX\r\n`).join('')
     const target = '/api/1.0/b/GLOBEX/fund-data/fund-list'
-    for (const attacked of both()) {
+    for (const attacked of every()) {
       const answer = await sendRaw(attacked.port, bytesOf({ target, lines: attacked.authorization + lines }))
       expect([answer.status, attacked.reached()]).toEqual([404, []])
     }
   })
 
   it('C3.4 takes neither path nor method from a header', async () => {
-    for (const attacked of both()) {
+    for (const attacked of every()) {
       const lines =
         `${attacked.authorization}X-Original-URL: /api/1.0/b/GLOBEX/x\r\nX-Rewrite-URL: /metrics\r\n` +
         'X-HTTP-Method-Override: POST\r\nX-HTTP-Method: DELETE\r\n'
@@ -228,7 +262,7 @@ describe('T2.2 trusted proxies', () => {
 
 describe('T2.5 methods and upgrades', () => {
   it('C3.6 refuses TRACE and CONNECT, with the token and without', async () => {
-    for (const attacked of both())
+    for (const attacked of every())
       for (const lines of [attacked.authorization, '']) {
         const ask = (method: string, target: string) =>
           sendRaw(attacked.port, bytesOf({ method, target, lines }))
@@ -267,7 +301,7 @@ describe('T2.5 methods and upgrades', () => {
 
   it('C4.4 asks for the token on an upgrade as on any call', async () => {
     const lines = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
-    for (const attacked of both()) {
+    for (const attacked of every()) {
       const answer = await sendRaw(attacked.port, bytesOf({ target: TARGET, lines }))
       expect([answer.status, attacked.reached()]).toEqual([401, []])
     }
@@ -320,7 +354,7 @@ describe('T2.6 headers that proxies stumble over', () => {
   })
 
   it('C4.17 answers Expect: 100-continue with the refusal where the call is refused', async () => {
-    for (const attacked of both()) {
+    for (const attacked of every()) {
       const lines = 'Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 7\r\n'
       const target = '/api/1.0/b/ACME/fund-data/any/x'
       const statuses = await statusesOf(attacked.port, bytesOf({ method: 'POST', target, lines }))

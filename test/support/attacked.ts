@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
 import type { Configuration } from '../../src/configuration.ts'
 import { MemoryBackend } from '../../src/backends/memory.ts'
@@ -6,6 +9,7 @@ import { exchangeRaw, openRaw, type RawResponse } from './raw-http.ts'
 import { startPostern, type StartedPostern, type StartOptions } from './start-postern.ts'
 import { openUpstream, type ReceivedRequest, type Upstream } from './start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
+import type { WitnessedCall, WitnessOptions } from './witness-module.ts'
 
 /** A Postern under attack, and the witness behind it who tells what got through. */
 export interface Attacked {
@@ -28,6 +32,11 @@ export interface AttackedUpstream extends Attacked {
 export interface AttackedMemory extends Attacked {
   /** The calls that the memory backend was given since `forget`. */
   readonly calls: () => readonly Call[]
+}
+
+export interface AttackedModule extends Attacked {
+  /** The calls that the module was given since `forget`. */
+  readonly received: () => readonly WitnessedCall[]
 }
 
 const anybody = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
@@ -102,6 +111,36 @@ export async function attackMemory(options: StartOptions = {}): Promise<Attacked
     close: async () => {
       await gateway.close()
       answer.mockRestore()
+    },
+  }
+}
+
+const WITNESS = fileURLToPath(new URL('witness-module.ts', import.meta.url))
+
+/** In front of a module, whose every call is recorded as it sees it. */
+export async function attackModule(): Promise<AttackedModule> {
+  const options: WitnessOptions = { channel: `witness-${randomUUID()}` }
+  const calls: WitnessedCall[] = []
+  const record = (call: unknown): void => void calls.push(call as WitnessedCall)
+  subscribe(options.channel, record)
+  const gateway = await start({
+    config: 'examples/sqlite.yaml',
+    change: (loaded) => {
+      const { funds } = loaded.backends
+      if (funds?.kind !== 'module') throw new Error('the example has another backend now')
+      return { ...loaded, backends: { funds: { ...funds, file: WITNESS, options } } }
+    },
+  })
+  return {
+    gateway,
+    port: gateway.port,
+    authorization: await authorizationOf(gateway),
+    received: () => calls,
+    reached: () => calls.map(({ method, target }) => `${method} ${target}`),
+    forget: () => void calls.splice(0),
+    close: async () => {
+      await gateway.close()
+      unsubscribe(options.channel, record)
     },
   }
 }
