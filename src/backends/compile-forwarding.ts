@@ -9,7 +9,7 @@ import { compilePathTemplate, type PathTemplate } from './path-template.ts'
 import { isForbiddenResponseHeader } from './response-headers.ts'
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts'
 import { identifyByHeaders, identifyByToken, type Identify } from './upstream-identity.ts'
-import type { UpstreamTls } from './upstream-pool.ts'
+import type { UpstreamTls } from './upstream-socket.ts'
 import type { TargetChange } from './upstream-target.ts'
 
 /** What forwarding backends need of the rest of the deployment. */

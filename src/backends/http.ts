@@ -1,4 +1,3 @@
-import { PassThrough } from 'node:stream'
 import type { Readable } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -102,18 +101,8 @@ function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
   // Content in them has no meaning (RFC 9110 §9.3.1), and receivers disagree on where it ends.
   if (method === 'GET' || method === 'HEAD') throw new Fault('body_unexpected')
   if (body.kind === 'bytes') return body.bytes
-  if (body.kind === 'stream') return sheltered(body.stream)
+  if (body.kind === 'stream') return body.stream
   throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
-}
-
-/** Undici destroys a body whose call ends early. The client's request must outlive that: it still gets its answer. */
-function sheltered(stream: Readable): Readable {
-  const shelter = new PassThrough()
-  stream.once('error', (error) => shelter.destroy(error))
-  stream.once('close', () => {
-    if (!stream.readableEnded) shelter.destroy(new Fault('client_gone'))
-  })
-  return stream.pipe(shelter)
 }
 
 /** Forwards calls to an HTTP upstream with @fastify/reply-from (C8.1 to C8.4). */

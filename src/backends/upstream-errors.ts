@@ -2,25 +2,15 @@ import { Fault } from '../kernel/faults.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { AttemptOutcome } from './circuit.ts'
 
-/** What undici, node:http, sockets and TLS call their failures, by C8.4. Anything not listed: the upstream could not be reached. */
+/** What node:http, sockets and TLS call their failures, by C8.4. Anything not listed: the upstream could not be reached. */
 const BY_CODE: Readonly<Record<string, FaultCode>> = {
-  UND_ERR_CONNECT_TIMEOUT: 'upstream_timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
-  UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
   ETIMEDOUT: 'upstream_timeout',
   ECONNECT_TIMEOUT: 'upstream_timeout',
-  UND_ERR_HEADERS_OVERFLOW: 'upstream_broken',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_broken',
-  // Undici's own, of a status below 100.
-  ERR_ASSERTION: 'upstream_broken',
-  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'client_gone',
-  UND_ERR_INVALID_ARG: 'internal',
-  UND_ERR_NOT_SUPPORTED: 'internal',
   ERR_INVALID_CHAR: 'internal',
 }
 
-/** Ended early: the parser's words for a connection that closed in the middle of a message. It gives most errors no code. */
-const CUT = /EOF state|closed/i
+/** Of node's parser, which reads the answers to websockets' handshakes: the connection closed in the middle of one. */
+const CUT: ReadonlySet<string> = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION'])
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -29,9 +19,7 @@ function faultCodeOf(error: unknown): FaultCode {
   const code = codeOf(error)
   const known = Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined
   if (known !== undefined) return known
-  const parsers = error instanceof Error && (error.name === 'HTTPParserError' || code.startsWith('HPE_'))
-  const unreadable = parsers && !CUT.test(error.message)
-  return unreadable ? 'upstream_broken' : 'upstream_unreachable'
+  return code.startsWith('HPE_') && !CUT.has(code) ? 'upstream_broken' : 'upstream_unreachable'
 }
 
 /** The fault of a failed upstream call. The error goes to the log; the client reads the row's text (C2.6). */

@@ -1,20 +1,13 @@
-import { isIP } from 'node:net'
-import type { Readable } from 'node:stream'
-import type { ConnectionOptions } from 'node:tls'
-import { buildConnector, Pool } from 'undici'
 import { Fault } from '../kernel/faults.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
-import { UpstreamReader } from './upstream-reader.ts'
-import type { UpstreamCallback } from './upstream-reader.ts'
-
-/** Milliseconds. */
-export interface UpstreamTimeouts {
-  readonly connect: number
-  /** From the request on the wire to the response's head. */
-  readonly firstByte: number
-  /** Between two pieces of a body. */
-  readonly idle: number
-}
+import {
+  UpstreamConnection,
+  type ConnectionOwner,
+  type UpstreamRequest,
+  type UpstreamTimeouts,
+} from './upstream-connection.ts'
+import { UpstreamReader, type UpstreamCallback } from './upstream-reader.ts'
+import type { UpstreamTls } from './upstream-socket.ts'
 
 export interface PoolRules {
   readonly timeouts: UpstreamTimeouts
@@ -22,52 +15,26 @@ export interface PoolRules {
   readonly tls: UpstreamTls
 }
 
-/** PEM files, and whom to expect. */
-export interface UpstreamTls extends Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'> {
-  /** Where true, nothing proves that the upstream is who it should be. */
-  readonly unverified?: boolean
-}
-
-export interface UpstreamRequest {
-  readonly method: string
-  readonly path: string
-  readonly headers: Record<string, string | undefined>
-  readonly body: Buffer | Readable | null
-  /** See UpstreamReader. */
-  readonly eager: boolean
-  /** Over a connection that was not used before, for the attempt after one that failed. */
-  readonly fresh: boolean
-}
-
 /** Of the connections that may stand, so many may stand for second attempts. */
 const FRESH_SHARE = 1 / 8
 
+/** Milliseconds that a connection is kept unused: less than upstreams usually do (node: 5 s, nginx: 75 s). */
+const KEEP = 4000
+
 /**
- * Keep-alive connections to one target of an upstream. Undici is imported here only. Its traps:
- * - a response that only the connection's end delimits counts as whole when the connection was reset (T5.2): it lets
- *   ECONNRESET pass for such bodies (a quirk of macOS), so that the code is changed before it looks;
- * - a request that waits for a free connection has no timeout at all: it gets the first byte's (T5.4);
- * - TLS is verified by default, but an environment variable could switch that off: said explicitly;
- * - it takes the name that a certificate must bear from the Host header: the target's is put in its place;
- * - HTTP/2 is on by default, and with it one connection for everything: off;
- * - an upstream that closes kept connections just as they are used fails any number of attempts in a row, if each takes
- *   another kept one (T5.1): `fresh` ones go over connections that nobody keeps;
- * - any number of 1xx counts as an answer that has begun: the reader bounds them; a 100 that nobody asked for counts as
- *   a broken connection;
- * - GET is retried by nobody, pipelining is 1: one call per connection at a time (T2.4).
+ * The connections to one target of an upstream. Further attempts at a call go over connections that nobody keeps: an
+ * upstream that closes kept ones just as they are used would fail any number of attempts in a row, if each took another
+ * kept one (T5.1).
  */
 export class UpstreamPool {
-  readonly #pool: Pool
-  readonly #address: UpstreamAddress
-  readonly #rules: PoolRules
-  /** Made when it is needed first. */
-  #fresh: Pool | undefined
+  readonly #kept: Lane
+  readonly #fresh: Lane
   #inFlight = 0
 
   constructor(address: UpstreamAddress, rules: PoolRules) {
-    this.#address = address
-    this.#rules = rules
-    this.#pool = openPool(address, rules, { connections: rules.maxConnections, pipelining: 1 })
+    const { maxConnections } = rules
+    this.#kept = new Lane(address, rules, maxConnections, KEEP)
+    this.#fresh = new Lane(address, rules, Math.ceil(maxConnections * FRESH_SHARE), 0)
   }
 
   get inFlight(): number {
@@ -76,78 +43,109 @@ export class UpstreamPool {
 
   /** Sends; the callback is called exactly once. Answers the reader, by which the call can be cancelled. */
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
-    const { method, path, headers, body, eager, fresh } = request
-    const reader = new UpstreamReader(eager, this.#rules.timeouts.firstByte, callback)
-    this.#inFlight++
-    const mayQueue = fresh || this.#inFlight > this.#rules.maxConnections
-    const queued = mayQueue ? this.#limitQueueing(reader) : undefined
-    reader.onFinished(() => {
-      this.#inFlight--
-      clearTimeout(queued)
-    })
-    const pool = fresh ? (this.#fresh ??= this.#openFresh()) : this.#pool
-    pool.dispatch({ method, path, headers, body }, reader)
+    this.#inFlight += 1
+    const reader = new UpstreamReader(request.eager, callback, this.#finished)
+    const lane = request.fresh ? this.#fresh : this.#kept
+    lane.send(request, reader)
     return reader
   }
 
-  /** Without pipelining undici keeps no connection. */
-  #openFresh(): Pool {
-    const connections = Math.ceil(this.#rules.maxConnections * FRESH_SHARE)
-    return openPool(this.#address, this.#rules, { connections, pipelining: 0 })
-  }
-
-  #limitQueueing(reader: UpstreamReader): NodeJS.Timeout {
-    return setTimeout(() => {
-      const detail = 'no connection to the upstream came free in time'
-      if (!reader.started) reader.cancel(new Fault('upstream_timeout', { detail }))
-    }, this.#rules.timeouts.firstByte)
+  readonly #finished = (): void => {
+    this.#inFlight -= 1
   }
 
   /** Waits for nobody: whoever still reads is cut. Drain first. */
-  async close(): Promise<void> {
-    await Promise.all([this.#pool.destroy(), this.#fresh?.destroy()])
+  close(): Promise<void> {
+    this.#kept.close()
+    this.#fresh.close()
+    return Promise.resolve()
   }
 }
 
-const openPool = (
-  { origin, socketPath }: UpstreamAddress,
-  { timeouts, tls: { unverified = false, ...tls } }: PoolRules,
-  size: { readonly connections: number; readonly pipelining: 0 | 1 },
-): Pool =>
-  new Pool(origin, {
-    ...size,
-    connect: carefully(
-      buildConnector({
-        ...tls,
-        rejectUnauthorized: !unverified,
-        allowH2: false,
-        timeout: timeouts.connect,
-        socketPath: socketPath ?? null,
-      }),
-      tls.servername ?? serverName(origin),
-    ),
-    allowH2: false,
-    headersTimeout: timeouts.firstByte,
-    bodyTimeout: timeouts.idle,
-    keepAliveTimeout: 4_000,
-  })
-
-type Connector = ReturnType<typeof buildConnector>
-
-/** Empty for an address (RFC 6066 §3): its certificate then has to bear the address. */
-function serverName(origin: string): string {
-  const { hostname } = new URL(origin)
-  return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : ''
+interface Waiting {
+  readonly request: UpstreamRequest
+  readonly reader: UpstreamReader
+  readonly late: NodeJS.Timeout
 }
 
-const carefully =
-  (connect: Connector, servername: string): Connector =>
-  (options, callback) => {
-    connect({ ...options, servername }, (...[error, socket]) => {
-      socket?.prependListener('error', (failure: NodeJS.ErrnoException) => {
-        if (failure.code === 'ECONNRESET') failure.code = 'UPSTREAM_RESET'
-      })
-      if (error) callback(error, null)
-      else callback(null, socket)
+/** Connections of one kind, of which there are only so many, and the calls that wait for one. */
+class Lane implements ConnectionOwner {
+  readonly #address: UpstreamAddress
+  readonly #rules: PoolRules
+  readonly #most: number
+  readonly #keep: number
+  readonly #open = new Set<UpstreamConnection>()
+  /** The one used last is used next: those that are not needed fall out of use, and are closed. */
+  readonly #free: UpstreamConnection[] = []
+  readonly #waiting = new Set<Waiting>()
+  #closed = false
+
+  constructor(address: UpstreamAddress, rules: PoolRules, most: number, keep: number) {
+    this.#address = address
+    this.#rules = rules
+    this.#most = most
+    this.#keep = keep
+  }
+
+  send(request: UpstreamRequest, reader: UpstreamReader): void {
+    const free = this.#free.pop()
+    if (free !== undefined) free.send(request, reader)
+    else if (this.#closed)
+      reader.fail(new Fault('upstream_unreachable', { detail: 'the backend was closed' }))
+    else if (this.#open.size < this.#most) this.#connect().send(request, reader)
+    else this.#queue(request, reader)
+  }
+
+  freed(connection: UpstreamConnection): void {
+    const next = this.#next()
+    if (next === undefined) this.#free.push(connection)
+    else connection.send(next.request, next.reader)
+  }
+
+  closed(connection: UpstreamConnection): void {
+    this.#open.delete(connection)
+    const at = this.#free.indexOf(connection)
+    if (at >= 0) this.#free.splice(at, 1)
+    const next = this.#closed ? undefined : this.#next()
+    if (next !== undefined) this.#connect().send(next.request, next.reader)
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const { reader } of this.#waiting)
+      reader.cancel(new Fault('upstream_unreachable', { detail: 'the backend was closed' }))
+    for (const connection of this.#open) connection.close()
+  }
+
+  #connect(): UpstreamConnection {
+    const { timeouts, tls } = this.#rules
+    const rules = { address: this.#address, timeouts, tls, keep: this.#keep }
+    const connection = new UpstreamConnection(rules, this)
+    this.#open.add(connection)
+    return connection
+  }
+
+  /** A call waits for a connection as long as it would for the first byte (T5.4). */
+  #queue(request: UpstreamRequest, reader: UpstreamReader): void {
+    const detail = 'no connection to the upstream came free in time'
+    const late = setTimeout(
+      () => reader.cancel(new Fault('upstream_timeout', { detail })),
+      this.#rules.timeouts.firstByte,
+    )
+    const waiting = { request, reader, late }
+    this.#waiting.add(waiting)
+    reader.whenCancelled(() => {
+      clearTimeout(late)
+      this.#waiting.delete(waiting)
     })
   }
+
+  #next(): Waiting | undefined {
+    for (const waiting of this.#waiting) {
+      this.#waiting.delete(waiting)
+      clearTimeout(waiting.late)
+      return waiting
+    }
+    return undefined
+  }
+}

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
-import { Fault } from '../kernel/faults.ts'
+import type { ResponseHead } from '../http/response-head.ts'
 
 /** Bytes up to which a body is handed over whole, as one Buffer; longer ones stream. */
 export const WHOLE_BODY_LIMIT = 64 * 1024
@@ -18,6 +17,13 @@ export interface UpstreamResponse {
 
 export type UpstreamCallback = (error: Error | null, response?: UpstreamResponse) => void
 
+/** Where a response comes from. */
+export interface UpstreamSource {
+  abort(reason: Error): void
+  pause(): void
+  resume(): void
+}
+
 const EMPTY = Buffer.alloc(0)
 
 /** What a body that Postern has no use for is replaced with; its connection is given up rather than drained. */
@@ -25,152 +31,145 @@ class NotWanted extends Error {
   override readonly name = 'NotWanted'
 }
 
-const onlyInterim = (): Fault => new Fault('upstream_timeout', { detail: 'nothing but 1xx came in time' })
-
 class BodyStream extends Readable {
-  readonly #controller: Dispatcher.DispatchController
+  readonly #wanted: () => void
 
-  constructor(controller: Dispatcher.DispatchController, destroyed: () => void) {
+  constructor(wanted: () => void, destroyed: () => void) {
     super({ highWaterMark: WHOLE_BODY_LIMIT })
-    this.#controller = controller
+    this.#wanted = wanted
     this.once('close', destroyed)
     // Whoever reads listens for itself; with nobody left, an error would end the process.
     this.on('error', () => undefined)
   }
 
   override _read(): void {
-    this.#controller.resume()
+    this.#wanted()
   }
 }
 
 /**
- * Reads one upstream response off undici's dispatch interface, without the layers that `request()` adds: a body that
- * fits is one Buffer, so that no stream is made for most calls, whatever their framing. `eager: false` is for opaque
- * answers (event streams, downloads): streamed at once unless a short length is declared.
+ * Takes one upstream response: a body that fits is one Buffer, so that no stream is made for most calls, whatever their
+ * framing. `eager: false` is for opaque answers (event streams, downloads): streamed at once unless a short length is
+ * declared.
  */
-export class UpstreamReader implements Dispatcher.DispatchHandler {
+export class UpstreamReader {
   readonly #eager: boolean
-  readonly #patience: number
-  #interim: NodeJS.Timeout | undefined
+  readonly #finished: () => void
+  #cancelling: (() => void) | undefined
+  #done = false
   #callback: UpstreamCallback | undefined
-  #controller: Dispatcher.DispatchController | undefined
-  #cancelled: Error | undefined
-  #statusCode = 0
-  #headers: IncomingHttpHeaders = {}
-  #chunks: Buffer[] = []
+  #source: UpstreamSource | undefined
+  #head: ResponseHead | undefined
+  /** The first piece: of most bodies the only one. */
+  #piece: Buffer | undefined
+  #more: Buffer[] | undefined
   #size = 0
-  /** When the second piece came. Most bodies are one. */
+  /** When the second piece came. */
   #gatheringSince = 0
   #stream: BodyStream | undefined
-  #finished: (() => void) | undefined
 
-  /**
-   * @param patience milliseconds from a first 1xx to the answer: undici counts any of them as one (T5.4)
-   */
-  constructor(eager: boolean, patience: number, callback: UpstreamCallback) {
+  /** @param finished called once, when the exchange is over, whatever its end */
+  constructor(eager: boolean, callback: UpstreamCallback, finished: () => void) {
     this.#eager = eager
-    this.#patience = patience
     this.#callback = callback
+    this.#finished = finished
   }
 
-  get started(): boolean {
-    return this.#controller !== undefined
+  /** Called if the call is cancelled while it waits for its connection. */
+  whenCancelled(listener: () => void): void {
+    this.#cancelling = listener
   }
 
-  /** Called once, when undici is done with the exchange, whatever its end. */
-  onFinished(listener: () => void): void {
-    this.#finished = listener
-  }
-
-  /** Ends the call: at once for whoever waits, and on the wire as soon as there is a wire. */
+  /** Ends the call: at once for whoever waits, and on the wire if there is a wire. */
   cancel(reason: Error): void {
-    this.#cancelled = reason
-    this.#controller?.abort(reason)
-    this.#settle(reason)
+    if (this.#done) return
+    if (this.#source === undefined) {
+      this.#cancelling?.()
+      this.fail(reason)
+    } else this.#source.abort(reason)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#cancelled) controller.abort(this.#cancelled)
+  /** The call has its connection. */
+  begin(source: UpstreamSource): void {
+    this.#source = source
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    statusCode: number,
-    headers: IncomingHttpHeaders,
-  ): void {
-    if (statusCode < 200) {
-      this.#interim ??= setTimeout(() => this.cancel(onlyInterim()), this.#patience)
-      return
-    }
-    clearTimeout(this.#interim)
-    this.#statusCode = statusCode
-    this.#headers = headers
-    const length = Number(headers['content-length'] ?? NaN)
-    if (length > WHOLE_BODY_LIMIT || (!this.#eager && Number.isNaN(length) && statusCode < 300))
-      this.#beginStream(controller)
+  head(head: ResponseHead): void {
+    this.#head = head
+    const { status, framing } = head
+    const isLong = typeof framing === 'number' ? framing > WHOLE_BODY_LIMIT : !this.#eager && status < 300
+    if (isLong) this.#beginStream()
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  body(bytes: Buffer, start: number, end: number): void {
+    const piece = Buffer.allocUnsafe(end - start)
+    bytes.copy(piece, 0, start, end)
     if (this.#stream) {
-      if (!this.#stream.push(chunk)) controller.pause()
+      if (!this.#stream.push(piece)) this.#source?.pause()
       return
     }
-    this.#chunks.push(chunk)
-    this.#size += chunk.length
-    if (this.#size > WHOLE_BODY_LIMIT || this.#isTrickle()) this.#beginStream(controller)
+    this.#size += piece.length
+    if (this.#piece === undefined) this.#piece = piece
+    else (this.#more ??= []).push(piece)
+    if (this.#size > WHOLE_BODY_LIMIT || (this.#more !== undefined && this.#isTrickle(this.#more.length)))
+      this.#beginStream()
   }
 
-  onResponseEnd(): void {
+  end(): void {
     this.#finish()
     if (this.#stream) this.#stream.push(null)
     else this.#answer(this.#wholeBody())
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  fail(error: Error): void {
     this.#finish()
     this.#stream?.destroy(error instanceof NotWanted ? undefined : error)
-    this.#settle(error)
+    const callback = this.#callback
+    this.#callback = undefined
+    callback?.(error)
   }
 
-  #isTrickle(): boolean {
-    if (this.#chunks.length === 2) this.#gatheringSince = performance.now()
-    return this.#chunks.length > 2 && performance.now() - this.#gatheringSince > GATHERING
+  #isTrickle(more: number): boolean {
+    if (more === 1) this.#gatheringSince = performance.now()
+    return more > 1 && performance.now() - this.#gatheringSince > GATHERING
   }
 
   #wholeBody(): Buffer {
-    const [only = EMPTY, second] = this.#chunks
-    return second === undefined ? only : Buffer.concat(this.#chunks, this.#size)
+    const piece = this.#piece ?? EMPTY
+    return this.#more === undefined ? piece : Buffer.concat([piece, ...this.#more], this.#size)
   }
 
-  #beginStream(controller: Dispatcher.DispatchController): void {
-    const stream = new BodyStream(controller, () => {
-      // Undici refuses to abort what is complete.
-      if (this.#finished && !controller.aborted)
-        controller.abort(new NotWanted('the body was not read to its end'))
-    })
+  #beginStream(): void {
+    const source = this.#source
+    if (source === undefined) return
+    // When this response has ended, the connection is another call's.
+    const stream = new BodyStream(
+      () => {
+        if (!this.#done) source.resume()
+      },
+      () => {
+        if (!this.#done) source.abort(new NotWanted('the body was not read to its end'))
+      },
+    )
     this.#stream = stream
-    for (const chunk of this.#chunks) if (!stream.push(chunk)) controller.pause()
-    this.#chunks = []
+    let wanted = true
+    for (const piece of [this.#piece ?? EMPTY, ...(this.#more ?? [])])
+      if (piece.length > 0) wanted = stream.push(piece)
+    if (!wanted) source.pause()
+    this.#piece = this.#more = undefined
     this.#answer(stream)
   }
 
   #answer(body: Buffer | Readable): void {
     const callback = this.#callback
     this.#callback = undefined
-    callback?.(null, { statusCode: this.#statusCode, headers: this.#headers, body })
-  }
-
-  #settle(error: Error): void {
-    const callback = this.#callback
-    this.#callback = undefined
-    callback?.(error)
+    const { status = 0, headers = {} } = this.#head ?? {}
+    callback?.(null, { statusCode: status, headers, body })
   }
 
   #finish(): void {
-    clearTimeout(this.#interim)
-    const finished = this.#finished
-    this.#finished = undefined
-    finished?.()
+    if (this.#done) return
+    this.#done = true
+    this.#finished()
   }
 }

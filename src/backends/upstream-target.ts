@@ -1,7 +1,8 @@
 import { Circuit, type AttemptOutcome, type EjectionRules } from './circuit.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import { attemptOutcome } from './upstream-errors.ts'
-import { UpstreamPool, type PoolRules, type UpstreamRequest } from './upstream-pool.ts'
+import type { UpstreamRequest } from './upstream-connection.ts'
+import { UpstreamPool, type PoolRules } from './upstream-pool.ts'
 import type { UpstreamCallback, UpstreamReader } from './upstream-reader.ts'
 
 /** Told when a target is put out or taken back, and by what: its calls, or the checks of its health. */

@@ -289,8 +289,8 @@ describe('T5.1 an upstream that is no good HTTP', () => {
     [
       '101, which nobody asked for',
       'HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
-      503,
-      'upstream_unreachable',
+      500,
+      'upstream_broken',
     ],
     ['status 888', 'HTTP/1.1 888 X\r\nContent-Length: 0\r\n\r\n', 500, 'upstream_broken'],
     ['status 000', 'HTTP/1.1 000 X\r\nContent-Length: 0\r\n\r\n', 500, 'upstream_broken'],

@@ -1,0 +1,154 @@
+/** The head of an HTTP/1.1 response, read without leniences: what two recipients could read differently is an error. */
+
+export type ResponseHeaders = Record<string, string | string[] | undefined>
+
+/** How the body ends (RFC 9112 §6.3): after so many bytes, with the last chunk, or with the connection. */
+export type BodyFraming = number | 'chunked' | 'close'
+
+export interface ResponseHead {
+  readonly status: number
+  /** By lower-case name. Lines of one name are joined by commas; those of Set-Cookie stand apart. */
+  readonly headers: ResponseHeaders
+  readonly framing: BodyFraming
+  /** Whether the connection may be used again when the body has ended (RFC 9112 §9.3). */
+  readonly persistent: boolean
+}
+
+/** Thrown for bytes that are no response. The message says what was wrong with them, and holds none of them. */
+export class MalformedResponse extends Error {
+  override readonly name = 'MalformedResponse'
+}
+
+/**
+ * A whole head, from its first character to the line feed of its last header line. Names are tokens with a colon right
+ * behind them, so that a folded line is none; values hold no control characters; lines end with CR LF.
+ */
+const HEAD =
+  /^HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/
+
+const STATUS_AT = 'HTTP/1.1 '.length
+
+/**
+ * @param text latin-1, up to and with the line end before the empty line
+ * @param requested the method of the request: HEAD has answers without a body whatever they declare
+ * @throws MalformedResponse
+ */
+export function parseResponseHead(text: string, requested: string): ResponseHead {
+  if (!HEAD.test(text)) throw new MalformedResponse('the head is no head of HTTP/1.1')
+  const status = Number(text.slice(STATUS_AT, STATUS_AT + 3))
+  if (status < 100) throw new MalformedResponse('the status is below 100')
+  const headers = readLines(text)
+  const isHttp10 = text[STATUS_AT - 2] === '0'
+  return {
+    status,
+    headers,
+    framing: hasBody(status, requested) ? framingOf(headers, isHttp10) : 0,
+    persistent: isPersistent(headers, isHttp10),
+  }
+}
+
+/** Lines that may stand only once, because who reads the other one reads another message. */
+const SINGLE: ReadonlySet<string> = new Set(['content-length', 'content-type', 'transfer-encoding'])
+
+function readLines(text: string): ResponseHeaders {
+  const headers: ResponseHeaders = {}
+  let at = text.indexOf('\r\n') + 2
+  while (at < text.length) {
+    const colon = text.indexOf(':', at)
+    const end = text.indexOf('\r\n', colon)
+    add(headers, lowerCase(text.slice(at, colon)), trimmed(text, colon + 1, end))
+    at = end + 2
+  }
+  return headers
+}
+
+function add(headers: ResponseHeaders, name: string, value: string): void {
+  const known = headers[name]
+  if (known === undefined) {
+    if (name !== '__proto__') headers[name] = name === 'set-cookie' ? [value] : value
+  } else if (SINGLE.has(name)) throw new MalformedResponse(`two lines of ${name}`)
+  else if (Array.isArray(known)) known.push(value)
+  else headers[name] = `${known}, ${value}`
+}
+
+/** Names as they are usually spelled. Whatever else an upstream sends is turned to lower case each time. */
+const SPELLED: ReadonlyMap<string, string> = new Map(
+  [
+    'Accept-Ranges',
+    'Access-Control-Allow-Origin',
+    'Age',
+    'Cache-Control',
+    'Connection',
+    'Content-Disposition',
+    'Content-Encoding',
+    'Content-Language',
+    'Content-Length',
+    'Content-Range',
+    'Content-Security-Policy',
+    'Content-Type',
+    'Date',
+    'ETag',
+    'Etag',
+    'Expires',
+    'Keep-Alive',
+    'Last-Modified',
+    'Link',
+    'Location',
+    'Pragma',
+    'Retry-After',
+    'Server',
+    'Set-Cookie',
+    'Strict-Transport-Security',
+    'Transfer-Encoding',
+    'Vary',
+    'Via',
+    'WWW-Authenticate',
+    'X-Content-Type-Options',
+    'X-Frame-Options',
+    'X-Powered-By',
+    'X-Request-Id',
+    'X-XSS-Protection',
+  ].map((name) => [name, name.toLowerCase()]),
+)
+
+const lowerCase = (name: string): string => SPELLED.get(name) ?? name.toLowerCase()
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
+
+function trimmed(text: string, from: number, to: number): string {
+  let [start, end] = [from, to]
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1
+  return text.slice(start, end)
+}
+
+/** RFC 9110 §6.4.1. */
+const hasBody = (status: number, requested: string): boolean =>
+  status >= 200 && status !== 204 && status !== 304 && requested !== 'HEAD'
+
+/** Digits that a number holds exactly. */
+const LENGTH = /^[0-9]{1,15}$/
+
+function framingOf(headers: ResponseHeaders, isHttp10: boolean): BodyFraming {
+  const { 'transfer-encoding': coding, 'content-length': length } = headers
+  if (coding !== undefined) {
+    // RFC 9112 §6.1: beside a length, or in HTTP/1.0, it is framing that somebody got wrong.
+    if (length !== undefined || isHttp10)
+      throw new MalformedResponse('chunks beside a length, or in HTTP/1.0')
+    if (String(coding).toLowerCase() !== 'chunked') throw new MalformedResponse('an unknown transfer coding')
+    return 'chunked'
+  }
+  if (length === undefined) return 'close'
+  if (typeof length !== 'string' || !LENGTH.test(length)) throw new MalformedResponse('a length that is none')
+  return Number(length)
+}
+
+function isPersistent({ connection }: ResponseHeaders, isHttp10: boolean): boolean {
+  if (connection === undefined) return !isHttp10
+  if (connection === 'keep-alive') return true
+  const options = String(connection)
+    .toLowerCase()
+    .split(',')
+    .map((option) => option.trim())
+  return !options.includes('close') && (!isHttp10 || options.includes('keep-alive'))
+}
