@@ -1,27 +1,25 @@
 /**
- * The public listener: fastify on node:http. Fastify owns the server's life (listen, ready, close); everything that a
- * client sends goes straight through it, because it must be judged by one set of rules (C3, C4) and answered in one
- * form (C2.3). What of it and of node is switched off or replaced, and why:
+ * The public listener: fastify on node:http. Fastify owns the server's life (listen, ready, close); what a client sends
+ * goes from node's server straight to the entrance, because it must be judged by one set of rules (C3, C4) and answered
+ * in one form (C2.3). The server is ours and handed to fastify by `serverFactory`, whose own listener for requests is
+ * not attached: its router, parsers, error pages and its 503 while closing see none. What of the rest is switched off or
+ * replaced, and why:
  *
- * - its router, query parser and error pages: `rewriteUrl` sends every target to one route, untouched targets are in
- *   `originalUrl`; all methods that node can parse are registered, so nothing ends in its own 404 or 400;
- * - its body parsing (its own 413 and 415, before C4): `hijack()` in `onRequest`, which comes before it;
- * - its 503 while closing: `return503OnClosing`;
+ * - fastify's answer to unreadable bytes: `clientErrorHandler`;
  * - node's bare answers outside every handler: no Host (`requireHostHeader`), Expect (`checkContinue`,
- *   `checkExpectation`), unreadable bytes (`clientError`), CONNECT (`connect`), Upgrade (`shouldUpgradeCallback`);
+ *   `checkExpectation`), CONNECT (`connect`), Upgrade (`shouldUpgradeCallback`);
  * - node's silent cut of header lines beyond 2000 (`maxHeadersCount`): a repeated Authorization could hide there.
  */
 import type { FastifyInstance } from 'fastify'
 import fastify from 'fastify'
 import {
-  METHODS,
+  createServer,
   type IncomingMessage,
-  type RequestListener,
   type Server,
   type ServerOptions,
   type ServerResponse,
 } from 'node:http'
-import { createServer, type Server as TlsServer } from 'node:https'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Gatekeeper } from '../contracts/admission.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -35,7 +33,6 @@ import { CertificateWatch } from './certificate-watch.ts'
 import { schemeOf, type ServerConfig } from './config.ts'
 import { closeListener } from './close-listener.ts'
 import { Entrance } from './entrance.ts'
-import type { Wire } from './incoming-exchange.ts'
 import { compileRouting, type Doors } from './routing.ts'
 import { Upgrades, upgradeWire } from './upgrades.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './slow-bodies.ts'
@@ -82,7 +79,7 @@ export async function bindPublicListener(options: PublicListenerOptions): Promis
   const { config } = options
   const gate = new Gate()
   const secure = config.tls && openTls(config.tls, httpOptions(config, gate), options)
-  const app = makeApp(config, gate, secure?.server)
+  const app = makeApp(secure?.server ?? createServer(httpOptions(config, gate)), gate)
   try {
     await app.listen(bindingOf(config.listen))
   } catch (error) {
@@ -160,8 +157,6 @@ class Gate {
   }
 }
 
-type RewrittenRequest = IncomingMessage & { readonly originalUrl?: string }
-
 /** What node's server is told, with TLS or without. */
 const httpOptions = ({ limits, timeouts }: ServerConfig, gate: Gate): ServerOptions => ({
   requireHostHeader: false,
@@ -192,7 +187,7 @@ function openTls(
   const ALPNProtocols = ['http/1.1', 'http/1.0']
   const { cert, key } = pair
   const handshakeTimeout = config.timeouts.headers
-  const server = createServer({ ...http, ...fixed, cert, key, ALPNProtocols, handshakeTimeout })
+  const server = createTlsServer({ ...http, ...fixed, cert, key, ALPNProtocols, handshakeTimeout })
   const watch = new CertificateWatch({
     files,
     pair,
@@ -203,48 +198,25 @@ function openTls(
   return { server, watch }
 }
 
-function makeApp(config: ServerConfig, gate: Gate, secure: TlsServer | undefined): FastifyInstance {
-  const app = fastify({
-    logger: false,
-    return503OnClosing: false,
-    forceCloseConnections: false,
-    keepAliveTimeout: config.timeouts.keepAlive,
-    requestTimeout: 0,
-    genReqId: () => '',
-    rewriteUrl: () => '/',
-    clientErrorHandler: (error, socket) =>
-      gate.pass(({ unreadable }) => answerUnreadable(error, socket, unreadable)),
-    http: httpOptions(config, gate),
-    ...(secure && { serverFactory: (handler: RequestListener): Server => secure.on('request', handler) }),
-  })
-  const receive = (wire: Wire): void => gate.pass(({ entrance }) => entrance.receive(wire))
-  routeEverything(app, receive)
-  app.server.maxHeadersCount = 0
-  app.server.on('checkContinue', (request, response) => app.routing(request, response))
-  app.server.on('checkExpectation', (request, response) => app.routing(request, response))
-  app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
-    receive(upgradeWire(request, socket, head)),
+/** Fastify around a server of ours: what fastify would do for a request, it never hears of. */
+function makeApp(server: Server, gate: Gate): FastifyInstance {
+  const receive = (request: IncomingMessage, response: ServerResponse): void =>
+    gate.pass(({ entrance }) => entrance.receive({ request, response, rawTarget: request.url ?? '' }))
+  server.maxHeadersCount = 0
+  server.on('request', receive)
+  server.on('checkContinue', receive)
+  server.on('checkExpectation', receive)
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
+    gate.pass(({ entrance }) => entrance.receive(upgradeWire(request, socket, head))),
   )
-  app.server.on('connect', (request: IncomingMessage) =>
+  server.on('connect', (request: IncomingMessage) =>
     gate.pass(({ unreadable }) => answerConnect(request, unreadable)),
   )
-  return app
-}
-
-function routeEverything(app: FastifyInstance, receive: (wire: Wire) => void): void {
-  for (const method of METHODS) {
-    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
-  }
-  // Without `done` and without a promise, this is the last that fastify does for a request.
-  app.addHook('onRequest', (request, reply) => {
-    reply.hijack()
-    receive(wireOf(request.raw, reply.raw))
+  return fastify({
+    logger: false,
+    forceCloseConnections: false,
+    clientErrorHandler: (error, socket) =>
+      gate.pass(({ unreadable }) => answerUnreadable(error, socket, unreadable)),
+    serverFactory: () => server,
   })
-  app.all('/', () => undefined)
 }
-
-const wireOf = (request: RewrittenRequest, response: ServerResponse): Wire => ({
-  request,
-  response,
-  rawTarget: request.originalUrl ?? '',
-})
