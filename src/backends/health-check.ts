@@ -1,5 +1,6 @@
 import { after as systemAfter, type After } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { HeaderLines } from './request-headers.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 
 /** Durations in milliseconds. */
@@ -20,7 +21,7 @@ export interface HealthCheckRules {
 export function checkHealth(
   target: UpstreamTarget,
   rules: HealthCheckRules,
-  headers: Readonly<Record<string, string>>,
+  lines: HeaderLines,
   after: After = systemAfter,
 ): () => void {
   let stopped = false
@@ -29,7 +30,7 @@ export function checkHealth(
   let contrary = 0
   let held = true
   function ask(): void {
-    cancel = probe(target, rules, headers, after, judge)
+    cancel = probe(target, rules, lines, after, judge)
   }
   function judge(well: boolean): void {
     if (stopped) return
@@ -47,18 +48,20 @@ export function checkHealth(
   }
 }
 
+const QUESTION = { method: 'GET', body: undefined, length: undefined, eager: true, fresh: false } as const
+
 /** One question. Answers how to give it up. */
 function probe(
   target: UpstreamTarget,
   { path, timeout }: HealthCheckRules,
-  headers: Readonly<Record<string, string>>,
+  lines: HeaderLines,
   after: After,
   judge: (well: boolean) => void,
 ): () => void {
   const late = new Fault('upstream_timeout', { detail: 'the health check was not answered in time' })
   const giveUp = (): void => reader.cancel(late)
   const stopWaiting = after(timeout, giveUp)
-  const request = { method: 'GET', path, headers: { ...headers }, body: null, eager: true, fresh: false }
+  const request = { ...QUESTION, path, lines }
   const reader = target.probe(request, (error, response) => {
     stopWaiting()
     if (response && !Buffer.isBuffer(response.body)) response.body.destroy()

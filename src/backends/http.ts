@@ -2,10 +2,8 @@ import type { Readable } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { forwarder } from './reply-from.ts'
-import type { Forwarding, Send } from './reply-from.ts'
-import { requestHeaders } from './request-headers.ts'
-import type { RequestHeaderRules } from './request-headers.ts'
+import { forward, type Forwarding } from './reply-from.ts'
+import { requestHeaders, type HeaderLines, type RequestHeaderRules } from './request-headers.ts'
 import { cleanResponseHeaders, passedNames } from './response-headers.ts'
 import { isOfFormat } from './upstream-body.ts'
 import type { EjectionRules } from './circuit.ts'
@@ -13,6 +11,7 @@ import { checkHealth, type HealthCheckRules } from './health-check.ts'
 import type { PathTemplate } from './path-template.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import { isConnectionFault, isTimeout, upstreamFault } from './upstream-errors.ts'
+import type { UpstreamRequest } from './upstream-connection.ts'
 import type { Identify } from './upstream-identity.ts'
 import type { PoolRules } from './upstream-pool.ts'
 import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from './upstream-reader.ts'
@@ -43,57 +42,77 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Its timer takes nothing below; the next attempt shall start at once. */
 const AT_ONCE = 1
 
-/** One call's forwarding: what reply-from carries, and how the client's leaving stops it. */
-class Carriage implements Forwarding {
+/** One call on its way: what reply-from carries, and how the client's leaving stops it. */
+class Carriage implements Forwarding, UpstreamRequest {
   readonly method: string
   readonly path: string
-  readonly headers: Record<string, string | undefined>
+  readonly lines: HeaderLines
   readonly body: Buffer | Readable | undefined
+  readonly length: number | undefined
   readonly eager: boolean
-  /** Where it was sent already, the latest attempt included. */
-  tried: Tried = NONE_TRIED
+  /** Of the attempt that is under way. */
+  fresh = false
+  readonly #call: Call
+  readonly #backend: HttpBackend
+  readonly #settle: Settle
   readonly #retries: number
-  readonly #targets: UpstreamTargets
+  /** Where it was sent already, the latest attempt included. */
+  #tried: Tried = NONE_TRIED
   #gone: Fault | undefined
   #reader: UpstreamReader | undefined
 
-  constructor(
-    call: Call,
-    path: string,
-    headers: Carriage['headers'],
-    { retries, targets }: { readonly retries: number; readonly targets: UpstreamTargets },
-  ) {
+  constructor(call: Call, lines: HeaderLines, backend: HttpBackend, settle: Settle) {
     this.method = call.method
-    this.path = path
-    this.headers = headers
+    this.path = backend.pathOf(call)
+    this.lines = lines
     this.body = bodyOf(call)
+    this.length = call.body.kind === 'stream' ? call.body.length : undefined
     this.eager = call.action.produces === undefined
-    this.#targets = targets
-    this.#retries = this.body === undefined && SAFE.has(call.method) ? retries : 0
+    this.#call = call
+    this.#backend = backend
+    this.#settle = settle
+    this.#retries = this.body === undefined && SAFE.has(call.method) ? backend.retries : 0
     call.onCancel(() => this.#cancel())
   }
 
   /** C8.5: after a connection fault, or, where it was too slow, if there is another target to ask. */
   retryDelay(error: Error | null, attempt: number): number | null {
     if (error === null || attempt >= this.#retries) return null
-    const again = isConnectionFault(error) || (isTimeout(error) && this.#targets.hasAnother(this.tried))
+    const { targets } = this.#backend
+    const again = isConnectionFault(error) || (isTimeout(error) && targets.hasAnother(this.#tried))
     return again ? AT_ONCE : null
   }
 
-  /** Sends the next attempt, and binds it: the client may have left before a second one. */
-  send(headers: Carriage['headers'], callback: UpstreamCallback): void {
-    const { method, path, body, eager, tried } = this
-    const target = this.#targets.choose(tried)
-    this.tried = [...tried, target]
-    const request = { method, path, headers, body: body ?? null, eager, fresh: tried.length > 0 }
-    this.#reader = target.send(request, callback)
+  /** The client may have left before a second attempt. */
+  send(callback: UpstreamCallback): void {
+    const target = this.#backend.targets.choose(this.#tried)
+    this.fresh = this.#tried.length > 0
+    this.#tried = [...this.#tried, target]
+    this.#reader = target.send(this, callback)
     if (this.#gone) this.#reader.cancel(this.#gone)
+  }
+
+  answered(response: UpstreamResponse): void {
+    try {
+      this.#settle.resolve(this.#backend.judge(this.#call, response))
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  failed(error: unknown): void {
+    this.#settle.reject(upstreamFault(error))
   }
 
   #cancel(): void {
     this.#gone = new Fault('client_gone', { detail: 'the client left while the upstream was working' })
     this.#reader?.cancel(this.#gone)
   }
+}
+
+interface Settle {
+  readonly resolve: (answer: BackendAnswer) => void
+  readonly reject: (fault: Fault) => void
 }
 
 function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
@@ -113,7 +132,6 @@ export class HttpBackend implements Backend {
   readonly #rules: HttpBackendRules
   readonly #clock: Clock
   readonly targets: UpstreamTargets
-  readonly #forward: (forwarding: Carriage) => Promise<UpstreamResponse>
   readonly #passed: ReadonlySet<string>
   readonly #stopChecks: readonly (() => void)[]
 
@@ -124,31 +142,30 @@ export class HttpBackend implements Backend {
     this.#rules = rules
     this.#clock = clock
     this.targets = new UpstreamTargets(rules.targets, rules, rules.targetChanged)
-    this.#forward = forwarder(SEND)
     this.#passed = passedNames(rules.responseHeaders)
     const { healthCheck, host } = rules
-    const headers = {
-      'user-agent': 'postern-health-check',
-      accept: '*/*',
-      ...(host !== undefined && { host }),
-    }
+    const lines = ['user-agent', 'postern-health-check', 'accept', '*/*']
+    if (host !== undefined) lines.unshift('host', host)
     this.#stopChecks = healthCheck
-      ? this.targets.all.map((target) => checkHealth(target, healthCheck, headers))
+      ? this.targets.all.map((target) => checkHealth(target, healthCheck, lines))
       : []
   }
 
-  async answer(call: Call): Promise<BackendAnswer> {
-    const given = this.headersOf(call)
-    const headers = given instanceof Promise ? await given : given
-    const carriage = new Carriage(call, this.pathOf(call), headers, {
-      retries: this.#rules.retries,
-      targets: this.targets,
+  get retries(): number {
+    return this.#rules.retries
+  }
+
+  answer(call: Call): Promise<BackendAnswer> {
+    const lines = this.linesOf(call)
+    return lines instanceof Promise
+      ? lines.then((signed) => this.#carry(call, signed))
+      : this.#carry(call, lines)
+  }
+
+  #carry(call: Call, lines: HeaderLines): Promise<BackendAnswer> {
+    return new Promise((resolve, reject) => {
+      forward(new Carriage(call, lines, this, { resolve, reject }))
     })
-    try {
-      return this.#judge(call, await this.#forward(carriage))
-    } catch (error) {
-      throw upstreamFault(error)
-    }
   }
 
   /** Without the base path of the target that it will go to. */
@@ -158,17 +175,17 @@ export class HttpBackend implements Backend {
   }
 
   /** The headers of C8.2; at once, unless a token has to be signed first. */
-  headersOf(call: Call): Record<string, string | undefined> | Promise<Record<string, string | undefined>> {
-    const headers = requestHeaders(call, this.#rules)
-    return this.#rules.identify(call, headers)?.then(() => headers) ?? headers
+  linesOf(call: Call): HeaderLines | Promise<HeaderLines> {
+    const lines = requestHeaders(call, this.#rules)
+    return this.#rules.identify(call, lines)?.then(() => lines) ?? lines
   }
 
-  #judge(call: Call, { statusCode, headers, body }: UpstreamResponse): BackendAnswer {
-    const verdict = judgeStatus(statusCode, {
+  /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */
+  judge(call: Call, response: UpstreamResponse): BackendAnswer {
+    const verdict = judgeStatus(response.statusCode, {
       conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
       authorizationForwarded: this.#rules.forwardAuthorization && call.authorization !== undefined,
     })
-    const response = { statusCode, headers, body }
     if (verdict.kind === 'answer') return this.#pass(call, response)
     return refusalAnswer(verdict, response, this.format, this.#clock.now())
   }
@@ -193,8 +210,6 @@ export class HttpBackend implements Backend {
     await this.targets.close()
   }
 }
-
-const SEND: Send<Carriage> = (carriage, headers, callback) => carriage.send(headers, callback)
 
 /** An enveloped action's answer must be what the configuration says; compressed only if the client asked for it itself. */
 function requireReadable(

@@ -1,4 +1,5 @@
 import { Fault } from '../kernel/faults.ts'
+import type { HeaderLines } from './request-headers.ts'
 
 /** How the body of a request ends. Absent: there is none. */
 export type RequestFraming = number | 'chunked' | undefined
@@ -10,23 +11,23 @@ const TARGET = /^[\x21-\x7e]+$/
 const EXPECTING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Made here, of what is sent, and nowhere else. */
-const FRAMING: ReadonlySet<string> = new Set(['host', 'connection', 'content-length', 'transfer-encoding'])
+const FRAMING: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding'])
 
 export interface RequestHead {
   readonly method: string
   /** Origin-form: what was judged (T1.6). */
   readonly path: string
-  /** By lower-case name. Its `host` is taken before that of the target. */
-  readonly headers: Readonly<Record<string, string | undefined>>
+  /** Its `host`, which comes first if there is one, stands for that of the target. */
+  readonly lines: HeaderLines
 }
 
 /** Names that were found to be good: the same few in call after call, and no more than this many. */
 const known = new Set<string>()
 const MOST_KNOWN = 1000
 
-function isToken(name: string): boolean {
+function isName(name: string): boolean {
   if (known.has(name)) return true
-  if (!TOKEN.test(name)) return false
+  if (!TOKEN.test(name) || FRAMING.has(name)) return false
   if (known.size < MOST_KNOWN) known.add(name)
   return true
 }
@@ -36,23 +37,23 @@ const bad = (what: string): Fault => new Fault('internal', { detail: `${what} th
 /**
  * The head of a request as bytes, in latin-1 (RFC 9112 §3). The last look at what goes upstream: nothing that could end a
  * line, or a head, early. Throws Fault `internal`.
- * @param host what Host says where the headers have none
+ * @param host what Host says unless the lines begin with one
  * @param keep whether the connection shall be kept
  */
 export function requestBytes(
-  { method, path, headers }: RequestHead,
+  { method, path, lines }: RequestHead,
   framing: RequestFraming,
   host: string,
   keep: boolean,
 ): string {
   if (!TARGET.test(path)) throw bad('a target')
-  let text = `${method} ${path} HTTP/1.1\r\nhost: ${checked(headers['host'] ?? host)}\r\n`
+  let text = `${method} ${path} HTTP/1.1\r\n`
+  if (lines[0] !== 'host') text += `host: ${checked(host)}\r\n`
   text += keep ? 'connection: keep-alive\r\n' : 'connection: close\r\n'
-  for (const name in headers) {
-    const value = headers[name]
-    if (value === undefined || FRAMING.has(name)) continue
-    if (!isToken(name)) throw bad('a header name')
-    text += `${name}: ${checked(value)}\r\n`
+  for (let at = 0; at < lines.length; at += 2) {
+    const name = lines[at] ?? ''
+    if (!isName(name)) throw bad('a header name')
+    text += `${name}: ${checked(lines[at + 1] ?? '')}\r\n`
   }
   if (framing === 'chunked') return `${text}transfer-encoding: chunked\r\n\r\n`
   if (framing !== undefined) return `${text}content-length: ${framing}\r\n\r\n`

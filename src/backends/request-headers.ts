@@ -1,5 +1,8 @@
 import type { Call } from '../contracts/backend.ts'
-import { forwardedHeaders } from '../http/forwarded.ts'
+import { forwardedLines } from '../http/forwarded.ts'
+
+/** Headers of a request to an upstream: lower-case names and values in turn, each name once. */
+export type HeaderLines = string[]
 
 /** What of the `http` backend's configuration the request's headers depend on. */
 export interface RequestHeaderRules {
@@ -20,23 +23,21 @@ function acceptFor(call: Call, { vendor, format }: RequestHeaderRules): string {
 
 /**
  * The headers of the upstream request (C8.2) but for who calls (upstream-identity.ts), and for framing and a Host that
- * is not configured, which the dispatcher makes. Postern's own come last, so that nothing of the client's can replace them.
+ * is not configured, which whoever sends it makes. Nothing of the client's is among Postern's own names: those were taken
+ * out of it (client-headers.ts).
  */
-export function requestHeaders(call: Call, rules: RequestHeaderRules): Record<string, string | undefined> {
-  const { body } = call
-  const headers: Record<string, string | undefined> = { ...call.headers }
+export function requestHeaders(call: Call, rules: RequestHeaderRules): HeaderLines {
+  const { headers, body, id, traceparent, version, authorization } = call
+  const lines: HeaderLines = []
+  if (rules.host !== undefined) lines.push('host', rules.host)
+  for (const name in headers) lines.push(name, headers[name] ?? '')
   // Without it any coding would do (RFC 9110 §12.5.3). The client's own is here only where the bytes pass verbatim.
-  headers['accept-encoding'] ??= 'identity'
-  headers['accept'] = acceptFor(call, rules)
-  headers['x-request-id'] = call.id
-  headers['traceparent'] = call.traceparent
-  headers['x-postern-action-version'] = String(call.version)
-  if (rules.host !== undefined) headers['host'] = rules.host
-  if (rules.forwardAuthorization && call.authorization !== undefined)
-    headers['authorization'] = call.authorization
+  if (headers['accept-encoding'] === undefined) lines.push('accept-encoding', 'identity')
+  lines.push('accept', acceptFor(call, rules), 'x-request-id', id, 'traceparent', traceparent)
+  lines.push('x-postern-action-version', String(version))
+  if (rules.forwardAuthorization && authorization !== undefined) lines.push('authorization', authorization)
   if (body.kind === 'bytes' || (body.kind === 'stream' && body.contentType !== undefined))
-    headers['content-type'] = body.contentType ?? ''
-  // Undici sends chunks where a stream's length is unknown.
-  if (body.kind === 'stream' && body.length !== undefined) headers['content-length'] = String(body.length)
-  return Object.assign(headers, forwardedHeaders(call))
+    lines.push('content-type', body.contentType ?? '')
+  lines.push(...forwardedLines(call))
+  return lines
 }

@@ -4,6 +4,7 @@ import type { ResponseHead } from '../http/response-head.ts'
 import { ResponseParser, type ResponseSink } from '../http/response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
 import { requestBytes, type RequestFraming } from './request-bytes.ts'
+import type { HeaderLines } from './request-headers.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamReader } from './upstream-reader.ts'
 import { openSocket, type UpstreamTls } from './upstream-socket.ts'
@@ -21,8 +22,10 @@ export interface UpstreamTimeouts {
 export interface UpstreamRequest {
   readonly method: string
   readonly path: string
-  readonly headers: Record<string, string | undefined>
-  readonly body: Buffer | Readable | null
+  readonly lines: HeaderLines
+  readonly body: Buffer | Readable | undefined
+  /** In bytes, of a stream that has one. */
+  readonly length: number | undefined
   /** See UpstreamReader. */
   readonly eager: boolean
   /** Over a connection that was not used before, for the attempt after one that failed. */
@@ -158,7 +161,7 @@ export class UpstreamConnection implements ResponseSink {
       const { address, keep } = this.#rules
       const head = requestBytes(request, framing, address.host, keep > 0)
       if (body instanceof Readable) this.#stream(head, body, framing)
-      else if (body === null) this.#socket.write(head, 'latin1')
+      else if (body === undefined) this.#socket.write(head, 'latin1')
       else this.#together(head, body)
     } catch (error) {
       this.#fail(error)
@@ -288,9 +291,7 @@ export class UpstreamConnection implements ResponseSink {
   }
 }
 
-function framingOf({ body, headers }: UpstreamRequest): RequestFraming {
-  if (body === null) return undefined
-  if (Buffer.isBuffer(body)) return body.length
-  const declared = headers['content-length']
-  return declared === undefined ? 'chunked' : Number(declared)
+function framingOf({ body, length }: UpstreamRequest): RequestFraming {
+  if (body === undefined) return undefined
+  return Buffer.isBuffer(body) ? body.length : (length ?? 'chunked')
 }

@@ -2,11 +2,10 @@ import type { Call } from '../contracts/backend.ts'
 import type { Signer } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { HeaderLines } from './request-headers.ts'
 
-type Headers = Record<string, string | undefined>
-
-/** Writes who calls into the headers of an upstream request (C8.2): at once, or when the promise resolves. */
-export type Identify = (call: Call, headers: Headers) => undefined | Promise<undefined>
+/** Adds who calls to the headers of an upstream request (C8.2): at once, or when the promise resolves. */
+export type Identify = (call: Call, lines: HeaderLines) => undefined | Promise<undefined>
 
 /** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
 const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
@@ -27,14 +26,27 @@ const hex = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 
 /** `identity: headers`. */
-export const identifyByHeaders: Identify = ({ principal, business, fund }, headers) => {
+export const identifyByHeaders: Identify = ({ principal, business, fund }, lines) => {
   if (principal === undefined) return undefined
-  headers['x-postern-subject'] = headerValue(principal.subject)
-  headers['x-postern-client'] = headerValue(principal.client)
-  headers['x-postern-scope'] = headerValue(principal.scope)
-  headers['x-postern-business'] = headerValue(business)
-  if (fund !== undefined) headers['x-postern-fund'] = headerValue(fund)
+  const { subject, client, scope } = callerOf(principal)
+  lines.push('x-postern-subject', subject, 'x-postern-client', client, 'x-postern-scope', scope)
+  lines.push('x-postern-business', headerValue(business))
+  if (fund !== undefined) lines.push('x-postern-fund', headerValue(fund))
   return undefined
+}
+
+type Caller = Pick<Principal, 'subject' | 'client' | 'scope'>
+
+/** A principal is one object for all calls with one access token. */
+const callers = new WeakMap<Principal, Caller>()
+
+function callerOf(principal: Principal): Caller {
+  const known = callers.get(principal)
+  if (known !== undefined) return known
+  const { subject, client, scope } = principal
+  const made = { subject: headerValue(subject), client: headerValue(client), scope: headerValue(scope) }
+  callers.set(principal, made)
+  return made
 }
 
 /** Seconds. Upstreams reject a token beyond it. */
@@ -57,7 +69,7 @@ interface Kept {
  */
 export function identifyByToken(signer: Signer, backend: string, clock: Clock): Identify {
   const kept = new WeakMap<Principal, Map<string, Kept>>()
-  return (call, headers) => {
+  return (call, lines) => {
     const { principal } = call
     if (principal === undefined) return undefined
     const own = tokensOf(kept, principal)
@@ -65,7 +77,7 @@ export function identifyByToken(signer: Signer, backend: string, clock: Clock): 
     const known = own.get(place)
     const now = clock.monotonic()
     if (known !== undefined && now < known.until) {
-      headers['x-postern-token'] = known.token
+      lines.push('x-postern-token', known.token)
       return undefined
     }
     const signed = signer.sign(claimsOf(call, principal, backend, clock), {
@@ -73,7 +85,7 @@ export function identifyByToken(signer: Signer, backend: string, clock: Clock): 
       algorithm: 'ES256',
     })
     return signed.then((token) => {
-      headers['x-postern-token'] = token
+      lines.push('x-postern-token', token)
       if (own.size >= MOST_KEPT) own.clear()
       own.set(place, { token, until: now + REUSE })
       return undefined

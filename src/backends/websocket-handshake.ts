@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Call } from '../contracts/backend.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { HeaderLines } from './request-headers.ts'
 import { cleanResponseHeaders } from './response-headers.ts'
 
 const KEY = 'sec-websocket-key'
@@ -12,12 +13,9 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
  * The headers of the handshake with the upstream: those of any call (C8.2), and the upgrade that we ask for ourselves.
  * @param host of the target, unless the call's headers name another
  */
-export function handshakeHeaders(
-  call: Readonly<Record<string, string | undefined>>,
-  host: string,
-): Record<string, string> {
-  const given = Object.entries(call).filter((entry) => entry[1] !== undefined)
-  const headers = Object.fromEntries(given) as Record<string, string>
+export function handshakeHeaders(lines: HeaderLines, host: string): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let at = 0; at < lines.length; at += 2) headers[lines[at] ?? ''] = lines[at + 1] ?? ''
   // What a server may compress is each message, and that is negotiated by an extension.
   delete headers['accept-encoding']
   return { host, ...headers, connection: 'Upgrade', upgrade: 'websocket' }

@@ -158,31 +158,25 @@ export interface ForwardingFacts {
   readonly host: string
 }
 
-const written = { host: '', authority: '' }
-
-/** A host as Forwarded writes it. It is the same for call after call: the last one is remembered. */
-function authorityOf(host: string): string {
-  if (host !== written.host) {
-    written.authority = /^[\w.~-]+$/.test(host) ? host : quotedString(host)
-    written.host = host
-  }
-  return written.authority
-}
+/** The facts of the last call: those of the next one are mostly the same. */
+let last: { readonly facts: ForwardingFacts; readonly lines: readonly string[] } | undefined
 
 /**
- * The forwarding headers that an upstream gets, by lower-case name (C8.2). Made afresh: nothing that a client or a proxy
- * sent is in them but what clientOrigin believed.
+ * The forwarding headers that an upstream gets (C8.2), lower-case names and values in turn. Made afresh: nothing that a
+ * client or a proxy sent is in them but what clientOrigin believed.
  */
-export function forwardedHeaders({
-  clientAddress: address,
-  scheme,
-  host,
-}: ForwardingFacts): Record<string, string> {
-  const node = address.includes(':') ? quotedString(`[${address}]`) : address
-  return {
-    forwarded: `for=${node};host=${authorityOf(host)};proto=${scheme}`,
-    'x-forwarded-for': address,
-    'x-forwarded-proto': scheme,
-    'x-forwarded-host': host,
-  }
+export function forwardedLines({ clientAddress, scheme, host }: ForwardingFacts): readonly string[] {
+  const known = last?.facts
+  if (last && known?.clientAddress === clientAddress && known.scheme === scheme && known.host === host)
+    return last.lines
+  const node = clientAddress.includes(':') ? quotedString(`[${clientAddress}]`) : clientAddress
+  const authority = /^[\w.~-]+$/.test(host) ? host : quotedString(host)
+  const lines = [
+    ...['forwarded', `for=${node};host=${authority};proto=${scheme}`],
+    ...['x-forwarded-for', clientAddress],
+    ...['x-forwarded-proto', scheme],
+    ...['x-forwarded-host', host],
+  ]
+  last = { facts: { clientAddress, scheme, host }, lines }
+  return lines
 }

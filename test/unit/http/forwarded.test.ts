@@ -4,7 +4,7 @@ import {
   clientAddress,
   clientOrigin,
   compileTrustedProxies,
-  forwardedHeaders,
+  forwardedLines,
 } from '../../../src/http/forwarded.ts'
 import type { Head } from '../../../src/http/head.ts'
 
@@ -161,18 +161,29 @@ describe('T2.2 the client scheme', () => {
 describe('C8.2 forwarding headers for the upstream', () => {
   it('are made of the judged facts alone', () => {
     expect(
-      forwardedHeaders({ clientAddress: '203.0.113.5', scheme: 'https', host: 'api.example.test' }),
-    ).toEqual({
-      forwarded: 'for=203.0.113.5;host=api.example.test;proto=https',
-      'x-forwarded-for': '203.0.113.5',
-      'x-forwarded-proto': 'https',
-      'x-forwarded-host': 'api.example.test',
-    })
+      forwardedLines({ clientAddress: '203.0.113.5', scheme: 'https', host: 'api.example.test' }),
+    ).toEqual([
+      ...['forwarded', 'for=203.0.113.5;host=api.example.test;proto=https'],
+      ...['x-forwarded-for', '203.0.113.5'],
+      ...['x-forwarded-proto', 'https'],
+      ...['x-forwarded-host', 'api.example.test'],
+    ])
+  })
+
+  it('are those of each call, whichever came before', () => {
+    const facts = { clientAddress: '203.0.113.5', scheme: 'https', host: 'a.test' } as const
+    for (const other of [{ clientAddress: '203.0.113.6' }, { scheme: 'http' as const }, { host: 'b.test' }]) {
+      const [first, second, third] = [facts, { ...facts, ...other }, facts].map(forwardedLines)
+      expect(second).not.toEqual(first)
+      expect(third).toEqual(first)
+    }
   })
 
   it('quote what RFC 7239 wants quoted', () => {
-    const made = forwardedHeaders({ clientAddress: '2001:db8::5', scheme: 'http', host: '127.0.0.1:8080' })
-    expect(made['forwarded']).toBe('for="[2001:db8::5]";host="127.0.0.1:8080";proto=http')
-    expect(made['x-forwarded-for']).toBe('2001:db8::5')
+    const made = forwardedLines({ clientAddress: '2001:db8::5', scheme: 'http', host: '127.0.0.1:8080' })
+    expect(made.slice(0, 4)).toEqual([
+      ...['forwarded', 'for="[2001:db8::5]";host="127.0.0.1:8080";proto=http'],
+      ...['x-forwarded-for', '2001:db8::5'],
+    ])
   })
 })
