@@ -5,7 +5,7 @@
 import type { DecisionEvent } from '../contracts/recorder.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
-import { cleanLine, redact } from './redact.ts'
+import { cleanLine, quoteClean, redact } from './redact.ts'
 
 export interface CallLineParts {
   /** By slot: how a call's action is named. */
@@ -21,57 +21,67 @@ export type CallLine = (event: DecisionEvent, level: string) => string
 
 /**
  * Never the query, nor a target that was refused: both may hold secrets, and only what was judged is known to be a
- * path. Whatever a client can choose is quoted by the engine's own JSON, and the line looked at as a whole.
+ * path. Whatever a client or a fault can choose is quoted by the engine's own JSON and looked at by itself: no trick
+ * and no credential reaches over the quotes around it, so that the line need not be looked at as a whole.
  */
 export function compileCallLine({ actions, clientAddress, timestamp }: CallLineParts): CallLine {
   const named = actions.map(({ area, action }) => member('area', area) + member('action', action))
   const caller = compileCaller()
-  return ({ exchange, door, status, fault, slot, reported, ...found }, level) => {
+  return (event, level) => {
+    const { exchange, door, status, fault, slot, reported } = event
+    const { principal, business, fund, upstreamMs, totalMs } = event
     const { id, head, target } = exchange
-    const { principal, business, fund, upstreamMs, totalMs } = found
     const told = fault ?? reported?.fault
-    return cleanLine(
+    return (
       `{"level":"${level}"${timestamp()},"requestId":"${id}"` +
-        member('clientRequestId', clientsOwnId(head.headers['x-request-id'])) +
-        `,"door":"${door}"` +
-        member('method', head.method) +
-        member('path', target instanceof Fault ? undefined : target.path) +
-        `,"status":${status}` +
-        member('reason', fault?.code) +
-        member('wouldRefuse', reported?.fault.code) +
-        member('address', clientAddress ? exchange.clientAddress : undefined) +
-        (principal === undefined ? '' : caller(principal)) +
-        member('business', business) +
-        member('fund', fund) +
-        (slot === undefined ? '' : (named[slot] ?? '')) +
-        `,"ms":${round(totalMs)}` +
-        (upstreamMs === undefined ? '' : `,"upstreamMs":${round(upstreamMs)}`) +
-        (told === undefined ? '' : membersOf(faultFacts(told))) +
-        ',"event":"call"}\n',
+      member('clientRequestId', clientsOwnId(head.headers['x-request-id'])) +
+      `,"door":"${door}"` +
+      member('method', head.method) +
+      member('path', target instanceof Fault ? undefined : target.path) +
+      `,"status":${status}` +
+      member('reason', fault?.code) +
+      member('wouldRefuse', reported?.fault.code) +
+      member('address', clientAddress ? exchange.clientAddress : undefined) +
+      (principal === undefined ? member('business', business) : caller(principal, business)) +
+      member('fund', fund) +
+      (slot === undefined ? '' : (named[slot] ?? '')) +
+      `,"ms":${milliseconds(totalMs)}` +
+      (upstreamMs === undefined ? '' : `,"upstreamMs":${milliseconds(upstreamMs)}`) +
+      (told === undefined ? '' : membersOf(faultFacts(told))) +
+      ',"event":"call"}\n'
     )
   }
 }
 
 const member = (name: string, value: string | undefined): string =>
-  value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
+  value === undefined ? '' : `,"${name}":${quoteClean(value)}`
 
 /** The members of an object, as further ones of a line. */
 function membersOf(facts: Readonly<Record<string, unknown>>): string {
-  const text = JSON.stringify(facts).slice(1, -1)
+  const text = cleanLine(JSON.stringify(facts)).slice(1, -1)
   return text === '' ? '' : `,${text}`
 }
 
-/** A principal is one object for all calls with one access token. */
-function compileCaller(): (principal: Principal) => string {
-  const known = new WeakMap<Principal, string>()
-  return (principal) => {
-    const made = known.get(principal)
-    if (made !== undefined) return made
-    const { client, subject } = principal
-    const text = member('client', client) + member('subject', subject)
-    known.set(principal, text)
-    return text
+interface Caller {
+  readonly text: string
+  /** With the business of the token's target, which almost every call of it is about. */
+  readonly atTarget: string
+}
+
+/** Who calls, and which business. A principal is one object for all calls with one access token. */
+function compileCaller(): (principal: Principal, business: string | undefined) => string {
+  const known = new WeakMap<Principal, Caller>()
+  return (principal, business) => {
+    let caller = known.get(principal)
+    if (caller === undefined) known.set(principal, (caller = describeCaller(principal)))
+    if (business !== undefined && business === principal.target?.business) return caller.atTarget
+    return caller.text + member('business', business)
   }
+}
+
+function describeCaller({ client, subject, target }: Principal): Caller {
+  const text = member('client', client) + member('subject', subject)
+  return { text, atTarget: text + member('business', target?.business) }
 }
 
 /** What the log alone is told of a fault. */
@@ -88,3 +98,18 @@ const clientsOwnId = (value: string | readonly string[] | undefined): string | u
   value === undefined ? undefined : String(value).slice(0, MOST_ID)
 
 export const round = (ms: number): number => Math.round(ms * 100) / 100
+
+/** What follows the whole part of a number of hundredths: nothing, `.5`, `.07`. */
+const FRACTIONS: readonly string[] = Array.from({ length: 100 }, (_, hundredths) =>
+  String(hundredths / 100).slice(1),
+)
+/** In hundredths: below it a number is written without an exponent, and every step between is exact. */
+const MOST_HUNDREDTHS = 1e12
+
+/** `round` as text: a fraction's digits cost more to find than to look up. */
+export function milliseconds(ms: number): string {
+  const hundredths = Math.round(ms * 100)
+  if (!(hundredths >= 0 && hundredths < MOST_HUNDREDTHS)) return String(round(ms))
+  const whole = Math.floor(hundredths / 100)
+  return `${whole}${FRACTIONS[hundredths - whole * 100] ?? ''}`
+}

@@ -51,7 +51,9 @@ export function openLog(config: LogConfig, { clock, destination, actions }: LogP
       if (told.has(level) && wanted(event)) sink.write(callLine(event, level))
     },
     token: (event) => logger[event.fault?.row.level ?? 'info'](tokenLine(event), 'token'),
-    backend: (event) => logger.debug(backendLine(event), 'backend'),
+    backend: (event) => {
+      if (told.has('debug')) logger.debug(backendLine(event), 'backend')
+    },
     // The decision told that it opened.
     tunnel: (event) => {
       if (event.end !== undefined) logger.info(tunnelLine(event), 'tunnel')

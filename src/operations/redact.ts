@@ -48,5 +48,12 @@ export function cleanLine(line: string): string {
   return line.replace(CREDENTIALS, REDACTED).replace(TRICKS, escapeCharacter)
 }
 
+/** What JSON or cleanLine may change, and most texts of a line don't hold: a space too, which stands in credentials. */
+const UNPLAIN = /[^!#-[\]-~]|eyJ/
+
+/** A text as JSON, cleaned as `cleanLine` does. */
+export const quoteClean = (text: string): string =>
+  UNPLAIN.test(text) ? cleanLine(JSON.stringify(text)) : `"${text}"`
+
 const escapeCharacter = (character: string): string =>
   `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
