@@ -1,0 +1,169 @@
+/** What Prometheus sees of a service of several processes, while they die and while anybody calls anything. */
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { crewConfig, startCrew, startLoad, type StartedCrew } from '../support/crew.ts'
+import { flood } from '../support/flood.ts'
+import { answerJson, startUpstream } from '../support/start-upstream.ts'
+import { basic } from '../support/tokens.ts'
+
+const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
+/** Busy or not, every request is decided as it would be alone. */
+const QUIET = 'log: { calls: none }\nload: { shedding: { delay: 0s } }'
+/** Milliseconds. */
+const PATIENCE = 60_000
+const LONG = 180_000
+
+interface Scrape {
+  readonly status: number
+  readonly ms: number
+  readonly text: string
+  /** Every series of Postern's own, by name and labels. */
+  readonly series: ReadonlyMap<string, number>
+}
+
+async function scrape({ adminUrl }: StartedCrew): Promise<Scrape> {
+  const before = performance.now()
+  const response = await fetch(`${adminUrl}/metrics`)
+  const text = await response.text()
+  const ms = performance.now() - before
+  const lines = text.split('\n').filter((line) => line.startsWith('postern_'))
+  const entries = lines.map((line) => {
+    const space = line.lastIndexOf(' ')
+    return [line.slice(0, space), Number(line.slice(space))] as const
+  })
+  return { status: response.status, ms, text, series: new Map(entries) }
+}
+
+const isCounter = (series: string): boolean => /_(?:total|count|sum|bucket)(?:\{|$)/.test(series)
+
+/** Counters that are lower than they were, or gone. */
+const fallen = (before: Scrape, after: Scrape): string[] =>
+  [...before.series]
+    .filter(([series, value]) => isCounter(series) && (after.series.get(series) ?? -1) < value)
+    .map(([series]) => series)
+
+/** Scrapes, one after the other, until stopped. */
+function keepScraping(crew: StartedCrew, pause: number): { stop(): Promise<readonly Scrape[]> } {
+  const scrapes: Scrape[] = []
+  const stop = new AbortController()
+  const running = (async () => {
+    while (!stop.signal.aborted) {
+      scrapes.push(await scrape(crew))
+      await new Promise((resolve) => setTimeout(resolve, pause))
+    }
+  })()
+  return {
+    stop: async () => {
+      stop.abort()
+      await running
+      return scrapes
+    },
+  }
+}
+
+const slowest = (scrapes: readonly Scrape[]): number => Math.max(...scrapes.map(({ ms }) => ms))
+const median = (numbers: readonly number[]): number =>
+  numbers.toSorted((one, other) => one - other)[numbers.length >> 1] ?? 0
+
+/** A line of the log for each worker that was started, the first two included. */
+const workersStarted = (crew: StartedCrew): number =>
+  crew.log().filter(({ event }) => event === 'worker_started').length
+
+describe('C11.1 the metrics of several workers', { timeout: LONG }, () => {
+  it('T5.7 are answered at every scrape while workers die, and no counter ever falls', async ({
+    annotate,
+  }) => {
+    const upstream = await startUpstream(FUNDS)
+    const crew = await startCrew(crewConfig(upstream.url))
+    const token = await crew.token()
+    const load = startLoad(() => crew.call(token), 150)
+    await expect.poll(() => load.answers.length, { timeout: PATIENCE }).toBeGreaterThan(50)
+    const scraper = keepScraping(crew, 100)
+    for (let death = 1; death <= 4; death++) {
+      const [victim = 0] = crew.workers()
+      process.kill(victim, 'SIGKILL')
+      await expect.poll(() => workersStarted(crew), { timeout: PATIENCE }).toBe(2 + death)
+      const soFar = load.answers.length
+      await expect.poll(() => load.answers.length, { timeout: PATIENCE }).toBeGreaterThan(soFar + 100)
+    }
+    await load.stop()
+    const scrapes = await scraper.stop()
+    await annotate(`${scrapes.length} scrapes, the slowest took ${slowest(scrapes).toFixed(1)} ms`)
+    expect(new Set(scrapes.map(({ status }) => status))).toEqual(new Set([200]))
+    const falls = scrapes.slice(1).map((after, at) => fallen(scrapes[at]!, after))
+    expect(falls.flat()).toEqual([])
+    const calls = 'postern_requests_total{door="api",method="GET",status="2xx"}'
+    expect(scrapes.at(-1)?.series.get(calls)).toBeGreaterThan(scrapes[0]?.series.get(calls) ?? 0)
+  })
+
+  it('T5.8 are as many series after 100,000 random paths and 100,000 random clients, and no slower to read', async ({
+    annotate,
+  }) => {
+    const upstream = await startUpstream(FUNDS)
+    const crew = await startCrew(crewConfig(upstream.url, QUIET))
+    const authorization = `Authorization: Bearer ${await crew.token()}\r\n`
+    const mark = randomBytes(6).toString('hex')
+    const name = (index: number): string => `${mark}-${index}-${Math.random().toString(36).slice(2)}`
+    const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`
+    const PATHS: readonly ((name: string) => string)[] = [
+      (text) => `/${text}`,
+      (text) => `/connect/${text}`,
+      (text) => `/api/${text}`,
+      (text) => `/api/1.0/b/${text}/fund-data/fund-list`,
+      (text) => `/api/1.0/b/ACME/${text}/fund-list`,
+      (text) => `/api/1.0/b/ACME/fund-data/${text}`,
+      (text) => `/api/1.0/f/ACME/${text}/fund-data/fund-detail`,
+      (text) => `/api/1.0/f/ACME/SUPER1/member-data/member-detail/${text}`,
+    ]
+    const randomPath = (index: number): string => get(PATHS[index % PATHS.length]!(name(index)))
+    const post = (lines: string, body: string): string =>
+      `POST /connect/token HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines}` +
+      `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const CLIENTS: readonly ((name: string) => string)[] = [
+      (text) => get(`/connect/authorize?response_type=code&client_id=${text}`),
+      (text) => post('', `grant_type=authorization_code&code=x&code_verifier=x&client_id=${text}`),
+    ]
+    const randomClient = (index: number): string => CLIENTS[index % CLIENTS.length]!(name(index))
+    // Of these a few must do: whoever has a secret is hashed, known or not (T3.9).
+    const secretClient = (index: number): string =>
+      post(`Authorization: ${basic(name(index))}\r\n`, 'grant_type=password&username=x&password=x&scope=api1')
+
+    // What happens at all has happened once before the first scrape.
+    await flood(crew.port, 400, randomPath)
+    await flood(crew.port, 400, randomClient)
+    await flood(crew.port, 10, secretClient)
+    const readings = async (): Promise<readonly Scrape[]> => {
+      const scrapes: Scrape[] = []
+      while (scrapes.length < 21) scrapes.push(await scrape(crew))
+      return scrapes
+    }
+    const decisions = ({ series }: Scrape): number =>
+      [...series].reduce(
+        (sum, [key, value]) => sum + (key.startsWith('postern_decisions_total') ? value : 0),
+        0,
+      )
+    const before = await readings()
+    const beside = keepScraping(crew, 1000)
+    const paths = await flood(crew.port, 100_000, randomPath)
+    const clients = await flood(crew.port, 100_000, randomClient)
+    const secrets = await flood(crew.port, 100, secretClient)
+    const during = await beside.stop()
+    expect(paths).toEqual({ '404': 87_500, '501': 12_500 })
+    expect([clients, secrets]).toEqual([{ '400': 100_000 }, { '400': 100 }])
+    await expect
+      .poll(async () => decisions(await scrape(crew)), { timeout: PATIENCE })
+      .toBeGreaterThan(200_000)
+    const after = await readings()
+    expect([...after.at(-1)!.series.keys()]).toEqual([...before.at(-1)!.series.keys()])
+    expect(after.at(-1)?.text).not.toContain(mark)
+    expect(upstream.requests).toEqual([])
+    const [was, is] = [before, after].map((scrapes) => median(scrapes.map(({ ms }) => ms))) as [
+      number,
+      number,
+    ]
+    await annotate(
+      `a scrape took ${was.toFixed(1)} ms before, ${is.toFixed(1)} ms after, ${slowest(during).toFixed(1)} ms at most beside`,
+    )
+    expect(is / was).toBeLessThan(3)
+  })
+})
