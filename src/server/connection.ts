@@ -1,8 +1,17 @@
 import type { Socket } from 'node:net'
-import type { IncomingExchange } from './incoming-exchange.ts'
+import { plainAddress } from '../http/forwarded.ts'
+import type { RequestBody } from './request-body.ts'
+import type { Wire } from './wire.ts'
 
 /** More than this and no further bytes are read until they are served. */
 const MOST_WAITING = 32
+
+/** An exchange, as far as its connection has to do with it. */
+export interface Entrant {
+  readonly wire: Wire
+  /** Undefined where the head declares no body. */
+  readonly declared: RequestBody | undefined
+}
 
 /**
  * What is going on on one connection. Node hands over pipelined requests all at once; here they run one after the
@@ -10,13 +19,22 @@ const MOST_WAITING = 32
  * connection cannot have hundreds of calls in flight.
  */
 export class Connection {
-  #current: IncomingExchange | undefined
-  readonly #waiting: IncomingExchange[] = []
+  /** The peer's address as the socket gives it. Read once: it stays, and asking for it costs. */
+  readonly remoteAddress: string
+  /** The same in its one spelling. */
+  readonly peer: string
+  #current: Entrant | undefined
+  readonly #waiting: { readonly entrant: Entrant; readonly run: () => void }[] = []
   /** Nothing more is served on it: the answer that says so is on its way, or unreadable bytes came. */
   closing = false
 
+  constructor(socket: Socket) {
+    this.remoteAddress = socket.remoteAddress ?? ''
+    this.peer = plainAddress(this.remoteAddress) ?? this.remoteAddress
+  }
+
   /** The exchange whose answer is not yet sent to its end. */
-  get current(): IncomingExchange | undefined {
+  get current(): Entrant | undefined {
     return this.#current?.wire.response.writableFinished === false ? this.#current : undefined
   }
 
@@ -26,7 +44,7 @@ export class Connection {
   }
 
   /** Runs an exchange at once, or when those before it are answered; or never, if the connection closes first. */
-  enter(exchange: IncomingExchange, run: (exchange: IncomingExchange) => void): void {
+  enter<E extends Entrant>(exchange: E, run: (exchange: E) => void): void {
     if (this.closing) return
     const busy = this.current
     if (busy === undefined && this.#waiting.length === 0) {
@@ -34,18 +52,20 @@ export class Connection {
       run(exchange)
       return
     }
-    this.#waiting.push(exchange)
+    this.#waiting.push({ entrant: exchange, run: () => run(exchange) })
     if (this.#waiting.length >= MOST_WAITING) exchange.wire.request.socket.pause()
-    if (this.#waiting.length === 1) busy?.wire.response.once('close', () => this.#next(run))
+    if (this.#waiting.length === 1) busy?.wire.response.once('close', this.#next)
   }
 
-  #next(run: (exchange: IncomingExchange) => void): void {
-    const exchange = this.#waiting.shift()
-    if (this.closing || exchange === undefined || exchange.wire.request.socket.destroyed) return
-    this.#current = exchange
-    if (this.#waiting.length === 0) exchange.wire.request.socket.resume()
-    else exchange.wire.response.once('close', () => this.#next(run))
-    run(exchange)
+  readonly #next = (): void => {
+    const next = this.#waiting.shift()
+    if (this.closing || next === undefined) return
+    const { request, response } = next.entrant.wire
+    if (request.socket.destroyed) return
+    this.#current = next.entrant
+    if (this.#waiting.length === 0) request.socket.resume()
+    else response.once('close', this.#next)
+    next.run()
   }
 }
 
@@ -54,7 +74,7 @@ const connections = new WeakMap<Socket, Connection>()
 export function connectionOf(socket: Socket): Connection {
   const known = connections.get(socket)
   if (known !== undefined) return known
-  const connection = new Connection()
+  const connection = new Connection(socket)
   connections.set(socket, connection)
   return connection
 }

@@ -5,9 +5,10 @@ import type { RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { connectionOf } from './connection.ts'
-import { IncomingExchange, type ReadingRules, type Wire } from './incoming-exchange.ts'
+import { IncomingExchange, type ReadingRules } from './incoming-exchange.ts'
 import type { RenderFault } from './unreadable.ts'
 import type { Upgrades } from './upgrades.ts'
+import type { Wire } from './wire.ts'
 import { writeAnswer } from './write-answer.ts'
 
 export interface EntranceParts {
@@ -35,18 +36,26 @@ export class Entrance {
   }
 
   receive(wire: Wire): void {
-    const exchange = new IncomingExchange(wire, this.#parts.rules)
-    connectionOf(wire.request.socket).enter(exchange, this.#serve)
+    const connection = connectionOf(wire.request.socket)
+    connection.enter(new IncomingExchange(wire, connection, this.#parts.rules), this.#serve)
   }
 
   readonly #serve = (exchange: IncomingExchange): void => {
     try {
       exchange.refusal = this.#parts.gatekeeper?.refuse(exchange.clientAddress)
       const answer = this.#parts.route(exchange.target)(exchange)
-      if (!(answer instanceof Promise)) this.#send(exchange, answer)
-      else answer.then((settled) => this.#send(exchange, settled)).catch(this.#failed(exchange))
+      if (answer instanceof Promise) void this.#sendWhenSettled(exchange, answer)
+      else this.#send(exchange, answer)
     } catch (thrown) {
-      this.#failed(exchange)(thrown)
+      this.#fail(exchange, thrown)
+    }
+  }
+
+  async #sendWhenSettled(exchange: IncomingExchange, answer: Promise<Answer>): Promise<void> {
+    try {
+      this.#send(exchange, await answer)
+    } catch (thrown) {
+      this.#fail(exchange, thrown)
     }
   }
 
@@ -57,14 +66,12 @@ export class Entrance {
   }
 
   /** Doors render their own faults: one that throws, or answers what cannot be sent, has a defect (C2.3). */
-  #failed(exchange: IncomingExchange): (thrown: unknown) => void {
-    return (cause) => {
-      const fault = new Fault('internal', { cause, detail: 'a door failed' })
-      const { response } = exchange.wire
-      this.#record(exchange, fault)
-      if (response.headersSent) response.destroy()
-      else this.#send(exchange, this.#parts.renderFault(fault, exchange.head.headers.accept))
-    }
+  #fail(exchange: IncomingExchange, cause: unknown): void {
+    const fault = new Fault('internal', { cause, detail: 'a door failed' })
+    const { response } = exchange.wire
+    this.#record(exchange, fault)
+    if (response.headersSent) response.destroy()
+    else this.#send(exchange, this.#parts.renderFault(fault, exchange.head.headers.accept))
   }
 
   #record(exchange: IncomingExchange, fault: Fault): void {

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { declaredBody, checkHead } from '../http/head-checks.ts'
 import { clientOrigin } from '../http/forwarded.ts'
@@ -11,7 +10,9 @@ import type { TrustedProxies } from '../http/forwarded.ts'
 import type { Head } from '../http/head.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { Connection } from './connection.ts'
 import { RequestBody, type BodyWatch } from './request-body.ts'
+import type { Wire } from './wire.ts'
 
 /** What reading a request's head depends on. */
 export interface ReadingRules {
@@ -22,15 +23,6 @@ export interface ReadingRules {
   readonly watch: BodyWatch
   /** What the listener speaks, where no trusted proxy says what the client spoke with it. */
   readonly scheme: 'http' | 'https'
-}
-
-/** Node's pair of request and response, with the request target as it was before anything touched it. */
-export interface Wire {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly rawTarget: string
-  /** Set where the connection may become a websocket. */
-  readonly upgrade?: Upgrade
 }
 
 const CONTINUE = /(?:^|[\s,])100-continue(?:$|[\s,])/i
@@ -45,6 +37,7 @@ export class IncomingExchange implements Exchange {
   readonly scheme: 'http' | 'https'
   readonly startedAt: number
   readonly wire: Wire
+  readonly connection: Connection
   /** Undefined where the head declares no body. */
   readonly declared: RequestBody | undefined
   refusal: Fault | undefined
@@ -52,19 +45,19 @@ export class IncomingExchange implements Exchange {
   /** All of them behind one listener of the response: most calls have several. */
   #atEnd: (() => void)[] | undefined
 
-  constructor(wire: Wire, rules: ReadingRules) {
-    const { request } = wire
+  constructor(wire: Wire, connection: Connection, rules: ReadingRules) {
     this.upgrade = wire.upgrade
     this.startedAt = rules.clock.monotonic()
     this.wire = wire
-    this.head = readHead(wire)
+    this.connection = connection
+    this.head = readHead(wire, connection)
     this.target = judge(this.head, rules)
-    const origin = clientOrigin(this.head, rules.trustedProxies)
-    this.clientAddress = origin.address
-    this.scheme = origin.scheme ?? rules.scheme
+    const origin = rules.trustedProxies && clientOrigin(this.head, rules.trustedProxies)
+    this.clientAddress = origin?.address ?? connection.peer
+    this.scheme = origin?.scheme ?? rules.scheme
     // Asked of a head that may have failed its checks: then anything but a plain 0 counts as a body.
     this.declared = declaredBody(this.head) === 0 ? undefined : this.#declare(rules.watch)
-    this.body = this.declared ?? request
+    this.body = this.declared ?? wire.request
   }
 
   #declare(watch: BodyWatch): RequestBody {
@@ -96,14 +89,14 @@ export class IncomingExchange implements Exchange {
   }
 }
 
-function readHead({ request, rawTarget }: Wire): Head {
+function readHead({ request }: Wire, { remoteAddress }: Connection): Head {
   return {
     method: request.method ?? '',
-    rawTarget,
+    rawTarget: request.url ?? '',
     httpVersion: request.httpVersion,
     rawHeaders: request.rawHeaders,
     headers: request.headers,
-    remoteAddress: request.socket.remoteAddress ?? '',
+    remoteAddress,
   }
 }
 

@@ -201,7 +201,7 @@ function openTls(
 /** Fastify around a server of ours: what fastify would do for a request, it never hears of. */
 function makeApp(server: Server, gate: Gate): FastifyInstance {
   const receive = (request: IncomingMessage, response: ServerResponse): void =>
-    gate.pass(({ entrance }) => entrance.receive({ request, response, rawTarget: request.url ?? '' }))
+    gate.pass(({ entrance }) => entrance.receive({ request, response }))
   server.maxHeadersCount = 0
   server.on('request', receive)
   server.on('checkContinue', receive)

@@ -4,7 +4,7 @@ import type { Tunnel } from '../contracts/backend.ts'
 import type { Authorities } from '../http/authorities.ts'
 import { parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
 import { connectionOf } from './connection.ts'
-import type { Wire } from './incoming-exchange.ts'
+import type { Wire } from './wire.ts'
 
 export interface UpgradeParts {
   readonly authorities: Authorities
@@ -89,5 +89,5 @@ export function upgradeWire(request: IncomingMessage, socket: Socket, head: Buff
   const response = new ServerResponse(request)
   response.assignSocket(socket)
   response.once('finish', () => socket.destroySoon())
-  return { request, response, rawTarget: request.url ?? '', upgrade: { socket, head } }
+  return { request, response, upgrade: { socket, head } }
 }

@@ -4,7 +4,6 @@ import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Answer } from '../contracts/exchange.ts'
 import { Fault } from '../kernel/faults.ts'
-import { connectionOf } from './connection.ts'
 import type { IncomingExchange } from './incoming-exchange.ts'
 import { lingerThenClose } from './linger.ts'
 
@@ -119,7 +118,11 @@ function lengthOf(body: Answer['body'], declared: string | undefined, method: st
   return method === 'HEAD' ? known : 0
 }
 
-function mustClose({ wire, declared, target }: IncomingExchange, answer: Answer, closing: boolean): boolean {
+function mustClose(
+  { wire, connection, declared, target }: IncomingExchange,
+  answer: Answer,
+  closing: boolean,
+): boolean {
   const unread = declared !== undefined && !declared.readToEnd
   return (
     closing ||
@@ -127,7 +130,7 @@ function mustClose({ wire, declared, target }: IncomingExchange, answer: Answer,
     target instanceof Fault ||
     wire.upgrade !== undefined || // node reads no more requests from it
     answer.close === true ||
-    connectionOf(wire.request.socket).closing
+    connection.closing
   )
 }
 
@@ -135,10 +138,10 @@ function mustClose({ wire, declared, target }: IncomingExchange, answer: Answer,
  * Node ends a last answer with socket.destroySoon(), at once and whatever is still arriving: replaced by a close that
  * lets the client read it first.
  */
-function closeAfterwards({ wire, declared }: IncomingExchange): void {
+function closeAfterwards({ wire, connection, declared }: IncomingExchange): void {
   const { request } = wire
   const { socket } = request
-  connectionOf(socket).closing = true
+  connection.closing = true
   socket.destroySoon = () => {
     declared?.destroy()
     request.resume()
