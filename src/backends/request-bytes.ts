@@ -6,12 +6,13 @@ export type RequestFraming = number | 'chunked' | undefined
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-const TARGET = /^[\x21-\x7e]+$/
+const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const TARGET = /^\/[\x21-\x7e]*$/
 /** Methods of which a request without a body says so (RFC 9110 §8.6). */
 const EXPECTING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Made here, of what is sent, and nowhere else. */
-const FRAMING: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding'])
+const FRAMING: ReadonlySet<string> = new Set(['host', 'connection', 'content-length', 'transfer-encoding'])
 
 export interface RequestHead {
   readonly method: string
@@ -21,14 +22,15 @@ export interface RequestHead {
   readonly lines: HeaderLines
 }
 
-/** Names that were found to be good: the same few in call after call, and no more than this many. */
+/** Names that were found to be good: the same few in call after call, and no more than this many, nor longer ones. */
 const known = new Set<string>()
 const MOST_KNOWN = 1000
+const LONGEST_KNOWN = 64
 
 function isName(name: string): boolean {
   if (known.has(name)) return true
   if (!TOKEN.test(name) || FRAMING.has(name)) return false
-  if (known.size < MOST_KNOWN) known.add(name)
+  if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.add(name)
   return true
 }
 
@@ -46,11 +48,12 @@ export function requestBytes(
   host: string,
   keep: boolean,
 ): string {
+  if (!METHOD.test(method)) throw bad('a method')
   if (!TARGET.test(path)) throw bad('a target')
-  let text = `${method} ${path} HTTP/1.1\r\n`
-  if (lines[0] !== 'host') text += `host: ${checked(host)}\r\n`
+  const hasHost = lines[0] === 'host'
+  let text = `${method} ${path} HTTP/1.1\r\nhost: ${checked((hasHost ? lines[1] : undefined) ?? host)}\r\n`
   text += keep ? 'connection: keep-alive\r\n' : 'connection: close\r\n'
-  for (let at = 0; at < lines.length; at += 2) {
+  for (let at = hasHost ? 2 : 0; at < lines.length; at += 2) {
     const name = lines[at] ?? ''
     if (!isName(name)) throw bad('a header name')
     text += `${name}: ${checked(lines[at + 1] ?? '')}\r\n`

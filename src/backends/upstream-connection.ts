@@ -57,6 +57,9 @@ const LATE: Readonly<Partial<Record<Phase, string>>> = {
   answering: 'the upstream stopped in the middle of its answer',
 }
 
+/** Milliseconds. A longer one would fire at once, and again and again. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
 /** Bytes of a body that go into one write with the head: two buffers at once cost twice as much. */
 const JOINED = 15 * 1024
 
@@ -274,8 +277,9 @@ export class UpstreamConnection implements ResponseSink {
 
   #arm(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timerAt = performance.now() + ms
-    this.#timer = setTimeout(this.#look, ms).unref()
+    const soon = Math.min(ms, LONGEST_TIMER)
+    this.#timerAt = performance.now() + soon
+    this.#timer = setTimeout(this.#look, soon).unref()
   }
 
   readonly #look = (): void => {

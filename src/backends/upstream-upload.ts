@@ -29,8 +29,9 @@ export class Upload {
   }
 
   start(): void {
-    if (this.#body.destroyed && !this.#body.readableEnded) {
-      this.#onClose()
+    if (this.#body.destroyed || this.#body.readableEnded) {
+      // Whatever it held was read by somebody else, or by nobody: it is not to look whole.
+      this.#fail(this.#body.errored ?? new Fault('client_gone'))
       return
     }
     this.#socket.on('drain', this.#onDrain)

@@ -39,12 +39,12 @@ export function parseResponseHead(text: string, requested: string): ResponseHead
   if (status < 100) throw new MalformedResponse('the status is below 100')
   const headers = readLines(text)
   const isHttp10 = text[STATUS_AT - 2] === '0'
-  return {
-    status,
-    headers,
-    framing: hasBody(status, requested) ? framingOf(headers, isHttp10) : 0,
-    persistent: isPersistent(headers, isHttp10),
-  }
+  const framing = framingOf(headers, isHttp10)
+  const persistent = isPersistent(headers, isHttp10)
+  if (hasBody(status, requested)) return { status, headers, framing, persistent }
+  // A 204 that declares a body may send one: the next call would take it for its answer (RFC 9112 §6.3).
+  const isSpurious = status === 204 && framing !== 'close' && framing !== 0
+  return { status, headers, framing: 0, persistent: persistent && !isSpurious }
 }
 
 /** Lines that may stand only once, because who reads the other one reads another message. */
@@ -62,11 +62,14 @@ function readLines(text: string): ResponseHeaders {
   return headers
 }
 
+/** Names that every object has something under. Nobody means them, and they are left out. */
+const INHERITED: ReadonlySet<string> = new Set(['__proto__', 'constructor'])
+
 function add(headers: ResponseHeaders, name: string, value: string): void {
   const known = headers[name]
-  if (known === undefined) {
-    if (name !== '__proto__') headers[name] = name === 'set-cookie' ? [value] : value
-  } else if (SINGLE.has(name)) throw new MalformedResponse(`two lines of ${name}`)
+  if (known === undefined) headers[name] = name === 'set-cookie' ? [value] : value
+  else if (INHERITED.has(name)) return
+  else if (SINGLE.has(name)) throw new MalformedResponse(`two lines of ${name}`)
   else if (Array.isArray(known)) known.push(value)
   else headers[name] = `${known}, ${value}`
 }

@@ -88,7 +88,7 @@ export class ResponseParser {
     if (blank < 0) {
       if (!START.startsWith(text.slice(0, START.length)))
         throw new MalformedResponse('it does not begin as HTTP/1')
-      if (text.length > MOST_HEAD) throw new MalformedResponse('the head is too large')
+      if (text.length >= MOST_HEAD + 4) throw new MalformedResponse('the head is too large')
       this.#pending = text
       return end
     }
