@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -87,6 +88,7 @@ describe('C6.1.6, C6.1.7 by two workers', () => {
     for (const { status } of await Promise.all(thieves)) expect(status).toBe(400)
     expect(await userinfo(own.json.access_token)).toBe(200)
   })
+
   it('C6.1.7 50 parallel refreshes inside the grace all give the same successor, and each access token works', async () => {
     const first = (await redeem(await walk())).json.refresh_token
     const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(first)))
@@ -100,5 +102,54 @@ describe('C6.1.6, C6.1.7 by two workers', () => {
     // Its successor has been used: whoever comes with the first now has lost it to somebody (C6.1.7).
     expect((await refresh(first)).json.error).toBe('invalid_grant')
     expect((await refresh([...successors][0])).json.error).toBe('invalid_grant')
+  })
+})
+
+describe('C6.2.4 codes for many at once, of two workers on one store', () => {
+  const CROWD = 200
+  const challenged = (): { readonly url: string; readonly verifier: string } => {
+    const verifier = randomBytes(32).toString('base64url')
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: 'ledgerline',
+      redirect_uri: CALLBACK,
+      scope: SCOPE.replace('target:b', 'target:b/ACME'),
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    })
+    return { url: `${postern.authUrl}/connect/authorize?${query.toString()}`, verifier }
+  }
+
+  it(`C6.2.4 ${CROWD} requests of one session get a code each, and each code its own tokens; or the client is told why not`, async () => {
+    const { cookie } = await walk({ scope: SCOPE.replace('target:b', 'target:b/ACME') })
+    const minted = await Promise.all(
+      Array.from({ length: CROWD }, async () => {
+        const { url, verifier } = challenged()
+        const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
+        const answer = new URL(response.headers.get('location') ?? '').searchParams
+        return { code: answer.get('code') ?? '', verifier, answer, cookie }
+      }),
+    )
+    // A store that is asked for more than it can do in time says so (T5.5): on a busy machine, that is no fault.
+    const refused = minted.filter(({ code }) => code === '').map(({ answer }) => answer.get('error'))
+    expect(refused.filter((error) => error !== 'temporarily_unavailable')).toEqual([])
+    const codes = minted.filter(({ code }) => code !== '')
+    expect(new Set(codes.map(({ code }) => code)).size).toBe(CROWD - refused.length)
+    expect(codes.length).toBeGreaterThan(0)
+    const seen = new Set<string>()
+    for (const walked of codes.slice(0, 50)) {
+      const { status, json } = await redeem(walked)
+      expect(status).toBe(200)
+      seen.add(json.refresh_token)
+    }
+    expect(seen.size).toBe(Math.min(50, codes.length))
+  })
+
+  it('C6.3.5 of 100 logins of one person at once each ends in a code or in a page that says to try again', async () => {
+    const ends = await Promise.allSettled(Array.from({ length: 100 }, () => walk()))
+    const refusals = ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []))
+    for (const refusal of refusals) expect(refusal).toMatch(/no code: 503 .*try again shortly/is)
+    expect(refusals.length).toBeGreaterThan(0)
+    expect(refusals.length).toBeLessThan(100)
   })
 })

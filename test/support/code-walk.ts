@@ -19,7 +19,7 @@ export interface WalkedCode {
   readonly cookie: string
 }
 
-/** A person who logs in, chooses and allows: to a code. */
+/** A person who logs in, chooses and allows: to a code. Throws, with what was shown, where there is none. */
 export async function walkToCode({ authUrl, params, username, business }: CodeWalk): Promise<WalkedCode> {
   const person = new Person(authUrl)
   const verifier = randomBytes(32).toString('base64url')
@@ -33,6 +33,9 @@ export async function walkToCode({ authUrl, params, username, business }: CodeWa
   let shown = await person.logIn(login, username)
   if (shown.status === 200)
     shown = await person.submit(shown, { decision: 'allow', ...(business !== undefined && { business }) })
-  const answer = shown.location?.searchParams ?? new URLSearchParams()
-  return { code: answer.get('code') ?? '', verifier, answer, cookie: person.cookie }
+  const answer = shown.location?.searchParams
+  const code = answer?.get('code') ?? undefined
+  if (answer === undefined || code === undefined)
+    throw new Error(`no code: ${shown.status} ${shown.location?.href ?? shown.text}`)
+  return { code, verifier, answer, cookie: person.cookie }
 }
