@@ -1,0 +1,102 @@
+import type { Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+import type { Configuration } from '../../src/configuration.ts'
+import { openBrowser, openClientPage, type BrowserOptions, type ClientPage } from './browser.ts'
+import { startPostern, type StartedPostern } from './start-postern.ts'
+
+/** S256 of `VERIFIER` (RFC 7636, appendix B). */
+export const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
+export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+export const EVERYTHING = 'openid profile email offline_access fund.read business.fund.list target:b'
+
+/** A Postern, and a client whose pages it leads back to. */
+export interface Scene {
+  readonly postern: StartedPostern
+  readonly client: ClientPage
+  readonly close: () => Promise<void>
+}
+
+export async function openScene(): Promise<Scene> {
+  const client = await openClientPage()
+  const postern = await startPostern({
+    change: (configuration) => withClientAt(configuration, client.origin),
+  })
+  return {
+    postern,
+    client,
+    close: async () => {
+      await postern.close()
+      await client.close()
+    },
+  }
+}
+
+function withClientAt(configuration: Configuration, origin: string): Configuration {
+  const { directory } = configuration
+  const ledgerline = {
+    ...directory.clients['ledgerline']!,
+    redirectUris: [`${origin}/callback`],
+    postLogoutRedirectUris: [`${origin}/bye`],
+  }
+  return {
+    ...configuration,
+    directory: { ...directory, clients: { ...directory.clients, ledgerline } },
+  }
+}
+
+/** A person: a browser of their own. */
+export class Person {
+  readonly page: Page
+  readonly scene: Scene
+
+  constructor(page: Page, scene: Scene) {
+    this.page = page
+    this.scene = scene
+  }
+
+  static async enter(scene: Scene, options: BrowserOptions = {}): Promise<Person> {
+    const { close, context } = await openBrowser(options)
+    onTestFinished(close)
+    return new Person(context.pages()[0] ?? (await context.newPage()), scene)
+  }
+
+  async open(path: string): Promise<void> {
+    await this.page.goto(`${this.scene.postern.authUrl}${path}`)
+  }
+
+  ask(params: Readonly<Record<string, string>> = {}): Promise<void> {
+    const query = new URLSearchParams({
+      client_id: 'ledgerline',
+      redirect_uri: `${this.scene.client.origin}/callback`,
+      response_type: 'code',
+      scope: EVERYTHING,
+      state: 'state-1',
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
+      ...params,
+    })
+    return this.open(`/connect/authorize?${query.toString()}`)
+  }
+
+  async logIn(username = 'alice', password = `${username}-password`): Promise<void> {
+    await this.page.getByLabel('User name').fill(username)
+    await this.page.getByLabel('Password').fill(password)
+    await this.press('Sign in')
+  }
+
+  async press(name: string | RegExp): Promise<void> {
+    await this.page
+      .getByRole('button', { name, exact: typeof name === 'string' })
+      .first()
+      .click()
+  }
+
+  heading(): Promise<string> {
+    return this.page.getByRole('heading', { level: 1 }).innerText()
+  }
+
+  async backAtClient(): Promise<URLSearchParams> {
+    await this.page.waitForURL(`${this.scene.client.origin}/**`)
+    return this.scene.client.received()
+  }
+}
