@@ -17,6 +17,8 @@ import { wrk, type WrkResult } from './wrk.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 3)
+/** Seconds until the engine has compiled what a call goes through. */
+const WARMING = 6
 
 interface Sample extends WrkResult {
   /** Microseconds of CPU per request. */
@@ -66,7 +68,7 @@ const subjects: Subject[] = [
 ]
 
 const samples = new Map<Subject, Sample[]>(subjects.map((subject) => [subject, []]))
-for (const subject of subjects) await measure(subject, 2) // warm
+for (const subject of subjects) await measure(subject, WARMING)
 for (let round = 0; round < ROUNDS; round++)
   for (const subject of subjects) samples.get(subject)?.push(await measure(subject, SECONDS))
 
