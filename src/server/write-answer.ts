@@ -20,6 +20,11 @@ const OURS: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
+/** A header whose name has another length, as most have, needs no closer look. */
+const LENGTHS_OF_OURS: ReadonlySet<number> = new Set([...OURS].map((name) => name.length))
+
+const isOurs = (name: string): boolean => LENGTHS_OF_OURS.has(name.length) && OURS.has(name.toLowerCase())
+
 /** Answers without a body whatever the door says (RFC 9110 §6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
@@ -63,7 +68,7 @@ export function writeAnswer(
   else if (length !== undefined && length > PIECE)
     void sendStream(Readable.from(piecesOf(answer.body ?? '')), length, exchange, patience)
   else {
-    endTogether(response, answer.body)
+    endTogether(response, answer.body, length)
     expectFlush(response, patience)
   }
 }
@@ -73,10 +78,16 @@ const JOINED = 15 * 1024
 
 /**
  * Head and body in one write: node joins them if both are text, and makes two buffers of them, whose `writev` costs
- * twice as much, if the body is bytes. Latin-1 has one character for each byte, so that nothing is changed by it.
+ * twice as much, if the body is bytes. Latin-1 has one character for each byte, so that nothing is changed by it; text
+ * that has as many bytes as characters is ASCII, and the same in Latin-1. Never as UTF-8: node would write the head in
+ * it too, and what an upstream put into a header would arrive as other bytes.
+ *
+ * @param length of the body in bytes
  */
-function endTogether(response: ServerResponse, body: Buffer | string | undefined): void {
-  if (Buffer.isBuffer(body) && body.length > 0 && body.length < JOINED)
+function endTogether(response: ServerResponse, body: Buffer | string | undefined, length?: number): void {
+  if (typeof body === 'string' && body.length === length) response.end(body, 'latin1')
+  else if (typeof body === 'string') endTogether(response, Buffer.from(body))
+  else if (body !== undefined && body.length > 0 && body.length < JOINED)
     response.end(body.toString('latin1'), 'latin1')
   else response.end(body)
 }
@@ -98,11 +109,10 @@ function headersOf(
   let declared: string | undefined
   for (const name in headers) {
     const value = headers[name]
-    const lower = name.toLowerCase()
     if (value === undefined) continue
-    if (lower === 'content-length') declared = String(value)
-    if (OURS.has(lower)) continue
-    if (typeof value === 'string') sent.push(name, value)
+    if (isOurs(name)) {
+      if (name.toLowerCase() === 'content-length') declared = String(value)
+    } else if (typeof value === 'string') sent.push(name, value)
     else for (const each of value) sent.push(name, each)
   }
   const length = bodiless ? undefined : lengthOf(body, declared, exchange.head.method)

@@ -216,6 +216,26 @@ describe('public listener', () => {
     expect(answer.headers['transfer-encoding']).toBeUndefined()
     expect(answer.headers['keep-alive']).not.toBe('timeout=9')
   })
+
+  it('C8.3 sends the bytes of a header as they are, whatever its body is made of', async () => {
+    const headers = { 'Content-Disposition': 'attachment; filename="\xe9"', 'X-Latin-1': '\xc3\xa9' }
+    const bodies = [
+      '',
+      'text',
+      'été 😀',
+      Buffer.from('bytes'),
+      Buffer.from('é'),
+      'é'.repeat(20_000),
+      undefined,
+    ]
+    for (const body of bodies) {
+      const { port } = await startListener(() => ({ status: 200, headers, body }))
+      const answer = await sendRaw(port, get('/api'))
+      expect(answer.headers['content-disposition']).toBe(headers['Content-Disposition'])
+      expect(answer.headers['x-latin-1']).toBe(headers['X-Latin-1'])
+      expect(answer).toMatchObject({ body: String(body ?? ''), whole: true })
+    }
+  })
 })
 
 describe('streamed answers', () => {
