@@ -48,6 +48,9 @@ export class TokenCheck implements IssuedTokens {
     return known ? this.#current(known, token) : this.#verify(token)
   }
 
+  /** Whether this very token was verified, or issued here: what it is worth now is for `check` to say. */
+  readonly isKnown = (token: string): boolean => this.#cache.has(token)
+
   prime(token: string, principal: Principal): void {
     this.#cache.set(token, principal)
   }

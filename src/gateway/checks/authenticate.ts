@@ -12,7 +12,8 @@ const REFUSALS = {
 
 /** C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience. Synchronous for a known token. */
 export function authenticate(runtime: Runtime, { head }: Exchange): Principal | Promise<Principal> {
-  const credentials = parseBearer(head, { strictHeaderNames: runtime.strictHeaderNames })
-  if (credentials.kind === 'token') return runtime.tokens.check(credentials.token)
+  const { tokens } = runtime
+  const credentials = parseBearer(head, runtime, tokens.isKnown)
+  if (credentials.kind === 'token') return tokens.check(credentials.token)
   throw new Fault(REFUSALS[credentials.kind])
 }

@@ -49,6 +49,18 @@ describe('C4.14 bearer credentials', () => {
       })
   })
 
+  it('C4.16 are not gone over again for a token that is known, whole and exactly', () => {
+    const asked: string[] = []
+    const known = (token: string): boolean => (asked.push(token), token === 'known token')
+    expect(parseBearer(headWith('Bearer  known token'), LOOSE, known)).toEqual({
+      kind: 'token',
+      token: 'known token',
+    })
+    expect(parseBearer(headWith('Bearer known token '), LOOSE, known)).toEqual({ kind: 'malformed' })
+    expect(parseBearer(headWith('bearer known token'), LOOSE, known)).toEqual({ kind: 'other-scheme' })
+    expect(asked).toEqual(['known token', 'known token '])
+  })
+
   it('are malformed with nothing, or with anything but one token, after the word', () => {
     const values = [
       '',
