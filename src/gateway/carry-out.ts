@@ -4,7 +4,8 @@ import type { BackendAnswer, Call, CallBody } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { toFault } from '../kernel/faults.ts'
 import { takeBody } from './checks/body.ts'
-import type { Decision, Findings } from './pipeline.ts'
+import type { Findings } from './findings.ts'
+import type { Decision } from './pipeline.ts'
 import { takeBodyAnyway } from './report-only.ts'
 import { passesVerbatim, represent } from './represent.ts'
 import type { Runtime } from './runtime.ts'
@@ -68,9 +69,12 @@ function requestHeaders({ head }: Exchange, decision: Decision): Record<string, 
   const clean = cleanRequestHeaders(head)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
-  const { 'accept-encoding': coding, range, 'if-range': condition, ...rest } = clean
-  return coding === undefined && range === undefined && condition === undefined ? clean : rest
+  const named = 'accept-encoding' in clean || 'range' in clean || 'if-range' in clean
+  return named ? Object.fromEntries(Object.entries(clean).filter(([name]) => !OF_BYTES.has(name))) : clean
 }
+
+/** Of the bytes as the upstream sends them. */
+const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
 
 /**
  * Asks the backend, which has only so many places for calls in flight, and tells how long it took. The place is held

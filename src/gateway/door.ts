@@ -4,8 +4,9 @@ import { type Fault, toFault } from '../kernel/faults.ts'
 import { carryOut } from './carry-out.ts'
 import { carryUpgrade } from './carry-upgrade.ts'
 import { isUserinfo } from './checks/userinfo.ts'
-import { decide, decidePreflight, decideUserinfo, type Findings } from './pipeline.ts'
+import { Findings } from './findings.ts'
 import { OpenTunnels } from './open-tunnels.ts'
+import { decide, decidePreflight, decideUserinfo } from './pipeline.ts'
 import type { FaultRenderer } from './render.ts'
 import { decideReportOnly, reportOnlyArea } from './report-only.ts'
 import type { Runtime } from './runtime.ts'
@@ -41,7 +42,7 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
   const tunnels = new OpenTunnels(current)
   return async (exchange) => {
     const runtime = current()
-    const findings: Findings = {}
+    const findings = new Findings()
     const userinfo = runtime.userinfo !== undefined && isUserinfo(exchange.target)
     const preflight = runtime.cors?.isPreflight(exchange.head) === true
     const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData

@@ -1,7 +1,7 @@
 import type { Tunnel, TunnelEnd } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
-import type { Findings } from './pipeline.ts'
+import type { Findings } from './findings.ts'
 import type { Runtime } from './runtime.ts'
 
 /** A revocation is in force in every process within 250 ms; a tunnel ends within a second of it (C4.16). */

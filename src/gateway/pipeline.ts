@@ -1,7 +1,6 @@
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { RequestTarget } from '../http/request-target.ts'
-import type { Operation } from './action.ts'
 import { matchAction, type Asked } from './checks/action.ts'
 import { admit } from './checks/admit.ts'
 import { requireApiVersion } from './checks/api-version.ts'
@@ -13,22 +12,9 @@ import { readTarget } from './checks/readable.ts'
 import { negotiate, type Outcome } from './checks/representation.ts'
 import { requireScope } from './checks/scope.ts'
 import { judgeUserinfo } from './checks/userinfo.ts'
+import type { Findings } from './findings.ts'
 import type { Observation } from './observation.ts'
 import type { Runtime } from './runtime.ts'
-
-/** What the decision has found out so far: for the record, also of a call that is refused half way. */
-export interface Findings {
-  principal?: Principal
-  operation?: Operation
-  business?: string
-  fund?: string | undefined
-  /** Headers to send along whatever the answer (rate limits). */
-  headers?: Readonly<Record<string, string>> | undefined
-  /** Milliseconds spent waiting for the backend. */
-  upstreamMs?: number
-  /** Set for a call of a report-only area. */
-  observation?: Observation
-}
 
 /** An authorised call: what was judged, and nothing else, is what a backend gets. */
 export interface Decision extends Asked {
@@ -38,7 +24,7 @@ export interface Decision extends Asked {
   readonly outcome: Outcome
   readonly body: BodyPlan
   /** Set in a report-only area: refusals are held by it. */
-  readonly observation?: Observation
+  readonly observation: Observation | undefined
 }
 
 interface Entered {
@@ -99,13 +85,14 @@ function authorise(
 ): Decision {
   const { head } = exchange
   const asked = matchAction(runtime.actions, target, head.method) // C4.6 → 404, 405
-  const { operation, business } = Object.assign(findings, asked)
+  const { operation, params, business, fund } = asked
+  findings.matched(asked)
   requireScope(principal, operation.scopes) // C4.7 → 401
   requirePlace(runtime.places, principal, asked) // C4.8 → 404
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9 → 503
   const outcome = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
   const body = judgeBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
-  return { ...asked, target, principal, outcome, body }
+  return { operation, params, business, fund, target, principal, outcome, body, observation: undefined }
 }
 
 /** Goes on at once where nothing has to be waited for, so that the common call costs no turn of the event loop. */

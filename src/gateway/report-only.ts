@@ -26,8 +26,9 @@ import { requirePlace } from './checks/place.ts'
 import { readTarget } from './checks/readable.ts'
 import { negotiate, type Outcome } from './checks/representation.ts'
 import { requireScope } from './checks/scope.ts'
+import type { Findings } from './findings.ts'
 import { Observation } from './observation.ts'
-import type { Decision, Findings } from './pipeline.ts'
+import type { Decision } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The report-only area that a target lies in, if there is any: by the path alone, as for any check. */
@@ -58,7 +59,7 @@ export async function decideReportOnly(
   if (principal) findings.principal = principal
   if (principal) seen.hold(() => admit(runtime, principal, exchange, findings)) // C4.5
   const matched = seen.hold(() => matchAction(runtime.actions, target, head.method)) // C4.6
-  if (matched) Object.assign(findings, matched)
+  if (matched) findings.matched(matched)
   const asked = matched ?? unmatched(runtime, area, target, head.method)
   const { operation, business } = asked
   if (principal) seen.hold(() => requireScope(principal, operation.scopes)) // C4.7

@@ -53,13 +53,13 @@ export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime,
 const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
 /** An upstream's `Cache-Control` counts for the data that is its own; what Postern makes is not stored (C2.5). */
-const headersOf = ({ headers }: BackendAnswer, contentType?: string): Headers => ({
-  'Cache-Control': 'no-store',
-  ...headers,
+function headersOf({ headers }: BackendAnswer, contentType?: string): Headers {
+  const told: Record<string, string | readonly string[]> = { 'Cache-Control': 'no-store', ...headers }
   // What is not coded may be given to everyone; what is, not to those who can't read it.
-  Vary: headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding',
-  ...(contentType !== undefined && { 'Content-Type': contentType }),
-})
+  told['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
+  if (contentType !== undefined) told['Content-Type'] = contentType
+  return told
+}
 
 /** An action with `produces`: the success goes on as the backend gave it (C7.1). */
 function passOn(answer: BackendAnswer, type: string): Answer {

@@ -10,7 +10,10 @@ export type Outcome =
 /** C4.10: the media type, then the action version. */
 export function negotiate(negotiation: Negotiation, { headers }: Head, operation: Operation): Outcome {
   const { produces, versions } = operation
-  if (produces === undefined) return { kind: 'envelope', ...negotiation.negotiate(headers.accept, versions) }
+  if (produces === undefined) {
+    const { format, version, contentType } = negotiation.negotiate(headers.accept, versions)
+    return { kind: 'envelope', format, version, contentType }
+  }
   const type = negotiation.negotiateOwn(headers.accept, produces)
   return { kind: 'own', version: versions.defaultVersion, type }
 }
