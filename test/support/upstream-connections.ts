@@ -1,0 +1,150 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { expect, onTestFinished } from 'vitest'
+import { parseUpstreamAddress } from '../../src/backends/upstream-address.ts'
+import {
+  UpstreamConnection,
+  type ConnectionRules,
+  type UpstreamRequest,
+} from '../../src/backends/upstream-connection.ts'
+import { upstreamFault } from '../../src/backends/upstream-errors.ts'
+import { UpstreamPool, type PoolRules } from '../../src/backends/upstream-pool.ts'
+import {
+  UpstreamReader,
+  type UpstreamCallback,
+  type UpstreamResponse,
+} from '../../src/backends/upstream-reader.ts'
+
+/** For what speaks to upstreams below the `http` backend: raw upstreams, one connection, one pool. Ends with the test. */
+
+/** What an upstream does with a request, which is the n-th (from 1) of its connection. */
+export type Behaviour = (socket: Socket, nth: number) => void
+
+/** Takes whatever comes in one piece for a request. */
+export const answering =
+  (behave: Behaviour) =>
+  (socket: Socket): void => {
+    let nth = 0
+    socket.on('data', () => behave(socket, ++nth))
+  }
+
+export const says =
+  (bytes: string): Behaviour =>
+  (socket) =>
+    socket.write(bytes, 'latin1')
+
+/** On an address, port 0, or at a path. Answers the port. */
+export async function listen(server: Server, where = '127.0.0.1'): Promise<number> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => sockets.add(socket.on('error', () => undefined)))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(where.startsWith('/') ? where : { port: 0, host: where }, resolve)
+  })
+  onTestFinished(
+    () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy()
+        server.close(() => resolve())
+      }),
+  )
+  return (server.address() as AddressInfo).port
+}
+
+/** Its URL. */
+export const rawUpstream = async (accept: (socket: Socket) => void): Promise<string> =>
+  `http://127.0.0.1:${await listen(createServer(accept))}`
+
+export const upstream = (behave: Behaviour): Promise<string> => rawUpstream(answering(behave))
+
+export const OK = 'HTTP/1.1 200 OK\r\n'
+export const WHOLE = `${OK}Content-Length: 2\r\n\r\nok`
+
+const REQUEST: UpstreamRequest = {
+  method: 'GET',
+  path: '/',
+  lines: [],
+  body: undefined,
+  length: undefined,
+  eager: true,
+  fresh: false,
+}
+const TIMEOUTS = { connect: 5000, firstByte: 5000, idle: 5000 }
+
+export interface StartedCall {
+  /** Rejects with the fault that the gateway would make of the failure. */
+  readonly answer: Promise<UpstreamResponse>
+  readonly reader: UpstreamReader
+  /** How often the callback was called. */
+  readonly answers: () => number
+}
+
+function start(
+  send: (request: UpstreamRequest, callback: UpstreamCallback) => UpstreamReader,
+  request: Partial<UpstreamRequest>,
+): StartedCall {
+  let answers = 0
+  const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>()
+  promise.catch(() => undefined)
+  const reader = send({ ...REQUEST, ...request }, (error, response) => {
+    answers += 1
+    if (response) resolve(response)
+    else reject(upstreamFault(error))
+  })
+  return { answer: promise, reader, answers: () => answers }
+}
+
+type Changes<R extends PoolRules | ConnectionRules> = Partial<Omit<R, 'timeouts'>> & {
+  readonly timeouts?: Partial<R['timeouts']>
+}
+
+/** A connection, what its owner was told, and how to call over it. */
+export function openConnection(url: string, changes: Changes<ConnectionRules> = {}) {
+  const told: string[] = []
+  const timeouts = { ...TIMEOUTS, ...changes.timeouts }
+  const rules = { address: parseUpstreamAddress(url)!, tls: {}, keep: 4000, ...changes, timeouts }
+  const { promise: closed, resolve } = Promise.withResolvers<undefined>()
+  const connection = new UpstreamConnection(rules, {
+    freed: () => void told.push('freed'),
+    closed: () => {
+      told.push('closed')
+      resolve(undefined)
+    },
+  })
+  onTestFinished(() => connection.close())
+  const call = (request: Partial<UpstreamRequest> = {}) => {
+    let over = 0
+    const started = start((sent, callback) => {
+      const reader = new UpstreamReader(sent.eager, callback, () => (over += 1))
+      connection.send(sent, reader)
+      return reader
+    }, request)
+    return { ...started, over: () => over }
+  }
+  return { connection, told, closed, call }
+}
+
+export function openPool(url: string, changes: Changes<PoolRules> = {}) {
+  const timeouts = { ...TIMEOUTS, ...changes.timeouts }
+  const pool = new UpstreamPool(parseUpstreamAddress(url)!, {
+    maxConnections: 4,
+    tls: {},
+    ...changes,
+    timeouts,
+  })
+  onTestFinished(() => pool.close())
+  const call = (request: Partial<UpstreamRequest> = {}) =>
+    start((sent, callback) => pool.send(sent, callback), request)
+  return { pool, call }
+}
+
+export async function bodyOf({ body }: UpstreamResponse): Promise<Buffer> {
+  if (Buffer.isBuffer(body)) return body
+  const pieces: Buffer[] = []
+  for await (const piece of body) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}
+
+export const textOf = async (answer: Promise<UpstreamResponse>): Promise<string> =>
+  (await bodyOf(await answer)).toString('latin1')
+
+/** For `rejects.toEqual`: the fault of this code. */
+export const faulty = (code: string): unknown => expect.objectContaining({ code })

@@ -1,0 +1,124 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
+import { bodyOf, OK, openConnection, textOf, upstream, WHOLE } from '../../support/upstream-connections.ts'
+
+describe('bodies byte for byte', () => {
+  const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+  const content = randomBytes(3_000_000)
+
+  /** In pieces of any size, each of which is a read of its own as often as the kernel lets it. */
+  async function send(socket: Socket, bytes: Buffer): Promise<void> {
+    for (let at = 0; at < bytes.length && !socket.destroyed;) {
+      const size = 1 + Math.floor(Math.random() ** 4 * 300_000)
+      if (!socket.write(bytes.subarray(at, at + size)))
+        await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve))
+      else await turn()
+      at += size
+    }
+  }
+  const chunked = (bytes: Buffer): Buffer => {
+    const pieces: Buffer[] = []
+    for (let at = 0; at < bytes.length;) {
+      const piece = bytes.subarray(at, at + 1 + Math.floor(Math.random() ** 4 * 200_000))
+      pieces.push(Buffer.from(`${piece.length.toString(16)};x\r\n`), piece, Buffer.from('\r\n'))
+      at += piece.length
+    }
+    return Buffer.concat([...pieces, Buffer.from('0\r\nA: b\r\n\r\n')])
+  }
+  const sendFramed = (socket: Socket, how: number, bytes: Buffer): void => {
+    const heads = [`Content-Length: ${bytes.length}`, 'Transfer-Encoding: chunked', 'Connection: close']
+    socket.write(`${OK}${heads[how]}\r\n\r\n`)
+    void send(socket, how === 1 ? chunked(bytes) : bytes).then(() => how === 2 && socket.end())
+  }
+
+  it.each([0, 1, 2])('T5.2 whatever the pieces (framing %i)', async (how) => {
+    const url = await upstream((socket) => sendFramed(socket, how, content))
+    const { call } = openConnection(url)
+    expect(hash(await bodyOf(await call({ eager: false }).answer))).toBe(hash(content))
+  })
+
+  it('T5.1 of many connections at once, though all read into one buffer', async () => {
+    const bodies = Array.from({ length: 24 }, (_, index) => randomBytes(index % 2 ? 50_000 : 400_000))
+    let next = 0
+    const sent: string[] = []
+    const url = await upstream((socket) => {
+      const bytes = bodies[next++]!
+      sent.push(hash(bytes))
+      sendFramed(socket, next % 3, bytes)
+    })
+    const got = await Promise.all(
+      bodies.map(async (_, index) => bodyOf(await openConnection(url).call({ eager: index % 4 < 2 }).answer)),
+    )
+    expect(got.map(hash).sort()).toEqual(sent.sort())
+  })
+
+  it('T5.1 100 MB come no faster than they are read, and the connection then serves another call', async () => {
+    const size = 100_000_000
+    const block = Buffer.alloc(1 << 20, 'x')
+    let served: Socket | undefined
+    const url = await upstream((socket, nth) => {
+      if (nth > 1) return void socket.write(WHOLE)
+      served = socket
+      socket.write(`${OK}Content-Length: ${size}\r\n\r\n`)
+      let left = size
+      const more = (): void => {
+        while (left > 0 && socket.write(block.subarray(0, Math.min(left, block.length)))) left -= block.length
+      }
+      socket.on('drain', () => {
+        left -= block.length
+        more()
+      })
+      more()
+    })
+    const { call, told } = openConnection(url, { timeouts: { idle: 600 } })
+    const { answer } = call({ eager: false })
+    const body = (await answer).body as Readable
+    const taken = (): number => served!.bytesWritten - served!.writableLength
+    let before = -1
+    for (let quiet = 0; quiet < 40; before = taken()) {
+      quiet = before === taken() ? quiet + 1 : 0
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    // What the kernel holds, which here is some MB; and no timeout meanwhile, for nobody waits for the upstream.
+    expect(before).toBeLessThan(40_000_000)
+    expect(told).toEqual([])
+    let [read, most] = [0, 0]
+    const start = process.memoryUsage().arrayBuffers
+    for await (const piece of body) {
+      read += (piece as Buffer).length
+      most = Math.max(most, process.memoryUsage().arrayBuffers - start)
+    }
+    expect(read).toBe(size)
+    expect(most).toBeLessThan(48_000_000)
+    expect(told).toEqual(['freed'])
+    expect(await textOf(call().answer)).toBe('ok')
+  })
+
+  it('T2.3 the body of an answer that has ended touches no call that came after it', async () => {
+    const url = await upstream((socket, nth) => {
+      if (nth === 1)
+        socket.write(
+          Buffer.concat([Buffer.from(`${OK}Content-Length: 90000\r\n\r\n`), content.subarray(0, 90_000)]),
+        )
+      else socket.write(`${OK}Content-Length: 2\r\n\r\n`)
+      if (nth === 2) setTimeout(() => socket.write('ok'), 60)
+    })
+    const { call, connection, told } = openConnection(url)
+    const first = call({ eager: false })
+    const body = (await first.answer).body as Readable
+    await vi.waitFor(() => expect(told).toEqual(['freed']), { interval: 2 })
+    const second = call()
+    const pause = vi.spyOn(connection, 'pause')
+    const resume = vi.spyOn(connection, 'resume')
+    body.read(10)
+    first.reader.cancel(gone)
+    body.destroy()
+    await turn()
+    expect(await textOf(second.answer)).toBe('ok')
+    expect([pause.mock.calls, resume.mock.calls, told]).toEqual([[], [], ['freed', 'freed']])
+  })
+  const gone = new Error('gone')
+})

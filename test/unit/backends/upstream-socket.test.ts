@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import dns from 'node:dns'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { certificateFolder, makeAuthority } from '../../support/certificates.ts'
+import {
+  answering,
+  bodyOf,
+  faulty,
+  listen,
+  OK,
+  openConnection,
+  says,
+  textOf,
+  WHOLE,
+  type Behaviour,
+} from '../../support/upstream-connections.ts'
+
+describe('where an upstream is', () => {
+  it.each([
+    ['::1', ['::1', '127.0.0.1']],
+    ['127.0.0.1', ['::1', '127.0.0.1']],
+    ['127.0.0.1', ['127.0.0.1', '::1']],
+    ['::1', ['127.0.0.1', '::1']],
+  ])('C8.4 a name with two addresses, of which %s alone listens (%j)', async (listening, addresses) => {
+    const server = createServer(answering((socket) => socket.write(WHOLE)))
+    const port = await listen(server, listening)
+    const lookup = vi.spyOn(dns, 'lookup') as unknown as {
+      mockImplementation(f: unknown): void
+      mockRestore(): void
+    }
+    onTestFinished(() => lookup.mockRestore())
+    lookup.mockImplementation((_: string, __: object, found: (error: null, all: object[]) => void) =>
+      found(
+        null,
+        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      ),
+    )
+    const { call } = openConnection(`http://two.test:${port}`)
+    for (let nth = 0; nth < 2; nth += 1) expect(await textOf(call().answer)).toBe('ok')
+  })
+
+  it('C8.4 a unix socket; and one that is not there, or cannot be', async () => {
+    const path = join(certificateFolder(), 'up.sock')
+    await listen(createServer(answering(says(WHOLE))), path)
+    const { call } = openConnection(`unix:${path}`)
+    for (let nth = 0; nth < 2; nth += 1) expect(await textOf(call().answer)).toBe('ok')
+    for (const nowhere of [`${path}.not`, `/${'x'.repeat(300)}`])
+      await expect(openConnection(`unix:${nowhere}`).call().answer).rejects.toEqual(
+        faulty('upstream_unreachable'),
+      )
+  })
+})
+
+describe('TLS', () => {
+  async function secure(name: string, behave: Behaviour) {
+    const authority = makeAuthority(certificateFolder())
+    const { certificate, key } = authority.issue('up', name)
+    const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+    const server = createTlsServer({ ...pem, ALPNProtocols: ['http/1.1'] }, answering(behave) as never)
+    const port = await listen(server)
+    return { url: `https://127.0.0.1:${port}`, ca: readFileSync(authority.certificate) }
+  }
+
+  it('C8.4 one that bears the address: many calls, a large body, nothing mixed', async () => {
+    const content = randomBytes(2_000_000)
+    const long = Buffer.concat([Buffer.from(`${OK}Content-Length: ${content.length}\r\n\r\n`), content])
+    const { url, ca } = await secure('IP:127.0.0.1', (socket, nth) => socket.write(nth % 2 ? long : WHOLE))
+    const calls = Array.from({ length: 6 }, async () => {
+      const { call, told } = openConnection(url, { tls: { ca } })
+      for (let round = 0; round < 3; round += 1) {
+        expect((await bodyOf(await call().answer)).equals(content)).toBe(true)
+        expect(await textOf(call().answer)).toBe('ok')
+      }
+      expect(told).toEqual(Array<string>(6).fill('freed'))
+    })
+    await Promise.all(calls)
+  })
+
+  it('C8.4 another name, or an authority that is not ours: nothing is sent', async () => {
+    let requests = 0
+    const { url, ca } = await secure('IP:127.0.0.2', () => (requests += 1))
+    for (const tls of [{ ca }, {}, { ca, servername: 'other.test' }]) {
+      const { call, told } = openConnection(url, { tls })
+      await expect(call().answer).rejects.toEqual(faulty('upstream_unreachable'))
+      expect(told).toEqual(['closed'])
+    }
+    expect(requests).toBe(0)
+  })
+})
