@@ -1,8 +1,9 @@
 import type { Worker } from 'node:cluster'
 import type { Spending } from '../contracts/spending.ts'
-import type { Child } from '../operations/ledger.ts'
+import type { Child, Delta } from '../operations/ledger.ts'
 import { AttemptDesk } from './attempt-desk.ts'
 import type { Reports } from './crew.ts'
+import { GaugeShare } from './gauge-share.ts'
 import { closeLostConnections } from './lost-connections.ts'
 import type { Notice, Order } from './messages.ts'
 
@@ -23,6 +24,8 @@ export class WorkerHandle<C> {
   readonly #desk: AttemptDesk
   #asked = 0
   #plan: readonly Child[] = []
+  readonly #gauges = new GaugeShare()
+  #gone = false
   /** Whether its end was asked for; one that was not is a death. */
   closing = false
 
@@ -33,6 +36,8 @@ export class WorkerHandle<C> {
     worker.on('message', (notice: Notice) => this.#hear(notice, reports))
     worker.on('error', () => undefined) // a send to a dead process; its exit is told anyway
     worker.once('exit', () => {
+      this.#gone = true
+      this.#takeBackGauges(reports)
       this.#desk.close()
       this.#fail(new Error('the worker process ended'))
     })
@@ -87,12 +92,29 @@ export class WorkerHandle<C> {
   #hear(notice: Notice, reports: Reports): void {
     if (notice.type === 'done') this.#take(notice.ask)?.resolve(notice.value)
     else if (notice.type === 'failed') this.#take(notice.ask)?.reject(new Error(notice.message))
-    else if (notice.type === 'plan') this.#plan = notice.children
-    else if (notice.type === 'metrics') reports.metrics(this.#plan, notice.delta)
+    else if (notice.type === 'plan') this.#follow(notice.children)
+    else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#desk.hear(notice)
     else if (notice.type === 'spent') reports.spent(notice.spending)
     else reports.changed()
+  }
+
+  #follow(children: readonly Child[]): void {
+    this.#plan = children
+    this.#gauges.follow(children)
+  }
+
+  #count(delta: Delta, reports: Reports): void {
+    reports.metrics(this.#plan, delta)
+    this.#gauges.add(delta)
+    // What it sent before it died may be read after its exit is told.
+    if (this.#gone) this.#takeBackGauges(reports)
+  }
+
+  #takeBackGauges(reports: Reports): void {
+    const counted = this.#gauges.takeBack()
+    if (counted !== undefined) reports.metrics(counted.children, counted.delta)
   }
 
   #take(ask: number): Waiting | undefined {

@@ -1,10 +1,12 @@
 /** What Prometheus sees of a service of several processes, while they die and while anybody calls anything. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { crewConfig, startCrew, startLoad, type StartedCrew } from '../support/crew.ts'
+import { WebSocket } from 'ws'
+import { crewConfig, startCrew, startLoad, UPSTREAM_WORLD, type StartedCrew } from '../support/crew.ts'
 import { flood } from '../support/flood.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { basic } from '../support/tokens.ts'
+import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstream.ts'
 
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 /** Busy or not, every request is decided as it would be alone. */
@@ -94,6 +96,40 @@ describe('C11.1 the metrics of several workers', { timeout: LONG }, () => {
     expect(falls.flat()).toEqual([])
     const calls = 'postern_requests_total{door="api",method="GET",status="2xx"}'
     expect(scrapes.at(-1)?.series.get(calls)).toBeGreaterThan(scrapes[0]?.series.get(calls) ?? 0)
+  })
+
+  it('T5.7 tell of the websockets that are open, not of those that were lost with a worker', async () => {
+    const upstream = await startWebsocketUpstream()
+    const crew = await startCrew(`
+extends: ${UPSTREAM_WORLD}
+workers: 2
+backends: { funds: { kind: stream, target: ${upstream.url} } }
+actions:
+  - level: business
+    area: fund-data
+    action: live
+    methods: { GET: { scopes: { any: [fund.read] }, websocket: true } }
+`)
+    const headers = { Authorization: `Bearer ${await crew.token()}` }
+    const url = `${crew.baseUrl.replace('http', 'ws')}/api/1.0/b/ACME/fund-data/live`
+    const sockets = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const asked = await askWebsocket(url, { headers })
+        if (asked.kind !== 'open') throw new Error(asked.body)
+        return asked.socket
+      }),
+    )
+    const open = async (): Promise<number | undefined> =>
+      (await scrape(crew)).series.get('postern_tunnels_open{backend="funds"}')
+    await expect.poll(open, { timeout: PATIENCE }).toBe(8)
+    process.kill(crew.workers()[0]!, 'SIGKILL')
+    const left = () => sockets.filter(({ readyState }) => readyState === WebSocket.OPEN)
+    const isTrue = async (): Promise<boolean> => left().length < 8 && (await open()) === left().length
+    await expect.poll(isTrue, { timeout: PATIENCE }).toBe(true)
+    for (const socket of left()) socket.close()
+    await expect.poll(open, { timeout: PATIENCE }).toBe(0)
+    expect(await crew.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
+    expect(await open()).toBe(0)
   })
 
   it('T5.8 are as many series after 100,000 random paths and 100,000 random clients, and no slower to read', async ({
