@@ -1,20 +1,36 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
 
+/** Bytes drawn together. */
 const POOL_BYTES = 4096
-const ID_BYTES = 16
+/** Bytes written as text together: short, since an id that is kept keeps the text that it was cut from. */
+const TEXT_BYTES = 512
 const pool = Buffer.alloc(POOL_BYTES)
-let used = POOL_BYTES
+let written = POOL_BYTES
+let text = ''
+let used = 0
 
-/** A fresh request or trace id: 128 random bits as 32 hex digits. Drawn from a pool, since every call needs one. */
-export function newRequestId(): string {
-  if (used + ID_BYTES > POOL_BYTES) {
-    randomFillSync(pool)
-    used = 0
-  }
-  const id = pool.toString('hex', used, used + ID_BYTES)
-  used += ID_BYTES
-  return id
+/** Fresh random hex digits, at most 2 × TEXT_BYTES. Cut from a text that is drawn ahead, since every call needs some. */
+function randomDigits(count: number): string {
+  if (used + count > text.length) refill()
+  used += count
+  return text.slice(used - count, used)
 }
+
+function refill(): void {
+  if (written === POOL_BYTES) {
+    randomFillSync(pool)
+    written = 0
+  }
+  text = pool.toString('hex', written, written + TEXT_BYTES)
+  written += TEXT_BYTES
+  used = 0
+}
+
+/** A fresh request or trace id: 128 random bits as 32 hex digits. */
+export const newRequestId = (): string => randomDigits(32)
+
+/** A fresh span id (W3C Trace Context): 64 random bits as 16 hex digits. */
+export const newSpanId = (): string => randomDigits(16)
 
 /** An unguessable value (token, code, secret) of `bytes` random bytes, base64url. */
 export const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
