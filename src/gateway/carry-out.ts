@@ -5,34 +5,36 @@ import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { toFault } from '../kernel/faults.ts'
 import { takeBody } from './checks/body.ts'
 import type { Findings } from './findings.ts'
+import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
 import { takeBodyAnyway } from './report-only.ts'
 import { passesVerbatim, represent } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 import { nextTraceparent } from './trace.ts'
 
-/** What follows a decision: the body is read and judged, the audit trail told, the backend asked, its answer written. */
-export async function carryOut(
+/**
+ * What follows a decision: the body is read and judged, the audit trail told, the backend asked, its answer written.
+ * Where there is no body and no trail, the backend is all that is waited for.
+ */
+export const carryOut = (
   runtime: Runtime,
   exchange: Exchange,
   decision: Decision,
   findings: Findings,
-): Promise<Answer> {
-  const prepared = prepareCall(runtime, exchange, decision)
-  const call = prepared instanceof Promise ? await prepared : prepared
-  const intended = runtime.audit.intend(call)
-  if (intended !== undefined) await intended
-  return represent(await ask(runtime, exchange, decision, call, findings), decision, call, runtime, exchange)
-}
+): Answer | Promise<Answer> =>
+  goOn(prepareCall(runtime, exchange, decision), (call) => {
+    const intended = runtime.audit.intend(call)
+    return intended === undefined
+      ? ask(runtime, exchange, decision, call, findings)
+      : intended.then(() => ask(runtime, exchange, decision, call, findings))
+  })
 
 /** The call that a backend gets. Reads the body, and so throws what of C4.11 is left; at once where there is none. */
 export function prepareCall(runtime: Runtime, exchange: Exchange, decision: Decision): Call | Promise<Call> {
   const taken = decision.observation
     ? takeBodyAnyway(decision, exchange)
     : takeBody(decision.body, exchange.body, decision.operation)
-  return taken instanceof Promise
-    ? taken.then((body) => callOf(runtime, exchange, decision, body))
-    : callOf(runtime, exchange, decision, taken)
+  return goOn(taken, (body) => callOf(runtime, exchange, decision, body))
 }
 
 function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: CallBody): Call {
@@ -80,28 +82,35 @@ const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-r
  * Asks the backend, which has only so many places for calls in flight, and tells how long it took. The place is held
  * until the answer has been read.
  */
-async function ask(
-  { admission, clock, recorder }: Runtime,
+function ask(
+  runtime: Runtime,
   exchange: Exchange,
-  { operation }: Decision,
+  decision: Decision,
   call: Call,
   findings: Findings,
-): Promise<BackendAnswer> {
-  const { backend } = operation.action
+): Promise<Answer> {
+  const { admission, clock, recorder } = runtime
+  const { backend } = decision.operation.action
   const release = admission.occupy?.(backend.name)
   const started = clock.monotonic()
-  let outcome = 'answered'
-  try {
-    const answer = await backend.answer(call)
-    if (release !== undefined) releaseAfter(answer, exchange, release)
-    return answer
-  } catch (thrown) {
+  const tell = (outcome: string): void => {
+    const ms = (findings.upstreamMs = clock.monotonic() - started)
+    recorder.backend({ backend: backend.name, outcome, ms })
+  }
+  const failed = (thrown: unknown): never => {
     release?.()
-    outcome = toFault(thrown).code
+    tell(toFault(thrown).code)
     throw thrown
-  } finally {
-    findings.upstreamMs = clock.monotonic() - started
-    recorder.backend({ backend: backend.name, outcome, ms: findings.upstreamMs })
+  }
+  const answered = (answer: BackendAnswer): Answer | Promise<Answer> => {
+    if (release !== undefined) releaseAfter(answer, exchange, release)
+    tell('answered')
+    return represent(answer, decision, call, runtime, exchange)
+  }
+  try {
+    return backend.answer(call).then(answered, failed)
+  } catch (thrown) {
+    return failed(thrown)
   }
 }
 

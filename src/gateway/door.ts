@@ -5,6 +5,7 @@ import { carryOut } from './carry-out.ts'
 import { carryUpgrade } from './carry-upgrade.ts'
 import { isUserinfo } from './checks/userinfo.ts'
 import { Findings } from './findings.ts'
+import { goOn } from './go-on.ts'
 import { OpenTunnels } from './open-tunnels.ts'
 import { decide, decidePreflight, decideUserinfo } from './pipeline.ts'
 import type { FaultRenderer } from './render.ts'
@@ -21,9 +22,7 @@ const serveData: Serve = (runtime, exchange, findings) => {
       ? decide(runtime, exchange, findings)
       : decideReportOnly(runtime, exchange, findings, area)
   const carry = exchange.upgrade === undefined ? carryOut : carryUpgrade
-  return decided instanceof Promise
-    ? decided.then((decision) => carry(runtime, exchange, decision, findings))
-    : carry(runtime, exchange, decided, findings)
+  return goOn(decided, (decision) => carry(runtime, exchange, decision, findings))
 }
 
 const serveUserinfo: Serve = async (runtime, exchange, findings) =>
@@ -40,23 +39,28 @@ const servePreflight: Serve = async (runtime, exchange) => {
  */
 export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Door {
   const tunnels = new OpenTunnels(current)
-  return async (exchange) => {
+  return (exchange) => {
     const runtime = current()
     const findings = new Findings()
     const userinfo = runtime.userinfo !== undefined && isUserinfo(exchange.target)
     const preflight = runtime.cors?.isPreflight(exchange.head) === true
     const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData
-    let fault: Fault | undefined
-    let answer: Answer
-    try {
-      answer = await serve(runtime, exchange, findings)
-    } catch (thrown) {
-      fault = toFault(thrown)
-      answer = render()(fault, exchange.head.headers.accept)
+    const finish = (answer: Answer, fault?: Fault): Answer => {
+      if (answer.tunnel !== undefined) tunnels.add(answer.tunnel, exchange, findings)
+      record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, answer.status)
+      return completed(answer, findings, runtime, exchange)
     }
-    if (answer.tunnel !== undefined) tunnels.add(answer.tunnel, exchange, findings)
-    record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, answer.status)
-    return completed(answer, findings, runtime, exchange)
+    const refuse = (thrown: unknown): Answer => {
+      const fault = toFault(thrown)
+      return finish(render()(fault, exchange.head.headers.accept), fault)
+    }
+    let served: Answer | Promise<Answer>
+    try {
+      served = serve(runtime, exchange, findings)
+    } catch (thrown) {
+      return refuse(thrown)
+    }
+    return served instanceof Promise ? served.then(finish, refuse) : finish(served)
   }
 }
 

@@ -13,6 +13,7 @@ import { negotiate, type Outcome } from './checks/representation.ts'
 import { requireScope } from './checks/scope.ts'
 import { judgeUserinfo } from './checks/userinfo.ts'
 import type { Findings } from './findings.ts'
+import { goOn } from './go-on.ts'
 import type { Observation } from './observation.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -42,7 +43,7 @@ export function decide(
   findings: Findings,
 ): Decision | Promise<Decision> {
   const entered = enter(runtime, exchange, findings) // C4.1 to C4.5
-  return then(entered, (call) => authorise(runtime, exchange, call, findings)) // C4.6 to C4.11
+  return goOn(entered, (call) => authorise(runtime, exchange, call, findings)) // C4.6 to C4.11
 }
 
 /** C6.3.1: userinfo shares the entrance, then has checks of its own. */
@@ -51,7 +52,7 @@ export function decideUserinfo(
   exchange: Exchange,
   findings: Findings,
 ): Principal | Promise<Principal> {
-  return then(enter(runtime, exchange, findings), ({ principal }) => {
+  return goOn(enter(runtime, exchange, findings), ({ principal }) => {
     judgeUserinfo(runtime, exchange.head, principal)
     return principal
   })
@@ -66,10 +67,10 @@ export function decidePreflight(runtime: Runtime, exchange: Exchange): undefined
 function enter(runtime: Runtime, exchange: Exchange, findings: Findings): Entered | Promise<Entered> {
   const target = readTarget(exchange) // C4.1 → 400, 404, 405, 414, 431
   const passed = passServiceMaintenance(runtime, exchange) // C4.2 → 503
-  return then(passed, () => {
+  return goOn(passed, () => {
     requireApiVersion(target) // C4.3 → 501
     const authenticated = authenticate(runtime, exchange) // C4.4 → 401, 503
-    return then(authenticated, (principal) => {
+    return goOn(authenticated, (principal) => {
       findings.principal = principal
       admit(runtime, principal, exchange, findings) // C4.5 → 429
       return { target, principal }
@@ -94,7 +95,3 @@ function authorise(
   const body = judgeBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
   return { operation, params, business, fund, target, principal, outcome, body, observation: undefined }
 }
-
-/** Goes on at once where nothing has to be waited for, so that the common call costs no turn of the event loop. */
-const then = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> =>
-  value instanceof Promise ? value.then(next) : next(value)
