@@ -3,8 +3,11 @@ import { plainAddress } from '../http/forwarded.ts'
 import type { RequestBody } from './request-body.ts'
 import type { Wire } from './wire.ts'
 
-/** More than this and no further bytes are read until they are served. */
-const MOST_WAITING = 32
+/**
+ * With so many no further bytes are read until they are served. Not fewer, since a connection that is not read does not
+ * show that its client has left; nor would it be of use: one packet holds more.
+ */
+const MOST_WAITING = 256
 
 /** An exchange, as far as its connection has to do with it. */
 export interface Entrant {
@@ -53,8 +56,13 @@ export class Connection {
       return
     }
     this.#waiting.push({ entrant: exchange, run: () => run(exchange) })
-    if (this.#waiting.length >= MOST_WAITING) exchange.wire.request.socket.pause()
+    // Once the packet is read to its end: node resumes the socket after every request in it.
+    if (this.#waiting.length >= MOST_WAITING) process.nextTick(this.#hold, exchange.wire.request.socket)
     if (this.#waiting.length === 1) busy?.wire.response.once('close', this.#next)
+  }
+
+  readonly #hold = (socket: Socket): void => {
+    if (this.#waiting.length > 0) socket.pause()
   }
 
   readonly #next = (): void => {
