@@ -11,7 +11,7 @@ import type { Head } from '../http/head.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Connection } from './connection.ts'
-import { RequestBody, type BodyWatch } from './request-body.ts'
+import { NoBody, RequestBody, type BodyWatch } from './request-body.ts'
 import type { Wire } from './wire.ts'
 
 /** What reading a request's head depends on. */
@@ -32,7 +32,6 @@ export class IncomingExchange implements Exchange {
   readonly id = newRequestId()
   readonly head: Head
   readonly target: RequestTarget | Fault
-  readonly body: Readable
   readonly clientAddress: string
   readonly scheme: 'http' | 'https'
   readonly startedAt: number
@@ -40,6 +39,7 @@ export class IncomingExchange implements Exchange {
   readonly connection: Connection
   /** Undefined where the head declares no body. */
   readonly declared: RequestBody | undefined
+  #noBody: NoBody | undefined
   refusal: Fault | undefined
   readonly upgrade: Upgrade | undefined
   /** All of them behind one listener of the response: most calls have several. */
@@ -57,7 +57,6 @@ export class IncomingExchange implements Exchange {
     this.scheme = origin?.scheme ?? rules.scheme
     // Asked of a head that may have failed its checks: then anything but a plain 0 counts as a body.
     this.declared = declaredBody(this.head) === 0 ? undefined : this.#declare(rules.watch)
-    this.body = this.declared ?? wire.request
   }
 
   #declare(watch: BodyWatch): RequestBody {
@@ -66,6 +65,10 @@ export class IncomingExchange implements Exchange {
     // the contract has no row for: it is ignored too.
     const expects = request.httpVersion === '1.1' && CONTINUE.test(request.headers.expect ?? '')
     return new RequestBody(request, response, watch, expects)
+  }
+
+  get body(): Readable {
+    return this.declared ?? (this.#noBody ??= new NoBody())
   }
 
   onGone(listener: () => void): void {
@@ -82,7 +85,7 @@ export class IncomingExchange implements Exchange {
     else {
       const listeners = [listener]
       this.#atEnd = listeners
-      response.once('close', () => {
+      response.on('close', () => {
         for (const each of listeners) each()
       })
     }

@@ -160,6 +160,8 @@ class Gate {
 /** What node's server is told, with TLS or without. */
 const httpOptions = ({ limits, timeouts }: ServerConfig, gate: Gate): ServerOptions => ({
   requireHostHeader: false,
+  // Nobody reads node's stream of a body that was not declared: it need not begin, end and close. See NoBody.
+  optimizeEmptyRequests: true,
   insecureHTTPParser: false,
   maxHeaderSize: limits.target + limits.headers + REQUEST_LINE_SLACK,
   headersTimeout: timeouts.headers,

@@ -2,6 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { Fault } from '../kernel/faults.ts'
 
+/** The body of a request that has none, for whoever reads it all the same: it ends at once (C7.4). */
+export class NoBody extends Readable {
+  override _read(): void {
+    this.push(null)
+  }
+}
+
 /** Whoever watches over bodies that are being read. */
 export interface BodyWatch {
   add(body: RequestBody): void

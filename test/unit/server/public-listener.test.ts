@@ -180,6 +180,22 @@ describe('public listener', () => {
     connection.destroy()
   })
 
+  it('C7.4 gives a request without a body one that is empty, and that costs no connection to drop', async () => {
+    const { port } = await startListener(async ({ body, head }) => {
+      if (head.method === 'GET') body.destroy()
+      else for await (const chunk of body) expect(chunk).toBe('nothing')
+      return { status: 200, headers: {}, body: head.method }
+    })
+    const connection = await openRaw(port)
+    for (const method of ['GET', 'POST', 'DELETE', 'GET']) {
+      for (const framing of ['', 'Content-Length: 0\r\n']) {
+        connection.send(`${method} /api HTTP/1.1\r\n${HOST}${framing}\r\n`)
+        expect(await connection.response()).toMatchObject({ status: 200, body: method })
+      }
+    }
+    connection.destroy()
+  })
+
   it('sends 204 and 304 without body or length, and an absent body as length 0', async () => {
     let status = 204
     const { port } = await startListener(() => ({
