@@ -162,7 +162,8 @@ export class UpstreamConnection implements ResponseSink {
     const framing = framingOf(request)
     try {
       const { address, keep } = this.#rules
-      const head = requestBytes(request, framing, address.host, keep > 0)
+      // After an answer to HEAD it is not used again: see response-head.ts.
+      const head = requestBytes(request, framing, address.host, keep > 0 && request.method !== 'HEAD')
       if (body instanceof Readable) this.#stream(head, body, framing)
       else if (body === undefined) this.#socket.write(head, 'latin1')
       else this.#together(head, body)

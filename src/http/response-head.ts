@@ -42,9 +42,9 @@ export function parseResponseHead(text: string, requested: string): ResponseHead
   const framing = framingOf(headers, isHttp10)
   const persistent = isPersistent(headers, isHttp10)
   if (hasBody(status, requested)) return { status, headers, framing, persistent }
-  // A 204 that declares a body may send one: the next call would take it for its answer (RFC 9112 §6.3).
-  const isSpurious = status === 204 && framing !== 'close' && framing !== 0
-  return { status, headers, framing: 0, persistent: persistent && !isSpurious }
+  // Servers that send a body all the same would answer the next call with it (T2.3): to HEAD, or behind a 204 with framing.
+  const isDoubtful = requested === 'HEAD' || (status === 204 && framing !== 'close' && framing !== 0)
+  return { status, headers, framing: 0, persistent: persistent && !isDoubtful }
 }
 
 /** Lines that may stand only once, because who reads the other one reads another message. */
