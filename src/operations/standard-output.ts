@@ -9,7 +9,7 @@ export interface LogDestination extends DestinationStream {
 }
 
 /** Characters that are held until there is so much to write: a system call for every line would cost more than the line. */
-const HELD = 16 * 1024
+const HELD = 64 * 1024
 
 /** Its own types leave out that `sync` may be changed. */
 type Destination = ReturnType<typeof pino.destination> & { sync: boolean }
