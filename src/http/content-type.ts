@@ -76,7 +76,8 @@ function kindOf(value: string): BodyKind | undefined {
   return media !== undefined && speaksUtf8(media) ? KIND_OF.get(media.type) : undefined
 }
 
-function requireIdentity(contentEncoding = ''): void {
+function requireIdentity(contentEncoding: string | undefined): void {
+  if (contentEncoding === undefined) return
   const codings = splitList(contentEncoding).map((coding) => coding.trim().toLowerCase())
   if (codings.some((coding) => coding !== 'identity')) throw new Fault('unsupported_media_type')
 }

@@ -48,9 +48,28 @@ export function parseRequestTarget(
   const mark = local.indexOf('?')
   const path = mark === -1 ? local : local.slice(0, mark)
   const query = mark === -1 ? '' : judgedQuery(local.slice(mark))
-  if (CANONICAL_PATH.test(path)) return new JudgedTarget(path, path.slice(1).split('/'), query)
+  const known = canonicalAsSent(path)
+  if (known !== undefined) return query === '' ? known : new JudgedTarget(known.path, known.segments, query)
   const segments = canonicalSegments(path, authorities)
   return new JudgedTarget(`/${segments.join('/')}`, segments, query)
+}
+
+// Most calls ask for what another one asked for. A flood of distinct paths costs their parsing and no more memory than
+// that of so many targets, which their paths may be cut from.
+const KNOWN_PATHS = 500
+const KNOWN_PATH_LENGTH = 256
+const knownPaths = new Map<string, JudgedTarget>()
+
+/** The target, without a query, of a path that is canonical as it was sent: the same for all who send it. */
+function canonicalAsSent(path: string): JudgedTarget | undefined {
+  const known = knownPaths.get(path)
+  if (known !== undefined || !CANONICAL_PATH.test(path)) return known
+  const target = new JudgedTarget(path, path.slice(1).split('/'), '')
+  if (path.length <= KNOWN_PATH_LENGTH) {
+    if (knownPaths.size >= KNOWN_PATHS) knownPaths.clear()
+    knownPaths.set(path, target)
+  }
+  return target
 }
 
 /** The rest of an absolute-form target (RFC 9112 §3.2.2), whose authority must be ours. */

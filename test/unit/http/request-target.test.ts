@@ -36,6 +36,17 @@ describe('C3.4 the canonical form', () => {
     expect(target.query).toBe('')
   })
 
+  it('is that of the path alone, whatever queries and however many other paths came before', () => {
+    const path = '/api/1.0/b/ACME/fund-data/fund-list'
+    const segments = ['api', '1.0', 'b', 'ACME', 'fund-data', 'fund-list']
+    for (let other = 0; other < 2_000; other += 1) {
+      for (const query of ['', `?page=${other}`, '?'])
+        expect(parse(path + query)).toMatchObject({ path, segments, query })
+      expect(parse(`/api/1.0/b/B${other}`)).toMatchObject({ path: `/api/1.0/b/B${other}`, query: '' })
+      expect(faultOf(`/api/1.0/b/B${other};`).code).toBe('bad_target')
+    }
+  })
+
   it('gives the root no segments', () => {
     expect(parse('/')).toMatchObject({ path: '/', segments: [], query: '' })
     expect(parse('/?')).toMatchObject({ path: '/', segments: [], query: '?' })
@@ -51,10 +62,12 @@ describe('C3.4 the canonical form', () => {
     expect(decodeSegment(segment)).toBe('a bé%x#')
   })
 
-  it('is frozen, segments too', () => {
-    const target = parse('/a/%62?c')
-    expect(Object.isFrozen(target)).toBe(true)
-    expect(Object.isFrozen(target.segments)).toBe(true)
+  it('is frozen, segments too, with a query or without', () => {
+    for (const raw of ['/a/%62?c', '/a/b', '/a/b', '/a/b?c']) {
+      const target = parse(raw)
+      expect(Object.isFrozen(target)).toBe(true)
+      expect(Object.isFrozen(target.segments)).toBe(true)
+    }
   })
 
   it('is a type that only the parser makes', () => {
