@@ -143,9 +143,10 @@ describe('TLS on the public listener', () => {
         })(),
       )
     const { port, certificate } = await secured(() => ({ status: 200, headers: {}, body: broken() }))
-    // Node's client does not tell an end without close_notify from a proper one; OpenSSL does.
+    // Node's client does not tell an end without close_notify from a proper one; OpenSSL does. What was written just
+    // before the cut may or may not have left.
     expect(await byOpenssl(port, certificate, 'GET /api/x HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n')).toMatch(
-      /200 OK[^]*unexpected eof/,
+      /unexpected eof/,
     )
     const ca = pem(certificate)
     await expect(call(port, ca, agent())).rejects.toThrow(/aborted|socket hang up/)
