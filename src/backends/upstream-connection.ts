@@ -198,8 +198,9 @@ export class UpstreamConnection implements ResponseSink {
     upload.start()
   }
 
-  /** While it is the client whose body is waited for, the upstream is late with nothing. */
+  /** While it is the client whose body is waited for, the upstream is late with nothing. See `#look` for an early answer. */
   #uploading(forUpstream: boolean): void {
+    if (this.#phase === 'answering' && this.#reading) this.#wait(this.#rules.timeouts.idle)
     if (this.#phase !== 'asked') return
     if (forUpstream) this.#wait(this.#rules.timeouts.firstByte)
     else this.#deadline = Infinity
@@ -289,6 +290,10 @@ export class UpstreamConnection implements ResponseSink {
     if (left === Infinity || this.#phase === 'closed') return
     if (left > 0) {
       this.#arm(left)
+      return
+    }
+    if (this.#phase === 'answering' && this.#upload?.isReading === true) {
+      this.#wait(this.#rules.timeouts.idle)
       return
     }
     const late = LATE[this.#phase]

@@ -28,6 +28,11 @@ export class Upload {
     this.#events = events
   }
 
+  /** Whether it is the client that is waited for. */
+  get isReading(): boolean {
+    return !this.#body.isPaused()
+  }
+
   start(): void {
     if (this.#body.destroyed || this.#body.readableEnded) {
       // Whatever it held was read by somebody else, or by nobody: it is not to look whole.

@@ -278,4 +278,25 @@ describe('an upload over a connection', () => {
     await expect(answer).rejects.toEqual(faulty('upstream_timeout'))
     expect(performance.now() - before).toBeGreaterThan(120)
   })
+
+  it('T5.3 nor while the upstream has begun its answer, and waits for the rest of the body', async () => {
+    const { url } = await receiving((socket, text) => {
+      if (text.endsWith('1\r\na\r\n')) socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n`)
+      if (text.endsWith('b\r\n0\r\n\r\n')) socket.write('3\r\n, b\r\n0\r\n\r\n')
+    })
+    const { call, pool } = openPool(url, { timeouts: { idle: 100 } })
+    for (const isWhole of [true, false]) {
+      const body = new PassThrough()
+      const { answer } = call({ ...POST, body, eager: false })
+      body.write('a')
+      await answer
+      await new Promise((resolve) => setTimeout(resolve, 350))
+      const rest = textOf(answer)
+      body.end(isWhole ? 'b' : 'x')
+      // Once it has all, it is late as ever.
+      if (isWhole) expect(await rest).toBe('ok, b')
+      else await expect(rest).rejects.toEqual(faulty('upstream_timeout'))
+    }
+    expect(pool.inFlight).toBe(0)
+  })
 })
