@@ -42,7 +42,7 @@ export function parseResponseHead(text: string, requested: string): ResponseHead
   const framing = framingOf(headers, isHttp10)
   const persistent = isPersistent(headers, isHttp10)
   if (hasBody(status, requested)) return { status, headers, framing, persistent }
-  // Servers that send a body all the same would answer the next call with it (T2.3): to HEAD, or behind a 204 with framing.
+  // Who sends a body all the same would answer the next call with it (T2.3): after HEAD, or a 204 that has framing.
   const isDoubtful = requested === 'HEAD' || (status === 204 && framing !== 'close' && framing !== 0)
   return { status, headers, framing: 0, persistent: persistent && !isDoubtful }
 }

@@ -3,7 +3,10 @@ import { MalformedResponse, parseResponseHead, type ResponseHead } from './respo
 /** Who is told what a response holds, in its order. */
 export interface ResponseSink {
   onHead(head: ResponseHead): void
-  /** A piece of the body: `bytes` from `start` up to `end`, the sender's own, to be copied by who keeps them. */
+  /**
+   * A piece of the body, one at most for what was received at once: `bytes` from `start` up to `end`, the sender's own, to
+   * be copied by who keeps them.
+   */
   onBody(bytes: Buffer, start: number, end: number): void
   /** The last thing that is told. */
   onEnd(): void
@@ -24,8 +27,8 @@ const START = 'HTTP/1.'
 
 /**
  * Reads the one response that a request gets, from pieces as they arrive. Chunks are taken apart, trailers checked and
- * dropped, and so is any 1xx that comes before. Throws MalformedResponse for bytes that are none (RFC 9112, without its leniences), and for a 101: nobody
- * asked for it.
+ * dropped, and so is any 1xx that comes before. Throws MalformedResponse for bytes that are none (RFC 9112, without its
+ * leniences), and for a 101: nobody asked for it.
  */
 export class ResponseParser {
   readonly #sink: ResponseSink
@@ -35,6 +38,9 @@ export class ResponseParser {
   #pending = ''
   /** Bytes until the body, or this chunk, ends. */
   #remaining = 0
+  /** Where the body stands that the bytes at hand brought. Chunks are moved together: thousands of small ones are one piece. */
+  #bodyStart = 0
+  #bodyEnd = 0
   #trailers = 0
   #persistent = false
 
@@ -53,16 +59,25 @@ export class ResponseParser {
     return this.#persistent
   }
 
-  /** Takes what has arrived. Answers where in it the response ended, or `end`: what lies behind is no part of it. */
+  /**
+   * Takes what has arrived, and may overwrite it. Answers where in it the response ended, or `end`: what lies behind is no
+   * part of it.
+   */
   receive(bytes: Buffer, start: number, end: number): number {
     let at = start
+    this.#bodyStart = this.#bodyEnd = start
     while (at < end && this.#state !== 'ended') at = this.#step(bytes, at, end)
+    if (this.#bodyStart < this.#bodyEnd) this.#sink.onBody(bytes, this.#bodyStart, this.#bodyEnd)
+    if (this.#state === 'ended' && at > start) this.#sink.onEnd()
     return at
   }
 
   /** The connection has ended. Answers whether the response is whole. */
   finish(): boolean {
-    if (this.#state === 'close') this.#end()
+    if (this.#state === 'close') {
+      this.#state = 'ended'
+      this.#sink.onEnd()
+    }
     return this.#state === 'ended'
   }
 
@@ -71,7 +86,8 @@ export class ResponseParser {
       case 'head':
         return this.#readHead(bytes, at, end)
       case 'close':
-        this.#sink.onBody(bytes, at, end)
+        this.#bodyStart = at
+        this.#bodyEnd = end
         return end
       case 'length':
       case 'chunk':
@@ -105,17 +121,20 @@ export class ResponseParser {
     this.#state = framing === 'chunked' ? 'size' : framing === 'close' ? 'close' : 'length'
     if (typeof framing === 'number') this.#remaining = framing
     this.#sink.onHead(head)
-    if (framing === 0) this.#end()
+    if (framing === 0) this.#state = 'ended'
   }
 
   #readBody(bytes: Buffer, at: number, end: number): number {
     const until = Math.min(end, at + this.#remaining)
     this.#remaining -= until - at
-    this.#sink.onBody(bytes, at, until)
-    if (this.#remaining === 0) {
-      if (this.#state === 'chunk') this.#state = 'chunk-end'
-      else this.#end()
+    if (this.#bodyStart === this.#bodyEnd) {
+      this.#bodyStart = at
+      this.#bodyEnd = until
+    } else {
+      bytes.copyWithin(this.#bodyEnd, at, until)
+      this.#bodyEnd += until - at
     }
+    if (this.#remaining === 0) this.#state = this.#state === 'chunk' ? 'chunk-end' : 'ended'
     return until
   }
 
@@ -152,16 +171,11 @@ export class ResponseParser {
 
   #takeTrailer(line: string): void {
     if (line === '') {
-      this.#end()
+      this.#state = 'ended'
       return
     }
     this.#trailers += line.length
     if (!TRAILER.test(line) || this.#trailers > MOST_HEAD)
       throw new MalformedResponse('a trailer that is none')
-  }
-
-  #end(): void {
-    this.#state = 'ended'
-    this.#sink.onEnd()
   }
 }

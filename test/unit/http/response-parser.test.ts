@@ -164,6 +164,20 @@ const inBothWays = (bytes: string): void => {
   expect(() => read(all, { cuts: Array.from(all.keys()) })).toThrow(MalformedResponse)
 }
 
+it('T5.1 chunks of one byte each are told as one piece: as many buffers would weigh a hundred times what they hold', () => {
+  const pieces: string[] = []
+  const sink = {
+    onHead: () => undefined,
+    onBody: (all: Buffer, start: number, end: number) => pieces.push(all.toString('latin1', start, end)),
+    onEnd: () => pieces.push('end'),
+  }
+  const all = latin1(`${CHUNKED}${'1\r\na\r\n2\r\nbc\r\n'.repeat(4000)}0\r\n\r\n`)
+  const parser = new ResponseParser(sink, 'GET')
+  parser.receive(all, parser.receive(all, 0, 10_001), all.length)
+  expect(pieces).toHaveLength(3)
+  expect(pieces.join('')).toBe(`${'abc'.repeat(4000)}end`)
+})
+
 describe('bytes that are no response', () => {
   it.each([
     ['nothing of HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
