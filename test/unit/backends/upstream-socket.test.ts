@@ -3,7 +3,7 @@ import dns from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { certificateFolder, makeAuthority } from '../../support/certificates.ts'
 import {
@@ -19,12 +19,15 @@ import {
   type Behaviour,
 } from '../../support/upstream-connections.ts'
 
+/** Of loopback, and nobody else’s: the other family’s port may be taken on 127.0.0.1. */
+const OWN = '127.13.57.1'
+
 describe('where an upstream is', () => {
   it.each([
-    ['::1', ['::1', '127.0.0.1']],
-    ['127.0.0.1', ['::1', '127.0.0.1']],
-    ['127.0.0.1', ['127.0.0.1', '::1']],
-    ['::1', ['127.0.0.1', '::1']],
+    ['::1', ['::1', OWN]],
+    [OWN, ['::1', OWN]],
+    [OWN, [OWN, '::1']],
+    ['::1', [OWN, '::1']],
   ])('C8.4 a name with two addresses, of which %s alone listens (%j)', async (listening, addresses) => {
     const server = createServer(answering((socket) => socket.write(WHOLE)))
     const port = await listen(server, listening)
@@ -89,5 +92,28 @@ describe('TLS', () => {
       expect(told).toEqual(['closed'])
     }
     expect(requests).toBe(0)
+  })
+
+  const CUT = [
+    ['a length', `${OK}Content-Length: 9\r\n\r\nhello`, undefined],
+    ['chunks', `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`, undefined],
+    // Node tells no difference between an end that TLS announced and one that anybody on the way can make.
+    ['the end of the connection, which cannot be told from whole', `${OK}\r\nhello`, 'hello'],
+  ] as const
+  it.each(CUT)('T5.2 cut below, without its close_notify, in a body of %s', async (_framing, bytes, read) => {
+    const authority = makeAuthority(certificateFolder())
+    const { certificate, key } = authority.issue('up', 'IP:127.0.0.1')
+    const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+    const server = createServer((below) => {
+      const above = new TLSSocket(below, { ...pem, isServer: true, ALPNProtocols: ['http/1.1'] })
+      above.on('error', () => undefined)
+      above.once('data', () => above.write(bytes, () => below.end()))
+    })
+    const url = `https://127.0.0.1:${await listen(server)}`
+    const { call, closed } = openConnection(url, { tls: { ca: readFileSync(authority.certificate) } })
+    const answer = textOf(call().answer)
+    if (read === undefined) await expect(answer).rejects.toEqual(faulty('upstream_unreachable'))
+    else expect(await answer).toBe(read)
+    await closed
   })
 })
