@@ -150,7 +150,7 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
     recorder: own,
     lockouts,
     reports: {
-      metrics: (children, delta) => exposition.absorb(children, delta),
+      metrics: (plan, delta) => exposition.absorb(plan, delta),
       lines: (text) => {
         sink.write(text)
       },

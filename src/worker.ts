@@ -161,8 +161,7 @@ class ServingWorker implements Worker {
   }
 
   flush(): void {
-    for (const { metrics } of this.#serving())
-      this.#fixtures.reports.metrics(metrics.children, metrics.take())
+    for (const { metrics } of this.#serving()) this.#fixtures.reports.metrics(metrics.plan, metrics.take())
   }
 
   async close(): Promise<number> {

@@ -4,13 +4,10 @@
  * added up by label; a scrape waits for nobody, and nothing ever falls, over reloads either.
  */
 import { Registry, collectDefaultMetrics, type Metric } from 'prom-client'
-import { HISTOGRAM_CELLS, type Child, type Delta } from './ledger.ts'
+import { FamilyTotals, type Numbered } from './family-totals.ts'
+import { holds, LedgerPlan, type Block, type Plan } from './ledger-plan.ts'
+import type { Delta } from './ledger.ts'
 import { BUCKETS, FAMILIES, type MetricFamily } from './metric-families.ts'
-
-interface Series {
-  readonly values: readonly string[]
-  readonly cells: Float64Array
-}
 
 interface Sample {
   readonly metricName?: string
@@ -18,10 +15,10 @@ interface Sample {
   readonly value: number
 }
 
-/** By name, since a plan that came from another process has copies. */
-const BY_NAME: ReadonlyMap<string, MetricFamily> = new Map(
-  Object.values(FAMILIES).map((family) => [family.name, family]),
-)
+/** A block, and where it is added up. */
+interface Target extends Numbered {
+  readonly totals: FamilyTotals
+}
 
 export interface BuildInfo {
   readonly version: string
@@ -39,24 +36,28 @@ const MISNAMED = [
 /** Adds up what was counted, and shows it. */
 export class Exposition {
   readonly #registry = new Registry()
-  readonly #series = new Map<MetricFamily, Map<string, Series>>()
-  /** For each plan of children, whose cells are whose. Old plans live as long as someone counts by them. */
-  readonly #targets = new WeakMap<
-    readonly Child[],
-    readonly (readonly [Float64Array, number] | undefined)[]
-  >()
+  /** By name, since a plan that came from another process has copies of the families. */
+  readonly #totals = new Map<string, FamilyTotals>()
+  /** Old plans live as long as someone counts by them. */
+  readonly #targets = new WeakMap<Plan, readonly Target[]>()
+  /** What nobody else counts. */
+  readonly #own = new LedgerPlan()
+  readonly #reportOnly: number
+  #reportOnlyAreas = 0
 
-  constructor(build: BuildInfo) {
+  constructor({ version, node }: BuildInfo) {
     for (const family of Object.values(FAMILIES)) this.#register(family)
-    this.#find(FAMILIES.buildInfo, [build.version, build.node]).cells[0] = 1
-    this.showReportOnly(0)
+    const built = this.#own.plan(FAMILIES.buildInfo, { version: [version], node: [node] })
+    this.#reportOnly = this.#own.plan(FAMILIES.reportOnlyAreas)
+    this.absorb(this.#own.blocks, { cells: [built], amounts: [1] })
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
   }
 
   /** How many areas refuse nothing, in the configuration in force. */
   showReportOnly(areas: number): void {
-    this.#find(FAMILIES.reportOnlyAreas, []).cells[0] = areas
+    this.absorb(this.#own.blocks, { cells: [this.#reportOnly], amounts: [areas - this.#reportOnlyAreas] })
+    this.#reportOnlyAreas = areas
   }
 
   get contentType(): string {
@@ -64,14 +65,12 @@ export class Exposition {
   }
 
   /** Adds what somebody counted by a plan. */
-  absorb(children: readonly Child[], { cells, amounts }: Delta): void {
-    const targets = this.#targetsOf(children)
-    cells.forEach((cell, at) => {
-      const target = targets[cell]
-      if (target === undefined) return
-      const [totals, offset] = target
-      totals[offset] = (totals[offset] ?? 0) + (amounts[at] ?? 0)
-    })
+  absorb(plan: Plan, { cells, amounts }: Delta): void {
+    const targets = this.#targetsOf(plan)
+    for (const [at, cell] of cells.entries()) {
+      const target = targets.find(({ block }) => holds(block, cell))
+      target?.totals.add(target, cell, amounts[at] ?? 0)
+    }
   }
 
   /** The text format of Prometheus. */
@@ -79,56 +78,42 @@ export class Exposition {
     return this.#registry.metrics()
   }
 
-  #targetsOf(children: readonly Child[]): readonly (readonly [Float64Array, number] | undefined)[] {
-    const known = this.#targets.get(children)
+  #targetsOf(plan: Plan): readonly Target[] {
+    const known = this.#targets.get(plan)
     if (known !== undefined) return known
-    const targets: [Float64Array, number][] = []
-    for (const { family, values, at } of children) {
-      const { cells } = this.#find(family, values)
-      for (let offset = 0; offset < cells.length; offset++) targets[at + offset] = [cells, offset]
-    }
-    this.#targets.set(children, targets)
+    const targets = plan.map((block) => this.#targetOf(block))
+    this.#targets.set(plan, targets)
     return targets
   }
 
-  #find({ name }: MetricFamily, values: readonly string[]): Series {
-    const family = BY_NAME.get(name)
-    if (family === undefined) throw new Error(`there is no metric ${name}`)
-    const all = this.#series.get(family) ?? new Map<string, Series>()
-    this.#series.set(family, all)
-    const key = JSON.stringify(values)
-    const found = all.get(key)
-    if (found !== undefined) return found
-    const made = { values, cells: new Float64Array(family.type === 'histogram' ? HISTOGRAM_CELLS : 1) }
-    all.set(key, made)
-    return made
+  #targetOf(block: Block): Target {
+    const totals = this.#totals.get(block.family.name)
+    if (totals === undefined) throw new Error(`there is no metric ${block.family.name}`)
+    return { ...totals.number(block), totals }
   }
 
   /** prom-client asks a metric for its name and `get()` and no more, but its types ask for one of its own classes. */
   #register(family: MetricFamily): void {
     const { name, help, type } = family
+    const totals = new FamilyTotals(family)
+    this.#totals.set(name, totals)
     const get = (): Promise<unknown> =>
-      Promise.resolve({ name, help, type, aggregator: 'sum', values: this.#samples(family) })
+      Promise.resolve({ name, help, type, aggregator: 'sum', values: samplesOf(family, totals) })
     this.#registry.registerMetric({ name, help, type, get } as unknown as Metric)
-  }
-
-  #samples(family: MetricFamily): readonly Sample[] {
-    const all = [...(this.#series.get(family)?.values() ?? [])]
-    return all
-      .filter(({ cells }) => family.sparse !== true || cells[0] !== 0)
-      .flatMap(({ values, cells }) => {
-        const labels = Object.fromEntries(family.labels.map((label, at) => [label, values[at] ?? '']))
-        return family.type === 'histogram'
-          ? histogramSamples(family.name, labels, cells)
-          : [{ labels, value: cells[0] ?? 0 }]
-      })
   }
 }
 
+const samplesOf = ({ name, type }: MetricFamily, totals: FamilyTotals): readonly Sample[] =>
+  totals
+    .totals()
+    .flatMap(({ labels, cells }) =>
+      type === 'histogram' ? histogramSamples(name, labels, cells) : [{ labels, value: cells[0] ?? 0 }],
+    )
+
 function histogramSamples(
   name: string,
-  labels: Record<string, string>,
-  cells: Float64Array,
+  labels: Sample['labels'],
+  cells: readonly number[],
 ): readonly Sample[] {
   let count = 0
   const buckets = [...BUCKETS, Infinity].map((bound, at) => {

@@ -1,5 +1,6 @@
 import type { BackendEvent, DecisionEvent, Recorder, TokenEvent, TunnelEvent } from '../contracts/recorder.ts'
-import { Ledger, LedgerPlan, HISTOGRAM_CELLS, type Child, type Delta } from './ledger.ts'
+import { HISTOGRAM_CELLS, LedgerPlan, type Axis, type Plan } from './ledger-plan.ts'
+import { Ledger, type Delta } from './ledger.ts'
 import { FAMILIES } from './metric-families.ts'
 
 /** All that labels may say: from the configuration and the tables of the code, never from a request (C11.1, T5.8). */
@@ -17,7 +18,8 @@ export interface MetricNames {
 /** The metrics as one process counts them. */
 export interface Metrics {
   readonly recorder: Omit<Recorder, 'note'>
-  readonly children: readonly Child[]
+  /** One object, by which all that is taken is numbered. */
+  readonly plan: Plan
   /** What was counted since the last call: given to the exposition, which may be another process's. */
   readonly take: () => Delta
 }
@@ -59,7 +61,7 @@ export function compileMetrics(names: MetricNames): Metrics {
   const tokens = planTokens(plan, names.grants)
   const backends = planBackends(plan, names)
   const tunnels = planTunnels(plan, names.backends)
-  const hit = plan.plan(FAMILIES.tokenCache, ['hit', 'miss'])
+  const hit = plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
   const ledger = new Ledger(plan.size)
   const recorder = {
     decision: (event: DecisionEvent) => {
@@ -71,30 +73,36 @@ export function compileMetrics(names: MetricNames): Metrics {
     tunnel: (event: TunnelEvent) => tunnels(ledger, event),
     tokenCache: (outcome: 'hit' | 'miss') => ledger.add(outcome === 'hit' ? hit : hit + 1),
   }
-  return { recorder, children: plan.children, take: () => ledger.take() }
+  return { recorder, plan: plan.blocks, take: () => ledger.take() }
 }
 
 type Count<Event> = (ledger: Ledger, event: Event) => void
 
+type NamedAction = MetricNames['actions'][number]
+
+const NO_ACTION: NamedAction = { area: '', action: '' }
+
+const axisOf = (actions: readonly NamedAction[]): Axis => ({
+  area: actions.map(({ area }) => area),
+  action: actions.map(({ action }) => action),
+})
+
 function planDecisions(plan: LedgerPlan, { actions, reasons }: MetricNames): Count<DecisionEvent> {
   const doorAt = placesOf(DOORS)
   const methodAt = placesOf(METHODS)
-  const requests = plan.plan(FAMILIES.requests, DOORS, METHODS, STATUSES)
-  const reasonAt = placesOf([ALLOWED, ...reasons, UNKNOWN])
-  const byAction = [...actions, { area: '', action: '' }].map(({ area, action }) => {
-    const base = plan.size
-    for (const reason of [ALLOWED, ...reasons, UNKNOWN])
-      plan.planOne(FAMILIES.decisions, [reason, area, action])
-    return base
-  })
+  const requests = plan.plan(FAMILIES.requests, { door: DOORS }, { method: METHODS }, { status: STATUSES })
+  const outcomes = [ALLOWED, ...reasons, UNKNOWN]
+  const outcomeAt = placesOf(outcomes)
+  const none = actions.length
+  const decisions = plan.plan(FAMILIES.decisions, axisOf([...actions, NO_ACTION]), { reason: outcomes })
   const durations = planDurations(plan, actions)
-  return (ledger, { door, exchange, status, fault, slot, totalMs, upstreamMs }) => {
+  return (ledger, { door, exchange, status, fault, slot = none, totalMs, upstreamMs }) => {
     const line = doorAt(door) * METHODS.length + methodAt(exchange.head.method)
     const place = Math.min(STATUSES.length, Math.max(1, Math.floor(status / 100))) - 1
     ledger.add(requests + line * STATUSES.length + place)
-    const action = byAction[slot ?? actions.length] ?? byAction.at(-1) ?? 0
-    ledger.add(action + (fault === undefined ? 0 : reasonAt(fault.code)))
-    const { total, own } = durations(door === 'api' ? slot : undefined, doorAt(door))
+    const outcome = fault === undefined ? 0 : outcomeAt(fault.code)
+    ledger.add(decisions + Math.min(slot, none) * outcomes.length + outcome)
+    const { total, own } = durations(door === 'api' ? slot : none, doorAt(door))
     ledger.observe(total, totalMs / 1000)
     ledger.observe(own, Math.max(0, totalMs - (upstreamMs ?? 0)) / 1000)
   }
@@ -107,47 +115,47 @@ function planReported(
 ): Count<DecisionEvent> {
   const known = [...reasons, UNKNOWN]
   const reasonAt = placesOf(known)
-  const planRow = (area: string, action: string): number => {
-    const base = plan.size
-    for (const reason of known) plan.planOne(FAMILIES.wouldRefuse, [reason, area, action])
-    return base
-  }
-  const bySlot = new Map(
-    actions.flatMap(({ area, action }, slot) =>
-      reportOnly.includes(area) ? [[slot, planRow(area, action)] as const] : [],
-    ),
-  )
-  const byArea = new Map(reportOnly.map((area) => [area, planRow(area, '')]))
+  const open = new Set(reportOnly)
+  const slots = [...actions.keys()].filter((slot) => open.has(actions[slot]?.area ?? ''))
+  const rows = [
+    ...slots.map((slot) => actions[slot] ?? NO_ACTION),
+    ...reportOnly.map((area) => ({ area, action: '' })),
+  ]
+  const base = plan.plan(FAMILIES.wouldRefuse, axisOf(rows), { reason: known })
+  const bySlot = new Map(slots.map((slot, row) => [slot, row]))
+  const byArea = new Map(reportOnly.map((area, at) => [area, slots.length + at]))
   return (ledger, { slot, reported }) => {
     if (reported === undefined) return
-    const base = (slot === undefined ? undefined : bySlot.get(slot)) ?? byArea.get(reported.area)
-    if (base !== undefined) ledger.add(base + reasonAt(reported.fault.code))
+    const row = (slot === undefined ? undefined : bySlot.get(slot)) ?? byArea.get(reported.area)
+    if (row !== undefined) ledger.add(base + row * known.length + reasonAt(reported.fault.code))
   }
 }
 
-type DurationCells = (
-  slot: number | undefined,
-  door: number,
-) => { readonly total: number; readonly own: number }
+type DurationCells = (slot: number, door: number) => { readonly total: number; readonly own: number }
 
 /** Histograms by area, since one per action would be thousands; an area's actions share one. */
 function planDurations(plan: LedgerPlan, actions: MetricNames['actions']): DurationCells {
   const areas = [...new Set(actions.map(({ area }) => area))]
-  const rows = [...DOORS.map((door) => [door, '']), ...areas.map((area) => ['api', area])]
-  const base = { total: plan.size, own: plan.size + rows.length * HISTOGRAM_CELLS }
-  for (const row of rows) plan.planOne(FAMILIES.requestDuration, row)
-  for (const row of rows) plan.planOne(FAMILIES.gatewayDuration, row)
-  const cells = rows.map((_row, at) => ({
-    total: base.total + at * HISTOGRAM_CELLS,
-    own: base.own + at * HISTOGRAM_CELLS,
+  const axis = {
+    door: [...DOORS, ...areas.map(() => 'api')],
+    area: [...DOORS.map(() => ''), ...areas],
+  }
+  const base = {
+    total: plan.plan(FAMILIES.requestDuration, axis),
+    own: plan.plan(FAMILIES.gatewayDuration, axis),
+  }
+  const cells = axis.door.map((_door, row) => ({
+    total: base.total + row * HISTOGRAM_CELLS,
+    own: base.own + row * HISTOGRAM_CELLS,
   }))
-  const bySlot = actions.map(({ area }) => cells[DOORS.length + areas.indexOf(area)])
-  return (slot, door) => (slot === undefined ? undefined : bySlot[slot]) ?? cells[door] ?? base
+  const byArea = new Map(areas.map((area, at) => [area, cells[DOORS.length + at]]))
+  const bySlot = actions.map(({ area }) => byArea.get(area))
+  return (slot, door) => bySlot[slot] ?? cells[door] ?? base
 }
 
 function planTokens(plan: LedgerPlan, grants: readonly string[]): (event: TokenEvent) => number {
   const known = [...grants, 'none']
-  const base = plan.plan(FAMILIES.tokens, known, TOKEN_RESULTS)
+  const base = plan.plan(FAMILIES.tokens, { grant: known }, { result: TOKEN_RESULTS })
   const [grantAt, resultAt] = [placesOf(known), placesOf(TOKEN_RESULTS)]
   return ({ grant, result }) => base + grantAt(grant) * TOKEN_RESULTS.length + resultAt(result)
 }
@@ -155,8 +163,8 @@ function planTokens(plan: LedgerPlan, grants: readonly string[]): (event: TokenE
 function planBackends(plan: LedgerPlan, { backends, reasons }: MetricNames): Count<BackendEvent> {
   const outcomes = [ANSWERED, ...reasons, UNKNOWN]
   const known = [...backends, UNKNOWN]
-  const calls = plan.plan(FAMILIES.backendCalls, known, outcomes)
-  const durations = plan.plan(FAMILIES.upstreamDuration, known)
+  const calls = plan.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
+  const durations = plan.plan(FAMILIES.upstreamDuration, { backend: known })
   const [backendAt, outcomeAt] = [placesOf(known), placesOf(outcomes)]
   return (ledger, { backend, outcome, ms }) => {
     const at = backendAt(backend)
@@ -168,8 +176,8 @@ function planBackends(plan: LedgerPlan, { backends, reasons }: MetricNames): Cou
 /** How many are open is told in deltas too, up and down: summed over all processes and reloads it is the number. */
 function planTunnels(plan: LedgerPlan, backends: readonly string[]): Count<TunnelEvent> {
   const known = [...backends, UNKNOWN]
-  const open = plan.plan(FAMILIES.tunnelsOpen, known)
-  const ended = plan.plan(FAMILIES.tunnelsEnded, known, TUNNEL_ENDS)
+  const open = plan.plan(FAMILIES.tunnelsOpen, { backend: known })
+  const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
   const [backendAt, endAt] = [placesOf(known), placesOf(TUNNEL_ENDS)]
   return (ledger, { backend, end }) => {
     const at = backendAt(backend)

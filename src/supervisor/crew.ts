@@ -1,11 +1,12 @@
 import type { AttemptGate } from '../contracts/lockouts.ts'
 import type { Spending } from '../contracts/spending.ts'
-import type { Child, Delta } from '../operations/ledger.ts'
+import type { Plan } from '../operations/ledger-plan.ts'
+import type { Delta } from '../operations/ledger.ts'
 
 /** What whoever serves tells the supervisor. Never throws, never waits. */
 export interface Reports {
   /** Counted since the last time, by a plan that stays the same object as long as the configuration does. */
-  metrics(children: readonly Child[], delta: Delta): void
+  metrics(plan: Plan, delta: Delta): void
   /** Whole log lines. */
   lines(text: string): void
   /** It has appended to the change feed: others should look. */

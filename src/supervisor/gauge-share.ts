@@ -1,13 +1,17 @@
-import type { Child, Delta } from '../operations/ledger.ts'
+import { holds, rowAlone, seriesAt, type Block, type Plan } from '../operations/ledger-plan.ts'
+import type { Delta } from '../operations/ledger.ts'
 
 /** Something counted by a plan of its own. */
 export interface Counted {
-  readonly children: readonly Child[]
+  readonly plan: Plan
   readonly delta: Delta
 }
 
+/** One series, as a block without a place. */
+type Series = Pick<Block, 'family' | 'axes'>
+
 interface Held {
-  readonly child: Child
+  readonly series: Series
   readonly amount: number
 }
 
@@ -16,20 +20,19 @@ interface Held {
  * has ended, however that came, its part is nothing.
  */
 export class GaugeShare {
-  #gauges: ReadonlyMap<number, Child> = new Map()
+  #gauges: readonly Block[] = []
   /** By series, since what was counted up by one plan may be counted down by the next; none at zero. */
   readonly #held = new Map<string, Held>()
 
   /** The plan that the deltas after it follow. */
-  follow(children: readonly Child[]): void {
-    const gauges = children.filter(({ family }) => family.type === 'gauge')
-    this.#gauges = new Map(gauges.map((child) => [child.at, child]))
+  follow(plan: Plan): void {
+    this.#gauges = plan.filter(({ family }) => family.type === 'gauge')
   }
 
   add({ cells, amounts }: Delta): void {
     for (const [at, cell] of cells.entries()) {
-      const child = this.#gauges.get(cell)
-      if (child !== undefined) this.#hold(child, amounts[at] ?? 0)
+      const block = this.#gauges.find((gauge) => holds(gauge, cell))
+      if (block !== undefined) this.#hold(seriesOf(block, cell), amounts[at] ?? 0)
     }
   }
 
@@ -39,15 +42,20 @@ export class GaugeShare {
     this.#held.clear()
     if (held.length === 0) return undefined
     return {
-      children: held.map(({ child }, at) => ({ ...child, at })),
+      plan: held.map(({ series }, at) => ({ ...series, at, count: 1 })),
       delta: { cells: held.map((_, at) => at), amounts: held.map(({ amount }) => -amount) },
     }
   }
 
-  #hold(child: Child, more: number): void {
-    const key = JSON.stringify([child.family.name, child.values])
+  #hold(series: Series, more: number): void {
+    const key = JSON.stringify([series.family.name, series.axes])
     const amount = (this.#held.get(key)?.amount ?? 0) + more
     if (amount === 0) this.#held.delete(key)
-    else this.#held.set(key, { child, amount })
+    else this.#held.set(key, { series, amount })
   }
+}
+
+function seriesOf(block: Block, cell: number): Series {
+  const rows = seriesAt(block, cell)
+  return { family: block.family, axes: block.axes.map((axis, at) => rowAlone(axis, rows[at] ?? 0)) }
 }

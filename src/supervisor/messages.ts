@@ -1,7 +1,8 @@
 import type { GuessingKey } from '../contracts/lockouts.ts'
 import type { Spending } from '../contracts/spending.ts'
 import type { FaultCode } from '../kernel/faults.ts'
-import type { Child, Delta } from '../operations/ledger.ts'
+import type { Plan } from '../operations/ledger-plan.ts'
+import type { Delta } from '../operations/ledger.ts'
 
 /** What the supervisor asks of a worker process. `ask` numbers a request that is answered by `done` or `failed`. */
 export type Order<C> =
@@ -27,7 +28,7 @@ export type Notice =
   | { readonly type: 'done'; readonly ask: number; readonly value: number }
   | { readonly type: 'failed'; readonly ask: number; readonly message: string }
   /** The numbering that the deltas after it follow. */
-  | { readonly type: 'plan'; readonly children: readonly Child[] }
+  | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'metrics'; readonly delta: Delta }
   | { readonly type: 'lines'; readonly text: string }
   | { readonly type: 'changed' }

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:cluster'
 import type { Spending } from '../contracts/spending.ts'
-import type { Child, Delta } from '../operations/ledger.ts'
+import type { Plan } from '../operations/ledger-plan.ts'
+import type { Delta } from '../operations/ledger.ts'
 import { AttemptDesk } from './attempt-desk.ts'
 import type { Reports } from './crew.ts'
 import { GaugeShare } from './gauge-share.ts'
@@ -23,7 +24,7 @@ export class WorkerHandle<C> {
   readonly #waiting = new Map<number, Waiting>()
   readonly #desk: AttemptDesk
   #asked = 0
-  #plan: readonly Child[] = []
+  #plan: Plan = []
   readonly #gauges = new GaugeShare()
   #gone = false
   /** Whether its end was asked for; one that was not is a death. */
@@ -92,7 +93,7 @@ export class WorkerHandle<C> {
   #hear(notice: Notice, reports: Reports): void {
     if (notice.type === 'done') this.#take(notice.ask)?.resolve(notice.value)
     else if (notice.type === 'failed') this.#take(notice.ask)?.reject(new Error(notice.message))
-    else if (notice.type === 'plan') this.#follow(notice.children)
+    else if (notice.type === 'plan') this.#follow(notice.plan)
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#desk.hear(notice)
@@ -100,9 +101,9 @@ export class WorkerHandle<C> {
     else reports.changed()
   }
 
-  #follow(children: readonly Child[]): void {
-    this.#plan = children
-    this.#gauges.follow(children)
+  #follow(plan: Plan): void {
+    this.#plan = plan
+    this.#gauges.follow(plan)
   }
 
   #count(delta: Delta, reports: Reports): void {
@@ -114,7 +115,7 @@ export class WorkerHandle<C> {
 
   #takeBackGauges(reports: Reports): void {
     const counted = this.#gauges.takeBack()
-    if (counted !== undefined) reports.metrics(counted.children, counted.delta)
+    if (counted !== undefined) reports.metrics(counted.plan, counted.delta)
   }
 
   #take(ask: number): Waiting | undefined {

@@ -1,6 +1,6 @@
 /** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
 import type { Spending } from '../contracts/spending.ts'
-import type { Child } from '../operations/ledger.ts'
+import type { Plan } from '../operations/ledger-plan.ts'
 import type { Reports, Servant, StartServant } from './crew.ts'
 import type { Notice, Order } from './messages.ts'
 import { RemoteAttempts } from './remote-attempts.ts'
@@ -16,17 +16,17 @@ const LINES_CHARACTERS = 32_768
 
 class Channel implements Reports {
   readonly attempts = new RemoteAttempts(send)
-  #plan: readonly Child[] | undefined
+  #plan: Plan | undefined
   #lines = ''
 
   constructor() {
     setInterval(() => this.flushLines(), LINES_MS).unref()
   }
 
-  metrics(children: readonly Child[], delta: Parameters<Reports['metrics']>[1]): void {
+  metrics(plan: Plan, delta: Parameters<Reports['metrics']>[1]): void {
     if (delta.cells.length === 0) return
-    if (children !== this.#plan) send({ type: 'plan', children })
-    this.#plan = children
+    if (plan !== this.#plan) send({ type: 'plan', plan })
+    this.#plan = plan
     send({ type: 'metrics', delta })
   }
 

@@ -23,7 +23,7 @@ function start(names = NAMES) {
   const metrics = compileMetrics(names)
   const exposition = new Exposition({ version: '1.2.3', node: 'v26.0.0' })
   const scrape = (): Promise<string> => {
-    exposition.absorb(metrics.children, metrics.take())
+    exposition.absorb(metrics.plan, metrics.take())
     return exposition.text()
   }
   return { ...metrics, exposition, scrape }
@@ -88,12 +88,46 @@ describe('metrics', () => {
     one.recorder.decision(fakeDecision({ slot: 0 }))
     two.recorder.decision(fakeDecision({ slot: 0 }))
     reloaded.recorder.decision(fakeDecision({ slot: 2 }))
-    for (const { children, take } of [one, two, reloaded]) {
-      exposition.absorb(children, JSON.parse(JSON.stringify(take())))
-      exposition.absorb(children, take())
+    for (const { plan, take } of [one, two, reloaded]) {
+      exposition.absorb(plan, JSON.parse(JSON.stringify(take())))
+      exposition.absorb(plan, take())
     }
     const series = 'postern_decisions_total{reason="allowed",area="fund-data",action="fund-list"}'
     expect(valueOf(await exposition.text(), series)).toBe(3)
+  })
+
+  it('C11.1 shows series in the order of the configuration, whichever is counted first', async () => {
+    const { recorder, scrape } = start()
+    for (const slot of [2, 0, 1]) recorder.decision(fakeDecision({ slot }))
+    recorder.decision(fakeDecision({ slot: 0, fault: new Fault('insufficient_scope') }))
+    await scrape()
+    recorder.decision(fakeDecision({ slot: 0, fault: new Fault('no_credentials') }))
+    const shown = (await scrape()).split('\n').filter((line) => line.startsWith('postern_decisions_total'))
+    expect(shown).toEqual([
+      'postern_decisions_total{reason="allowed",area="fund-data",action="fund-list"} 1',
+      'postern_decisions_total{reason="no_credentials",area="fund-data",action="fund-list"} 1',
+      'postern_decisions_total{reason="insufficient_scope",area="fund-data",action="fund-list"} 1',
+      'postern_decisions_total{reason="allowed",area="fund-data",action="fund-detail"} 1',
+      'postern_decisions_total{reason="allowed",area="member-data",action="member-list"} 1',
+    ])
+  })
+
+  it('T5.8 plans no more for 1,000 actions than for one but their names', async () => {
+    const planFor = (count: number) => {
+      const actions = Array.from({ length: count }, (_, at) => ({
+        area: 'fund-data',
+        action: `action-${at}`,
+      }))
+      return start({ ...NAMES, actions, reportOnly: ['fund-data'] })
+    }
+    const [one, many] = [planFor(1), planFor(1000)]
+    expect(many.plan.length).toBe(one.plan.length)
+    // A worker sends it to the supervisor: twice area and name, once for each family that has them as labels.
+    const bytes = ({ plan }: typeof one): number => JSON.stringify(plan).length
+    expect((bytes(many) - bytes(one)) / 999).toBeLessThan(2 * '"fund-data","action-999",'.length + 1)
+    const names = (text: string): number =>
+      text.split('\n').filter((line) => line.startsWith('postern_')).length
+    expect(names(await many.scrape())).toBe(names(await one.scrape()))
   })
 
   it('T5.8 keeps its series whatever requests say', async () => {

@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { Exposition } from '../../../src/operations/exposition.ts'
-import { Ledger, LedgerPlan, type Child, type Delta } from '../../../src/operations/ledger.ts'
+import { LedgerPlan, type Plan } from '../../../src/operations/ledger-plan.ts'
+import { Ledger, type Delta } from '../../../src/operations/ledger.ts'
 import { FAMILIES } from '../../../src/operations/metric-families.ts'
 import { GaugeShare } from '../../../src/supervisor/gauge-share.ts'
 
 /** A process that counts what is open and what has ended, by the backends of its configuration. */
 function counting(...backends: readonly string[]) {
   const plan = new LedgerPlan()
-  const ended = plan.plan(FAMILIES.tunnelsEnded, backends, ['closed'])
-  const open = plan.plan(FAMILIES.tunnelsOpen, backends)
+  const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: backends }, { end: ['closed'] })
+  const open = plan.plan(FAMILIES.tunnelsOpen, { backend: backends })
   const ledger = new Ledger(plan.size)
   return {
-    children: plan.children,
+    plan: plan.blocks,
     open: (backend: string, amount: number) => ledger.add(open + backends.indexOf(backend), amount),
     end: (backend: string) => ledger.add(ended + backends.indexOf(backend)),
     take: () => ledger.take(),
@@ -23,14 +24,14 @@ const ledgerOf = () => {
   const share = new GaugeShare()
   return {
     share,
-    count: (children: readonly Child[], delta: Delta) => {
-      exposition.absorb(children, delta)
-      share.follow(children)
+    count: (plan: Plan, delta: Delta) => {
+      exposition.absorb(plan, delta)
+      share.follow(plan)
       share.add(delta)
     },
     takeBack: () => {
       const counted = share.takeBack()
-      if (counted) exposition.absorb(counted.children, counted.delta)
+      if (counted) exposition.absorb(counted.plan, counted.delta)
       return counted !== undefined
     },
     shown: async (name: string) =>
@@ -47,13 +48,13 @@ describe('C11.1 the part of a process that has ended', () => {
     killed.open('a', 3)
     killed.open('b', 1)
     killed.end('a')
-    count(killed.children, killed.take())
+    count(killed.plan, killed.take())
     expect(takeBack()).toBe(true)
     expect(await shown('postern_tunnels_open')).toEqual([
       'postern_tunnels_open{backend="a"} 0',
       'postern_tunnels_open{backend="b"} 0',
     ])
-    count(other.children, other.take())
+    count(other.plan, other.take())
     expect(await shown('postern_tunnels_open{backend="a"}')).toEqual(['postern_tunnels_open{backend="a"} 2'])
     expect(await shown('postern_tunnels_ended_total')).toEqual([
       'postern_tunnels_ended_total{backend="a",end="closed"} 1',
@@ -64,11 +65,11 @@ describe('C11.1 the part of a process that has ended', () => {
     const { count, takeBack, shown } = ledgerOf()
     const before = counting('a', 'b')
     before.open('a', 2)
-    count(before.children, before.take())
+    count(before.plan, before.take())
     const after = counting('c', 'a')
     after.open('a', -1)
     after.open('c', 1)
-    count(after.children, after.take())
+    count(after.plan, after.take())
     expect(await shown('postern_tunnels_open{backend="a"}')).toEqual(['postern_tunnels_open{backend="a"} 1'])
     expect(takeBack()).toBe(true)
     expect(await shown('postern_tunnels_open')).toEqual([
@@ -82,12 +83,12 @@ describe('C11.1 the part of a process that has ended', () => {
     const { count, takeBack } = ledgerOf()
     const process = counting('a')
     process.open('a', 1)
-    count(process.children, process.take())
+    count(process.plan, process.take())
     process.open('a', -1)
-    count(process.children, process.take())
+    count(process.plan, process.take())
     expect(takeBack()).toBe(false)
     process.open('a', 5)
-    count(process.children, process.take())
+    count(process.plan, process.take())
     expect([takeBack(), takeBack()]).toEqual([true, false])
   })
 })

@@ -1,0 +1,123 @@
+import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './ledger-plan.ts'
+import type { MetricFamily } from './metric-families.ts'
+
+/** A series, and what was counted in each of its cells. */
+export interface Total {
+  readonly labels: Readonly<Record<string, string>>
+  readonly cells: readonly number[]
+}
+
+/** A block whose rows have the numbers that they have here. */
+export interface Numbered {
+  readonly block: Block
+  /** By axis, by row. */
+  readonly numbers: readonly Uint32Array[]
+}
+
+/**
+ * Bounds the rows of all axes but the first, of which there may be as many as there are actions. Three axes fit into
+ * an integer that a number holds exactly.
+ */
+const RADIX = 2 ** 16
+
+/**
+ * What was counted in one family, added up by label over all plans. Rows are numbered in the order in which plans name
+ * them, and the numbers of its rows are a series' key: so series stand in the order of the plans, however late one is
+ * made.
+ */
+export class FamilyTotals {
+  readonly #family: MetricFamily
+  readonly #axes: RowNumbers[] = []
+  readonly #series = new Map<number, number[]>()
+
+  constructor(family: MetricFamily) {
+    this.#family = family
+  }
+
+  /** Those of a sparse family are made when they are counted; all others are there from the start. */
+  number(block: Block): Numbered {
+    const numbers = block.axes.map((axis, at) => (this.#axes[at] ??= new RowNumbers(axis)).of(axis))
+    const numbered = { block, numbers }
+    if (this.#family.sparse !== true)
+      for (let series = 0; series < block.count; series++)
+        this.#cellsOf(numbered, block.at + series * widthOf(this.#family))
+    return numbered
+  }
+
+  add(numbered: Numbered, cell: number, amount: number): void {
+    const cells = this.#cellsOf(numbered, cell)
+    const offset = (cell - numbered.block.at) % cells.length
+    cells[offset] = (cells[offset] ?? 0) + amount
+  }
+
+  /** What there is to show. */
+  totals(): readonly Total[] {
+    return [...this.#series]
+      .filter(([, cells]) => this.#family.sparse !== true || cells[0] !== 0)
+      .sort(([one], [other]) => one - other)
+      .map(([key, cells]) => ({ labels: this.#labelsOf(key), cells }))
+  }
+
+  #cellsOf({ block, numbers }: Numbered, cell: number): number[] {
+    const key = keyOf(seriesAt(block, cell).map((row, axis) => numbers[axis]?.[row] ?? 0))
+    const found = this.#series.get(key)
+    if (found !== undefined) return found
+    const made = Array.from({ length: widthOf(this.#family) }, () => 0)
+    this.#series.set(key, made)
+    return made
+  }
+
+  #labelsOf(key: number): Readonly<Record<string, string>> {
+    const values = new Map(
+      rowsAt(key, this.#axes.length).flatMap((row, at) => this.#axes[at]?.labels(row) ?? []),
+    )
+    return Object.fromEntries(this.#family.labels.map((label) => [label, values.get(label) ?? '']))
+  }
+}
+
+function keyOf([first = 0, ...others]: readonly number[]): number {
+  if (others.some((row) => row >= RADIX)) throw new RangeError(`a label has more than ${RADIX} values`)
+  return others.reduce((key, row) => key * RADIX + row, first)
+}
+
+/** The rows that a key was made of, one for each axis. */
+function rowsAt(key: number, axes: number): readonly number[] {
+  const rows: number[] = []
+  let left = key
+  while (rows.length < axes - 1) {
+    rows.unshift(left % RADIX)
+    left = Math.floor(left / RADIX)
+  }
+  return axes === 0 ? [] : [left, ...rows]
+}
+
+/** The rows of one axis over all plans, numbered as they come. */
+class RowNumbers {
+  readonly #labels: readonly string[]
+  readonly #rows: (readonly string[])[] = []
+  readonly #numbers = new Map<string, number>()
+
+  constructor(axis: Axis) {
+    this.#labels = Object.keys(axis)
+  }
+
+  of(axis: Axis): Uint32Array {
+    const columns = this.#labels.map((label) => axis[label] ?? [])
+    return Uint32Array.from({ length: rowsOf(axis) }, (_, at) =>
+      this.#numberOf(columns.map((column) => column[at] ?? '')),
+    )
+  }
+
+  /** What the labels say in the row with this number. */
+  labels(row: number): readonly (readonly [string, string])[] {
+    return this.#labels.map((label, at) => [label, this.#rows[row]?.[at] ?? ''])
+  }
+
+  #numberOf(values: readonly string[]): number {
+    const key = values.length === 1 ? (values[0] ?? '') : JSON.stringify(values)
+    const known = this.#numbers.get(key)
+    if (known !== undefined) return known
+    this.#numbers.set(key, this.#rows.length)
+    return this.#rows.push(values) - 1
+  }
+}
