@@ -1,6 +1,7 @@
 import { after as systemAfter, type After } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { HeaderLines } from './request-headers.ts'
+import { followedBy, headerLine } from './header-text.ts'
+import type { UpstreamRequest } from './upstream-connection.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 
 /** Durations in milliseconds. */
@@ -21,7 +22,7 @@ export interface HealthCheckRules {
 export function checkHealth(
   target: UpstreamTarget,
   rules: HealthCheckRules,
-  lines: HeaderLines,
+  own: Pick<UpstreamRequest, 'host'>,
   after: After = systemAfter,
 ): () => void {
   let stopped = false
@@ -30,7 +31,7 @@ export function checkHealth(
   let contrary = 0
   let held = true
   function ask(): void {
-    cancel = probe(target, rules, lines, after, judge)
+    cancel = probe(target, rules, own, after, judge)
   }
   function judge(well: boolean): void {
     if (stopped) return
@@ -48,20 +49,27 @@ export function checkHealth(
   }
 }
 
-const QUESTION = { method: 'GET', body: undefined, length: undefined, eager: true, fresh: false } as const
+const QUESTION = {
+  method: 'GET',
+  headers: followedBy(headerLine('user-agent', 'postern-health-check'), headerLine('accept', '*/*')),
+  body: undefined,
+  length: undefined,
+  eager: true,
+  fresh: false,
+} as const
 
 /** One question. Answers how to give it up. */
 function probe(
   target: UpstreamTarget,
   { path, timeout }: HealthCheckRules,
-  lines: HeaderLines,
+  own: Pick<UpstreamRequest, 'host'>,
   after: After,
   judge: (well: boolean) => void,
 ): () => void {
   const late = new Fault('upstream_timeout', { detail: 'the health check was not answered in time' })
   const giveUp = (): void => reader.cancel(late)
   const stopWaiting = after(timeout, giveUp)
-  const request = { ...QUESTION, path, lines }
+  const request = { ...QUESTION, ...own, path }
   const reader = target.probe(request, (error, response) => {
     stopWaiting()
     if (response && !Buffer.isBuffer(response.body)) response.body.destroy()

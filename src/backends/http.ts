@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { followedBy, type HeaderText } from './header-text.ts'
 import { forward, type Forwarding } from './reply-from.ts'
-import { requestHeaders, type HeaderLines, type RequestHeaderRules } from './request-headers.ts'
+import { compileRequestHeaders, type RequestHeaderRules, type RequestHeaders } from './request-headers.ts'
 import { cleanResponseHeaders, passedNames } from './response-headers.ts'
 import { isOfFormat } from './upstream-body.ts'
 import type { EjectionRules } from './circuit.ts'
@@ -26,6 +27,8 @@ export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
   readonly targets: readonly UpstreamAddress[]
   /** Absent: the path of the client's request. */
   readonly path: PathTemplate | undefined
+  /** What Host says in place of the target's own. */
+  readonly host: string | undefined
   readonly identify: Identify
   readonly payload: 'bare' | 'envelope'
   /** Response headers that pass beyond the defaults. */
@@ -46,7 +49,8 @@ const AT_ONCE = 1
 class Carriage implements Forwarding, UpstreamRequest {
   readonly method: string
   readonly path: string
-  readonly lines: HeaderLines
+  readonly headers: HeaderText
+  readonly host: string | undefined
   readonly body: Buffer | Readable | undefined
   readonly length: number | undefined
   readonly eager: boolean
@@ -61,10 +65,11 @@ class Carriage implements Forwarding, UpstreamRequest {
   #gone: Fault | undefined
   #reader: UpstreamReader | undefined
 
-  constructor(call: Call, lines: HeaderLines, backend: HttpBackend, settle: Settle) {
+  constructor(call: Call, headers: HeaderText, backend: HttpBackend, settle: Settle) {
     this.method = call.method
     this.path = backend.pathOf(call)
-    this.lines = lines
+    this.headers = headers
+    this.host = backend.host
     this.body = bodyOf(call)
     this.length = call.body.kind === 'stream' ? call.body.length : undefined
     this.eager = call.action.produces === undefined
@@ -133,6 +138,7 @@ export class HttpBackend implements Backend {
   readonly #clock: Clock
   readonly targets: UpstreamTargets
   readonly #passed: ReadonlySet<string>
+  readonly #requestHeaders: RequestHeaders
   readonly #stopChecks: readonly (() => void)[]
 
   constructor(rules: HttpBackendRules, clock: Clock) {
@@ -143,11 +149,10 @@ export class HttpBackend implements Backend {
     this.#clock = clock
     this.targets = new UpstreamTargets(rules.targets, rules, rules.targetChanged)
     this.#passed = passedNames(rules.responseHeaders)
+    this.#requestHeaders = compileRequestHeaders(rules)
     const { healthCheck, host } = rules
-    const lines = ['user-agent', 'postern-health-check', 'accept', '*/*']
-    if (host !== undefined) lines.unshift('host', host)
     this.#stopChecks = healthCheck
-      ? this.targets.all.map((target) => checkHealth(target, healthCheck, lines))
+      ? this.targets.all.map((target) => checkHealth(target, healthCheck, { host }))
       : []
   }
 
@@ -155,16 +160,20 @@ export class HttpBackend implements Backend {
     return this.#rules.retries
   }
 
-  answer(call: Call): Promise<BackendAnswer> {
-    const lines = this.linesOf(call)
-    return lines instanceof Promise
-      ? lines.then((signed) => this.#carry(call, signed))
-      : this.#carry(call, lines)
+  get host(): string | undefined {
+    return this.#rules.host
   }
 
-  #carry(call: Call, lines: HeaderLines): Promise<BackendAnswer> {
+  answer(call: Call): Promise<BackendAnswer> {
+    const headers = this.headersOf(call)
+    return headers instanceof Promise
+      ? headers.then((signed) => this.#carry(call, signed))
+      : this.#carry(call, headers)
+  }
+
+  #carry(call: Call, headers: HeaderText): Promise<BackendAnswer> {
     return new Promise((resolve, reject) => {
-      forward(new Carriage(call, lines, this, { resolve, reject }))
+      forward(new Carriage(call, headers, this, { resolve, reject }))
     })
   }
 
@@ -175,9 +184,12 @@ export class HttpBackend implements Backend {
   }
 
   /** The headers of C8.2; at once, unless a token has to be signed first. */
-  linesOf(call: Call): HeaderLines | Promise<HeaderLines> {
-    const lines = requestHeaders(call, this.#rules)
-    return this.#rules.identify(call, lines)?.then(() => lines) ?? lines
+  headersOf(call: Call): HeaderText | Promise<HeaderText> {
+    const headers = this.#requestHeaders(call)
+    const caller = this.#rules.identify(call)
+    return caller instanceof Promise
+      ? caller.then((signed) => followedBy(headers, signed))
+      : followedBy(headers, caller)
   }
 
   /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */

@@ -1,43 +1,71 @@
 import type { Call } from '../contracts/backend.ts'
 import { forwardedLines } from '../http/forwarded.ts'
-
-/** Headers of a request to an upstream: lower-case names and values in turn, each name once. */
-export type HeaderLines = string[]
+import { followedBy, headerLine, NO_HEADERS, type HeaderText } from './header-text.ts'
 
 /** What of the `http` backend's configuration the request's headers depend on. */
 export interface RequestHeaderRules {
   readonly vendor: string
   readonly format: 'json' | 'xml'
   readonly forwardAuthorization: boolean
-  /** In place of the target's own. */
-  readonly host: string | undefined
 }
 
-/** The upstream's exactly one Accept (C8.2). */
-function acceptFor(call: Call, { vendor, format }: RequestHeaderRules): string {
-  if (call.accept !== undefined) return call.accept
-  return call.action.versioned
-    ? `application/vnd.${vendor}.action.v${call.version}+${format}`
-    : `application/${format}`
+/** Writes the headers of the upstream request (C8.2), but for who calls (upstream-identity.ts) and what frames it. */
+export type RequestHeaders = (call: Call) => HeaderText
+
+/** Nothing of the client's is among Postern's own names: those were taken out of it (client-headers.ts). */
+export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
+  const asked = compileAsked(rules)
+  return (call) => {
+    const { headers, body, id, traceparent, authorization } = call
+    let text = clientsOwn(headers)
+    // Without it any coding would do (RFC 9110 §12.5.3). The client's own is here only where the bytes pass verbatim.
+    if (headers['accept-encoding'] === undefined) text = followedBy(text, UNCODED)
+    text = followedBy(text, call.accept === undefined ? asked(call) : askedFor(call.accept, call.version))
+    text = followedBy(text, headerLine('x-request-id', id))
+    text = followedBy(text, headerLine('traceparent', traceparent))
+    if (rules.forwardAuthorization && authorization !== undefined)
+      text = followedBy(text, headerLine('authorization', authorization))
+    if (body.kind === 'bytes' || (body.kind === 'stream' && body.contentType !== undefined))
+      text = followedBy(text, headerLine('content-type', body.contentType ?? ''))
+    return followedBy(text, forwarded(call))
+  }
 }
 
-/**
- * The headers of the upstream request (C8.2) but for who calls (upstream-identity.ts), and for framing and a Host that
- * is not configured, which whoever sends it makes. Nothing of the client's is among Postern's own names: those were taken
- * out of it (client-headers.ts).
- */
-export function requestHeaders(call: Call, rules: RequestHeaderRules): HeaderLines {
-  const { headers, body, id, traceparent, version, authorization } = call
-  const lines: HeaderLines = []
-  if (rules.host !== undefined) lines.push('host', rules.host)
-  for (const name in headers) lines.push(name, headers[name] ?? '')
-  // Without it any coding would do (RFC 9110 §12.5.3). The client's own is here only where the bytes pass verbatim.
-  if (headers['accept-encoding'] === undefined) lines.push('accept-encoding', 'identity')
-  lines.push('accept', acceptFor(call, rules), 'x-request-id', id, 'traceparent', traceparent)
-  lines.push('x-postern-action-version', String(version))
-  if (rules.forwardAuthorization && authorization !== undefined) lines.push('authorization', authorization)
-  if (body.kind === 'bytes' || (body.kind === 'stream' && body.contentType !== undefined))
-    lines.push('content-type', body.contentType ?? '')
-  lines.push(...forwardedLines(call))
-  return lines
+const UNCODED = headerLine('accept-encoding', 'identity')
+
+function clientsOwn(headers: Call['headers']): HeaderText {
+  let text = NO_HEADERS
+  for (const name in headers) text = followedBy(text, headerLine(name, headers[name] ?? ''))
+  return text
+}
+
+const askedFor = (accept: string, version: number): HeaderText =>
+  followedBy(headerLine('accept', accept), headerLine('x-postern-action-version', String(version)))
+
+/** The upstream's exactly one Accept (C8.2), and the version. There are as many of them as actions have versions. */
+function compileAsked({ vendor, format }: RequestHeaderRules): RequestHeaders {
+  const plain = `application/${format}`
+  const known = { plain: new Map<number, HeaderText>(), versioned: new Map<number, HeaderText>() }
+  return ({ action, version }) => {
+    const texts = action.versioned ? known.versioned : known.plain
+    const found = texts.get(version)
+    if (found !== undefined) return found
+    const accept = action.versioned ? `application/vnd.${vendor}.action.v${version}+${format}` : plain
+    const text = askedFor(accept, version)
+    texts.set(version, text)
+    return text
+  }
+}
+
+/** Of the last call: those of the next one are mostly the same. */
+let last: { readonly lines: readonly string[]; readonly text: HeaderText } | undefined
+
+function forwarded(call: Call): HeaderText {
+  const lines = forwardedLines(call)
+  if (last?.lines === lines) return last.text
+  let text = NO_HEADERS
+  for (let at = 0; at < lines.length; at += 2)
+    text = followedBy(text, headerLine(lines[at] ?? '', lines[at + 1] ?? ''))
+  last = { lines, text }
+  return text
 }

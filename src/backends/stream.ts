@@ -3,7 +3,7 @@ import type { Backend, BackendAnswer, Call, Tunnel, UpgradeOutcome } from '../co
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { HttpBackend, type HttpBackendRules } from './http.ts'
-import type { HeaderLines } from './request-headers.ts'
+import type { HeaderText } from './header-text.ts'
 import { passedNames } from './response-headers.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import { attemptOutcome, upstreamFault } from './upstream-errors.ts'
@@ -57,7 +57,7 @@ export class StreamBackend implements Backend {
 
   /** Asks one target, and tells it what came of that. A handshake is not repeated: its client waits, and asks again. */
   async #attempt(call: Call, socket: Socket, head: Buffer): Promise<HandshakeOutcome> {
-    const given = await this.#plain.linesOf(call)
+    const given = await this.#plain.headersOf(call)
     const target = this.#plain.targets.choose(NONE_TRIED)
     const settle = target.enter()
     try {
@@ -72,10 +72,10 @@ export class StreamBackend implements Backend {
     }
   }
 
-  #handshake(call: Call, given: HeaderLines, socket: Socket, { basePath, host }: UpstreamAddress): Handshake {
+  #handshake(call: Call, given: HeaderText, socket: Socket, { basePath, host }: UpstreamAddress): Handshake {
     return {
       path: basePath + this.#plain.pathOf(call),
-      headers: handshakeHeaders(given, host),
+      headers: handshakeHeaders(given, this.#rules.host ?? host),
       switched: (headers) => switchedHeaders(call, headers, this.#passed),
       opened: (upstream) => this.#tunnel(socket, upstream),
     }

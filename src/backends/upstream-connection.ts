@@ -3,8 +3,9 @@ import { Readable } from 'node:stream'
 import type { ResponseHead } from '../http/response-head.ts'
 import { ResponseParser, type ResponseSink } from '../http/response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
+import { Deadline } from './deadline.ts'
+import type { HeaderText } from './header-text.ts'
 import { requestBytes, type RequestFraming } from './request-bytes.ts'
-import type { HeaderLines } from './request-headers.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamReader } from './upstream-reader.ts'
 import { openSocket, type UpstreamTls } from './upstream-socket.ts'
@@ -22,7 +23,9 @@ export interface UpstreamTimeouts {
 export interface UpstreamRequest {
   readonly method: string
   readonly path: string
-  readonly lines: HeaderLines
+  readonly headers: HeaderText
+  /** What Host says in place of the target's own. */
+  readonly host: string | undefined
   readonly body: Buffer | Readable | undefined
   /** In bytes, of a stream that has one. */
   readonly length: number | undefined
@@ -57,9 +60,6 @@ const LATE: Readonly<Partial<Record<Phase, string>>> = {
   answering: 'the upstream stopped in the middle of its answer',
 }
 
-/** Milliseconds. A longer one would fire at once, and again and again. */
-const LONGEST_TIMER = 2 ** 31 - 1
-
 /** Bytes of a body that go into one write with the head: two buffers at once cost twice as much. */
 const JOINED = 15 * 1024
 
@@ -84,9 +84,7 @@ export class UpstreamConnection implements ResponseSink {
   #upload: Upload | undefined
   #keep: number
   #reading = true
-  #deadline = Infinity
-  #timer: NodeJS.Timeout | undefined
-  #timerAt = Infinity
+  readonly #deadline = new Deadline(() => this.#late())
 
   constructor(rules: ConnectionRules, owner: ConnectionOwner) {
     this.#rules = rules
@@ -99,7 +97,7 @@ export class UpstreamConnection implements ResponseSink {
       .on('end', () => this.#ended())
       .on('error', (error) => this.#fail(error))
       .once('close', () => this.#fail(cut()))
-    this.#wait(rules.timeouts.connect)
+    this.#deadline.set(rules.timeouts.connect)
   }
 
   /** Sends a request, as soon as there is a connection. Only for one that is new, or free. */
@@ -119,14 +117,14 @@ export class UpstreamConnection implements ResponseSink {
   /** Reads no more until `resume`: whoever takes the body is slower than the upstream. */
   pause(): void {
     this.#reading = false
-    this.#deadline = Infinity
+    this.#deadline.lift()
     this.#socket.pause()
   }
 
   resume(): void {
     if (this.#reading || this.#phase === 'closed') return
     this.#reading = true
-    this.#wait(this.#rules.timeouts.idle)
+    this.#deadline.set(this.#rules.timeouts.idle)
     this.#socket.resume()
   }
 
@@ -138,7 +136,7 @@ export class UpstreamConnection implements ResponseSink {
     if (this.#phase !== 'asked') return
     this.#phase = 'answering'
     this.#keep = this.#keepFor(head)
-    this.#wait(this.#rules.timeouts.idle)
+    this.#deadline.set(this.#rules.timeouts.idle)
     this.#reader?.head(head)
   }
 
@@ -157,13 +155,14 @@ export class UpstreamConnection implements ResponseSink {
 
   #write(request: UpstreamRequest): void {
     this.#phase = 'asked'
-    this.#wait(this.#rules.timeouts.firstByte)
+    this.#deadline.set(this.#rules.timeouts.firstByte)
     const { body } = request
     const framing = framingOf(request)
     try {
       const { address, keep } = this.#rules
       // After an answer to HEAD it is not used again: see response-head.ts.
-      const head = requestBytes(request, framing, address.host, keep > 0 && request.method !== 'HEAD')
+      const keeps = keep > 0 && request.method !== 'HEAD'
+      const head = requestBytes(request, framing, request.host ?? address.host, keeps)
       if (body instanceof Readable) this.#stream(head, body, framing)
       else if (body === undefined) this.#socket.write(head, 'latin1')
       else this.#together(head, body)
@@ -200,10 +199,10 @@ export class UpstreamConnection implements ResponseSink {
 
   /** While it is the client whose body is waited for, the upstream is late with nothing. See `#look` for an early answer. */
   #uploading(forUpstream: boolean): void {
-    if (this.#phase === 'answering' && this.#reading) this.#wait(this.#rules.timeouts.idle)
+    if (this.#phase === 'answering' && this.#reading) this.#deadline.set(this.#rules.timeouts.idle)
     if (this.#phase !== 'asked') return
-    if (forUpstream) this.#wait(this.#rules.timeouts.firstByte)
-    else this.#deadline = Infinity
+    if (forUpstream) this.#deadline.set(this.#rules.timeouts.firstByte)
+    else this.#deadline.lift()
   }
 
   readonly #receive = (end: number, bytes: Uint8Array): boolean => {
@@ -212,7 +211,7 @@ export class UpstreamConnection implements ResponseSink {
       this.#fail(cut())
       return false
     }
-    if (this.#phase === 'answering') this.#wait(this.#rules.timeouts.idle)
+    if (this.#phase === 'answering') this.#deadline.set(this.#rules.timeouts.idle)
     try {
       const read = parser.receive(bytes as Buffer, 0, end)
       if (parser.ended) this.#complete(read === end && parser.persistent)
@@ -243,7 +242,7 @@ export class UpstreamConnection implements ResponseSink {
     }
     if (!this.#reading) this.resume()
     this.#phase = 'free'
-    this.#wait(this.#keep)
+    this.#deadline.set(this.#keep)
     this.#owner.freed(this)
   }
 
@@ -251,7 +250,7 @@ export class UpstreamConnection implements ResponseSink {
   #fail(error: unknown): void {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
-    clearTimeout(this.#timer)
+    this.#deadline.stop()
     this.#upload?.stop()
     const reader = this.#reader
     this.#reader = undefined
@@ -268,32 +267,10 @@ export class UpstreamConnection implements ResponseSink {
     return seconds === undefined ? this.#rules.keep : Math.min(this.#rules.keep, (Number(seconds) - 1) * 1000)
   }
 
-  /**
-   * Sets by when something has to happen. There is one timer, which looks at the deadline when it fires: setting one for
-   * every step of every call would cost more than the step.
-   */
-  #wait(ms: number): void {
-    this.#deadline = performance.now() + ms
-    if (this.#deadline < this.#timerAt) this.#arm(ms)
-  }
-
-  #arm(ms: number): void {
-    clearTimeout(this.#timer)
-    const soon = Math.min(ms, LONGEST_TIMER)
-    this.#timerAt = performance.now() + soon
-    this.#timer = setTimeout(this.#look, soon).unref()
-  }
-
-  readonly #look = (): void => {
-    this.#timerAt = Infinity
-    const left = this.#deadline - performance.now()
-    if (left === Infinity || this.#phase === 'closed') return
-    if (left > 0) {
-      this.#arm(left)
-      return
-    }
+  #late(): void {
+    // While it is the client whose body is waited for, the upstream is late with nothing.
     if (this.#phase === 'answering' && this.#upload?.isReading === true) {
-      this.#wait(this.#rules.timeouts.idle)
+      this.#deadline.set(this.#rules.timeouts.idle)
       return
     }
     const late = LATE[this.#phase]

@@ -2,10 +2,10 @@ import type { Call } from '../contracts/backend.ts'
 import type { Signer } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { HeaderLines } from './request-headers.ts'
+import { followedBy, headerLine, NO_HEADERS, type HeaderText } from './header-text.ts'
 
-/** Adds who calls to the headers of an upstream request (C8.2): at once, or when the promise resolves. */
-export type Identify = (call: Call, lines: HeaderLines) => undefined | Promise<undefined>
+/** Headers that tell an upstream who calls (C8.2): at once, or when the promise resolves. */
+export type Identify = (call: Call) => HeaderText | Promise<HeaderText>
 
 /** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
 const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
@@ -26,27 +26,24 @@ const hex = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 
 /** `identity: headers`. */
-export const identifyByHeaders: Identify = ({ principal, business, fund }, lines) => {
-  if (principal === undefined) return undefined
-  const { subject, client, scope } = callerOf(principal)
-  lines.push('x-postern-subject', subject, 'x-postern-client', client, 'x-postern-scope', scope)
-  lines.push('x-postern-business', headerValue(business))
-  if (fund !== undefined) lines.push('x-postern-fund', headerValue(fund))
-  return undefined
+export const identifyByHeaders: Identify = ({ principal, business, fund }) => {
+  if (principal === undefined) return NO_HEADERS
+  const text = followedBy(callerOf(principal), headerLine('x-postern-business', headerValue(business)))
+  return fund === undefined ? text : followedBy(text, headerLine('x-postern-fund', headerValue(fund)))
 }
 
-type Caller = Pick<Principal, 'subject' | 'client' | 'scope'>
-
 /** A principal is one object for all calls with one access token. */
-const callers = new WeakMap<Principal, Caller>()
+const callers = new WeakMap<Principal, HeaderText>()
 
-function callerOf(principal: Principal): Caller {
+function callerOf(principal: Principal): HeaderText {
   const known = callers.get(principal)
   if (known !== undefined) return known
   const { subject, client, scope } = principal
-  const made = { subject: headerValue(subject), client: headerValue(client), scope: headerValue(scope) }
-  callers.set(principal, made)
-  return made
+  let text = headerLine('x-postern-subject', headerValue(subject))
+  text = followedBy(text, headerLine('x-postern-client', headerValue(client)))
+  text = followedBy(text, headerLine('x-postern-scope', headerValue(scope)))
+  callers.set(principal, text)
+  return text
 }
 
 /** Seconds. Upstreams reject a token beyond it. */
@@ -57,7 +54,7 @@ const REUSE = (LIFE / 2) * 1000
 const MOST_KEPT = 64
 
 interface Kept {
-  readonly token: string
+  readonly header: HeaderText
   /** Clock.monotonic(). */
   readonly until: number
 }
@@ -69,26 +66,23 @@ interface Kept {
  */
 export function identifyByToken(signer: Signer, backend: string, clock: Clock): Identify {
   const kept = new WeakMap<Principal, Map<string, Kept>>()
-  return (call, lines) => {
+  return (call) => {
     const { principal } = call
-    if (principal === undefined) return undefined
+    if (principal === undefined) return NO_HEADERS
     const own = tokensOf(kept, principal)
     const place = call.fund === undefined ? call.business : `${call.business}/${call.fund}`
     const known = own.get(place)
     const now = clock.monotonic()
-    if (known !== undefined && now < known.until) {
-      lines.push('x-postern-token', known.token)
-      return undefined
-    }
+    if (known !== undefined && now < known.until) return known.header
     const signed = signer.sign(claimsOf(call, principal, backend, clock), {
       typ: 'postern-call+jwt',
       algorithm: 'ES256',
     })
     return signed.then((token) => {
-      lines.push('x-postern-token', token)
+      const header = headerLine('x-postern-token', token)
       if (own.size >= MOST_KEPT) own.clear()
-      own.set(place, { token, until: now + REUSE })
-      return undefined
+      own.set(place, { header, until: now + REUSE })
+      return header
     })
   }
 }

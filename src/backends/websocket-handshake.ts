@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Call } from '../contracts/backend.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { HeaderLines } from './request-headers.ts'
+import { headersOf, type HeaderText } from './header-text.ts'
 import { cleanResponseHeaders } from './response-headers.ts'
 
 const KEY = 'sec-websocket-key'
@@ -11,11 +11,10 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
 /**
  * The headers of the handshake with the upstream: those of any call (C8.2), and the upgrade that we ask for ourselves.
- * @param host of the target, unless the call's headers name another
+ * @param host what Host says
  */
-export function handshakeHeaders(lines: HeaderLines, host: string): Record<string, string> {
-  const headers: Record<string, string> = {}
-  for (let at = 0; at < lines.length; at += 2) headers[lines[at] ?? ''] = lines[at + 1] ?? ''
+export function handshakeHeaders(text: HeaderText, host: string): Record<string, string> {
+  const headers = headersOf(text)
   // What a server may compress is each message, and that is negotiated by an extension.
   delete headers['accept-encoding']
   return { host, ...headers, connection: 'Upgrade', upgrade: 'websocket' }

@@ -1,3 +1,4 @@
+import { NO_HEADERS } from '../../src/backends/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { parseUpstreamAddress } from '../../src/backends/upstream-address.ts'
@@ -61,7 +62,8 @@ export const WHOLE = `${OK}Content-Length: 2\r\n\r\nok`
 const REQUEST: UpstreamRequest = {
   method: 'GET',
   path: '/',
-  lines: [],
+  headers: NO_HEADERS,
+  host: undefined,
   body: undefined,
   length: undefined,
   eager: true,

@@ -15,7 +15,7 @@ async function begin() {
     changes.push(change),
   )
   const timers = manualAfter()
-  const stop = checkHealth(target, RULES, ['accept', '*/*'], timers.after)
+  const stop = checkHealth(target, RULES, { host: undefined }, timers.after)
   onTestFinished(async () => {
     stop()
     await target.close()
