@@ -26,7 +26,7 @@ export interface UpstreamSource {
 
 const EMPTY = Buffer.alloc(0)
 
-/** What a body that Postern has no use for is replaced with; its connection is given up rather than drained. */
+/** Why a call is given up whose body nobody reads on: its connection is not drained. */
 class NotWanted extends Error {
   override readonly name = 'NotWanted'
 }
@@ -64,8 +64,8 @@ export class UpstreamReader {
   #piece: Buffer | undefined
   #more: Buffer[] | undefined
   #size = 0
-  /** When the second piece came. */
-  #gatheringSince = 0
+  /** Runs from the second piece on. */
+  #gathering: NodeJS.Timeout | undefined
   #stream: BodyStream | undefined
 
   /** @param finished called once, when the exchange is over, whatever its end */
@@ -110,9 +110,11 @@ export class UpstreamReader {
     }
     this.#size += piece.length
     if (this.#piece === undefined) this.#piece = piece
-    else (this.#more ??= []).push(piece)
-    if (this.#size > WHOLE_BODY_LIMIT || (this.#more !== undefined && this.#isTrickle(this.#more.length)))
-      this.#beginStream()
+    else {
+      ;(this.#more ??= []).push(piece)
+      this.#gathering ??= setTimeout(() => this.#beginStream(), GATHERING)
+    }
+    if (this.#size > WHOLE_BODY_LIMIT) this.#beginStream()
   }
 
   end(): void {
@@ -129,17 +131,13 @@ export class UpstreamReader {
     callback?.(error)
   }
 
-  #isTrickle(more: number): boolean {
-    if (more === 1) this.#gatheringSince = performance.now()
-    return more > 1 && performance.now() - this.#gatheringSince > GATHERING
-  }
-
   #wholeBody(): Buffer {
     const piece = this.#piece ?? EMPTY
     return this.#more === undefined ? piece : Buffer.concat([piece, ...this.#more], this.#size)
   }
 
   #beginStream(): void {
+    clearTimeout(this.#gathering)
     const source = this.#source
     if (source === undefined) return
     // When this response has ended, the connection is another call's.
@@ -170,6 +168,7 @@ export class UpstreamReader {
   #finish(): void {
     if (this.#done) return
     this.#done = true
+    clearTimeout(this.#gathering)
     this.#finished()
   }
 }

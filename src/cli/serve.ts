@@ -46,6 +46,14 @@ interface Loaded {
   readonly files: ReadonlySet<string>
 }
 
+/** Nothing if the file is refused. The report, which knows the line of every value, is let go of before it is served. */
+function load(file: string, terminal: Terminal): Loaded | undefined {
+  const { configuration, report } = loadConfiguration(file, terminal.env)
+  if (configuration === undefined) return undefined
+  tellReport(file, report, terminal)
+  return { configuration, file, files: report.files }
+}
+
 async function start({ configuration, file, files }: Loaded, terminal: Terminal): Promise<number> {
   const { env: environment, stderr } = terminal
   // Whoever read these lines may have left (a log shipper that restarts): no reason to end a service.
@@ -67,11 +75,10 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
 export const serveVerb: Verb = {
   async run(args, terminal) {
     const file = configurationFile(args, terminal)
-    const { configuration, report } = loadConfiguration(file, terminal.env)
-    if (!configuration) return refuse(file, terminal)
-    tellReport(file, report, terminal)
+    const loaded = load(file, terminal)
+    if (loaded === undefined) return refuse(file, terminal)
     try {
-      return await start({ configuration, file, files: report.files }, terminal)
+      return await start(loaded, terminal)
     } catch (error) {
       if (error instanceof ConfigurationError) return refuse(file, terminal)
       if (!isPlain(error)) throw error

@@ -44,6 +44,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   /** A stream that fails cuts the connection, so that a truncated answer never looks whole (C8.4). */
   readonly body: Buffer | string | Readable | undefined
+  /** Set where `body` is text of which it is known that it is ASCII: then nobody has to count its bytes. */
+  readonly ascii?: boolean
   /** Close the connection after it. */
   readonly close?: boolean
   /** The connection was handed over, and its 101 is sent: nothing of this answer is. */

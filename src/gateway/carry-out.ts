@@ -33,7 +33,7 @@ export const carryOut = (
 export function prepareCall(runtime: Runtime, exchange: Exchange, decision: Decision): Call | Promise<Call> {
   const taken = decision.observation
     ? takeBodyAnyway(decision, exchange)
-    : takeBody(decision.body, exchange.body, decision.operation)
+    : takeBody(decision.body, exchange, decision.operation)
   return goOn(taken, (body) => callOf(runtime, exchange, decision, body))
 }
 

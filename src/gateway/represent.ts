@@ -54,7 +54,8 @@ const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
 /** An upstream's `Cache-Control` counts for the data that is its own; what Postern makes is not stored (C2.5). */
 function headersOf({ headers }: BackendAnswer, contentType?: string): Headers {
-  const told: Record<string, string | readonly string[]> = { 'Cache-Control': 'no-store', ...headers }
+  const told: Record<string, string | readonly string[]> = { ...headers }
+  if (headers['cache-control'] === undefined) told['Cache-Control'] = 'no-store'
   // What is not coded may be given to everyone; what is, not to those who can't read it.
   told['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
   if (contentType !== undefined) told['Content-Type'] = contentType
@@ -97,14 +98,18 @@ function envelop(
   if (hasPayload && speaks(backend, outcome))
     return { status, headers: withLength(headers, body), body: payloadOf(body) }
   if (hasPayload && backend.format === 'json' && outcome.format === 'json' && backend.payload === 'bare')
-    return { status, headers: weakened(headers), body: wrap(body) }
+    return wrapped(status, weakened(headers), body)
   return convert(answer, decision, { status, headers: weakened(headers) }, outcome, runtime.answerLimit)
 }
 
-function wrap(body: BackendBody): Buffer | string | Readable | undefined {
-  if (body.kind === 'bytes') return wrapJson(body.bytes)
+function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
+  if (body.kind === 'bytes') {
+    const envelope = wrapJson(body.bytes)
+    return { status, headers, body: envelope, ascii: typeof envelope === 'string' }
+  }
   // pipeline, not pipe: a stream that breaks must break what wraps it, so that the client sees a cut (C8.4).
-  return body.kind === 'stream' ? pipeline(body.stream, wrapJsonStream(), () => undefined) : undefined
+  const stream = body.kind === 'stream' ? pipeline(body.stream, wrapJsonStream(), () => undefined) : undefined
+  return { status, headers, body: stream }
 }
 
 async function convert(

@@ -50,6 +50,21 @@ export function parseResponseHead(text: string, requested: string): ResponseHead
 /** Lines that may stand only once, because who reads the other one reads another message. */
 const SINGLE: ReadonlySet<string> = new Set(['content-length', 'content-type', 'transfer-encoding'])
 
+/** Of these, which are no lists, the first line counts, as node has it: two joined would be a value that nobody sent. */
+const FIRST: ReadonlySet<string> = new Set([
+  'age',
+  'content-disposition',
+  'content-location',
+  'content-range',
+  'date',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'retry-after',
+  'server',
+])
+
 function readLines(text: string): ResponseHeaders {
   const headers: ResponseHeaders = {}
   let at = text.indexOf('\r\n') + 2
@@ -68,7 +83,7 @@ const INHERITED: ReadonlySet<string> = new Set(['__proto__', 'constructor'])
 function add(headers: ResponseHeaders, name: string, value: string): void {
   const known = headers[name]
   if (known === undefined) headers[name] = name === 'set-cookie' ? [value] : value
-  else if (INHERITED.has(name)) return
+  else if (FIRST.has(name) || INHERITED.has(name)) return
   else if (SINGLE.has(name)) throw new MalformedResponse(`two lines of ${name}`)
   else if (Array.isArray(known)) known.push(value)
   else headers[name] = `${known}, ${value}`

@@ -102,7 +102,7 @@ function* piecesOf(body: string | Buffer): Generator<Buffer> {
 
 function headersOf(
   exchange: IncomingExchange,
-  { headers, body }: Answer,
+  { headers, body, ascii }: Answer,
   bodiless: boolean,
 ): { headers: string[]; length: number | undefined } {
   const sent: string[] = ['X-Request-Id', exchange.id]
@@ -115,7 +115,11 @@ function headersOf(
     } else if (typeof value === 'string') sent.push(name, value)
     else for (const each of value) sent.push(name, each)
   }
-  const length = bodiless ? undefined : lengthOf(body, declared, exchange.head.method)
+  const length = bodiless
+    ? undefined
+    : ascii === true && typeof body === 'string'
+      ? body.length
+      : lengthOf(body, declared, exchange.head.method)
   if (length !== undefined) sent.push('Content-Length', String(length))
   return { headers: sent, length }
 }

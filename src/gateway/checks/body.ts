@@ -1,5 +1,5 @@
-import type { Readable } from 'node:stream'
 import type { CallBody } from '../../contracts/backend.ts'
+import type { Exchange } from '../../contracts/exchange.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import {
   judgeContentType,
@@ -64,10 +64,14 @@ function planNothing(rule: BodyRule): BodyPlan {
  * Second half of C4.11: the body is read, parses, fits the schema; answers it in the backend's format. At once where
  * there is nothing to read.
  */
-export function takeBody(plan: BodyPlan, body: Readable, operation: Operation): CallBody | Promise<CallBody> {
+export function takeBody(
+  plan: BodyPlan,
+  exchange: Pick<Exchange, 'body'>,
+  operation: Operation,
+): CallBody | Promise<CallBody> {
   if (plan.kind === 'none') return NO_BODY
-  if (plan.kind === 'opaque') return { ...plan, kind: 'stream', stream: body }
-  return readBody(body, plan.limit).then((bytes) => parseBody(plan, bytes, operation))
+  if (plan.kind === 'opaque') return { ...plan, kind: 'stream', stream: exchange.body }
+  return readBody(exchange.body, plan.limit).then((bytes) => parseBody(plan, bytes, operation))
 }
 
 /** What is left of C4.11 once a body that is to be parsed has been read. */

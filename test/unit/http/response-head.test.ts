@@ -52,6 +52,11 @@ describe('a status line', () => {
 })
 
 describe('header lines', () => {
+  it('RFC 9110 §5.3 of lines that are no lists the first counts', () => {
+    const { headers } = read([OK, 'ETag: "1"', 'etag: "2"', 'Retry-After: 3', 'Retry-After: 4'])
+    expect(headers).toEqual({ etag: '"1"', 'retry-after': '3' })
+  })
+
   it('RFC 9110 §5.3 names are folded to lower case, lines of one name joined, cookies kept apart', () => {
     const { headers } = read([OK, 'ETag: 1', 'X-Own:a', 'x-OWN:  b\t', 'Set-Cookie: a=1', 'set-cookie: b=2'])
     expect(headers).toEqual({ etag: '1', 'x-own': 'a, b', 'set-cookie': ['a=1', 'b=2'] })
