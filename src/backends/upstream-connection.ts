@@ -136,7 +136,6 @@ export class UpstreamConnection implements ResponseSink {
     if (this.#phase !== 'asked') return
     this.#phase = 'answering'
     this.#keep = this.#keepFor(head)
-    this.#deadline.set(this.#rules.timeouts.idle)
     this.#reader?.head(head)
   }
 
@@ -211,10 +210,10 @@ export class UpstreamConnection implements ResponseSink {
       this.#fail(cut())
       return false
     }
-    if (this.#phase === 'answering') this.#deadline.set(this.#rules.timeouts.idle)
     try {
       const read = parser.receive(bytes as Buffer, 0, end)
       if (parser.ended) this.#complete(read === end && parser.persistent)
+      else if (this.#phase === 'answering' && this.#reading) this.#deadline.set(this.#rules.timeouts.idle)
     } catch (error) {
       this.#fail(new Fault('upstream_broken', { cause: error, detail: String(error) }))
     }

@@ -103,7 +103,7 @@ export class UpstreamReader {
 
   body(bytes: Buffer, start: number, end: number): void {
     const piece = Buffer.allocUnsafe(end - start)
-    bytes.copy(piece, 0, start, end)
+    piece.set(bytes.subarray(start, end))
     if (this.#stream) {
       if (!this.#stream.push(piece)) this.#source?.pause()
       return

@@ -53,12 +53,13 @@ export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime,
 const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
 /** An upstream's `Cache-Control` counts for the data that is its own; what Postern makes is not stored (C2.5). */
-function headersOf({ headers }: BackendAnswer, contentType?: string): Headers {
+function headersOf({ headers }: BackendAnswer, contentType?: string, converted = false): Headers {
   const told: Record<string, string | readonly string[]> = { ...headers }
   if (headers['cache-control'] === undefined) told['Cache-Control'] = 'no-store'
   // What is not coded may be given to everyone; what is, not to those who can't read it.
   told['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
   if (contentType !== undefined) told['Content-Type'] = contentType
+  if (converted) weaken(told)
   return told
 }
 
@@ -89,17 +90,19 @@ function envelop(
   runtime: Runtime,
 ): Answer | Promise<Answer> {
   const { backend } = decision.operation.action
-  const headers = headersOf(answer, outcome.contentType)
-  const status = answer.status === 204 || answer.status === 205 ? 200 : answer.status
-  const { body } = answer
+  const { status: given, body } = answer
+  const status = given === 204 || given === 205 ? 200 : given
   const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
-  if (call.method === 'HEAD' && body.kind !== 'value')
-    return { status, headers: { ...headers, ...validatorsOf(answer, decision) }, body: undefined }
-  if (hasPayload && speaks(backend, outcome))
-    return { status, headers: withLength(headers, body), body: payloadOf(body) }
+  const verbatim = hasPayload && speaks(backend, outcome)
+  // HEAD tells the validators that GET would (RFC 9110 §9.3.2): it has no payload to tell them by.
+  const isHead = call.method === 'HEAD' && body.kind !== 'value'
+  const converted = isHead ? !passesVerbatim(decision) : !verbatim
+  const headers = headersOf(answer, outcome.contentType, converted)
+  if (isHead) return { status, headers, body: undefined }
+  if (verbatim) return { status, headers: withLength(headers, body), body: payloadOf(body) }
   if (hasPayload && backend.format === 'json' && outcome.format === 'json' && backend.payload === 'bare')
-    return wrapped(status, weakened(headers), body)
-  return convert(answer, decision, { status, headers: weakened(headers) }, outcome, runtime.answerLimit)
+    return wrapped(status, headers, body)
+  return convert(answer, decision, { status, headers }, outcome, runtime.answerLimit)
 }
 
 function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
@@ -123,12 +126,12 @@ async function convert(
   return { ...head, body: successEnvelope(format, data, operation.items) }
 }
 
-/** HEAD and 304 tell the validators that GET and 200 would (RFC 9110 §9.3.2, §15.4.5). */
+/** 304 tells the validators that 200 would (RFC 9110 §15.4.5). */
 const validatorsOf = (answer: BackendAnswer, decision: Decision): Headers =>
-  passesVerbatim(decision) ? headersOf(answer) : weakened(headersOf(answer))
+  headersOf(answer, undefined, !passesVerbatim(decision))
 
 /** The bytes are not the upstream's any more, so its strong validator is a weak one at best (RFC 9110 §8.8.1). */
-function weakened(headers: Headers): Headers {
+function weaken(headers: Record<string, string | readonly string[]>): void {
   const { etag } = headers
-  return typeof etag === 'string' && etag.startsWith('"') ? { ...headers, etag: `W/${etag}` } : headers
+  if (typeof etag === 'string' && etag.startsWith('"')) headers['etag'] = `W/${etag}`
 }

@@ -89,6 +89,9 @@ function add(headers: ResponseHeaders, name: string, value: string): void {
   else headers[name] = `${known}, ${value}`
 }
 
+/** The same text, as the engine keeps names of properties: one that it has just made is looked up at every use. */
+const asKey = (text: string): string => Object.keys({ [text]: true })[0] ?? text
+
 /** Names as they are usually spelled. Whatever else an upstream sends is turned to lower case each time. */
 const SPELLED: ReadonlyMap<string, string> = new Map(
   [
@@ -126,7 +129,7 @@ const SPELLED: ReadonlyMap<string, string> = new Map(
     'X-Powered-By',
     'X-Request-Id',
     'X-XSS-Protection',
-  ].map((name) => [name, name.toLowerCase()]),
+  ].map((name) => [name, asKey(name.toLowerCase())]),
 )
 
 const lowerCase = (name: string): string => SPELLED.get(name) ?? name.toLowerCase()

@@ -92,7 +92,7 @@ describe('bodies byte for byte', () => {
       most = Math.max(most, process.memoryUsage().arrayBuffers - start)
     }
     expect(read).toBe(size)
-    expect(most).toBeLessThan(48_000_000)
+    expect(most).toBeLessThan(64_000_000)
     expect(told).toEqual(['freed'])
     expect(await textOf(call().answer)).toBe('ok')
   })
