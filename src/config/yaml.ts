@@ -2,10 +2,11 @@
  * YAML 1.2 (core schema) into a tree with line numbers. The only file that imports `yaml`, whose traps are:
  * - `uniqueKeys` compares every pair of keys: quadratic in large maps, so repeated keys are found here instead;
  * - aliases expand exponentially if nothing counts them;
+ * - an alias resolves itself by a walk through the whole document: what they stand for is found in one walk here;
  * - its messages may quote the source, secrets included: everything quoted is cut off.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml'
-import type { Alias, Document, Pair } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml'
+import type { Alias, Document, Node, Pair } from 'yaml'
 import type { KeyPath, Report } from './report.ts'
 import type { Place } from './place.ts'
 import type { ConfigNode, Entry, MapNode, Scalar } from './tree.ts'
@@ -19,6 +20,7 @@ class Reader {
   readonly document: Document
   readonly lines: LineCounter
   aliases = 0
+  #targets: ReadonlyMap<Alias, Node> | undefined
 
   constructor(file: string, report: Report, document: Document, lines: LineCounter) {
     this.file = file
@@ -55,7 +57,8 @@ class Reader {
     if (this.aliases > MAX_ALIASES) {
       return this.refuse(path, at, `uses more than ${MAX_ALIASES} aliases`, this.aliases === MAX_ALIASES + 1)
     }
-    const target = alias.resolve(this.document)
+    this.#targets ??= targetsOf(this.document)
+    const target = this.#targets.get(alias)
     return target
       ? this.read(target, path, at)
       : this.refuse(path, at, 'is an alias of nothing: put a text that begins with * in quotes')
@@ -88,6 +91,23 @@ class Reader {
     const first = entries.get(String(path.at(-1)))
     this.report.errorAt(at, path, `stands here a second time (first on line ${first?.at.line ?? at.line})`)
   }
+}
+
+/** What each alias stands for: the last node before it that has its name. */
+function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
+  const named = new Map<string, Node>()
+  const targets = new Map<Alias, Node>()
+  visit(document, {
+    Node: (_key, node) => {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) named.set(node.anchor, node)
+        return
+      }
+      const target = named.get(node.source)
+      if (target !== undefined) targets.set(node, target)
+    },
+  })
+  return targets
 }
 
 /** The library's message up to what it repeats of the source: `password: !x` and `*x` may be passwords too. */

@@ -216,6 +216,21 @@ describe('YAML', () => {
     expect(load(words, 'a: &x [one]\nb: *x').value).toEqual({ a: ['one'], b: ['one'] })
   })
 
+  it('takes the last of several anchors of one name that stands before the alias', () => {
+    expect(load(words, 'a: [&x one, *x, &x two, *x]\nb: [*x, &x three]').value).toEqual({
+      a: ['one', 'one', 'two', 'two'],
+      b: ['two', 'three'],
+    })
+  })
+
+  it('follows many aliases of a large file in linear time', () => {
+    const items = Array.from({ length: 100_000 }, (_, i) => (i % 110 === 0 ? '- *x' : `- v${i}`)).join('\n')
+    const started = performance.now()
+    expect(load(words, `b: [&x one]\na:\n${items}`).problems).toEqual([])
+    // 900 walks take ten times as long.
+    expect(performance.now() - started).toBeLessThan(4000)
+  })
+
   it('bounds what aliases expand to', () => {
     const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
     for (let i = 1; i < 12; i++)
