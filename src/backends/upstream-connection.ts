@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { RecentLines } from '../http/header-lines.ts'
 import type { ResponseHead } from '../http/response-head.ts'
 import { ResponseParser, type ResponseSink } from '../http/response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -82,6 +83,7 @@ export class UpstreamConnection implements ResponseSink {
   #reader: UpstreamReader | undefined
   #parser: ResponseParser | undefined
   #upload: Upload | undefined
+  readonly #recent = new RecentLines()
   #keep: number
   #reading = true
   readonly #deadline = new Deadline(() => this.#late())
@@ -104,7 +106,7 @@ export class UpstreamConnection implements ResponseSink {
   send(request: UpstreamRequest, reader: UpstreamReader): void {
     this.#request = request
     this.#reader = reader
-    this.#parser = new ResponseParser(this, request.method)
+    this.#parser = new ResponseParser(this, request.method, this.#recent)
     reader.begin(this)
     if (this.#connected) this.#write(request)
   }

@@ -1,3 +1,5 @@
+import { MalformedResponse, RecentLines } from './header-lines.ts'
+
 /** The head of an HTTP/1.1 response, read without leniences: what two recipients could read differently is an error. */
 
 export type ResponseHeaders = Record<string, string | string[] | undefined>
@@ -14,30 +16,28 @@ export interface ResponseHead {
   readonly persistent: boolean
 }
 
-/** Thrown for bytes that are no response. The message says what was wrong with them, and holds none of them. */
-export class MalformedResponse extends Error {
-  override readonly name = 'MalformedResponse'
-}
+const STATUS_LINE = /^HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/
 
-/**
- * A whole head, from its first character to the line feed of its last header line. Names are tokens with a colon right
- * behind them, so that a folded line is none; values hold no control characters; lines end with CR LF.
- */
-const HEAD =
-  /^HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/
+const FORGETFUL = new RecentLines(0)
 
 const STATUS_AT = 'HTTP/1.1 '.length
 
 /**
  * @param text latin-1, up to and with the line end before the empty line
  * @param requested the method of the request: HEAD has answers without a body whatever they declare
+ * @param recent of the connection that it came over
  * @throws MalformedResponse
  */
-export function parseResponseHead(text: string, requested: string): ResponseHead {
-  if (!HEAD.test(text)) throw new MalformedResponse('the head is no head of HTTP/1.1')
+export function parseResponseHead(
+  text: string,
+  requested: string,
+  recent: RecentLines = FORGETFUL,
+): ResponseHead {
+  if (!STATUS_LINE.test(text)) throw new MalformedResponse('the head is no head of HTTP/1.1')
   const status = Number(text.slice(STATUS_AT, STATUS_AT + 3))
   if (status < 100) throw new MalformedResponse('the status is below 100')
-  const headers = readLines(text)
+  const headers: ResponseHeaders = {}
+  recent.read(text, text.indexOf('\n') + 1, (name, value) => add(headers, name, value))
   const isHttp10 = text[STATUS_AT - 2] === '0'
   const framing = framingOf(headers, isHttp10)
   const persistent = isPersistent(headers, isHttp10)
@@ -65,18 +65,6 @@ const FIRST: ReadonlySet<string> = new Set([
   'server',
 ])
 
-function readLines(text: string): ResponseHeaders {
-  const headers: ResponseHeaders = {}
-  let at = text.indexOf('\r\n') + 2
-  while (at < text.length) {
-    const colon = text.indexOf(':', at)
-    const end = text.indexOf('\r\n', colon)
-    add(headers, lowerCase(text.slice(at, colon)), trimmed(text, colon + 1, end))
-    at = end + 2
-  }
-  return headers
-}
-
 /** Names that every object has something under. Nobody means them, and they are left out. */
 const INHERITED: ReadonlySet<string> = new Set(['__proto__', 'constructor'])
 
@@ -87,60 +75,6 @@ function add(headers: ResponseHeaders, name: string, value: string): void {
   else if (SINGLE.has(name)) throw new MalformedResponse(`two lines of ${name}`)
   else if (Array.isArray(known)) known.push(value)
   else headers[name] = `${known}, ${value}`
-}
-
-/** The same text, as the engine keeps names of properties: one that it has just made is looked up at every use. */
-const asKey = (text: string): string => Object.keys({ [text]: true })[0] ?? text
-
-/** Names as they are usually spelled. Whatever else an upstream sends is turned to lower case each time. */
-const SPELLED: ReadonlyMap<string, string> = new Map(
-  [
-    'Accept-Ranges',
-    'Access-Control-Allow-Origin',
-    'Age',
-    'Cache-Control',
-    'Connection',
-    'Content-Disposition',
-    'Content-Encoding',
-    'Content-Language',
-    'Content-Length',
-    'Content-Range',
-    'Content-Security-Policy',
-    'Content-Type',
-    'Date',
-    'ETag',
-    'Etag',
-    'Expires',
-    'Keep-Alive',
-    'Last-Modified',
-    'Link',
-    'Location',
-    'Pragma',
-    'Retry-After',
-    'Server',
-    'Set-Cookie',
-    'Strict-Transport-Security',
-    'Transfer-Encoding',
-    'Vary',
-    'Via',
-    'WWW-Authenticate',
-    'X-Content-Type-Options',
-    'X-Frame-Options',
-    'X-Powered-By',
-    'X-Request-Id',
-    'X-XSS-Protection',
-  ].map((name) => [name, asKey(name.toLowerCase())]),
-)
-
-const lowerCase = (name: string): string => SPELLED.get(name) ?? name.toLowerCase()
-
-const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
-
-function trimmed(text: string, from: number, to: number): string {
-  let [start, end] = [from, to]
-  while (start < end && isBlank(text.charCodeAt(start))) start += 1
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1
-  return text.slice(start, end)
 }
 
 /** RFC 9110 §6.4.1. */

@@ -1,4 +1,5 @@
-import { MalformedResponse, parseResponseHead, type ResponseHead } from './response-head.ts'
+import { MalformedResponse, type RecentLines } from './header-lines.ts'
+import { parseResponseHead, type ResponseHead } from './response-head.ts'
 
 /** Who is told what a response holds, in its order. */
 export interface ResponseSink {
@@ -33,6 +34,7 @@ const START = 'HTTP/1.'
 export class ResponseParser {
   readonly #sink: ResponseSink
   readonly #requested: string
+  readonly #recent: RecentLines | undefined
   #state: State = 'head'
   /** Of a head or line that has not ended yet. */
   #pending = ''
@@ -44,10 +46,14 @@ export class ResponseParser {
   #trailers = 0
   #persistent = false
 
-  /** @param requested the method of the request */
-  constructor(sink: ResponseSink, requested: string) {
+  /**
+   * @param requested the method of the request
+   * @param recent of the connection; absent remembers nothing
+   */
+  constructor(sink: ResponseSink, requested: string, recent?: RecentLines) {
     this.#sink = sink
     this.#requested = requested
+    this.#recent = recent
   }
 
   get ended(): boolean {
@@ -109,7 +115,7 @@ export class ResponseParser {
       return end
     }
     this.#pending = ''
-    this.#takeHead(parseResponseHead(text.slice(0, blank + 2), this.#requested))
+    this.#takeHead(parseResponseHead(text.slice(0, blank + 2), this.#requested, this.#recent))
     return at + blank + 4 - held
   }
 

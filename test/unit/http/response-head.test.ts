@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MalformedResponse, parseResponseHead, type ResponseHead } from '../../../src/http/response-head.ts'
+import { MalformedResponse, RecentLines } from '../../../src/http/header-lines.ts'
+import { parseResponseHead, type ResponseHead } from '../../../src/http/response-head.ts'
 
 const OK = 'HTTP/1.1 200 OK'
 
@@ -220,4 +221,46 @@ it.each([
 it('C2.6 what was wrong is told without a byte of what came', () => {
   for (const bytes of ['SECRET', `${OK}\r\nA: SECRET\0\r\n`, `${OK}\r\nContent-Length: SECRET\r\n`])
     expect(() => parseResponseHead(bytes, 'GET')).toThrow(/^(?!.*SECRET)/s)
+})
+
+describe('heads that come one after the other over a connection', () => {
+  const line = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom('Server: s', 'ETag: "1"', 'X-Own: a', 'X-Own: ab', 'X-Own: ', 'x-own: a'),
+    },
+    fc
+      .tuple(fc.constantFrom('a', 'X-Long', 'ETag'), fc.string({ maxLength: 300 }))
+      .map(([name, value]) => `${name}: ${value.replaceAll(/[^ -~]/g, '')}`),
+    fc.constantFrom('', ' folded', 'no colon', 'a\nb: c', 'a: b\r', 'Content-Length: 1', 'Content-Length: 2'),
+  )
+  const heads = fc.array(fc.array(line, { maxLength: 6 }), { maxLength: 30 })
+  const outcome = (lines: readonly string[], recent?: RecentLines): unknown => {
+    try {
+      return parseResponseHead([OK, ...lines].map((text) => `${text}\r\n`).join(''), 'GET', recent)
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  it('RFC 9112 §5 are each read as if no other had come before', () => {
+    fc.assert(
+      fc.property(heads, (all) => {
+        const recent = new RecentLines()
+        for (const lines of all) expect(outcome(lines, recent)).toEqual(outcome(lines))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('T2.3 a line that begins as one before is not that one', () => {
+    const recent = new RecentLines()
+    for (let round = 0; round < 40; round += 1) {
+      expect(outcome(['X-Own: a', 'X-B: 1'], recent)).toMatchObject({ headers: { 'x-own': 'a', 'x-b': '1' } })
+      expect(outcome(['X-Own: ab', 'X-B: 12'], recent)).toMatchObject({
+        headers: { 'x-own': 'ab', 'x-b': '12' },
+      })
+      expect(outcome(['X-Own: a\r', 'X-B: 1'], recent)).toBe('the head is no head of HTTP/1.1')
+    }
+  })
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MalformedResponse, type ResponseHead } from '../../../src/http/response-head.ts'
+import { MalformedResponse } from '../../../src/http/header-lines.ts'
+import type { ResponseHead } from '../../../src/http/response-head.ts'
 import { ResponseParser } from '../../../src/http/response-parser.ts'
 
 interface Reading {
