@@ -17,7 +17,10 @@ const withPayload =
   (loaded: Configuration): Configuration => {
     const { funds } = loaded.backends
     if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-    return { ...loaded, backends: { ...loaded.backends, funds: { ...funds, payload } } }
+    return {
+      ...loaded,
+      backends: { ...loaded.backends, funds: { ...funds, payload, responseHeaders: ['Cache-Control'] } },
+    }
   }
 
 let upstream: Upstream
@@ -93,6 +96,22 @@ describe('conditional requests', () => {
     const sent = { headers: { 'If-Match': '"6"' } }
     expect((await told('envelope', { status: 412 }, sent)).response.status).toBe(412)
   })
+})
+
+describe('Cache-Control', () => {
+  it.each(['bare', 'envelope'] as const)(
+    'C2.5 is the upstream’s where it passes, else no-store, and one line either way (payload %s)',
+    async (payload) => {
+      for (const [given, expected] of [
+        [{ 'Cache-Control': 'max-age=5' }, 'max-age=5'],
+        [{}, 'no-store'],
+      ] as const) {
+        const { rawHeaders } = (await told(payload, json(given))).response
+        const lines = rawHeaders.filter(([name]) => name.toLowerCase() === 'cache-control')
+        expect(lines.map(([, value]) => value)).toEqual([expected])
+      }
+    },
+  )
 })
 
 describe('HEAD', () => {
