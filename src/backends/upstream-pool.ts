@@ -92,7 +92,7 @@ class Lane implements ConnectionOwner {
     if (free !== undefined) free.send(request, reader)
     else if (this.#closed)
       reader.fail(new Fault('upstream_unreachable', { detail: 'the backend was closed' }))
-    else if (this.#open.size < this.#most) this.#connect().send(request, reader)
+    else if (this.#open.size < this.#most) this.#connect(request, reader)
     else this.#queue(request, reader)
   }
 
@@ -107,7 +107,7 @@ class Lane implements ConnectionOwner {
     const at = this.#free.indexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)
     const next = this.#closed ? undefined : this.#next()
-    if (next !== undefined) this.#connect().send(next.request, next.reader)
+    if (next !== undefined) this.#connect(next.request, next.reader)
   }
 
   close(): void {
@@ -117,12 +117,17 @@ class Lane implements ConnectionOwner {
     for (const connection of this.#open) connection.close()
   }
 
-  #connect(): UpstreamConnection {
+  #connect(request: UpstreamRequest, reader: UpstreamReader): void {
     const { timeouts, tls } = this.#rules
     const rules = { address: this.#address, timeouts, tls, keep: this.#keep }
-    const connection = new UpstreamConnection(rules, this)
-    this.#open.add(connection)
-    return connection
+    try {
+      const connection = new UpstreamConnection(rules, this)
+      this.#open.add(connection)
+      connection.send(request, reader)
+    } catch (error) {
+      // Node throws at once for what it cannot make a socket of.
+      reader.fail(new Fault('upstream_unreachable', { cause: error, detail: 'no socket could be opened' }))
+    }
   }
 
   /** A call waits for a connection as long as it would for the first byte (T5.4). */
