@@ -57,15 +57,20 @@ function compileAsked({ vendor, format }: RequestHeaderRules): RequestHeaders {
   }
 }
 
-/** Of the last call: those of the next one are mostly the same. */
-let last: { readonly lines: readonly string[]; readonly text: HeaderText } | undefined
+/** Clients whose forwarding headers are remembered; then they are made anew. */
+const MOST_CLIENTS = 1000
+const known = new Map<string, HeaderText>()
 
 function forwarded(call: Call): HeaderText {
+  const { clientAddress, scheme, host } = call
+  const facts = `${clientAddress} ${scheme} ${host}`
+  const found = known.get(facts)
+  if (found !== undefined) return found
   const lines = forwardedLines(call)
-  if (last?.lines === lines) return last.text
   let text = NO_HEADERS
   for (let at = 0; at < lines.length; at += 2)
     text = followedBy(text, headerLine(lines[at] ?? '', lines[at + 1] ?? ''))
-  last = { lines, text }
+  if (known.size >= MOST_CLIENTS) known.clear()
+  known.set(facts, text)
   return text
 }

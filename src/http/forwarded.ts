@@ -158,25 +158,17 @@ export interface ForwardingFacts {
   readonly host: string
 }
 
-/** The facts of the last call: those of the next one are mostly the same. */
-let last: { readonly facts: ForwardingFacts; readonly lines: readonly string[] } | undefined
-
 /**
  * The forwarding headers that an upstream gets (C8.2), lower-case names and values in turn. Made afresh: nothing that a
  * client or a proxy sent is in them but what clientOrigin believed.
  */
 export function forwardedLines({ clientAddress, scheme, host }: ForwardingFacts): readonly string[] {
-  const known = last?.facts
-  if (last && known?.clientAddress === clientAddress && known.scheme === scheme && known.host === host)
-    return last.lines
   const node = clientAddress.includes(':') ? quotedString(`[${clientAddress}]`) : clientAddress
   const authority = /^[\w.~-]+$/.test(host) ? host : quotedString(host)
-  const lines = [
+  return [
     ...['forwarded', `for=${node};host=${authority};proto=${scheme}`],
     ...['x-forwarded-for', clientAddress],
     ...['x-forwarded-proto', scheme],
     ...['x-forwarded-host', host],
   ]
-  last = { facts: { clientAddress, scheme, host }, lines }
-  return lines
 }

@@ -6,6 +6,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { connectionOf } from './connection.ts'
 import { IncomingExchange, type ReadingRules } from './incoming-exchange.ts'
+import { undecided } from './undecided.ts'
 import type { RenderFault } from './unreadable.ts'
 import type { Upgrades } from './upgrades.ts'
 import type { Wire } from './wire.ts'
@@ -69,23 +70,9 @@ export class Entrance {
   #fail(exchange: IncomingExchange, cause: unknown): void {
     const fault = new Fault('internal', { cause, detail: 'a door failed' })
     const { response } = exchange.wire
-    this.#record(exchange, fault)
+    const { clock, recorder } = this.#parts
+    recorder.decision(undecided(exchange, fault, clock.monotonic() - exchange.startedAt))
     if (response.headersSent) response.destroy()
     else this.#send(exchange, this.#parts.renderFault(fault, exchange.head.headers.accept))
-  }
-
-  #record(exchange: IncomingExchange, fault: Fault): void {
-    this.#parts.recorder.decision({
-      exchange,
-      door: 'none',
-      fault,
-      status: fault.status,
-      slot: undefined,
-      principal: undefined,
-      business: undefined,
-      fund: undefined,
-      upstreamMs: undefined,
-      totalMs: this.#parts.clock.monotonic() - exchange.startedAt,
-    })
   }
 }

@@ -11,6 +11,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { connectionOf, type Entrant } from './connection.ts'
 import { lingerThenClose } from './linger.ts'
 import { answerBytes } from './raw-answer.ts'
+import { undecided } from './undecided.ts'
 
 /** Renders a fault as the envelope does under `/api`, in the format that Accept asks for (C2.3, C2.4). */
 export type RenderFault = (fault: Fault, accept: AcceptLines) => Answer
@@ -124,18 +125,7 @@ function record(
   fault: Fault,
   { recorder, clock, scheme }: UnreadableParts,
 ): void {
-  recorder.decision({
-    exchange: strayExchange(id, socket, fault, { clock, scheme }),
-    door: 'none',
-    fault,
-    status: fault.status,
-    slot: undefined,
-    principal: undefined,
-    business: undefined,
-    fund: undefined,
-    upstreamMs: undefined,
-    totalMs: 0,
-  })
+  recorder.decision(undecided(strayExchange(id, socket, fault, { clock, scheme }), fault, 0))
 }
 
 /** What can be told of a request that was none. */

@@ -1,6 +1,6 @@
 /**
  * The Node proxies that Postern is measured beside, each a process of its own: `node test/load/proxies.ts NAME`, with
- * UPSTREAM (a URL) and JWKS (the public key as PEM) in the environment. Prints its port.
+ * UPSTREAM (a URL) and PUBLIC_KEY (as PEM) in the environment. Prints its port.
  */
 import fastifyHttpProxy from '@fastify/http-proxy'
 import fastifyJwt from '@fastify/jwt'

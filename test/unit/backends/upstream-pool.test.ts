@@ -251,3 +251,13 @@ it(
     expect(warnings).toEqual([])
   },
 )
+
+describe('a socket that cannot be made', () => {
+  it('C8.4 fails its call at once, and takes no place', async () => {
+    const tls = { cert: 'none', key: 'none' }
+    const { pool, call } = openPool('https://127.0.0.1:1', { tls, maxConnections: 1 })
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      await expect(call().answer).rejects.toMatchObject({ code: 'upstream_unreachable' })
+    expect(pool.inFlight).toBe(0)
+  })
+})

@@ -55,6 +55,17 @@ describe('bodies byte for byte', () => {
     expect(got.map(hash).sort()).toEqual(sent.sort())
   })
 
+  it('T5.4 two pieces and then silence: who asked sees what there is, after a second', async () => {
+    const url = await upstream((socket) => {
+      socket.write(`${OK}Content-Length: 9\r\n\r\nabc`, () => setTimeout(() => socket.write('def'), 50))
+    })
+    const { body } = await openConnection(url).call({ eager: true }).answer
+    expect(Buffer.isBuffer(body)).toBe(false)
+    const stream = body as Readable
+    expect(String(stream.read(6))).toBe('abcdef')
+    stream.destroy()
+  })
+
   it('T5.1 100 MB come no faster than they are read, and the connection then serves another call', async () => {
     const size = 100_000_000
     const block = Buffer.alloc(1 << 20, 'x')
