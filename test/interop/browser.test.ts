@@ -80,7 +80,8 @@ describe.skipIf(!hasBrowser)('C6.2 in a browser', { timeout: 120_000 }, () => {
     const person = await Person.enter(scene)
     const { keyboard } = person.page
     await person.ask()
-    // The first field has the focus.
+    // The first field has the focus, which a busy browser gives it after the page has loaded.
+    await person.page.waitForFunction('document.activeElement.name === "username"')
     await keyboard.type('alice')
     await keyboard.press('Tab')
     await keyboard.type('alice-password')
