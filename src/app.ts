@@ -15,7 +15,7 @@ import { adminTokenFile, ensureAdminToken } from './operations/admin-token.ts'
 import type { ControlRoom } from './operations/control-room.ts'
 import { Exposition } from './operations/exposition.ts'
 import { FileWatch } from './operations/file-watch.ts'
-import { Health } from './operations/health.ts'
+import { Health, WELL } from './operations/health.ts'
 import { openLog } from './operations/log.ts'
 import { standardOutput, type LogDestination } from './operations/standard-output.ts'
 import { Reloader } from './reload.ts'
@@ -143,6 +143,7 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
   const own = openLog(log, { clock, destination: sink, actions: [] })
   const health = new Health()
   health.add({ name: 'workers', healthy: () => office.crew?.isServing?.() ?? true })
+  health.include(() => office.crew?.condition() ?? WELL)
   const lockouts = new LocalLockouts(identity.guessing, clock)
   const office: Office = {
     exposition,

@@ -1,5 +1,6 @@
 /** One process that serves: state, doors and the public listener, under the orders of a supervisor. */
 import type { Environment } from './config/references.ts'
+import { conditionOf } from './condition.ts'
 import { closableNames } from './closable-names.ts'
 import { Report } from './config/report.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
@@ -22,6 +23,7 @@ import type { ServiceKeys } from './keys/service-keys.ts'
 import { watchKeys } from './keys/watch-keys.ts'
 import { compileLoad } from './limits/config.ts'
 import { LoadGuard } from './limits/load-guard.ts'
+import type { Condition } from './operations/health.ts'
 import { openLog } from './operations/log.ts'
 import { compileMaintenance } from './operations/maintenance-config.ts'
 import type { MaintenanceBook } from './operations/maintenance-book.ts'
@@ -126,6 +128,10 @@ class ServingWorker implements Worker {
     this.#open()
     world.admission.start()
     this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
+  }
+
+  condition(): Condition {
+    return conditionOf(this.#current.parts)
   }
 
   async prepare(configuration: Configuration): Promise<void> {

@@ -156,8 +156,8 @@ function readRequest(request: FastifyRequest): AdminRequest {
 function addHealth(app: FastifyInstance, health: Health): void {
   app.get('/health/live', () => ({ status: 'live' }))
   app.get('/health/ready', (_request, reply) => {
-    const { ready, failing } = health.readiness()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', failing })
+    const { ready, failing, degraded } = health.readiness()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', failing, degraded })
   })
 }
 

@@ -4,20 +4,42 @@ export interface HealthCheck {
   readonly healthy: () => boolean
 }
 
-export interface Readiness {
-  readonly ready: boolean
-  /** By name: what stands in the way. */
+/** A part that does not work as it should, while calls are served all the same. Holds no address and no secret. */
+export interface Degradation {
+  /** The part, as the configuration names it: `backend funds`. */
+  readonly name: string
+  /** For people: what is wrong with it. */
+  readonly reason: string
+}
+
+/** How the parts of a process that serves are. */
+export interface Condition {
+  /** What keeps it from serving, by name: it is not ready. */
   readonly failing: readonly string[]
+  /** What works badly: it is ready all the same. */
+  readonly degraded: readonly Degradation[]
+}
+
+export const WELL: Condition = { failing: [], degraded: [] }
+
+export interface Readiness extends Condition {
+  readonly ready: boolean
 }
 
 /** What /health/live and /health/ready tell (C11.1). */
 export class Health {
   readonly #checks: HealthCheck[] = []
+  readonly #conditions: (() => Condition)[] = []
   #draining = false
 
   /** Adds a check: it must answer at once, from what is known already. */
   add(check: HealthCheck): void {
     this.#checks.push(check)
+  }
+
+  /** Adds those who serve: they must answer at once, from what is known already. */
+  include(condition: () => Condition): void {
+    this.#conditions.push(condition)
   }
 
   /** From now on not ready: the process will end. */
@@ -26,9 +48,21 @@ export class Health {
   }
 
   readiness(): Readiness {
-    const failing = this.#checks.filter((check) => !isHealthy(check)).map(({ name }) => name)
-    if (this.#draining) failing.unshift('draining')
-    return { ready: failing.length === 0, failing }
+    const own = this.#checks.filter((check) => !isHealthy(check)).map(({ name }) => name)
+    if (this.#draining) own.unshift('draining')
+    const all = [{ failing: own, degraded: [] }, ...this.#conditions.map((condition) => condition())]
+    const condition = mergeConditions(all)
+    return { ready: condition.failing.length === 0, ...condition }
+  }
+}
+
+/** What several have to tell, each thing once: workers usually see the same. */
+export function mergeConditions(conditions: readonly Condition[]): Condition {
+  const degraded = conditions.flatMap((condition) => condition.degraded)
+  const first = new Map(degraded.map((each) => [`${each.name}\n${each.reason}`, each]))
+  return {
+    failing: [...new Set(conditions.flatMap((condition) => condition.failing))],
+    degraded: [...first.values()],
   }
 }
 

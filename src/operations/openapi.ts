@@ -40,6 +40,21 @@ const operationOf = ({ operationId, summary, body, bodyOptional, query = {}, ans
 
 const status: Schema = { type: 'object', properties: { status: { type: 'string' } }, required: ['status'] }
 
+const names: Schema = { type: 'array', items: { type: 'string' } }
+const degraded: Schema = {
+  type: 'array',
+  items: {
+    type: 'object',
+    properties: { name: { type: 'string' }, reason: { type: 'string' } },
+    required: ['name', 'reason'],
+  },
+}
+const readiness: Schema = {
+  type: 'object',
+  properties: { status: { type: 'string' }, failing: names, degraded },
+  required: ['status', 'failing', 'degraded'],
+}
+
 /** What the listener serves without being part of the API. */
 const PROBES = {
   '/metrics': {
@@ -66,8 +81,8 @@ const PROBES = {
       summary: 'Whether it should be sent calls',
       security: [],
       responses: {
-        200: { description: 'Ready', ...json(status) },
-        503: { description: 'Not ready; `failing` names what stands in the way', ...json(status) },
+        200: { description: 'Ready; `degraded` names parts that work badly', ...json(readiness) },
+        503: { description: 'Not ready; `failing` names what stands in the way', ...json(readiness) },
       },
     },
   },

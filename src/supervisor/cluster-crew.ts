@@ -6,6 +6,7 @@
 import cluster from 'node:cluster'
 import type { Recorder } from '../contracts/recorder.ts'
 import { SpendingBoard } from '../limits/spending-board.ts'
+import { mergeConditions, type Condition } from '../operations/health.ts'
 import type { Reports, Servant } from './crew.ts'
 import { WorkerHandle } from './worker-handle.ts'
 
@@ -61,6 +62,10 @@ export class ClusterCrew<C> implements Servant<C> {
 
   isServing(): boolean {
     return this.#workers.length > 0
+  }
+
+  condition(): Condition {
+    return mergeConditions(this.#workers.map((worker) => worker.condition))
   }
 
   async prepare(configuration: C): Promise<void> {

@@ -1,5 +1,6 @@
 import type { AttemptGate } from '../contracts/lockouts.ts'
 import type { Spending } from '../contracts/spending.ts'
+import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
 
@@ -35,6 +36,8 @@ export interface Servant<C> {
   hear(spending: Spending): void
   /** Reports what was counted since the last time. */
   flush(): void
+  /** How its parts are, for /health/ready; of several processes, what they told last. Never throws, never waits. */
+  condition(): Condition
   /** Whether anybody serves at the moment. Absent for one process: it is the one that is asked. */
   isServing?(): boolean
   /** Replaces every process, one after the other, without losing a call; answers how many. Absent for one process. */

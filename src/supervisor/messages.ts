@@ -1,6 +1,7 @@
 import type { GuessingKey } from '../contracts/lockouts.ts'
 import type { Spending } from '../contracts/spending.ts'
 import type { FaultCode } from '../kernel/faults.ts'
+import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
 
@@ -33,6 +34,8 @@ export type Notice =
   | { readonly type: 'lines'; readonly text: string }
   | { readonly type: 'changed' }
   | { readonly type: 'spent'; readonly spending: Spending }
+  /** How its parts are, told when it has changed. */
+  | { readonly type: 'condition'; readonly condition: Condition }
   /** A password attempt wants its turn, and has had it. */
   | { readonly type: 'enter'; readonly turn: number; readonly key: GuessingKey }
   | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }

@@ -2,6 +2,7 @@ import type { Worker } from 'node:cluster'
 import type { Spending } from '../contracts/spending.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
+import { WELL, type Condition } from '../operations/health.ts'
 import { AttemptDesk } from './attempt-desk.ts'
 import type { Reports } from './crew.ts'
 import { GaugeShare } from './gauge-share.ts'
@@ -27,6 +28,8 @@ export class WorkerHandle<C> {
   #plan: Plan = []
   readonly #gauges = new GaugeShare()
   #gone = false
+  /** How its parts are, as it told last. */
+  condition: Condition = WELL
   /** Whether its end was asked for; one that was not is a death. */
   closing = false
 
@@ -98,6 +101,7 @@ export class WorkerHandle<C> {
     else if (notice.type === 'lines') reports.lines(notice.text)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#desk.hear(notice)
     else if (notice.type === 'spent') reports.spent(notice.spending)
+    else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
   }
 

@@ -1,5 +1,7 @@
 /** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Spending } from '../contracts/spending.ts'
+import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Reports, Servant, StartServant } from './crew.ts'
 import type { Notice, Order } from './messages.ts'
@@ -14,10 +16,14 @@ const send = (notice: Notice): void => {
 const LINES_MS = 50
 const LINES_CHARACTERS = 32_768
 
+/** How often a worker looks whether there is something new to tell of its parts. */
+const CONDITION_MS = 500
+
 class Channel implements Reports {
   readonly attempts = new RemoteAttempts(send)
   #plan: Plan | undefined
   #lines = ''
+  #condition = WELL
 
   constructor() {
     setInterval(() => this.flushLines(), LINES_MS).unref()
@@ -43,6 +49,13 @@ class Channel implements Reports {
     send({ type: 'spent', spending })
   }
 
+  /** Tells the supervisor how the worker's parts are, if that has changed. */
+  condition(condition: Condition): void {
+    if (isDeepStrictEqual(condition, this.#condition)) return
+    this.#condition = condition
+    send({ type: 'condition', condition })
+  }
+
   flushLines(): void {
     if (this.#lines === '') return
     send({ type: 'lines', text: this.#lines })
@@ -58,9 +71,12 @@ export function runWorkerProcess<C>(start: StartServant<C>): void {
     if (servant === undefined) throw new Error('the worker has not been started')
     return servant
   }
+  setInterval(() => servant && channel.condition(servant.condition()), CONDITION_MS).unref()
   const work = {
     start: async (configuration: C) => {
       servant = await start(configuration, channel)
+      // What is wrong from the start is known before the worker counts as serving.
+      channel.condition(servant.condition())
       return servant.port
     },
     prepare: (configuration: C) => get().prepare(configuration),

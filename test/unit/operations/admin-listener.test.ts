@@ -41,7 +41,11 @@ describe('admin listener', () => {
     expect(await metrics.text()).toBe('some_metric 1\n')
     expect(metrics.headers.get('content-type')).toContain('version=0.0.4')
     expect(await (await get('/health/live')).json()).toEqual({ status: 'live' })
-    expect(await (await get('/health/ready')).json()).toEqual({ status: 'ready', failing: [] })
+    expect(await (await get('/health/ready')).json()).toEqual({
+      status: 'ready',
+      failing: [],
+      degraded: [],
+    })
   })
 
   it('C11.1 is not ready while draining or while a check says no or throws, and says which', async () => {
@@ -59,6 +63,7 @@ describe('admin listener', () => {
     expect(await ready.json()).toEqual({
       status: 'not ready',
       failing: ['draining', 'store', 'backend sample'],
+      degraded: [],
     })
     expect((await get('/health/live')).status).toBe(200)
   })
