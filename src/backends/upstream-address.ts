@@ -28,5 +28,11 @@ export function parseUpstreamAddress(text: string): UpstreamAddress | undefined 
   const path = /^https?:\/\/[^/?#]*([^?#]*)/.exec(text)?.[1] ?? ''
   if (url === null || url.search !== '' || AMBIGUOUS.test(path)) return undefined
   const { origin, host } = url
-  return { name: text, origin, host, socketPath: undefined, basePath: url.pathname.replace(/\/+$/, '') }
+  return {
+    name: text,
+    origin,
+    host,
+    socketPath: undefined,
+    basePath: url.pathname.replace(/(?<!\/)\/+$/, ''),
+  }
 }

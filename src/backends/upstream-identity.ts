@@ -9,7 +9,8 @@ export type Identify = (call: Call) => HeaderText | Promise<HeaderText>
 
 /** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
 const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
-const UNSAFE = /^ +| +$|[^ -$&-~]+/g
+// Without the look behind it, each space of a long run would be tried as the first one: quadratic (T2.9).
+const UNSAFE = /^ +|(?<! ) +$|[^ -$&-~]+/g
 
 /**
  * A value that stands safely in one header line (no CR, LF or other control) and stands for one text only:

@@ -61,8 +61,14 @@ const MAPPED = '::ffff:'
 export function plainAddress(text: string): string | undefined {
   if (isIP(text) === 0) return undefined
   if (!text.includes(':')) return text
-  const { address } = new SocketAddress({ address: text.replace(/%.*$/, ''), family: 'ipv6' })
+  const { address } = new SocketAddress({ address: withoutZone(text), family: 'ipv6' })
   return address.startsWith(MAPPED) && address.includes('.') ? address.slice(MAPPED.length) : address
+}
+
+/** `fe80::1%eth0` without what stands behind the `%`. */
+const withoutZone = (address: string): string => {
+  const zone = address.indexOf('%')
+  return zone < 0 ? address : address.slice(0, zone)
 }
 
 const isTrusted = (address: string, { list }: TrustedProxies): boolean =>

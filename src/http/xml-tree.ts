@@ -52,6 +52,11 @@ const MARKS: ReadonlySet<string> = new Set<XmlMark>(['string', 'number', 'boolea
 const NIL: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false }
 const BLANK = /^[\t\n\r ]*$/
 const BYTE_ORDER_MARK = '\u{FEFF}'
+/** The namespaces of the prefixes `xml` and `xmlns` (Namespaces in XML 1.0 §3). */
+const RESERVED: ReadonlySet<string> = new Set([
+  'http://www.w3.org/XML/1998/namespace',
+  'http://www.w3.org/2000/xmlns/',
+])
 const DECLARES_PREFIX = /^xmlns:(?!xml$|xmlns$)[^:]+$/
 
 /** White space alone, or nothing (XML 1.0 §2.3). */
@@ -168,6 +173,9 @@ class TreeReader {
     for (const [name, value] of Object.entries(attributes)) {
       if (name.startsWith('xmlns:') && value === '') this.#refuse(`${printable(name)} is bound to nothing`)
       if (name === 'xmlns:xsi' && value !== XSI) this.#refuse(`xmlns:xsi is not ${XSI}`)
+      // Namespaces §3: these two are bound to their own prefixes, and are nobody else's default either.
+      if (name.startsWith('xmlns') && RESERVED.has(value))
+        this.#refuse(`${printable(name)} is bound to ${value}, which is reserved`)
     }
     return attributes['xmlns:xsi'] !== undefined
   }

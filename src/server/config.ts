@@ -200,7 +200,7 @@ function checkCertificate(files: CertificateFiles, report: Report): void {
 function checkUrl(key: 'authUrl' | 'baseUrl', value: string | undefined, report: Report): void {
   if (value === undefined) return
   if (value.endsWith('/'))
-    report.error(['server', key], 'must not end in a slash', `write "${value.replace(/\/+$/, '')}"`)
+    report.error(['server', key], 'must not end in a slash', `write "${value.replace(/(?<!\/)\/+$/, '')}"`)
   if (value.includes('?')) report.error(['server', key], 'must have no query')
 }
 

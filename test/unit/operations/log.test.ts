@@ -116,6 +116,36 @@ describe('log', () => {
     expect(lines()).toMatchObject([{ cause: { kept: 1 } }])
   })
 
+  it('T5.11 writes a bounded line whatever a cause holds, and never fails at reading it', () => {
+    const { log, written, lines } = startLog()
+    const huge = 'x'.repeat(8 * 1024 ** 2)
+    const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`key${i}`, huge]))
+    const hostile = new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error('no')
+        },
+      },
+    )
+    const causes = [
+      new Error(huge),
+      huge,
+      wide,
+      Array(10_000).fill(huge),
+      hostile,
+      Symbol('s'),
+      10n ** 10_000n,
+    ]
+    for (const cause of causes)
+      log.decision(fakeDecision({ fault: new Fault('internal', { cause, detail: huge }) }))
+    log.note('warn', 'odd', { error: Object.assign(new Error(huge), { name: huge, code: huge }) })
+    for (const line of written) expect(line.length).toBeLessThan(128 * 1024)
+    expect(lines()).toHaveLength(causes.length + 1)
+    expect(lines()[0]).toMatchObject({ cause: { stack: expect.stringContaining('log.test.ts') } })
+    expect(lines()[4]).toMatchObject({ cause: '[unreadable]' })
+  })
+
   it('keeps calls out when told to, but for our own trouble', () => {
     const fault = new Fault('no_credentials')
     for (const [calls, expected] of [
