@@ -310,4 +310,5 @@ const openGuard = (
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 
-const loadOf = ({ load, workers }: Configuration) => compileLoad(load, countWorkers(workers))
+const loadOf = ({ load, workers, backends }: Configuration) =>
+  compileLoad(load, countWorkers(workers), Object.keys(backends).length)

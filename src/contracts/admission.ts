@@ -22,9 +22,10 @@ export interface Admission {
   admit(principal: Principal, exchange: Exchange): Verdict | undefined
   /**
    * Takes one of a backend's places for calls in flight. Absent, or undefined: that backend's calls are not counted.
-   * @throws Fault `backend_busy` if all are taken
+   * @param client whose call it is; undefined where nobody vouches for that
+   * @throws Fault `backend_busy` if all are taken, `too_many_backend_calls` if the client's part of them is
    */
-  occupy?(backend: string): Release | undefined
+  occupy?(backend: string, client: string | undefined): Release | undefined
 }
 
 /** Stands before every door, and before anything is decided about a request. */

@@ -1,5 +1,5 @@
 import { cleanRequestHeaders } from '../backends/client-headers.ts'
-import type { Release } from '../contracts/admission.ts'
+import type { Admission, Release } from '../contracts/admission.ts'
 import type { BackendAnswer, Call, CallBody } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { toFault } from '../kernel/faults.ts'
@@ -91,7 +91,7 @@ function ask(
 ): Promise<Answer> {
   const { admission, clock, recorder } = runtime
   const { backend } = decision.operation.action
-  const release = admission.occupy?.(backend.name)
+  const release = occupy(admission, decision)
   const started = clock.monotonic()
   const tell = (outcome: string): void => {
     const ms = (findings.upstreamMs = clock.monotonic() - started)
@@ -111,6 +111,26 @@ function ask(
     return backend.answer(call).then(answered, failed)
   } catch (thrown) {
     return failed(thrown)
+  }
+}
+
+/**
+ * Takes one of the backend's places, and one of those that its calls may take of the client's (C4.5). In a report-only
+ * area what a client would be refused for is only logged and counted; what the backend needs is enforced there too.
+ */
+export function occupy(
+  admission: Admission,
+  { operation, principal, observation }: Decision,
+): Release | undefined {
+  const { name } = operation.action.backend
+  const client = principal?.client
+  if (observation === undefined) return admission.occupy?.(name, client)
+  try {
+    return admission.occupy?.(name, client)
+  } catch (thrown) {
+    if (toFault(thrown).code !== 'too_many_backend_calls') throw thrown
+    observation.keep(thrown)
+    return admission.occupy?.(name, undefined)
   }
 }
 

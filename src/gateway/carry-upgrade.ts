@@ -2,7 +2,7 @@ import type { Release } from '../contracts/admission.ts'
 import type { Backend, Call, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import { carryOut, prepareCall } from './carry-out.ts'
+import { carryOut, occupy, prepareCall } from './carry-out.ts'
 import type { Findings } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import { refuse } from './represent.ts'
@@ -24,7 +24,7 @@ export async function carryUpgrade(
     return carryOut(runtime, exchange, decision, findings)
   const call = await prepareCall(runtime, exchange, decision)
   await runtime.audit.intend(call)
-  const release = runtime.admission.occupy?.(operation.action.backend.name)
+  const release = occupy(runtime.admission, decision)
   try {
     const opened = await hand(runtime, operation.action.backend, call, exchange.upgrade, findings)
     if (opened.kind === 'refused') return (release?.(), refuse(opened.answer, runtime, exchange))

@@ -57,8 +57,15 @@ export const CHECKS: readonly Check[] = [
     clause: 'C4.5',
     step: 'admit',
     title: 'the client is within its rate, and its calls in flight',
-    // The last two need no token, and are raised right behind C4.1, where a refusal costs least.
-    faults: ['rate_limited', 'too_many_calls', 'address_rate_limited', 'overloaded'],
+    // The last two need no token, and are raised right behind C4.1, where a refusal costs least. How many of a client's
+    // calls wait for one backend is asked when the backend is known, right before it is called (carry-out.ts).
+    faults: [
+      'rate_limited',
+      'too_many_calls',
+      'too_many_backend_calls',
+      'address_rate_limited',
+      'overloaded',
+    ],
   },
   {
     clause: 'C4.6',

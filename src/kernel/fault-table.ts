@@ -142,6 +142,12 @@ export const FAULTS = {
     'temporarily_unavailable',
     'Too many requests at the same time. Wait for answers before sending more.',
   ),
+  too_many_backend_calls: row(
+    429,
+    'API_RATE_LIMITED',
+    'temporarily_unavailable',
+    'Too many requests at the same time to one part of the service, which is slow to answer. Wait for its answers before sending it more; requests to other parts are not affected.',
+  ),
   address_rate_limited: row(
     429,
     'API_RATE_LIMITED',

@@ -23,9 +23,12 @@ const inFlight = (description: string, options: { default?: number } = {}) =>
 const clients = section(
   {
     rate: optional(rate('The rate of a client over all workers; more is 429. Without it there is none.')),
-    inFlight: inFlight('Calls that a client may have in flight until their answers are sent; more is 429.', {
-      default: 1000,
-    }),
+    inFlight: inFlight(
+      'Calls that a client may have in flight until their answers are sent; more is 429. Where there are several ' +
+        'backends, calls that wait for one of them may be half of these (rounded down), so that one that hangs ' +
+        'leaves room for calls to the others.',
+      { default: 1000 },
+    ),
     byId: mapOf(
       section({
         rate: optional(rate('Its rate. Default: `load.clients.rate`.')),
@@ -91,6 +94,8 @@ export type LoadConfig = Static<typeof loadSchema>
 export interface ClientLimits {
   readonly rate: Rate | undefined
   readonly inFlight: number
+  /** Of `inFlight`, what calls to one backend may take where there are several. */
+  readonly perBackend: number
 }
 
 /** The limits as they are asked for on every call. */
@@ -98,6 +103,8 @@ export interface CompiledLoad {
   readonly clients: ClientLimits
   readonly clientsById: ReadonlyMap<string, ClientLimits>
   readonly backends: number
+  /** Whether a client has other backends to keep places for. */
+  readonly severalBackends: boolean
   readonly backendsByName: ReadonlyMap<string, number>
   readonly addresses: Rate | undefined
   /** Milliseconds; 0 never sheds. */
@@ -130,23 +137,35 @@ export function checkLoad(config: LoadConfig, report: Report, backendNames: read
   }
 }
 
-/** @param workers processes that share the caps on calls in flight */
+/** Half of a client's places, but never none: a cap of 1 cannot be shared out. */
+const partOf = (inFlight: number): number => Math.max(1, Math.floor(inFlight / 2))
+
+/**
+ * @param workers processes that share the caps on calls in flight
+ * @param backendCount how many backends the configuration has
+ */
 export function compileLoad(
   { clients, backends, addresses, shedding }: LoadConfig,
   workers = 1,
+  backendCount = 1,
 ): CompiledLoad {
   const share = (cap: number): number => Math.ceil(cap / workers)
   const rateOf = (settings: RateConfig | undefined): Rate | undefined => settings && compileRate(settings)
-  const base: ClientLimits = { rate: rateOf(clients.rate), inFlight: share(clients.inFlight) }
+  const limitsOf = (rate: Rate | undefined, cap: number): ClientLimits => {
+    const inFlight = share(cap)
+    return { rate, inFlight, perBackend: partOf(inFlight) }
+  }
+  const base = limitsOf(rateOf(clients.rate), clients.inFlight)
   return {
     clients: base,
     clientsById: new Map(
       Object.entries(clients.byId).map(([id, own]) => [
         id,
-        { rate: rateOf(own.rate) ?? base.rate, inFlight: share(own.inFlight ?? clients.inFlight) },
+        limitsOf(rateOf(own.rate) ?? base.rate, own.inFlight ?? clients.inFlight),
       ]),
     ),
     backends: share(backends.inFlight),
+    severalBackends: backendCount > 1,
     backendsByName: new Map(Object.entries(backends.byName).map(([name, cap]) => [name, share(cap)])),
     addresses: rateOf(addresses.rate),
     sheddingDelay: shedding.delay,

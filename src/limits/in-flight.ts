@@ -20,3 +20,10 @@ export class InFlight {
     return this.#counts.get(key) ?? 0
   }
 }
+
+/** Calls in flight to one backend: all of them, and those of each client. */
+export class BackendInFlight {
+  total = 0
+  /** Counted only where several backends stand: there one may hold a part of a client's places, and no more. */
+  readonly byClient = new InFlight()
+}

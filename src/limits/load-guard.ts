@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Buckets } from './buckets.ts'
 import type { ClientLimits, CompiledLoad } from './config.ts'
-import { InFlight } from './in-flight.ts'
+import { BackendInFlight, InFlight } from './in-flight.ts'
 import { rateHeaders, type Rate } from './rate.ts'
 import { Shedding, TICK_MS } from './shedding.ts'
 
@@ -42,7 +42,8 @@ export class LoadGuard implements Admission, Gatekeeper {
   readonly #clients: Buckets
   readonly #addresses: Buckets
   readonly #clientCalls = new InFlight()
-  readonly #backendCalls = new InFlight()
+  /** By name: those of the configuration, few and known. */
+  readonly #backendCalls = new Map<string, BackendInFlight>()
   readonly #shedding = new Shedding()
   #load: CompiledLoad
   #ticks = 0
@@ -97,15 +98,29 @@ export class LoadGuard implements Admission, Gatekeeper {
     return headers === undefined ? undefined : { headers, refusal: undefined }
   }
 
-  occupy(backend: string): Release {
-    const cap = this.#load.backendsByName.get(backend) ?? this.#load.backends
-    if (!this.#backendCalls.enter(backend, cap))
-      throw new Fault('backend_busy', { retryAfter: RETRY_AFTER.inFlight, detail: `backend ${backend}` })
+  occupy(backend: string, client?: string): Release {
+    const { backends, backendsByName, severalBackends } = this.#load
+    const calls = this.#callsOf(backend)
+    if (calls.total >= (backendsByName.get(backend) ?? backends)) throw refusal('backend_busy', backend)
+    const sharer = severalBackends ? client : undefined
+    if (sharer !== undefined && !calls.byClient.enter(sharer, this.#limitsOf(sharer).perBackend))
+      throw refusal('too_many_backend_calls', backend)
+    calls.total += 1
     let held = true
     return () => {
-      if (held) this.#backendCalls.leave(backend)
+      if (!held) return
       held = false
+      calls.total -= 1
+      if (sharer !== undefined) calls.byClient.leave(sharer)
     }
+  }
+
+  #callsOf(backend: string): BackendInFlight {
+    const known = this.#backendCalls.get(backend)
+    if (known !== undefined) return known
+    const calls = new BackendInFlight()
+    this.#backendCalls.set(backend, calls)
+    return calls
   }
 
   // The other workers
@@ -158,6 +173,9 @@ export class LoadGuard implements Admission, Gatekeeper {
     return this.#parts.clock.monotonic()
   }
 }
+
+const refusal = (code: 'backend_busy' | 'too_many_backend_calls', backend: string): Fault =>
+  new Fault(code, { retryAfter: RETRY_AFTER.inFlight, detail: `backend ${backend}` })
 
 function forEach({ keys, counts }: Tallies, act: (key: string, count: number) => void): void {
   keys.forEach((key, at) => act(key, counts[at] ?? 0))

@@ -170,6 +170,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   }, call()),
   rate_limited: refusing('rate_limited'),
   too_many_calls: LIMITS,
+  too_many_backend_calls: LIMITS,
   address_rate_limited: LIMITS,
   overloaded: refusing('overloaded'),
   backend_busy: LIMITS,

@@ -1,5 +1,6 @@
-import { describe, expect, it, vi } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { readConfiguration, type Configuration } from '../../src/configuration.ts'
+import { UPSTREAM_WORLD } from '../support/crew.ts'
 import { TICK_MS } from '../../src/limits/shedding.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
@@ -11,6 +12,8 @@ import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const USERINFO = '/api/1.0/u/connect/userinfo'
 const RATE = { requests: 2, per: 1000, burst: 3 }
+
+const json = { headers: { 'Content-Type': 'application/json' } }
 
 type Load = Configuration['load']
 type Change = { readonly [K in keyof Load]?: Partial<Load[K]> }
@@ -117,7 +120,6 @@ describe('C4.5: calls in flight', () => {
     }
     return { gateway, upstream, held, token, begin, beginAll }
   }
-  const json = { headers: { 'Content-Type': 'application/json' } }
   const settled = (gateway: StartedPostern, token: string, status: number) =>
     vi.waitFor(async () => {
       const connection = await openRaw(gateway.port)
@@ -177,6 +179,67 @@ describe('C4.5: calls in flight', () => {
       expect(next.unread).toBe('')
     })
     expectFault(await askList(gateway, token), 'backend_busy')
+  })
+})
+
+describe('T5.4: a backend that hangs beside one that is well', () => {
+  const MEMBERS = '/api/1.0/f/ACME/SUPER1/member-data/member-list'
+
+  /** Members stand behind an upstream that never answers, funds do not; a client has six places. */
+  async function besideHung(mode: 'enforce' | 'report-only') {
+    const held: UpstreamConnection[] = []
+    const hung = await startUpstream((connection) => void held.push(connection))
+    const gateway = await postern({
+      change: (loaded) => {
+        const { configuration: forwarding } = readConfiguration(UPSTREAM_WORLD, { UPSTREAM_URL: hung.url })
+        const change = withLoad({ clients: { inFlight: 6 } })(loaded)
+        const { server } = loaded
+        return {
+          ...change,
+          server: { ...server, timeouts: { ...server.timeouts, drain: 50 } },
+          backends: { ...loaded.backends, hung: forwarding!.backends['funds']! },
+          areas: { ...loaded.areas, 'member-data': { backend: 'hung', mode } },
+        }
+      },
+    })
+    const token = await tokenOf(gateway)
+    const ask = async (): Promise<RawConnection> => {
+      const connection = await openRaw(gateway.port)
+      onTestFinished(() => connection.destroy())
+      connection.send(requestBytes({ target: MEMBERS, headers: bearer(token) }))
+      return connection
+    }
+    return { gateway, hung, held, token, ask }
+  }
+
+  it('T5.4 C4.5: it holds half of a client’s places; more calls to it are 429, those to the other are served', async () => {
+    const { gateway, hung, token, ask } = await besideHung('enforce')
+    const asked = await Promise.all(Array.from({ length: 12 }, ask))
+    await hung.received(3)
+    await vi.waitFor(() => expect(asked.filter(({ unread }) => unread !== '')).toHaveLength(9))
+    for (const refused of asked.filter(({ unread }) => unread !== '')) {
+      const response = await refused.response()
+      expectFault(response, 'too_many_backend_calls')
+      expect(response.headers['retry-after']).toBe('1')
+    }
+    for (let at = 0; at < 20; at++) expect((await askList(gateway, token)).status).toBe(200)
+    expect((await askList(gateway, token, USERINFO)).status).toBe(200)
+    expect(hung.requests).toHaveLength(3)
+    // A client that leaves frees its place.
+    for (const connection of asked) connection.destroy()
+    await Promise.all(Array.from({ length: 3 }, ask))
+    await hung.received(6)
+  })
+
+  it('C4.5: a report-only area lets such calls through, and tells of them', async () => {
+    const { gateway, hung, held, token, ask } = await besideHung('report-only')
+    const asked = await Promise.all(Array.from({ length: 5 }, ask))
+    await hung.received(5)
+    expect((await askList(gateway, token)).status).toBe(200)
+    for (const connection of held) connection.respond({ ...json, body: '{}' })
+    for (const connection of asked) expect((await connection.response()).status).toBe(200)
+    const told = gateway.log().filter(({ wouldRefuse }) => wouldRefuse === 'too_many_backend_calls')
+    expect(told).toHaveLength(2)
   })
 })
 

@@ -22,11 +22,15 @@ export interface TestGuard {
 /** A guard whose time stands still, and that nobody ticks but the test. */
 export function makeGuard(
   load: Partial<LoadConfig> = {},
-  { workers = 1, clock = movableClock() }: { workers?: number; clock?: MovableClock } = {},
+  {
+    workers = 1,
+    backends = 1,
+    clock = movableClock(),
+  }: { workers?: number; backends?: number; clock?: MovableClock } = {},
 ): TestGuard {
   const told: Spending[] = []
   const notes: string[] = []
-  const guard = new LoadGuard(compileLoad({ ...LOAD_DEFAULTS, ...load }, workers), {
+  const guard = new LoadGuard(compileLoad({ ...LOAD_DEFAULTS, ...load }, workers, backends), {
     clock,
     workers,
     tell: (spending) => told.push(spending),

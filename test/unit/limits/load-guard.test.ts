@@ -99,6 +99,55 @@ describe('backends', () => {
   })
 })
 
+describe('a client’s places', () => {
+  const hold = ({ guard }: TestGuard, backend: string, client: string | undefined, times: number) => {
+    const held = []
+    for (let at = 0; at < times; at++) held.push(guard.occupy(backend, client))
+    return held
+  }
+  const BUSY = expect.objectContaining({
+    code: 'too_many_backend_calls',
+    facts: expect.objectContaining({ retryAfter: 1 }),
+  })
+
+  it('T5.4 C4.5 one of several backends holds half of them at most, and gives each back once', () => {
+    const world = makeGuard(clients({ inFlight: 5 }), { backends: 2 })
+    const [first] = hold(world, 'hung', 'acme-books', 2)
+    expect(() => world.guard.occupy('hung', 'acme-books')).toThrow(BUSY)
+    hold(world, 'well', 'acme-books', 2)
+    hold(world, 'hung', 'globex', 2)
+    // Nobody vouches for these: they are no client's.
+    hold(world, 'hung', undefined, 10)
+    first?.()
+    first?.()
+    hold(world, 'hung', 'acme-books', 1)
+    expect(() => world.guard.occupy('hung', 'acme-books')).toThrow(BUSY)
+  })
+
+  it('C4.5 an only backend may hold all of them; a cap of one is not halved', () => {
+    hold(makeGuard(clients({ inFlight: 4 })), 'only', 'acme-books', 4)
+    const world = makeGuard(clients({ inFlight: 1 }), { backends: 2 })
+    hold(world, 'hung', 'acme-books', 1)
+    expect(() => world.guard.occupy('hung', 'acme-books')).toThrow(BUSY)
+  })
+
+  it('C4.5 a client has half of the places of its own; a refused call takes none of the backend’s', () => {
+    const world = makeGuard(
+      {
+        ...clients({ inFlight: 2, byId: { globex: { inFlight: 6 } } }),
+        backends: { inFlight: 4, byName: {} },
+      },
+      { backends: 2 },
+    )
+    hold(world, 'hung', 'globex', 3)
+    expect(() => world.guard.occupy('hung', 'globex')).toThrow(BUSY)
+    hold(world, 'hung', 'acme-books', 1)
+    expect(() => world.guard.occupy('hung', 'acme-books')).toThrow(
+      expect.objectContaining({ code: 'backend_busy' }),
+    )
+  })
+})
+
 describe('addresses', () => {
   const world = () => makeGuard({ addresses: { rate: RATE } })
   const passed = ({ guard }: TestGuard, address: string): number => {
