@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../http/json-value.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { CollectionFacts } from './memory-file.ts'
+import type { CollectionFacts, MemoryRule } from './memory-file.ts'
 
 export const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
@@ -17,6 +17,8 @@ export function merged(base: JsonObject, changes: JsonObject): JsonObject {
   }
   return result
 }
+
+const NO_DEFAULTS: JsonObject = Object.freeze({})
 
 const refuse = (say: string): never => {
   throw new Fault('body_invalid', { say })
@@ -52,14 +54,26 @@ export class MemoryCollection {
 
   /**
    * @returns the new record's key
-   * @throws Fault body_invalid naming the field: missing, unknown, ill-typed, or a key that is taken
+   * @param readKey undefined for a text that can be no key
+   * @throws Fault body_invalid naming the field: missing, unknown, ill-typed, or a key that is taken or can be none
    */
-  create(place: string, given: JsonObject, required: readonly string[], defaults: JsonObject): string {
+  create<K extends string>(
+    place: string,
+    given: JsonObject,
+    { required = [], defaults = NO_DEFAULTS }: Pick<MemoryRule, 'required' | 'defaults'>,
+    readKey: (text: string) => K | undefined,
+  ): K {
     this.#validate(given)
     const missing = required.filter((name) => !Object.hasOwn(given, name))
     if (missing.length > 0) refuse(missing.map((name) => `${name} is required.`).join(' '))
-    const key = given[this.#key]
-    if (typeof key !== 'string' || key === '') return refuse(`${this.#key} must be a text that is not empty.`)
+    const text = given[this.#key]
+    if (typeof text !== 'string' || text === '')
+      return refuse(`${this.#key} must be a text that is not empty.`)
+    const key = readKey(text)
+    if (key === undefined)
+      return refuse(
+        `${this.#key} must be made of printable ASCII without spaces, slashes, quotes and backslashes.`,
+      )
     if (this.#partitions.get(place)?.has(key)) refuse(`${this.#key} is taken.`)
     this.#put(place, key, merged(defaults, given))
     return key

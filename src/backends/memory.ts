@@ -2,6 +2,7 @@ import type { Backend, BackendAnswer, Call } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
+import { readCode } from '../scopes/scope-token.ts'
 import { isObject, MemoryCollection } from './memory-collection.ts'
 import type { MemoryFile, MemoryRule } from './memory-file.ts'
 
@@ -27,9 +28,11 @@ const VERBS: Readonly<Record<MemoryRule['do'], Verb>> = {
     return rule.since === undefined ? record : without(record, rule.since, call.version)
   },
   create: (call, { rule, collection }, funds) => {
-    const { required = [], defaults = NO_DATA } = rule
-    const key = collection.create(placeOf(call, collection), givenIn(call), required, defaults)
-    if (rule.opensFund === true) funds?.addFund(call.business, key)
+    const place = placeOf(call, collection)
+    if (rule.opensFund === true) {
+      const fund = collection.create(place, givenIn(call), rule, readCode)
+      funds?.addFund(call.business, fund)
+    } else collection.create(place, givenIn(call), rule, String)
     return NO_DATA
   },
   merge: (call, { rule, collection }) => {

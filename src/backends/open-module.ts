@@ -3,6 +3,7 @@ import type { Backend } from '../contracts/backend.ts'
 import type { ModuleBackend, ModuleContext, ModuleFactory } from '../contracts/module.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { readCode, type Code } from '../scopes/scope-token.ts'
 import { loadFactory, type ModuleSource } from './load-module.ts'
 import type { ModuleConfig } from './module-schema.ts'
 import { UserModule } from './module.ts'
@@ -29,7 +30,10 @@ export async function openModule(
     report.error(at, 'needs either `file` or `package`: where the module is')
     return undefined
   }
-  const context: ModuleContext = { name, addFund: (business, fund) => funds?.addFund(business, fund) }
+  const context: ModuleContext = {
+    name,
+    addFund: (business, fund) => funds?.addFund(business, fundCode(fund)),
+  }
   const { timeout, responseHeaders } = config
   try {
     const module = await inTime(timeout, make(await loadFactory(source), config.options, context))
@@ -41,6 +45,14 @@ export async function openModule(
     )
     return undefined
   }
+}
+
+function fundCode(text: string): Code {
+  const code = readCode(text)
+  if (code !== undefined) return code
+  throw new TypeError(
+    'addFund: a fund code is printable ASCII without spaces, slashes, quotes and backslashes (RFC 6749 §3.3)',
+  )
 }
 
 function sourceOf({ file, package: name }: ModuleConfig): ModuleSource | undefined {

@@ -1,5 +1,6 @@
 import type { Call } from '../contracts/backend.ts'
 import type { Signer } from '../contracts/keys.ts'
+import type { Place } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { followedBy, headerLine, NO_HEADERS, type HeaderText } from './header-text.ts'
@@ -27,8 +28,9 @@ const hex = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 
 /** `identity: headers`. */
-export const identifyByHeaders: Identify = ({ principal, business, fund }) => {
-  if (principal === undefined) return NO_HEADERS
+export const identifyByHeaders: Identify = ({ principal, place }) => {
+  if (principal === undefined || place === undefined) return NO_HEADERS
+  const { business, fund } = place
   const text = followedBy(callerOf(principal), headerLine('x-postern-business', headerValue(business)))
   return fund === undefined ? text : followedBy(text, headerLine('x-postern-fund', headerValue(fund)))
 }
@@ -68,21 +70,22 @@ interface Kept {
 export function identifyByToken(signer: Signer, backend: string, clock: Clock): Identify {
   const kept = new WeakMap<Principal, Map<string, Kept>>()
   return (call) => {
-    const { principal } = call
-    if (principal === undefined) return NO_HEADERS
+    const { principal, place } = call
+    if (principal === undefined || place === undefined) return NO_HEADERS
     const own = tokensOf(kept, principal)
-    const place = call.fund === undefined ? call.business : `${call.business}/${call.fund}`
-    const known = own.get(place)
+    // A code holds no slash, so no two places share a name.
+    const name = place.fund === undefined ? place.business : `${place.business}/${place.fund}`
+    const known = own.get(name)
     const now = clock.monotonic()
     if (known !== undefined && now < known.until) return known.header
-    const signed = signer.sign(claimsOf(call, principal, backend, clock), {
+    const signed = signer.sign(claimsOf(call.issuer, principal, place, backend, clock), {
       typ: 'postern-call+jwt',
       algorithm: 'ES256',
     })
     return signed.then((token) => {
       const header = headerLine('x-postern-token', token)
       if (own.size >= MOST_KEPT) own.clear()
-      own.set(place, { header, until: now + REUSE })
+      own.set(name, { header, until: now + REUSE })
       return header
     })
   }
@@ -97,7 +100,13 @@ function tokensOf(kept: WeakMap<Principal, Map<string, Kept>>, principal: Princi
 }
 
 /** Nothing in it says which access token it came with: it stands for that one for a minute, and for nothing else. */
-function claimsOf({ issuer, business, fund }: Call, principal: Principal, audience: string, clock: Clock) {
+function claimsOf(
+  issuer: string,
+  principal: Principal,
+  { business, fund }: Place,
+  audience: string,
+  clock: Clock,
+) {
   const issuedAt = Math.floor(clock.now() / 1000)
   return {
     iss: issuer,

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { JsonValue } from '../http/json-value.ts'
 import type { RequestTarget } from '../http/request-target.ts'
+import type { Place } from './places.ts'
 import type { Principal } from './principal.ts'
 
 /** The format that a backend takes and gives: `value` is a JSON value in memory, never serialised. */
@@ -43,6 +44,7 @@ export interface Call {
   readonly target: RequestTarget
   /** Path parameters of the action, decoded. */
   readonly params: Readonly<Record<string, string>>
+  /** As the URL has it, decoded. */
   readonly business: string
   readonly fund: string | undefined
   /**
@@ -50,6 +52,8 @@ export interface Call {
    * client, and nothing may be told of who it is.
    */
   readonly principal: Principal | undefined
+  /** The business and fund as codes: what others may be told. Absent where `principal` is. */
+  readonly place: Place | undefined
   /** Postern's own name as an issuer: of tokens that it makes for upstreams (C8.2). */
   readonly issuer: string
   /** End-to-end request headers that may go on, by lower-case name: no hop-by-hop, none that Postern makes itself. */

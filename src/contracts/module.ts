@@ -21,7 +21,10 @@ export type ModuleFactory<Options = unknown> = (
 export interface ModuleContext {
   /** The backend's name in the configuration. */
   readonly name: string
-  /** Tells the directory of a fund that was made, so that its URLs are known from the next call on. */
+  /**
+   * Tells the directory of a fund that was made, so that its URLs are known from the next call on.
+   * @throws TypeError if the fund's code can be no part of a scope value (RFC 6749 §3.3) or of a path
+   */
   addFund(business: string, fund: string): void
 }
 

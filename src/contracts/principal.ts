@@ -1,3 +1,4 @@
+import type { ScopeText, ScopeValue } from '../scopes/scope-token.ts'
 import type { Target } from '../scopes/target.ts'
 
 /** Who calls, as a verified access token says (C4.4). Frozen and shared between calls: never changed. */
@@ -5,9 +6,10 @@ export interface Principal {
   readonly subject: string
   readonly client: string
   readonly issuer: string
-  /** The token's `scope`, space-delimited, in its order. */
-  readonly scope: string
-  readonly scopes: ReadonlySet<string>
+  /** The token's scope values in its order: what upstreams are told. */
+  readonly scope: ScopeText
+  /** The same values: what is judged. */
+  readonly scopes: ReadonlySet<ScopeValue>
   readonly target: Target | undefined
   /** `jti`; absent from some foreign issuers' tokens. */
   readonly tokenId: string | undefined

@@ -57,13 +57,15 @@ class DirectoryReader {
   /** Inline records first, then those of the file; a key that is there twice is told. */
   async gather<T extends TSchema, R>(
     { section, key, schema }: Source<T>,
-    compile: (record: Static<T>, complaints: Complaints) => R,
+    compile: (record: Static<T>, complaints: Complaints) => R | undefined,
   ): Promise<Map<string, R>> {
     const found = new Map<string, R>()
     const take = (record: Static<T>, complaints: Complaints): void => {
       const name = (record as Record<string, unknown>)[key] as string
-      if (found.has(name)) complaints.error([key], `is there twice: "${name}"`)
-      else found.set(name, compile(record, complaints))
+      const isTwice = found.has(name)
+      if (isTwice) complaints.error([key], `is there twice: "${name}"`)
+      const compiled = isTwice ? undefined : compile(record, complaints)
+      if (compiled !== undefined) found.set(name, compiled)
     }
     for (const [name, record] of Object.entries(this.#config[section]))
       take({ [key]: name, ...record } as Static<T>, complaintsAt(this.#report, ['directory', section, name]))

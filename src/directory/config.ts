@@ -51,7 +51,7 @@ const funds = Type.Unsafe<Funds>({
   [MARK]: 'opaque',
   anyOf: [{ const: 'any' }, { type: 'array', items: { type: 'string' } }],
   description:
-    'The codes of its funds; or `any`, where only the backend knows them (C4.12): an unknown fund is then its 404.',
+    'The codes of its funds; or `any`, where only the backend knows them (C4.12): an unknown fund is then its 404. A code that can be no part of a scope value (RFC 6749 §3.3) is 404 in any case.',
 })
 
 const business = {

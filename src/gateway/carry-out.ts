@@ -50,6 +50,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     business: decision.business,
     fund: decision.fund,
     principal: decision.principal,
+    place: decision.place,
     issuer: runtime.issuer,
     headers: requestHeaders(exchange, decision),
     authorization: head.headers.authorization,

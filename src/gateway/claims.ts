@@ -1,6 +1,7 @@
 import type { Claims } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
+import { isScopeValue, joinScope, readCode, splitScope, type ScopeValue } from '../scopes/scope-token.ts'
 import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
 
 const bad = (detail: string): Fault => new Fault('invalid_token', { detail })
@@ -29,13 +30,13 @@ function onlyTarget(values: readonly string[]): Target | undefined {
 
 /** An access token of our own, by RFC 9068 §2.2 and C6.1.8: scope a space-delimited string, the target among it. */
 export function readOwnClaims(claims: Claims): Principal {
-  const scope = text(claims, 'scope')
-  const values = scope.split(' ')
+  const values = splitScope(text(claims, 'scope'))
+  if (values === undefined) throw badScope()
   return Object.freeze({
     subject: text(claims, 'sub'),
     client: text(claims, 'client_id'),
     issuer: text(claims, 'iss'),
-    scope,
+    scope: joinScope(values),
     scopes: new Set(values),
     target: onlyTarget(values),
     tokenId: text(claims, 'jti'),
@@ -62,7 +63,7 @@ export const foreignClaimsReader =
       subject: text(claims, 'sub'),
       client: text(claims, names.client),
       issuer: text(claims, 'iss'),
-      scope: values.join(' '),
+      scope: joinScope(values),
       scopes: new Set(values),
       target: names.target === undefined ? onlyTarget(values) : readTargetClaim(claims[names.target]),
       tokenId: optionalText(claims, 'jti'),
@@ -72,17 +73,27 @@ export const foreignClaimsReader =
     })
   }
 
-function scopeValues(claim: unknown): readonly string[] {
+/**
+ * A text that spaces divide, or a list of values. A token with an item that can be no scope value (RFC 6749 §3.3; one
+ * with a space in a list, say) is refused and not mended: it would be judged as one value and read as two by whoever
+ * is told, and to leave the item out would hide from everybody that the issuer writes such tokens.
+ */
+function scopeValues(claim: unknown): readonly ScopeValue[] {
   if (claim === undefined) return []
   const values: unknown[] = typeof claim === 'string' ? claim.split(' ').filter(Boolean) : [claim].flat()
-  if (values.every((value) => typeof value === 'string')) return values
-  throw bad('the scope claim is neither a text nor a list of texts')
+  if (!values.every((value) => typeof value === 'string'))
+    throw bad('the scope claim is neither a text nor a list of texts')
+  if (values.every(isScopeValue)) return values
+  throw badScope()
 }
+
+const badScope = (): Fault => bad('the scope claim holds an item that can be no scope value (RFC 6749 §3.3)')
 
 /** A business code, `b/CODE`, `f/CODE/FUND`, or the same with `target:` before it. */
 function readTargetClaim(claim: unknown): Target | undefined {
   if (claim === undefined) return undefined
   if (typeof claim !== 'string') throw bad('the target claim is no text')
   const value = claim.startsWith('target:') ? claim : `target:${claim}`
-  return parseTarget(value) ?? (claim.includes('/') ? undefined : { level: 'business', business: claim })
+  const business = readCode(claim)
+  return parseTarget(value) ?? (business && { level: 'business', business })
 }

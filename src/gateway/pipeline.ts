@@ -1,5 +1,6 @@
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
+import type { Place } from '../contracts/places.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import { matchAction, type Asked } from './checks/action.ts'
 import { admit } from './checks/admit.ts'
@@ -22,6 +23,8 @@ export interface Decision extends Asked {
   readonly target: RequestTarget
   /** Absent where a report-only area lets through whom Postern does not vouch for. */
   readonly principal: Principal | undefined
+  /** Where it may call: the business and fund of the URL, once C4.8 held. Absent where `principal` is. */
+  readonly place: Place | undefined
   readonly outcome: Outcome
   readonly body: BodyPlan
   /** Set in a report-only area: refusals are held by it. */
@@ -89,9 +92,12 @@ function authorise(
   const { operation, params, business, fund } = asked
   findings.matched(asked)
   requireScope(principal, operation.scopes) // C4.7 → 401
-  requirePlace(runtime.places, principal, asked) // C4.8 → 404
+  const place = requirePlace(runtime.places, principal, asked) // C4.8 → 404
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9 → 503
   const outcome = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
   const body = judgeBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
-  return { operation, params, business, fund, target, principal, outcome, body, observation: undefined }
+  return {
+    ...{ operation, params, business, fund, target, principal, place, outcome, body },
+    observation: undefined,
+  }
 }

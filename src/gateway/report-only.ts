@@ -63,15 +63,16 @@ export async function decideReportOnly(
   const asked = matched ?? unmatched(runtime, area, target, head.method)
   const { operation, business } = asked
   if (principal) seen.hold(() => requireScope(principal, operation.scopes)) // C4.7
-  if (principal) seen.hold(() => requirePlace(runtime.places, principal, asked)) // C4.8
-  const vouchedFor = seen.fault === undefined ? principal : undefined
+  const place = principal && seen.hold(() => requirePlace(runtime.places, principal, asked)) // C4.8
+  const vouched = seen.fault === undefined
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9, enforced
   const outcome = seen.hold(() => negotiate(runtime.negotiation, head, operation)) // C4.10
   const body = seen.hold(() => judgeBody(head, operation, runtime.bodyLimit)) // C4.11
   return {
     ...asked,
     target,
-    principal: vouchedFor,
+    principal: vouched ? principal : undefined,
+    place: vouched ? place : undefined,
     operation: outcome === undefined ? verbatim(operation) : operation,
     outcome: outcome ?? asTheyAsk(head, operation),
     body: body ?? asTheySend(head),

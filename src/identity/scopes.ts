@@ -2,26 +2,33 @@ import type { Client, User } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
 import { isIdentityScope, type Catalogue } from '../scopes/catalogue.ts'
-import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
+import {
+  isScopeValue,
+  joinScope,
+  readScopeValue,
+  type Code,
+  type ScopeText,
+  type ScopeValue,
+} from '../scopes/scope-token.ts'
+import { businessTarget, isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
 
 /** A request's scope: values in its order, each once, the target among them at its place. */
 export interface RequestedScope {
-  readonly values: readonly string[]
+  readonly values: readonly ScopeValue[]
   readonly target: Target | undefined
 }
 
 /** What was kept of it (C5.5); becomes the token's scope. */
 export interface GrantedScope extends RequestedScope {
-  /** Space-delimited. */
-  readonly text: string
+  readonly text: ScopeText
 }
+
+export const hasValue = ({ values }: RequestedScope, value: string): boolean =>
+  values.some((each) => each === value)
 
 const OFFLINE = 'offline_access'
 /** "Let the user choose" (C5.4). */
 const CHOOSE = 'target:b'
-/** RFC 6749 §3.3: scope-token. */
-const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
 const refuse = (say: string): Fault => new Fault('invalid_scope', { say })
 
 /** A value told back in a description: only if it is short and plain. */
@@ -30,19 +37,27 @@ const shown = (value: string): string => (/^[\w.:/~-]{1,60}$/.test(value) ? valu
 /**
  * Reads a `scope` (C5.4, C5.5): runs of spaces divide, identical values are merged, at most one target. In the code
  * flow it may be the bare `target:b`, which stays among the values until the user has chosen (C6.2.2).
- * @throws Fault invalid_scope for a value outside the catalogue, a malformed target, two targets
+ * @throws Fault invalid_scope for what can be no scope value, a value outside the catalogue, a malformed target, two
+ *   targets
  */
 export function parseScope(text: string, catalogue: Catalogue, mayChoose = false): RequestedScope {
-  const values = [...new Set(text.split(' ').filter((value) => value !== ''))]
+  const values = [...new Set(split(text))].map(requireValue)
   for (const value of values) if (!mayChoose || value !== CHOOSE) requireKnown(value, catalogue)
   const [target, second] = values.filter(isTargetValue)
   if (second !== undefined) throw refuse('A token has one target at most.')
   return { values, target: target === undefined ? undefined : parseTarget(target) }
 }
 
+const split = (text: string): readonly string[] => text.split(' ').filter((value) => value !== '')
+
+function requireValue(text: string): ScopeValue {
+  const value = readScopeValue(text)
+  if (value === undefined) throw refuse('It holds a character that no scope value may have.')
+  return value
+}
+
 function requireKnown(value: string, catalogue: Catalogue): void {
   if (isTargetValue(value) ? parseTarget(value) !== undefined : catalogue.has(value)) return
-  if (!SCOPE_TOKEN.test(value)) throw refuse('It holds a character that no scope value may have.')
   if (value === CHOOSE) throw refuse('target:b without a business is for the authorization code flow only.')
   throw refuse(`${shown(value)} is not a scope value of this service.`)
 }
@@ -91,7 +106,7 @@ export function limitToUser(requested: RequestedScope, user: User, catalogue: Ca
   if (target !== undefined && access === undefined) throw otherTarget()
   const allowed = access === undefined ? undefined : catalogue.close(access.scopes)
   const kept = keep(requested, (value) => isIdentityScope(value) || (allowed?.has(value) ?? true))
-  return { ...kept, text: kept.values.join(' ') }
+  return { ...kept, text: joinScope(kept.values) }
 }
 
 /**
@@ -103,14 +118,14 @@ export const leavesChoice = ({ target, values }: RequestedScope): boolean =>
   values.some((value) => value === CHOOSE || value === 'service_profile' || !isIdentityScope(value))
 
 /** Whether nothing but a choice will do. */
-export const demandsChoice = ({ values }: RequestedScope): boolean => values.includes(CHOOSE)
+export const demandsChoice = (scope: RequestedScope): boolean => hasValue(scope, CHOOSE)
 
 /** The scope with the chosen business as its target, in the place of the bare one if there is one. */
-export function chooseBusiness({ values }: RequestedScope, business: string): RequestedScope {
-  const chosen = `target:b/${business}`
+export function chooseBusiness({ values }: RequestedScope, business: Code): RequestedScope {
+  const chosen = businessTarget(business)
   const replaced = values.map((value) => (value === CHOOSE ? chosen : value))
   return {
-    values: values.includes(CHOOSE) ? replaced : [...values, chosen],
+    values: replaced.includes(chosen) ? replaced : [...values, chosen],
     target: { level: 'business', business },
   }
 }
@@ -122,11 +137,18 @@ function keep({ values, target }: RequestedScope, allowed: (value: string) => bo
   return { values: kept, target }
 }
 
-/** A scope that was granted earlier, as the store has it: the catalogue may have changed since. */
-export function readGrantedScope(text: string): RequestedScope {
-  const values = text.split(' ').filter((value) => value !== '')
+/**
+ * A scope that was granted earlier, as the store has it: the catalogue may have changed since. What can be no scope
+ * value is left out, as if it had been withdrawn: earlier versions granted such targets (T3.11).
+ */
+export function readGrantedScope(text: string): GrantedScope {
+  const values = split(text).filter(isScopeValue)
   const target = values.find(isTargetValue)
-  return { values, target: target === undefined ? undefined : parseTarget(target) }
+  return {
+    values,
+    text: joinScope(values),
+    target: target === undefined ? undefined : parseTarget(target),
+  }
 }
 
 /**

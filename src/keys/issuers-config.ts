@@ -19,7 +19,9 @@ const issuer = section({
   }),
   scopeClaim: name({
     default: 'scope',
-    description: 'The claim that holds the scope: a text of values divided by spaces, or a list.',
+    description:
+      'The claim that holds the scope: a text of values divided by spaces, or a list. A token with an item that can be ' +
+      'no scope value (RFC 6749 §3.3: white space, quotes, no ASCII) is refused: others would read it differently.',
   }),
   targetClaim: optional(
     name({

@@ -3,10 +3,8 @@ import { list, mapOf, section, text, type Static } from '../config/pieces.ts'
 import type { Report } from '../config/report.ts'
 import { didYouMean } from '../config/suggest.ts'
 import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'
+import { SCOPE_TOKEN_PATTERN } from './scope-token.ts'
 import { isTargetValue } from './target.ts'
-
-/** RFC 6749 §3.3, scope-token: printable ASCII but space, `"` and `\`. */
-const SCOPE_TOKEN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$'
 
 export const scopesSchema = mapOf(
   section({
@@ -18,7 +16,7 @@ export const scopesSchema = mapOf(
     }),
   }),
   {
-    keys: SCOPE_TOKEN,
+    keys: SCOPE_TOKEN_PATTERN,
     expectedKeys: 'printable ASCII without spaces, quotes and backslashes',
     default: {},
     description:

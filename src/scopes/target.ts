@@ -1,7 +1,9 @@
+import { readCode, type Code, type ScopeValue } from './scope-token.ts'
+
 /** What a token opens: one business, or one fund of it (C5.4). */
 export type Target =
-  | { readonly level: 'business'; readonly business: string }
-  | { readonly level: 'fund'; readonly business: string; readonly fund: string }
+  | { readonly level: 'business'; readonly business: Code }
+  | { readonly level: 'fund'; readonly business: Code; readonly fund: Code }
 
 const TARGET = /^target:(?:b\/([^/]+)|f\/([^/]+)\/([^/]+))$/
 
@@ -9,8 +11,13 @@ export const isTargetValue = (value: string): boolean => value === 'target' || v
 
 /** `target:b/ACME` or `target:f/ACME/SUPER1` (C5.4); undefined for anything else, bare `target:b` included. */
 export function parseTarget(value: string): Target | undefined {
-  const [, business, ofFund, fund] = TARGET.exec(value) ?? []
-  if (business !== undefined) return { level: 'business', business }
-  if (ofFund !== undefined && fund !== undefined) return { level: 'fund', business: ofFund, fund }
-  return undefined
+  const [, atBusiness, ofFund, atFund] = TARGET.exec(value) ?? []
+  const business = readCode(atBusiness ?? ofFund ?? '')
+  if (business === undefined) return undefined
+  if (atFund === undefined) return { level: 'business', business }
+  const fund = readCode(atFund)
+  return fund && { level: 'fund', business, fund }
 }
+
+/** The scope value that picks a business: made of a code, it can hold nothing that a code can't. */
+export const businessTarget = (business: Code): ScopeValue => `target:b/${business}` as ScopeValue

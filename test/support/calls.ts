@@ -1,6 +1,7 @@
 import type { Principal } from '../../src/contracts/principal.ts'
 import type { Call } from '../../src/contracts/backend.ts'
 import { compileAuthorities } from '../../src/http/authorities.ts'
+import { code, scopeOf } from './scope.ts'
 import { parseRequestTarget } from '../../src/http/request-target.ts'
 
 const AUTHORITIES = compileAuthorities(['http://api.example'])
@@ -12,9 +13,8 @@ export const PRINCIPAL: Principal = {
   subject: 'subject-1',
   client: 'client-1',
   issuer: 'http://api.example',
-  scope: 'fund.read target:b/ACME',
-  scopes: new Set(['fund.read']),
-  target: { level: 'business', business: 'ACME' },
+  ...scopeOf('fund.read target:b/ACME'),
+  target: { level: 'business', business: code('ACME') },
   tokenId: 'token-1',
   family: undefined,
   issuedAt: 0,
@@ -42,6 +42,10 @@ export function makeCall({
     business: 'ACME',
     fund: undefined,
     principal: PRINCIPAL,
+    place: {
+      business: code(rest.business ?? 'ACME'),
+      fund: rest.fund === undefined ? undefined : code(rest.fund),
+    },
     issuer: 'http://api.example',
     headers: {},
     authorization: undefined,

@@ -13,7 +13,8 @@ export const isUserinfo = (target: RequestTarget | Fault): boolean =>
   !(target instanceof Fault) && target.path === PATH
 
 /** C6.3.1: method, then `openid`, then Accept, then Content-Type. */
-export function judgeUserinfo({ negotiation }: Runtime, head: Head, { scopes }: Principal): void {
+export function judgeUserinfo({ negotiation }: Runtime, head: Head, principal: Principal): void {
+  const scopes: ReadonlySet<string> = principal.scopes
   if (!METHODS.includes(head.method)) throw new Fault('method_not_allowed', { allow: METHODS })
   if (!scopes.has('openid')) throw new Fault('insufficient_scope', { scope: 'openid' })
   negotiation.requireJson(head.headers.accept)

@@ -66,7 +66,7 @@ function candidatesOf({ asking, scope }: AuthorizationRequest, user: User, room:
     const access = user.access.get(code)
     if (business === undefined || access === undefined) return []
     try {
-      const granted = limitToUser(chooseBusiness(scope, code), user, room.catalogue)
+      const granted = limitToUser(chooseBusiness(scope, business.code), user, room.catalogue)
       return [{ business, role: access.role, scope: granted }]
     } catch {
       return []

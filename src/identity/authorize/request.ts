@@ -4,7 +4,7 @@ import { Fault } from '../../kernel/faults.ts'
 import type { Arrived } from '../context.ts'
 import type { Step } from '../endpoint.ts'
 import { reach } from '../reach.ts'
-import { limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
+import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { readFields } from '../steps/read-form.ts'
 import { RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
 import { readChallenge } from './pkce.ts'
@@ -139,7 +139,7 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, { cat
   const request: AuthorizationRequest = {
     asking,
     back: returnPathOf(context),
-    challenge: readChallenge(params, asked.values.includes('openid'), asking),
+    challenge: readChallenge(params, hasValue(asked, 'openid'), asking),
     prompt: readPrompt(params),
     maxAge: readMaxAge(params),
     scope: limitToClient(asked, asking, catalogue, places),

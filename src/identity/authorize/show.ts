@@ -70,7 +70,7 @@ async function preselect(
   candidates: readonly Candidate[],
   { consents }: Room,
 ): Promise<string | undefined> {
-  const codes = candidates.map(({ business }) => business.code)
+  const codes: readonly string[] = candidates.map(({ business }) => business.code)
   const before = await consents.listOf(user.subject)
   const known = before.find(
     ({ business, client }) => client === asking.id && business !== null && codes.includes(business),

@@ -7,7 +7,7 @@ import type { Room, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import { reach } from '../reach.ts'
-import { type GrantedScope, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
+import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/require-params.ts'
 import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
 
@@ -70,7 +70,7 @@ const grantScope: Step<UserFound, Granted> = (context, room) => {
   const { client, code, user } = context
   const { authTime, family, nonce } = code.record
   const scope = scopeOf(code.record, client, user, room)
-  const openid = scope.values.includes('openid')
+  const openid = hasValue(scope, 'openid')
   const conclude = (): Promise<void> => settle(code, lifetimeOf(scope, client, room), room)
   return {
     ...context,
@@ -98,8 +98,8 @@ function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: Room):
 const MARGIN = 5000
 
 /** Milliseconds until the last of the tokens has expired. */
-const lifetimeOf = ({ values }: GrantedScope, client: Client, { config }: Room): number =>
-  values.includes('offline_access')
+const lifetimeOf = (scope: GrantedScope, client: Client, { config }: Room): number =>
+  hasValue(scope, 'offline_access')
     ? config.refreshToken.lifetime
     : MARGIN + (client.accessTokenLifetime ?? 0) * 1000 + config.accessToken.lifetime
 

@@ -1,14 +1,14 @@
 import type { Granted, GrantChosen, UserVerified } from '../context.ts'
 import type { Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
-import { limitToUser } from '../scopes.ts'
+import { hasValue, limitToUser } from '../scopes.ts'
 import { requestScope } from '../steps/request-scope.ts'
 import { requireParams } from '../steps/require-params.ts'
 import { verifyPassword } from '../steps/verify-password.ts'
 
 const grantScope: Step<UserVerified, Granted> = (context, { catalogue }) => {
   const scope = limitToUser(context.requested, context.user, catalogue)
-  const openid = scope.values.includes('openid')
+  const openid = hasValue(scope, 'openid')
   return { ...context, scope, openid, nonce: undefined, refresh: { kind: 'open' } }
 }
 

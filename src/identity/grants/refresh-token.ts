@@ -6,6 +6,7 @@ import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import { reach } from '../reach.ts'
 import {
+  hasValue,
   isOpenTo,
   limitToClient,
   limitToUser,
@@ -105,7 +106,7 @@ const rotate: Step<ScopeNarrowed, Granted> = async (context, room) => {
   if (successor === 'ended') throw refuse('ended meanwhile')
   if (successor === 'replayed') throw await endReplayed(found, context, room)
   const { authTime } = found.record
-  const openid = granted.values.includes('openid')
+  const openid = hasValue(granted, 'openid')
   return { ...context, authTime, openid, nonce: undefined, refresh: { kind: 'rotated', ...successor } }
 }
 

@@ -2,6 +2,7 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { tokenAnswer } from '../answers.ts'
 import type { Attempt, Granted } from '../context.ts'
 import type { Room, Step } from '../endpoint.ts'
+import { hasValue } from '../scopes.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
 import type { OpenedFamily } from '../tokens/families.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
@@ -34,7 +35,7 @@ const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fu
 async function refreshOf(granted: Granted, room: Room): Promise<OpenedFamily | undefined> {
   const { authTime, client, grant, refresh, scope, user } = granted
   if (refresh.kind === 'rotated') return refresh
-  if (!scope.values.includes('offline_access')) return undefined
+  if (!hasValue(scope, 'offline_access')) return undefined
   const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant }
   return room.families.create(record, granted.family)
 }

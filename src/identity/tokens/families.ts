@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Entry, NewEntry } from '../../contracts/store.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import { isTargetValue, parseTarget } from '../../scopes/target.ts'
 import type { IdentityDeps } from '../deps.ts'
+import { readGrantedScope } from '../scopes.ts'
 
 /**
  * Refresh tokens and their families, as the store keeps them (C6.1.7).
@@ -110,8 +110,7 @@ function indexesOf(
   family: string,
   { client, subject, scope }: FamilyRecord,
 ): NonNullable<NewEntry['indexes']> {
-  const target = scope.split(' ').find(isTargetValue)
-  const business = target === undefined ? undefined : parseTarget(target)?.business
+  const business = readGrantedScope(scope).target?.business
   return { family, client, subject, ...(business !== undefined && { business }) }
 }
 

@@ -1,5 +1,7 @@
 import { Fault } from '../../kernel/faults.ts'
+import type { ScopeText } from '../../scopes/scope-token.ts'
 import type { Room } from '../endpoint.ts'
+import { readGrantedScope } from '../scopes.ts'
 
 /** A token of ours that is good now, as revocation and introspection see it. */
 export interface FoundToken {
@@ -8,7 +10,7 @@ export interface FoundToken {
   readonly id: string
   readonly client: string
   readonly subject: string
-  readonly scope: string
+  readonly scope: ScopeText
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
   /** Seconds since the epoch; known of access tokens. */
@@ -47,7 +49,7 @@ async function findRefreshToken(token: string, { families }: Room): Promise<Foun
     id: family.id,
     client,
     subject,
-    scope,
+    scope: readGrantedScope(scope).text,
     expiresAt: family.expiresAt === undefined ? undefined : Math.floor(family.expiresAt / 1000),
     issuedAt: undefined,
     spent: family.state === 'replayed',

@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BackendAnswer } from '../../../src/contracts/backend.ts'
 import type { Fault } from '../../../src/kernel/faults.ts'
-import { makeCall } from '../../support/calls.ts'
+import { makeCall, PRINCIPAL } from '../../support/calls.ts'
 import type { CallOverrides } from '../../support/calls.ts'
 import { openHttpBackend } from '../../support/http-backend.ts'
 import { answerJson, startUpstream } from '../../support/start-upstream.ts'
@@ -91,9 +91,9 @@ describe('the upstream request of the http backend', () => {
 
   it('T2.7 keeps a value in one header line whatever it holds, and two values two', async () => {
     const { upstream, ask } = await begin()
-    await ask({ business: 'A\r\nX-Postern-Fund: B', fund: 'é%C3%A9 ' })
-    expect(header(upstream, 'x-postern-business')).toEqual(['A%0D%0AX-Postern-Fund: B'])
-    expect(header(upstream, 'x-postern-fund')).toEqual(['%C3%A9%25C3%25A9%20'])
+    await ask({ principal: { ...PRINCIPAL, subject: 'A\r\nX-Postern-Fund: B', client: 'é%C3%A9 ' } })
+    expect(header(upstream, 'x-postern-subject')).toEqual(['A%0D%0AX-Postern-Fund: B'])
+    expect(header(upstream, 'x-postern-client')).toEqual(['%C3%A9%25C3%25A9%20'])
   })
 
   it('C8.2 passes Authorization on only where configured', async () => {

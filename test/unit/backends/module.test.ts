@@ -68,7 +68,7 @@ describe('C8.1: what a module is given', () => {
       return {}
     })
     await backend.answer(call)
-    expect([...(call.principal?.scopes ?? [])]).toEqual(['fund.read'])
+    expect([...(call.principal?.scopes ?? [])]).toEqual(['fund.read', 'target:b/ACME'])
   })
 
   it('never gives the Authorization of the client', async () => {

@@ -15,6 +15,7 @@ import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
+import { scopeOf } from '../../support/scope.ts'
 
 const DAY = 86_400_000
 const PASSWORD = 'correct horse battery'
@@ -65,8 +66,8 @@ const acme = {
 const ann = { username: 'ann', customers: ['fixed'], access: { ACME: 'Reader' } }
 
 const token = (issuedAt: number, facts: Partial<Principal>): Principal => ({
-  ...{ subject: 'somebody', client: 'some-client', issuer: 'https://id.example.com', scope: '' },
-  ...{ scopes: new Set<string>(), target: undefined, tokenId: 'jti', family: undefined },
+  ...{ subject: 'somebody', client: 'some-client', issuer: 'https://id.example.com', ...scopeOf('') },
+  ...{ target: undefined, tokenId: 'jti', family: undefined },
   ...{ issuedAt: Math.floor(issuedAt / 1000), expiresAt: Math.floor(issuedAt / 1000) + 900 },
   ...facts,
 })

@@ -3,12 +3,13 @@ import type { Principal } from '../../../src/contracts/principal.ts'
 import { userinfo } from '../../../src/identity/userinfo.ts'
 import { parseTarget } from '../../../src/scopes/target.ts'
 import { ISSUER, openWorld, user, type WorldOptions } from './world.ts'
+import { scopeOf } from '../../support/scope.ts'
 
 const describeUser = (scope: string, options: WorldOptions = {}, more: Partial<Principal> = {}) => {
   const values = scope.split(' ')
   const target = values.map(parseTarget).find((each) => each !== undefined)
   return userinfo(openWorld(options).deps).describe({
-    ...{ subject: 'sub-alice', client: 'acme-books', issuer: ISSUER, scope, scopes: new Set(values), target },
+    ...{ subject: 'sub-alice', client: 'acme-books', issuer: ISSUER, ...scopeOf(scope), target },
     ...{ tokenId: 't', family: undefined, issuedAt: 0, expiresAt: 1 },
     ...more,
   })

@@ -27,6 +27,7 @@ import { derivedBy } from '../../../src/keys/successor-secret.ts'
 import { ownAuthority } from '../../../src/token-authorities.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { RevocationRules, type RevocationParts } from '../../../src/stores/revocations.ts'
+import { code } from '../../support/scope.ts'
 
 export const ISSUER = 'http://id.test'
 export const API = 'http://api.test'
@@ -109,14 +110,14 @@ export const user = (username: string, more: Partial<User> = {}): User => ({
 
 const BUSINESSES: readonly Business[] = [
   {
-    code: 'ACME',
+    code: code('ACME'),
     name: 'Acme Advisory',
     address: { locality: 'Perth', country: 'AU' },
     phoneNumber: '+61 8 5550 0199',
-    funds: new Set(['SUPER1']),
+    funds: new Set([code('SUPER1')]),
   },
-  { code: 'GLOBEX', name: 'Globex Partners', funds: 'any' },
-  { code: 'INITECH', name: 'Initech', funds: new Set() },
+  { code: code('GLOBEX'), name: 'Globex Partners', funds: 'any' },
+  { code: code('INITECH'), name: 'Initech', funds: new Set() },
 ]
 
 const makeKey = async (algorithm: SigningAlgorithm) => {

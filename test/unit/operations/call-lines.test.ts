@@ -5,6 +5,7 @@ import { Fault } from '../../../src/kernel/faults.ts'
 import { compileCallLine, milliseconds, round } from '../../../src/operations/call-lines.ts'
 import { cleanLine, quoteClean } from '../../../src/operations/redact.ts'
 import { fakeDecision, fakeExchange } from '../../support/events.ts'
+import { code, scopeOf } from '../../support/scope.ts'
 
 const TRICKY = [
   ...[
@@ -46,9 +47,8 @@ const ALICE: Principal = {
   subject: 'alice',
   client: 'acme-books',
   issuer: 'https://id.example',
-  scope: 'fund.read target:b/ACME',
-  scopes: new Set(['fund.read', 'target:b/ACME']),
-  target: { level: 'business', business: 'ACME' },
+  ...scopeOf('fund.read target:b/ACME'),
+  target: { level: 'business', business: code('ACME') },
   tokenId: 'id',
   family: undefined,
   issuedAt: 0,

@@ -8,6 +8,7 @@ import { RevocationRules } from '../../../src/stores/revocations.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
+import { code, scopeOf } from '../../support/scope.ts'
 
 const LIFE = 900_000
 const SECOND = 1000
@@ -29,9 +30,8 @@ const principal = (issuedAtMs: number, facts: Partial<Principal> = {}): Principa
   subject: 'alice',
   client: 'acme-books',
   issuer: 'https://id.example.com',
-  scope: '',
-  scopes: new Set(),
-  target: { level: 'business', business: 'ACME' },
+  ...scopeOf(''),
+  target: { level: 'business', business: code('ACME') },
   tokenId: 'jti-1',
   family: 'family-1',
   issuedAt: Math.floor(issuedAtMs / SECOND),
@@ -48,16 +48,16 @@ const RULES: readonly (readonly [string, RevokedTokens, Partial<Principal>])[] =
   [
     'a subject at a client for a business',
     { client: 'acme-books', subject: 'alice', business: 'ACME' },
-    { target: { level: 'business', business: 'GLOBEX' } },
+    { target: { level: 'business', business: code('GLOBEX') } },
   ],
-  ['a business', { business: 'ACME' }, { target: { level: 'business', business: 'GLOBEX' } }],
+  ['a business', { business: 'ACME' }, { target: { level: 'business', business: code('GLOBEX') } }],
   ['a business of a client', { client: 'acme-books', business: 'ACME' }, { client: 'ledgerline' }],
   [
     'a business of a subject',
     { subject: 'alice', business: 'ACME' },
-    { target: { level: 'business', business: 'GLOBEX' } },
+    { target: { level: 'business', business: code('GLOBEX') } },
   ],
-  ['a business', { business: 'ACME' }, { target: { level: 'business', business: 'GLOBEX' } }],
+  ['a business', { business: 'ACME' }, { target: { level: 'business', business: code('GLOBEX') } }],
   ['a client for a business', { client: 'acme-books', business: 'ACME' }, { client: 'ledgerline' }],
   ['a subject for a business', { subject: 'alice', business: 'ACME' }, { subject: 'bob' }],
 ]
@@ -74,7 +74,7 @@ describe('revocation rules', () => {
   it('cover a fund of the business too, and no token without a target', async () => {
     const { rules, clock } = await opened()
     await rules.revoke({ client: 'acme-books', subject: 'alice', business: 'ACME' })
-    const target = { level: 'fund', business: 'ACME', fund: 'SUPER1' } as const
+    const target = { level: 'fund', business: code('ACME'), fund: code('SUPER1') } as const
     expect(rules.isRevoked(principal(clock.now(), { target }))).toBe(true)
     expect(rules.isRevoked(principal(clock.now(), { target: undefined }))).toBe(false)
   })

@@ -1,0 +1,41 @@
+/**
+ * Scope values and codes, as types that hold only what RFC 6749 §3.3 lets a scope value be. A scope is told to others
+ * as one text (the token's claim, `X-Postern-Scope`, `X-Postern-Token`, introspection), which they split at white space
+ * of any kind: a no-break space in a fund code would give them a value that nobody granted (T3.11). The functions here
+ * are the only ones that make these types.
+ */
+declare const VALUE: unique symbol
+declare const CODE: unique symbol
+declare const TEXT: unique symbol
+
+/** One scope value: printable ASCII but space, `"` and `\`. */
+export type ScopeValue = string & { readonly [VALUE]: true }
+
+/** The code of a business or fund: it is part of a scope value (`target:f/ACME/SUPER1`) and a segment of a path. */
+export type Code = ScopeValue & { readonly [CODE]: true }
+
+/** Scope values with one space between two, or nothing. */
+export type ScopeText = string & { readonly [TEXT]: true }
+
+/** RFC 6749 §3.3, `scope-token`. */
+export const SCOPE_TOKEN_PATTERN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$'
+const SCOPE_TOKEN = new RegExp(SCOPE_TOKEN_PATTERN)
+/** A scope token without "/", which would end the code, and no dot segment. */
+const PATH_CODE = /^(?!\.{1,2}$)[\x21\x23-\x2E\x30-\x5B\x5D-\x7E]+$/
+
+export const readScopeValue = (text: string): ScopeValue | undefined =>
+  SCOPE_TOKEN.test(text) ? (text as ScopeValue) : undefined
+
+/** What a URL, a target or a directory says is a code; undefined where it can be none. Case counts (C3.5). */
+export const readCode = (text: string): Code | undefined =>
+  PATH_CODE.test(text) ? (text as Code) : undefined
+
+/** Runs of spaces divide, as in C6.1.1. Undefined if one of the values can be none. */
+export function splitScope(text: string): readonly ScopeValue[] | undefined {
+  const values = text.split(' ').filter((value) => value !== '')
+  return values.every(isScopeValue) ? values : undefined
+}
+
+export const isScopeValue = (text: string): text is ScopeValue => SCOPE_TOKEN.test(text)
+
+export const joinScope = (values: Iterable<ScopeValue>): ScopeText => [...values].join(' ') as ScopeText
