@@ -13,6 +13,22 @@ const isPlain = (error: unknown): error is Error =>
 
 const PLAIN = new Set(['KeyFolderError', 'StoreError', 'AdminTokenError', 'CertificateError'])
 
+/** What an operator can do about errors of the system that say nothing of it. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    'another process has that port; end it, or set another one: `server.listen` or POSTERN_PORT, `admin.listen` or POSTERN_ADMIN_PORT',
+  EADDRNOTAVAIL: 'this machine has no such address; change `server.listen` or `admin.listen`',
+}
+
+function told(error: Error): string {
+  const advice = 'code' in error ? ADVICE[String(error.code)] : undefined
+  return advice === undefined ? error.message : `${error.message}: ${advice}`
+}
+
+/** A worker process tells it by name. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ConfigurationError || (error instanceof Error && error.name === 'ConfigurationError')
+
 /** The same report as `check`, whichever step found the first problem. */
 async function refuse(file: string, terminal: Terminal): Promise<number> {
   tellReport(file, await checkConfiguration(file, terminal.env), terminal)
@@ -80,9 +96,9 @@ export const serveVerb: Verb = {
     try {
       return await start(loaded, terminal)
     } catch (error) {
-      if (error instanceof ConfigurationError) return refuse(file, terminal)
+      if (isRefusal(error)) return refuse(file, terminal)
       if (!isPlain(error)) throw error
-      terminal.stderr.write(`postern: ${error.message}\n`)
+      terminal.stderr.write(`postern: ${told(error)}\n`)
       return EXIT.failed
     }
   },

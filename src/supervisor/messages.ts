@@ -4,6 +4,7 @@ import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
+import type { ToldError } from './told-error.ts'
 
 /** What the supervisor asks of a worker process. `ask` numbers a request that is answered by `done` or `failed`. */
 export type Order<C> =
@@ -27,7 +28,7 @@ export type Order<C> =
 export type Notice =
   /** `value`: the port for `start`, the connections cut for `close`, else 0. */
   | { readonly type: 'done'; readonly ask: number; readonly value: number }
-  | { readonly type: 'failed'; readonly ask: number; readonly message: string }
+  | { readonly type: 'failed'; readonly ask: number; readonly error: ToldError }
   /** The numbering that the deltas after it follow. */
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'metrics'; readonly delta: Delta }

@@ -8,6 +8,7 @@ import type { Reports } from './crew.ts'
 import { GaugeShare } from './gauge-share.ts'
 import { closeLostConnections } from './lost-connections.ts'
 import type { Notice, Order } from './messages.ts'
+import { errorOf } from './told-error.ts'
 
 interface Waiting {
   readonly resolve: (value: number) => void
@@ -95,7 +96,7 @@ export class WorkerHandle<C> {
 
   #hear(notice: Notice, reports: Reports): void {
     if (notice.type === 'done') this.#take(notice.ask)?.resolve(notice.value)
-    else if (notice.type === 'failed') this.#take(notice.ask)?.reject(new Error(notice.message))
+    else if (notice.type === 'failed') this.#take(notice.ask)?.reject(errorOf(notice.error))
     else if (notice.type === 'plan') this.#follow(notice.plan)
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text)

@@ -6,6 +6,7 @@ import type { Plan } from '../operations/ledger-plan.ts'
 import type { Reports, Servant, StartServant } from './crew.ts'
 import type { Notice, Order } from './messages.ts'
 import { RemoteAttempts } from './remote-attempts.ts'
+import { tellError } from './told-error.ts'
 
 /** A worker dies quietly with its supervisor: nobody is left to read a failed send. */
 const send = (notice: Notice): void => {
@@ -97,11 +98,7 @@ export function runWorkerProcess<C>(start: StartServant<C>): void {
         : work[order.type]())
       send({ type: 'done', ask: order.ask, value: value ?? 0 })
     } catch (error) {
-      send({
-        type: 'failed',
-        ask: order.ask,
-        message: error instanceof Error ? error.message : String(error),
-      })
+      send({ type: 'failed', ask: order.ask, error: tellError(error) })
     }
     if (order.type === 'close') process.disconnect?.()
   }

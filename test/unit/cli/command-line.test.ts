@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
@@ -108,9 +109,9 @@ describe('postern check', () => {
 })
 
 describe('postern serve', () => {
-  const serve = (env: Record<string, string>) => {
+  const serve = (env: Record<string, string>, file = DEMO) => {
     const data = configFiles({ keep: '' })('data')
-    const child = spawn(process.execPath, [MAIN, 'serve'], {
+    const child = spawn(process.execPath, [MAIN, 'serve', file], {
       cwd: ROOT,
       env: {
         PATH: process.env['PATH'],
@@ -134,14 +135,21 @@ describe('postern serve', () => {
     expect(await once(child, 'exit')).toEqual([0, null])
   })
 
-  it('tells a port that is taken in one line, with exit code 1', async () => {
-    const first = serve({})
-    const [line] = (await once(first.stderr, 'data')) as [Buffer]
-    const port = /127\.0\.0\.1:(\d+) /.exec(line.toString())?.[1]
-    const second = serve({ POSTERN_PORT: port! })
-    const [told] = (await once(second.stderr, 'data')) as [Buffer]
-    expect(told.toString()).toMatch(/^postern: .*EADDRINUSE.*\n$/)
-    expect(await once(second, 'exit')).toEqual([1, null])
+  it.each([
+    ['one worker', 1, 'POSTERN_PORT'],
+    ['several workers', 2, 'POSTERN_PORT'],
+    ['several workers, the admin listener’s', 2, 'POSTERN_ADMIN_PORT'],
+  ])('T7 tells a port that is taken in one line, with exit code 1 (%s)', async (_, workers, variable) => {
+    const holder = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void holder.close())
+    await once(holder, 'listening')
+    const { port } = holder.address() as AddressInfo
+    const config = `extends: ${ROOT}config/upstream.yaml\nworkers: ${workers}\n`
+    const child = serve({ [variable]: String(port) }, configFiles({ 'some.yaml': config })('some.yaml'))
+    let told = ''
+    child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(told).toMatch(/^postern: .*EADDRINUSE.*another process has that port.*\n$/)
   })
 })
 
