@@ -16,7 +16,7 @@ import type { ControlRoom } from './operations/control-room.ts'
 import { Exposition } from './operations/exposition.ts'
 import { FileWatch } from './operations/file-watch.ts'
 import { Health, WELL } from './operations/health.ts'
-import { openLog } from './operations/log.ts'
+import { gapLine, openLog } from './operations/log.ts'
 import { standardOutput, type LogDestination } from './operations/standard-output.ts'
 import { Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from './server/config.ts'
@@ -98,7 +98,7 @@ export async function startPostern(configuration: Configuration, options: AppOpt
         await admin.close()
         for (const close of opened) await close()
         office.recorder.note('info', 'stopped', { connectionsCut: cut })
-        office.closeLog()
+        await office.closeLog()
         return cut
       },
     }
@@ -121,7 +121,10 @@ interface Office {
   readonly recorder: Recorder
   readonly lockouts: LocalLockouts
   readonly reports: Reports
-  readonly closeLog: () => void
+  /** Lines of the log, since the start. */
+  readonly linesDropped: () => number
+  /** Resolves when the log is written, after a second at most. */
+  readonly closeLog: () => Promise<void>
   crew: Servant<Configuration> | undefined
   /** Where a crew serves: the supervisor's own. */
   state: State | undefined
@@ -138,7 +141,7 @@ function tellReportOnly(
 }
 
 function openOffice({ log, identity }: Configuration, { clock, logDestination }: AppOptions): Office {
-  const sink = logDestination ?? standardOutput()
+  const sink = logDestination ?? standardOutput(gapLine(clock))
   const exposition = new Exposition({ version: VERSION, node: process.version })
   const own = openLog(log, { clock, destination: sink, actions: [] })
   const health = new Health()
@@ -152,7 +155,8 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
     lockouts,
     reports: {
       metrics: (plan, delta) => exposition.absorb(plan, delta),
-      lines: (text) => {
+      lines: (text, lost) => {
+        if (lost > 0) sink.lose?.(lost)
         sink.write(text)
       },
       changed: () => {
@@ -162,7 +166,11 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
       spent: () => undefined, // one worker has nobody to tell; a crew's tell each other by its board
       attempts: lockouts,
     },
-    closeLog: () => own.close(),
+    linesDropped: () => sink.dropped ?? 0,
+    closeLog: async () => {
+      own.close()
+      await sink.end?.()
+    },
     crew: undefined,
     state: undefined,
   }
@@ -256,6 +264,7 @@ function openAdmin(
     recorder,
     metrics: () => {
       office.crew?.flush()
+      exposition.showLogDropped(office.linesDropped())
       return { contentType: exposition.contentType, text: exposition.text() }
     },
     api: { token, routes: adminRoutes(clock, VERSION), room },

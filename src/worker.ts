@@ -217,7 +217,7 @@ class ServingWorker implements Worker {
       reasons: Object.keys(FAULTS),
       grants: [...GRANTS.keys()],
     })
-    const destination = { write: (line: string) => reports.lines(line) }
+    const destination = { write: (line: string) => reports.lines(line, 0) }
     const log = openLog(configuration.log, { clock: world.clock, actions: named, destination })
     const recorder = fanOut(metrics.recorder, log)
     const service = compileService(parts, world, this.urls, recorder)

@@ -44,11 +44,14 @@ export class Exposition {
   readonly #own = new LedgerPlan()
   readonly #reportOnly: number
   #reportOnlyAreas = 0
+  readonly #logDropped: number
+  #linesDropped = 0
 
   constructor({ version, node }: BuildInfo) {
     for (const family of Object.values(FAMILIES)) this.#register(family)
     const built = this.#own.plan(FAMILIES.buildInfo, { version: [version], node: [node] })
     this.#reportOnly = this.#own.plan(FAMILIES.reportOnlyAreas)
+    this.#logDropped = this.#own.plan(FAMILIES.logDropped)
     this.absorb(this.#own.blocks, { cells: [built], amounts: [1] })
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
@@ -58,6 +61,12 @@ export class Exposition {
   showReportOnly(areas: number): void {
     this.absorb(this.#own.blocks, { cells: [this.#reportOnly], amounts: [areas - this.#reportOnlyAreas] })
     this.#reportOnlyAreas = areas
+  }
+
+  /** How many lines of the log were dropped since the start. */
+  showLogDropped(lines: number): void {
+    this.absorb(this.#own.blocks, { cells: [this.#logDropped], amounts: [lines - this.#linesDropped] })
+    this.#linesDropped = lines
   }
 
   get contentType(): string {

@@ -1,7 +1,7 @@
 /**
- * The log: JSON lines by pino. Traps: an asynchronous destination holds lines back until enough have come, so it is
- * flushed each second and by `close()`; several processes on one pipe tear lines, so only one may write; pino's own
- * redaction takes fixed paths, while secrets are known by their names here, at any depth.
+ * The log: JSON lines by pino. Traps: the destination holds lines back until enough have come, so it is flushed each
+ * second and by `close()`; several processes on one pipe tear lines, so only one may write; pino's own redaction takes
+ * fixed paths, while secrets are known by their names here, at any depth.
  */
 import pino from 'pino'
 import type { BackendEvent, DecisionEvent, Recorder, TokenEvent, TunnelEvent } from '../contracts/recorder.ts'
@@ -9,17 +9,16 @@ import type { Clock } from '../kernel/clock.ts'
 import { compileCallLine, faultFacts, round } from './call-lines.ts'
 import { LOG_LEVELS, type LogConfig } from './config.ts'
 import { cleanLine, redact } from './redact.ts'
-import { standardOutput, type LogDestination } from './standard-output.ts'
+import type { LogDestination } from './standard-output.ts'
 
 export interface Log extends Recorder {
-  /** Writes out what is still held. Call before the process ends. */
+  /** Hands on what is still held. */
   close(): void
 }
 
 export interface LogParts {
   readonly clock: Clock
-  /** Standard output if not given. */
-  readonly destination?: LogDestination
+  readonly destination: LogDestination
   /** By slot: how a call's action is named. */
   readonly actions: readonly { readonly area: string; readonly action: string }[]
 }
@@ -27,8 +26,7 @@ export interface LogParts {
 const FLUSH_MS = 1000
 
 /** Opens the log. */
-export function openLog(config: LogConfig, { clock, destination, actions }: LogParts): Log {
-  const sink = destination ?? standardOutput()
+export function openLog(config: LogConfig, { clock, destination: sink, actions }: LogParts): Log {
   const timestamp = timestamps(clock)
   const logger = pino(
     {
@@ -62,10 +60,17 @@ export function openLog(config: LogConfig, { clock, destination, actions }: LogP
     note: (level, event, facts) => logger[level](redact(facts ?? {}), event),
     close: () => {
       clearInterval(timer)
-      sink.flushSync?.()
+      sink.flush?.()
     },
   }
 }
+
+/** The line that stands where lines were dropped (T5.11): told at every level, since nobody can count on the others. */
+export const gapLine =
+  (clock: Clock) =>
+  (lines: number): string =>
+    `{"level":"error","time":"${new Date(clock.now()).toISOString()}","lines":${lines},` +
+    `"detail":"${lines} lines were dropped: the log could not be written","event":"log.lines_dropped"}\n`
 
 /** Writing a date costs more than a call's decision: once a millisecond is enough. */
 function timestamps(clock: Clock): () => string {

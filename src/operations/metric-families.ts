@@ -74,6 +74,7 @@ export const FAMILIES = {
   ),
   tokens: counter('postern_tokens_total', 'Token requests by grant and result.', ['grant', 'result']),
   tokenCache: counter('postern_token_cache_total', 'Look-ups of verified tokens in the cache.', ['outcome']),
+  logDropped: counter('postern_log_dropped_total', 'Lines of the log that could not be kept.', []),
   buildInfo: {
     name: 'postern_build_info',
     type: 'gauge',

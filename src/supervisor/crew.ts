@@ -8,8 +8,8 @@ import type { Delta } from '../operations/ledger.ts'
 export interface Reports {
   /** Counted since the last time, by a plan that stays the same object as long as the configuration does. */
   metrics(plan: Plan, delta: Delta): void
-  /** Whole log lines. */
-  lines(text: string): void
+  /** Whole log lines; `lost`: how many are missing before them, since they could not be kept (T5.11). */
+  lines(text: string, lost: number): void
   /** It has appended to the change feed: others should look. */
   changed(): void
   /** What it let in of rates that it shares with others (C4.5). */

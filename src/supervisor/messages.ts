@@ -32,7 +32,8 @@ export type Notice =
   /** The numbering that the deltas after it follow. */
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'metrics'; readonly delta: Delta }
-  | { readonly type: 'lines'; readonly text: string }
+  /** `lost`: how many are missing before them. */
+  | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }
   | { readonly type: 'spent'; readonly spending: Spending }
   /** How its parts are, told when it has changed. */

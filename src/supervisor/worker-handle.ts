@@ -99,7 +99,7 @@ export class WorkerHandle<C> {
     else if (notice.type === 'failed') this.#take(notice.ask)?.reject(errorOf(notice.error))
     else if (notice.type === 'plan') this.#follow(notice.plan)
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
-    else if (notice.type === 'lines') reports.lines(notice.text)
+    else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#desk.hear(notice)
     else if (notice.type === 'spent') reports.spent(notice.spending)
     else if (notice.type === 'condition') this.condition = notice.condition

@@ -4,18 +4,18 @@ import type { Spending } from '../contracts/spending.ts'
 import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Reports, Servant, StartServant } from './crew.ts'
+import { LineSender } from './line-sender.ts'
 import type { Notice, Order } from './messages.ts'
 import { RemoteAttempts } from './remote-attempts.ts'
 import { tellError } from './told-error.ts'
 
-/** A worker dies quietly with its supervisor: nobody is left to read a failed send. */
-const send = (notice: Notice): void => {
-  if (process.connected) process.send?.(notice, undefined, {}, () => undefined)
+/** A worker dies quietly with its supervisor: nobody is left to read a failed send. `done`: it has left, or failed. */
+const send = (notice: Notice, done: () => void = () => undefined): void => {
+  if (process.connected && process.send) process.send(notice, undefined, {}, done)
+  else done()
 }
 
-/** Lines cross in bundles: one message a line would cost more than the line. */
 const LINES_MS = 50
-const LINES_CHARACTERS = 32_768
 
 /** How often a worker looks whether there is something new to tell of its parts. */
 const CONDITION_MS = 500
@@ -23,7 +23,7 @@ const CONDITION_MS = 500
 class Channel implements Reports {
   readonly attempts = new RemoteAttempts(send)
   #plan: Plan | undefined
-  #lines = ''
+  readonly #lines = new LineSender((text, lost, done) => send({ type: 'lines', text, lost }, done))
   #condition = WELL
 
   constructor() {
@@ -38,8 +38,7 @@ class Channel implements Reports {
   }
 
   lines(text: string): void {
-    this.#lines += text
-    if (this.#lines.length > LINES_CHARACTERS) this.flushLines()
+    this.#lines.write(text)
   }
 
   changed(): void {
@@ -58,9 +57,7 @@ class Channel implements Reports {
   }
 
   flushLines(): void {
-    if (this.#lines === '') return
-    send({ type: 'lines', text: this.#lines })
-    this.#lines = ''
+    this.#lines.flush()
   }
 }
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 
-it('goes on serving, and ends when told, after whoever read its log and its errors has left', async () => {
+async function start() {
   const child = spawn(process.execPath, ['src/main.ts', 'serve', 'config/demo.yaml'], {
     cwd: ROOT,
     env: { ...process.env, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: await dataFolder() },
@@ -14,10 +14,25 @@ it('goes on serving, and ends when told, after whoever read its log and its erro
   child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
   while (!told.includes('admin-token')) await once(child.stderr, 'data')
   const url = /at (http:\/\/\S+)/.exec(told)?.[1] ?? ''
+  const call = async (): Promise<void> => expect((await fetch(`${url}/api/1.0/b/A/b/c`)).status).toBe(401)
+  return { child, call }
+}
+
+it('T5.11 goes on serving, and ends when told, after whoever read its log and its errors has left', async () => {
+  const { child, call } = await start()
   child.stdout.destroy()
   child.stderr.destroy()
   // More lines than are held before they are written: the first writes fail while calls go on.
-  for (let call = 0; call < 200; call++) expect((await fetch(`${url}/api/1.0/b/A/b/c`)).status).toBe(401)
+  for (let n = 0; n < 200; n++) await call()
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+it('T5.11 goes on serving, and ends when told, while nobody reads its log', async () => {
+  const { child, call } = await start()
+  child.stdout.pause()
+  // More than a pipe holds.
+  for (let n = 0; n < 40; n++) await Promise.all(Array.from({ length: 50 }, call))
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
 })
