@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls'
 import type { KeyPath, Report } from '../config/report.ts'
 import type { Signer } from '../contracts/keys.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { neverPasses } from './client-headers.ts'
 import type { ForwardingConfig } from './forwarding-schema.ts'
 import type { HttpBackendRules } from './http.ts'
 import { compilePathTemplate, type PathTemplate } from './path-template.ts'
@@ -37,6 +38,7 @@ export async function compileForwarding(
   for (const [index, header] of config.responseHeaders.entries())
     if (isForbiddenResponseHeader(header))
       report.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
+  checkRequestHeaders(config.requestHeaders ?? [], at, report)
   if (targets === undefined) return undefined
   const { format, payload, forwardAuthorization, responseHeaders, maxConnections, retries } = config
   return {
@@ -45,10 +47,22 @@ export async function compileForwarding(
     ...{ format, payload, forwardAuthorization, responseHeaders, maxConnections, retries },
     ...{ targets, path, identify, tls },
     host: config.host,
+    requestHeaders: config.requestHeaders && new Set(config.requestHeaders.map((each) => each.toLowerCase())),
     timeouts: config.timeouts,
     ejection: config.ejection,
     healthCheck: config.healthCheck,
     targetChanged: (target, change) => surroundings.targetChanged(name, target, change),
+  }
+}
+
+/** RFC 9110 §5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+function checkRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
+  for (const [index, name] of names.entries()) {
+    const path = [...at, 'requestHeaders', index]
+    if (!TOKEN.test(name)) report.error(path, 'is no name of a header')
+    else if (neverPasses(name)) report.error(path, 'is a header that never passes from a client')
   }
 }
 

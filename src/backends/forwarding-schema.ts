@@ -137,6 +137,14 @@ export const forwarding = {
     default: false,
     description: 'Pass the Authorization header of the client on. An upstream’s 401 then reaches the client.',
   }),
+  requestHeaders: optional(
+    list(text({ description: 'A header’s name.' }), {
+      unique: true,
+      description:
+        'The only headers of a client that reach the upstream, such as `Accept-Language` or `Idempotency-Key`; an empty list lets none in. ' +
+        'What Postern says itself, and the `Sec-WebSocket-…` of a handshake, come beside them. Left out: all but those that say who calls or from where (C8.2).',
+    }),
+  ),
   responseHeaders: list(text({ description: 'A header’s name.' }), {
     default: [],
     description:

@@ -31,6 +31,8 @@ export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
   readonly host: string | undefined
   readonly identify: Identify
   readonly payload: 'bare' | 'envelope'
+  /** The only headers of a client that pass, in lower case; undefined: all that may. */
+  readonly requestHeaders: ReadonlySet<string> | undefined
   /** Response headers that pass beyond the defaults. */
   readonly responseHeaders: readonly string[]
   /** Further attempts at a call that may be repeated (C8.5). */
@@ -158,6 +160,10 @@ export class HttpBackend implements Backend {
 
   get retries(): number {
     return this.#rules.retries
+  }
+
+  get requestHeaders(): ReadonlySet<string> | undefined {
+    return this.#rules.requestHeaders
   }
 
   get host(): string | undefined {

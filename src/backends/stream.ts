@@ -44,6 +44,10 @@ export class StreamBackend implements Backend {
     this.#passed = passedNames(rules.responseHeaders)
   }
 
+  get requestHeaders(): ReadonlySet<string> | undefined {
+    return this.#rules.requestHeaders
+  }
+
   answer(call: Call): Promise<BackendAnswer> {
     return this.#plain.answer(call)
   }

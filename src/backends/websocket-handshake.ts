@@ -27,6 +27,34 @@ const OWN: Readonly<Record<string, string>> = {
   'sec-websocket-extensions': 'Sec-WebSocket-Extensions',
 }
 
+/** The items of a list in a header (RFC 9110 §5.6.1). */
+const itemsOf = (value: string | undefined): readonly string[] =>
+  (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+/**
+ * RFC 6455 §4.2.2: the subprotocol is one of those that the client offered, in its very case, or there is none; an
+ * extension is one that it offered (§9.1), whatever its parameters. Browsers would fail the connection; other clients
+ * would go on and read frames by rules that they never agreed to.
+ */
+function requireOffered({ headers }: Call, received: IncomingHttpHeaders): void {
+  const chosen = received['sec-websocket-protocol']
+  if (chosen !== undefined && !itemsOf(headers['sec-websocket-protocol']).includes(chosen))
+    throw new Fault('upstream_broken', { detail: 'the upstream chose a subprotocol that was not offered' })
+  const offered = itemsOf(headers['sec-websocket-extensions']).map(nameOf)
+  if (
+    !itemsOf(received['sec-websocket-extensions'])
+      .map(nameOf)
+      .every((name) => offered.includes(name))
+  )
+    throw new Fault('upstream_broken', { detail: 'the upstream chose an extension that was not offered' })
+}
+
+/** Of `permessage-deflate; client_max_window_bits`. A comma in a quoted parameter only makes the check stricter. */
+const nameOf = (extension: string): string => (extension.split(';')[0] ?? '').trim()
+
 /**
  * The headers of the 101 that the client gets.
  * @throws Fault `upstream_broken` if the upstream's 101 is no answer to this handshake (RFC 6455 §4.1): what would
@@ -42,6 +70,7 @@ export function switchedHeaders(
     .digest('base64')
   if (received.upgrade?.toLowerCase() !== 'websocket' || received['sec-websocket-accept'] !== answer)
     throw new Fault('upstream_broken', { detail: 'the upstream switched to something else than was asked' })
+  requireOffered(call, received)
   const headers: Record<string, string | string[]> = { Connection: 'Upgrade', Upgrade: 'websocket' }
   for (const [lower, name] of Object.entries(OWN)) {
     const value = received[lower]

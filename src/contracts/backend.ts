@@ -124,6 +124,8 @@ export interface Backend {
   readonly format: BackendFormat
   /** `envelope`: its successes are envelopes already and pass; `bare`: they are wrapped (C8.6). */
   readonly payload: 'bare' | 'envelope'
+  /** The client's headers that it takes, in lower case; left out, all that may go on. Postern's own are not among them. */
+  readonly requestHeaders?: ReadonlySet<string> | undefined
   answer(call: Call): Promise<BackendAnswer>
   /**
    * Takes a connection over, after the same decision as `answer` (websocket only). Rejects with a fault like `answer`,

@@ -68,8 +68,9 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
 const DECISION_HEADER = 'x-postern-decision'
 
 /** Codings and ranges are of the bytes as the upstream sends them: they go on only where those reach the client. */
-function requestHeaders({ head }: Exchange, decision: Decision): Record<string, string> {
-  const clean = cleanRequestHeaders(head)
+function requestHeaders({ head, upgrade }: Exchange, decision: Decision): Record<string, string> {
+  const { backend } = decision.operation.action
+  const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
   const named = 'accept-encoding' in clean || 'range' in clean || 'if-range' in clean

@@ -152,6 +152,37 @@ const SPOOFED = [
   'Remote-User',
   'X-Remote-User',
   'X-Auth-Request-User',
+  'X-Auth-User',
+  'X-Auth-Token',
+  'X-Consumer-Username',
+  'X-Consumer-Custom-ID',
+  'X-Credential-Identifier',
+  'X-WebAuth-User',
+  'X-Goog-Authenticated-User-Email',
+  'X-Goog-IAP-JWT-Assertion',
+  'X-MS-CLIENT-PRINCIPAL',
+  'X-MS-Client-Principal-Id',
+  'X-MS-Token-AAD-Id-Token',
+  'Impersonate-User',
+  'Impersonate-Extra-Scopes',
+  'SSL-Client-Cert',
+  'SSL-Client-S-DN',
+  'X-SSL-Client-Verify',
+  'X-Azure-ClientIP',
+  'X-Original-Forwarded-For',
+  'Front-End-Https',
+  'X-Custom-IP-Authorization',
+  'X-Remote-Group',
+  'Remote-Groups',
+  'Cf-Access-Authenticated-User-Email',
+  'Tailscale-User-Login',
+  'X-Authentik-Username',
+  'X-Pomerium-Claim-Email',
+  'X-JWT-Assertion',
+  'OIDC-Claim-Sub',
+  'WL-Proxy-Client-IP',
+  'HTTP-X-Forwarded-For',
+  'X-User-Id',
   'Proxy-Authorization',
   'Proxy',
   'Cookie',
@@ -209,6 +240,34 @@ describe('T2.2 spoofed headers', () => {
       expect([answer.status, attacked.reached()]).toEqual([404, []])
     }
   })
+
+  it.each(['http', 'stream'] as const)(
+    'C8.2 lets nothing of a client arrive that a list does not name (%s)',
+    async (kind) => {
+      const listed = await attackUpstream({
+        change: (loaded) => {
+          const { funds } = loaded.backends
+          if (funds?.kind !== 'http') throw new Error('the configuration has another backend now')
+          const backends = {
+            ...loaded.backends,
+            funds: { ...funds, requestHeaders: ['X-Trace', 'If-None-Match'] },
+          }
+          return kind === 'http' ? { ...loaded, backends } : withStream({ ...loaded, backends })
+        },
+      })
+      try {
+        const lines =
+          'X-TRACE: kept\r\nX_Trace: lost\r\nX-Role: lost\r\nUser-Agent: lost\r\nAccept-Language: lost\r\n' +
+          'Sec-WebSocket-Protocol: lost\r\nX-Postern-Subject: lost\r\nAccept-Encoding: lost\r\n'
+        const { received } = await serve(lines, listed)
+        expectOurs(received, listed)
+        expect(received.headers['x-trace']).toEqual(['kept'])
+        expect(received.head).not.toContain('lost')
+      } finally {
+        await listed.close()
+      }
+    },
+  )
 
   it('C3.4 takes neither path nor method from a header', async () => {
     for (const attacked of every()) {

@@ -109,6 +109,10 @@ const SPOOFED = [
   'X-Forwarded-For',
   'X_Forwarded_Host',
   'X-Forwarded-User',
+  'X-WebAuth-User',
+  'Impersonate_User',
+  'X-MS-CLIENT-PRINCIPAL',
+  'SSL_Client_Cert',
   'X-Original-URL',
   'X-Rewrite-URL',
   'X-HTTP-Method-Override',
@@ -201,6 +205,79 @@ describe('T2 headers of upgrades', () => {
   it('T2.3 refuses one with two Hosts, and lives on', async () => {
     await expectRefused(handshake('Host: evil\r\n'), 400)
     await take()
+  })
+})
+
+describe('RFC 6455 what an upstream may choose', () => {
+  const choosing =
+    (lines: string): UpstreamBehaviour =>
+    (connection) =>
+      connection.raw(
+        `HTTP/1.1 101 Sure\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${ACCEPT}\r\n${lines}\r\n`,
+      )
+  const ask = async (offered: string, chosen: string): Promise<RawResponse> => {
+    attacked.upstream.behave(choosing(chosen))
+    try {
+      return await sendRaw(attacked.port, handshake(offered))
+    } finally {
+      attacked.upstream.behave(upstreamBehaviour)
+    }
+  }
+  const protocol = (value: string): string => `Sec-WebSocket-Protocol: ${value}\r\n`
+  const extensions = (value: string): string => `Sec-WebSocket-Extensions: ${value}\r\n`
+
+  it.each([
+    ['one where none was offered', '', protocol('chat')],
+    ['another one', protocol('chat, v2'), protocol('admin')],
+    ['one in another case', protocol('chat'), protocol('Chat')],
+    ['two of them', protocol('chat, v2'), protocol('chat, v2')],
+    ['two lines', protocol('chat, v2'), protocol('chat') + protocol('v2')],
+    ['an empty one', protocol('chat'), protocol('')],
+    ['an extension that was not offered', '', extensions('permessage-deflate')],
+    ['another extension', extensions('a; x=1, b'), extensions('a, c; y')],
+  ])('C8.4 §4.2.2: refuses %s, and ends both sides', async (_, offered, chosen) => {
+    const answer = await ask(offered, chosen)
+    expect([answer.status, answer.headers['sec-websocket-protocol']]).toEqual([500, undefined])
+    await expect.poll(() => attacked.upstream.connections.at(-1)!.socket.closed).toBe(true)
+  })
+
+  it.each([
+    ['none', protocol('chat'), ''],
+    ['one of those', protocol('chat,v2 ,\tv3'), protocol('v3')],
+    ['one of two lines', protocol('chat') + protocol('v2'), protocol('v2')],
+    [
+      'an extension with parameters',
+      extensions('permessage-deflate; client_max_window_bits'),
+      extensions('permessage-deflate; server_no_context_takeover'),
+    ],
+  ])('C8.4 §4.2.2: passes %s on', async (_, offered, chosen) => {
+    const answer = await ask(offered, chosen)
+    expect(answer.status).toBe(101)
+    expect(answer.rawHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join('')).toContain(chosen)
+  })
+
+  it('C8.2 a backend that lists request headers gets those, and what the handshake needs', async () => {
+    const listed = await attackUpstream({
+      change: (loaded) => withStream(loaded, { requestHeaders: ['Origin'] }),
+    })
+    try {
+      listed.upstream.behave(choosing(protocol('chat')))
+      const lines =
+        listed.authorization +
+        HANDSHAKE +
+        protocol('chat') +
+        'Origin: https://kept.example\r\nX-Role: lost\r\nUser-Agent: lost\r\n'
+      const { status } = await sendRaw(listed.port, bytesOf({ target: LIVE, lines }))
+      const [received] = listed.received()
+      expect([status, received?.headers['origin'], received?.headers['sec-websocket-protocol']]).toEqual([
+        101,
+        ['https://kept.example'],
+        ['chat'],
+      ])
+      expect(received?.head).not.toContain('lost')
+    } finally {
+      await listed.close()
+    }
   })
 })
 

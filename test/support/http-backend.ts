@@ -22,6 +22,7 @@ export const forwardingRules = (
   format: 'json',
   payload: 'bare',
   forwardAuthorization: false,
+  requestHeaders: undefined,
   responseHeaders: [],
   maxConnections: 256,
   retries: 1,

@@ -8,6 +8,7 @@ type Forwarding = Extract<Configuration['backends'][string], { kind: 'stream' }>
 export interface StreamChanges {
   readonly closeOnExpiry?: boolean
   readonly timeouts?: Partial<StreamBackendRules['timeouts']>
+  readonly requestHeaders?: readonly string[]
   readonly responseHeaders?: readonly string[]
   readonly tls?: Partial<Forwarding['tls']>
 }

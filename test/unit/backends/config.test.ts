@@ -54,14 +54,23 @@ describe('the configuration of backends', () => {
       broken: { kind: 'memory', data: data('config/demo.yaml') },
       query: { ...HTTP, target: 'http://127.0.0.1/?a=b' },
       header: { ...HTTP, responseHeaders: ['Transfer-Encoding'] },
+      listed: {
+        ...HTTP,
+        requestHeaders: ['X-Role', 'X_Forwarded-For', 'X-Consumer-ID', 'two words', 'cookie', ''],
+      },
     })
     expect(problems.map((problem) => problem.split(' ')[0]).sort()).toEqual([
       'backends.broken.data',
       'backends.header.responseHeaders.0',
+      'backends.listed.requestHeaders.1',
+      'backends.listed.requestHeaders.2',
+      'backends.listed.requestHeaders.3',
+      'backends.listed.requestHeaders.4',
+      'backends.listed.requestHeaders.5',
       'backends.missing.data',
       'backends.query.target',
     ])
-    expect([...backends.keys()]).toEqual(['header'])
+    expect([...backends.keys()]).toEqual(['header', 'listed'])
   })
 
   it('C8.1 tells what is wrong with where, and how, an upstream is reached', async () => {
