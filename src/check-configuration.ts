@@ -98,6 +98,8 @@ const PART_CHECKS: readonly Check[] = [
         funds: undefined,
         signer: isSidecar(all) ? undefined : NO_SIGNER,
         targetChanged: () => undefined,
+        moduleFailed: () => undefined,
+        answerLimit: 0, // nothing is asked
       })
       await Promise.all([...opened.values()].map((backend) => backend.close()))
     },

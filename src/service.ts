@@ -51,6 +51,7 @@ export interface World {
   readonly audit: Audit
   readonly openedFunds: OpenedFunds
   readonly targetChanged: BackendSurroundings['targetChanged']
+  readonly moduleFailed: BackendSurroundings['moduleFailed']
   readonly storedDirectory: StoredDirectory
   readonly revoker: Revoker & IssueGuard
 }
@@ -103,6 +104,8 @@ export async function openParts(configuration: Configuration, world: World, befo
     funds: world.openedFunds,
     signer: world.keys,
     targetChanged: world.targetChanged,
+    moduleFailed: world.moduleFailed,
+    answerLimit: configuration.server.limits.answer,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), report, surroundings)
   const backends = new Map([...kept, ...opened])
@@ -112,8 +115,12 @@ export async function openParts(configuration: Configuration, world: World, befo
   throw new ConfigurationError(report)
 }
 
-function keptBackends({ backends, vendor }: Configuration, before: Parts | undefined): Map<string, Backend> {
+function keptBackends(
+  { backends, vendor, server }: Configuration,
+  before: Parts | undefined,
+): Map<string, Backend> {
   if (before === undefined || before.configuration.vendor !== vendor) return new Map()
+  if (before.configuration.server.limits.answer !== server.limits.answer) return new Map()
   const old = before.configuration.backends
   const same = Object.keys(backends).filter((name) => isDeepStrictEqual(backends[name], old[name]))
   return new Map(
@@ -149,7 +156,7 @@ export function compileService(parts: Parts, world: World, urls: ServiceUrls, re
     issuer: urls.authUrl,
     host: new URL(urls.baseUrl).host,
     bodyLimit: configuration.server.limits.body,
-    answerLimit: ANSWER_LIMIT,
+    answerLimit: configuration.server.limits.answer,
     strictHeaderNames: configuration.server.strictHeaderNames,
     cors: corsOf(configuration),
   })
@@ -191,9 +198,6 @@ function openOwnIdentity(
 }
 
 const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
-
-/** Bytes of an upstream's answer that are held for a conversion; what is larger cannot be served in the other format. */
-const ANSWER_LIMIT = 16 * 1024 ** 2
 
 /** In a sidecar the tokens of the issuers that it names, else our own (C11.2). */
 function openTokenCheck(

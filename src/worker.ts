@@ -292,6 +292,8 @@ async function openWorld(
         backend,
         target,
       }),
+    moduleFailed: (backend, thrown, requestId) =>
+      recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
   }
 }

@@ -45,6 +45,10 @@ export type BackendsConfig = Readonly<Record<string, BackendConfig>>
 export interface BackendSurroundings extends ForwardingSurroundings {
   /** Told of funds that a backend creates. */
   readonly funds: FundRegistry | undefined
+  /** Most bytes of an answer that is held: `server.limits.answer`. */
+  readonly answerLimit: number
+  /** Told of what a module's code threw where no call could be failed for it. */
+  readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
 }
 
 /**

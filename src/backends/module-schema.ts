@@ -9,7 +9,12 @@ export const moduleSchema = section(
     options: opaque<unknown>({ default: {}, description: 'Handed to the module as they stand here.' }),
     timeout: duration({
       default: '30s',
-      description: 'How long an answer may take, until it begins; beyond that the client gets 503.',
+      description:
+        'How long an answer may take, until it begins (a stream, an event stream apart: with its first piece); beyond that the client gets 503.',
+    }),
+    idle: duration({
+      default: '1m',
+      description: 'Between two pieces of a stream, while the client takes them; beyond that it is cut off.',
     }),
     responseHeaders: list(text({ description: 'A header’s name.' }), {
       default: [],

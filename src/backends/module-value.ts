@@ -1,53 +1,77 @@
+import type { BackendBody } from '../contracts/backend.ts'
 import type { JsonObject, JsonValue } from '../http/json-value.ts'
-import { Fault } from '../kernel/faults.ts'
+import { broken, isList, jsonPartOf, MOST_LEVELS, type Place } from './module-part.ts'
+import { writeLargeValue } from './module-value-text.ts'
 
-/** A module's code is trusted, but its mistakes must not take the process with them: a circle ends here. */
-const DEPTH = 200
-const NODES = 1_000_000
-
-const TOLD_LENGTH = 200
-
-/** What a module did wrong, for the log; the client gets a 500. */
-export const broken = (detail: string): Fault =>
-  new Fault('upstream_broken', { detail: `the module ${detail.slice(0, TOLD_LENGTH)}` })
+/** Values, and characters of text, that are copied at once: a millisecond's work. */
+const AT_ONCE = 2000
+const TEXT_AT_ONCE = 64 * 1024
 
 /**
- * A copy of what a module answered as a value that JSON can say: undefined members are left out, `toJSON` is heeded, as
- * JSON.stringify does. What that writes as null or leaves out behind one's back (NaN, functions, maps) is refused.
- * @throws Fault upstream_broken, naming the place for the log
+ * The body of a value that a module answered: a copy if it is small, else JSON text, written in slices so that nobody
+ * else waits (T4.7). A large value must therefore not be changed until its answer was sent.
+ * @param limit bytes of a value as JSON
+ * @throws Fault upstream_broken, answer_too_large; at once, or by the promise
  */
-export const jsonValueOf = (given: unknown): JsonValue => new Copier().copy(given, 'value', 0)
-
-class Copier {
-  #nodes = 0
-
-  copy(given: unknown, at: string, depth: number): JsonValue {
-    if (++this.#nodes > NODES) throw broken(`answered more than ${NODES} values`)
-    if (depth > DEPTH) throw broken(`answered a circle, or more than ${DEPTH} levels`)
-    if (given === null || typeof given === 'string' || typeof given === 'boolean') return given
-    if (typeof given === 'number') return numberAt(given, at)
-    if (typeof given !== 'object') throw broken(`answered a ${typeof given} at ${at}`)
-    if (JSON.isRawJSON(given)) return given
-    if ('toJSON' in given && typeof given.toJSON === 'function')
-      return this.copy((given.toJSON as () => unknown)(), at, depth + 1)
-    if (Array.isArray(given)) return given.map((item, index) => this.copy(item, `${at}[${index}]`, depth + 1))
-    return this.#object(given, at, depth)
-  }
-
-  #object(given: object, at: string, depth: number): JsonObject {
-    const prototype: unknown = Object.getPrototypeOf(given)
-    if (prototype !== null && prototype !== Object.prototype)
-      throw broken(`answered a ${given.constructor.name} at ${at}; expected plain objects`)
-    const copied = Object.create(null) as JsonObject
-    for (const [name, member] of Object.entries(given))
-      if (member !== undefined) copied[name] = this.copy(member, `${at}.${name}`, depth + 1)
-    return copied
-  }
+export function jsonBodyOf(given: unknown, limit: number): BackendBody | Promise<BackendBody> {
+  const value = new Copier().copyAll(given)
+  if (value !== undefined) return { kind: 'value', value }
+  return writeLargeValue(given, limit).then((bytes) => ({ kind: 'bytes', bytes, contentType: undefined }))
 }
 
-function numberAt(given: number, at: string): number {
-  if (Number.isFinite(given)) return given
-  throw broken(`answered ${given} at ${at}; JSON has no word for it`)
+/** Ends a copy that would take too long: the value is written instead. */
+class TooLarge extends Error {
+  override readonly name = 'TooLarge'
+}
+
+class Copier {
+  #values = 0
+  #text = 0
+
+  /** Undefined if it is more than is copied at once. */
+  copyAll(given: unknown): JsonValue | undefined {
+    try {
+      return this.#copy(given, () => 'value', 0)
+    } catch (thrown) {
+      if (thrown instanceof TooLarge) return undefined
+      throw thrown
+    }
+  }
+
+  #copy(given: unknown, place: Place, depth: number): JsonValue {
+    if (++this.#values > AT_ONCE) throw new TooLarge()
+    if (depth > MOST_LEVELS) throw broken(`answered a circle, or more than ${MOST_LEVELS} levels`)
+    const part = jsonPartOf(given, place)
+    if (typeof part === 'string') return this.#counted(part)
+    if (typeof part !== 'object' || part === null || JSON.isRawJSON(part)) return part
+    return isList(part) ? this.#list(part, place, depth) : this.#object(part, place, depth)
+  }
+
+  #counted(text: string): string {
+    this.#text += text.length
+    if (this.#text > TEXT_AT_ONCE) throw new TooLarge()
+    return text
+  }
+
+  /** By its length, which a sparse one has much of, before anything is visited. */
+  #list(given: readonly unknown[], place: Place, depth: number): JsonValue[] {
+    const { length } = given
+    if (this.#values + length > AT_ONCE) throw new TooLarge()
+    const copied: JsonValue[] = []
+    for (let at = 0; at < length; at++)
+      copied.push(this.#copy(given[at], () => `${place()}[${at}]`, depth + 1))
+    return copied
+  }
+
+  #object(given: Readonly<Record<string, unknown>>, place: Place, depth: number): JsonObject {
+    const copied = Object.create(null) as JsonObject
+    for (const name of Object.keys(given)) {
+      const member = given[name]
+      if (member !== undefined)
+        copied[this.#counted(name)] = this.#copy(member, () => `${place()}.${name}`, depth + 1)
+    }
+    return copied
+  }
 }
 
 /** A value for a module: numbers are JavaScript's, whatever their literals were. */

@@ -1,17 +1,72 @@
+import type { Readable } from 'node:stream'
 import type { Backend, BackendAnswer, Call, CallBody } from '../contracts/backend.ts'
 import type { Json, ModuleBackend, ModuleBody, ModuleCall } from '../contracts/module.ts'
 import { after as realAfter, type After } from '../kernel/after.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { checkAnswer, discard, faultOf } from './module-answer.ts'
+import { checkAnswer, discard, faultOf, type AnswerRules } from './module-answer.ts'
+import { onAccountOf, type Blamed } from './module-blame.ts'
+import { ModuleStream } from './module-stream.ts'
 import { plainValue } from './module-value.ts'
 import { passedNames } from './response-headers.ts'
 
 export interface ModuleRules {
   readonly name: string
-  /** Milliseconds until an answer must have begun. */
+  /** Milliseconds until an answer must have begun: of a stream, until its first piece. */
   readonly timeout: number
+  /** Milliseconds between two pieces of a stream. */
+  readonly idle: number
   readonly responseHeaders: readonly string[]
+  /** Most bytes of a value as JSON. */
+  readonly answerLimit: number
+  /** Told of what the module's code threw where no call could be failed for it any more. Must not throw. */
+  readonly failed: ModuleFailed
+}
+
+/** @param call the id of the call that it was done for; none at start */
+export type ModuleFailed = (thrown: unknown, call: string | undefined) => void
+
+/** One question to a module, and all that its code does for it. */
+class Question implements Blamed {
+  readonly #abort = new AbortController()
+  readonly #reject: (fault: Fault) => void
+  readonly #tell: (thrown: unknown) => void
+  #stream: Readable | undefined
+  #answered = false
+
+  constructor(reject: (fault: Fault) => void, tell: (thrown: unknown) => void) {
+    this.#reject = reject
+    this.#tell = tell
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Its listeners are the module's, and may throw. */
+  stop(fault: Fault): void {
+    if (this.signal.aborted) return
+    onAccountOf(this, () => this.#abort.abort(fault))
+    this.#stream?.destroy(fault)
+    this.#reject(fault)
+  }
+
+  /** What it threw outside of its answer is the fault of this call for as long as there is one. */
+  failed(thrown: unknown): void {
+    const over = this.#answered ? this.#stream === undefined || this.#stream.closed : this.signal.aborted
+    if (over || this.#answered) this.#tell(thrown)
+    if (!over) this.stop(faultOf(thrown))
+  }
+
+  /** From now on the body is bound to this call. False: nobody waits for it any more. */
+  hold({ body }: BackendAnswer): boolean {
+    this.#stream = body.kind === 'stream' ? body.stream : undefined
+    return !this.signal.aborted
+  }
+
+  answered(): void {
+    this.#answered = true
+  }
 }
 
 /** A file or package of the user's (C8.1). It runs in this process: its bugs are caught here, as far as that goes. */
@@ -20,7 +75,7 @@ export class UserModule implements Backend {
   readonly format = 'value'
   readonly payload = 'bare'
   readonly #module: ModuleBackend
-  readonly #timeout: number
+  readonly #rules: ModuleRules
   readonly #passed: ReadonlySet<string>
   readonly #clock: Clock
   readonly #after: After
@@ -28,7 +83,7 @@ export class UserModule implements Backend {
   constructor(module: ModuleBackend, rules: ModuleRules, clock: Clock, after: After = realAfter) {
     this.name = rules.name
     this.#module = module
-    this.#timeout = rules.timeout
+    this.#rules = rules
     this.#passed = passedNames(rules.responseHeaders)
     this.#clock = clock
     this.#after = after
@@ -36,39 +91,49 @@ export class UserModule implements Backend {
 
   /** Rejects with a fault of C8.4: `upstream_broken` for whatever the module does wrong, `upstream_timeout`. */
   answer(call: Call): Promise<BackendAnswer> {
-    const abort = new AbortController()
     const { promise, resolve, reject } = Promise.withResolvers<BackendAnswer>()
-    const stop = (fault: Fault): void => {
-      abort.abort(fault)
-      reject(fault)
-    }
-    const cancel = this.#after(this.#timeout, () => stop(new Fault('upstream_timeout')))
-    call.onCancel(() => stop(new Fault('client_gone')))
-    void this.#ask(call, abort.signal)
+    const question = new Question(reject, (thrown) => this.#rules.failed(thrown, call.id))
+    const cancel = this.#after(this.#rules.timeout, () => question.stop(new Fault('upstream_timeout')))
+    call.onCancel(() => question.stop(new Fault('client_gone')))
+    void onAccountOf(question, () => this.#ask(call, question))
       .then((answer) => {
-        if (abort.signal.aborted) discard(answer.body)
+        question.answered()
+        if (question.signal.aborted) discard(answer.body)
         else resolve(answer)
       }, reject)
       .finally(cancel)
     return promise
   }
 
-  async #ask(call: Call, signal: AbortSignal): Promise<BackendAnswer> {
-    const conditional =
-      call.headers['if-none-match'] !== undefined || call.headers['if-modified-since'] !== undefined
+  async #ask(call: Call, question: Question): Promise<BackendAnswer> {
     try {
-      const given: unknown = await this.#module.answer(callOf(call, signal))
-      const answer = checkAnswer(given, { passed: this.#passed, conditional, now: this.#clock.now() })
+      const given: unknown = await this.#module.answer(callOf(call, question.signal))
+      const answer = await checkAnswer(given, this.#answerRules(call))
+      if (!question.hold(answer)) discard(answer.body)
+      else if (call.method !== 'HEAD') await begun(answer)
       return call.method === 'HEAD' ? withoutStream(answer) : answer
     } catch (thrown) {
       throw faultOf(thrown)
     }
   }
 
+  #answerRules({ headers }: Call): AnswerRules {
+    return {
+      passed: this.#passed,
+      conditional: headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined,
+      now: this.#clock.now(),
+      streams: { idle: this.#rules.idle, after: this.#after },
+      limit: this.#rules.answerLimit,
+    }
+  }
+
+  /** What it does when it is asked for no call in particular. */
+  readonly #own: Blamed = { failed: (thrown) => this.#rules.failed(thrown, undefined) }
+
   /** What throws cannot answer. */
   healthy(): boolean {
     try {
-      return this.#module.healthy?.() !== false
+      return onAccountOf(this.#own, () => this.#module.healthy?.()) !== false
     } catch {
       return false
     }
@@ -77,11 +142,21 @@ export class UserModule implements Backend {
   /** Never rejects: nothing is asked any more. */
   async close(): Promise<void> {
     try {
-      await this.#module.close?.()
+      await onAccountOf(this.#own, () => this.#module.close?.())
     } catch {
       // a module that cannot close must not keep others from closing
     }
   }
+}
+
+/**
+ * Waits for the first piece of a stream: one that fails, or says nothing, before that is a fault and no 200. Not of an
+ * event stream, which may have nothing to say for long: its client is told at once that it is open.
+ */
+async function begun({ body }: BackendAnswer): Promise<void> {
+  if (body.kind !== 'stream' || !(body.stream instanceof ModuleStream)) return
+  if (body.contentType?.toLowerCase().startsWith('text/event-stream') === true) return
+  await body.stream.begin()
 }
 
 function withoutStream(answer: BackendAnswer): BackendAnswer {

@@ -6,12 +6,16 @@ import type { Clock } from '../kernel/clock.ts'
 import { readCode, type Code } from '../scopes/scope-token.ts'
 import { loadFactory, type ModuleSource } from './load-module.ts'
 import type { ModuleConfig } from './module-schema.ts'
-import { UserModule } from './module.ts'
+import { onAccountOf } from './module-blame.ts'
+import { UserModule, type ModuleFailed } from './module.ts'
 import { isForbiddenResponseHeader } from './response-headers.ts'
 
 export interface ModuleSurroundings {
   readonly clock: Clock
   readonly funds: FundRegistry | undefined
+  readonly answerLimit: number
+  /** Told of what a module's code threw where nobody could catch it (see module-blame.ts). */
+  readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
 }
 
 /** Imports a module and lets it make its backend; undefined, and a problem reported, if it can't. */
@@ -19,7 +23,7 @@ export async function openModule(
   name: string,
   config: ModuleConfig,
   report: Report,
-  { clock, funds }: ModuleSurroundings,
+  { clock, funds, answerLimit, moduleFailed }: ModuleSurroundings,
 ): Promise<Backend | undefined> {
   const at: KeyPath = ['backends', name]
   for (const [index, header] of config.responseHeaders.entries())
@@ -34,10 +38,13 @@ export async function openModule(
     name,
     addFund: (business, fund) => funds?.addFund(business, fundCode(fund)),
   }
-  const { timeout, responseHeaders } = config
+  const { timeout, idle, responseHeaders } = config
+  const failed: ModuleFailed = (thrown, call) => moduleFailed(name, thrown, call)
+  const opening = { failed: (thrown: unknown) => failed(thrown, undefined) }
   try {
-    const module = await inTime(timeout, make(await loadFactory(source), config.options, context))
-    return new UserModule(module, { name, timeout, responseHeaders }, clock)
+    const making = onAccountOf(opening, async () => make(await loadFactory(source), config.options, context))
+    const module = await inTime(timeout, making)
+    return new UserModule(module, { name, timeout, idle, responseHeaders, answerLimit, failed }, clock)
   } catch (error) {
     report.error(
       [...at, 'file' in source ? 'file' : 'package'],

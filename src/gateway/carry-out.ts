@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream'
 import { cleanRequestHeaders } from '../backends/client-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { BackendAnswer, Call, CallBody } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
+import type { Recorder } from '../contracts/recorder.ts'
 import { toFault } from '../kernel/faults.ts'
 import { takeBody } from './checks/body.ts'
 import type { Findings } from './findings.ts'
@@ -107,7 +109,10 @@ function ask(
   const answered = (answer: BackendAnswer): Answer | Promise<Answer> => {
     if (release !== undefined) releaseAfter(answer, exchange, release)
     tell('answered')
-    return represent(answer, decision, call, runtime, exchange)
+    const represented = represent(answer, decision, call, runtime, exchange)
+    return answer.body.kind === 'stream'
+      ? goOn(represented, (streamed) => tellOfCut(streamed, exchange, backend.name, recorder))
+      : represented
   }
   try {
     return backend.answer(call).then(answered, failed)
@@ -134,6 +139,18 @@ export function occupy(
     observation.keep(thrown)
     return admission.occupy?.(name, undefined)
   }
+}
+
+/** What breaks a stream comes after the call's line, which told its head: the client is cut off, and this says why. */
+function tellOfCut(answer: Answer, { id }: Exchange, backend: string, recorder: Recorder): Answer {
+  if (answer.body instanceof Readable)
+    answer.body.once('error', (thrown: unknown) => {
+      const { code, facts } = toFault(thrown)
+      if (code === 'client_gone') return
+      const { detail, cause } = facts
+      recorder.note('warn', 'answer_cut', { requestId: id, backend, reason: code, detail, cause })
+    })
+  return answer
 }
 
 /** A stream is in flight until it is closed, or its exchange has ended, whoever was to have closed it. */

@@ -19,7 +19,7 @@ const LIMITS = { depth: 200, nodes: 1_000_000, references: 1_000_000 }
 /**
  * The `Data` of a successful answer that has to be converted, or was a value from the start (C8.6).
  * @param limit bytes of a stream that are held
- * @throws Fault `upstream_broken` for what is too large, does not parse, or is no envelope where one was promised
+ * @throws Fault `answer_too_large`; `upstream_broken` for what does not parse, or is no envelope where one was promised
  */
 export async function readAnswer(body: BackendBody, speech: Speech, limit: number): Promise<JsonObject> {
   const value = body.kind === 'value' ? body.value : parse(await readBytes(body, limit), speech, limit)
@@ -29,7 +29,10 @@ export async function readAnswer(body: BackendBody, speech: Speech, limit: numbe
 }
 
 async function readBytes(body: BackendBody, limit: number): Promise<Buffer> {
-  if (body.kind === 'bytes') return body.bytes
+  if (body.kind === 'bytes') {
+    if (body.bytes.length > limit) throw tooLarge(limit)
+    return body.bytes
+  }
   if (body.kind !== 'stream') return Buffer.alloc(0)
   try {
     return await readBody(body.stream, limit)
@@ -37,9 +40,14 @@ async function readBytes(body: BackendBody, limit: number): Promise<Buffer> {
     body.stream.destroy()
     const { code, facts } = toFault(thrown)
     // Whoever reads a body takes its sender for a client; here it is the upstream that left (C8.4).
-    throw code === 'client_gone' ? upstreamFault(facts.cause) : broken(thrown)
+    if (code === 'client_gone') throw upstreamFault(facts.cause)
+    if (code !== 'body_too_large') throw broken(thrown)
+    throw tooLarge(limit)
   }
 }
+
+const tooLarge = (limit: number): Fault =>
+  new Fault('answer_too_large', { detail: `an answer to be converted is larger than ${limit} bytes` })
 
 function parse(bytes: Buffer, { format, payload }: Speech, limit: number): JsonValue {
   if (bytes.length === 0) return null

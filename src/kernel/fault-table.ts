@@ -252,6 +252,9 @@ export const FAULTS = {
     'Too many requests for the data service. Wait before the next one.',
   ),
   answer_unconvertible: trouble(INTERNAL),
+  answer_too_large: trouble(
+    'The answer is too large to be given in this format. Ask for less at a time, or for the other format.',
+  ),
   client_gone: row(
     400,
     'API_BAD_REQUEST',

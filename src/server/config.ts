@@ -34,6 +34,11 @@ const limits = section(
       description:
         'Largest request body that is parsed (C7.6); larger is 413. Streamed bodies are not bounded.',
     }),
+    answer: size({
+      default: '16MiB',
+      description:
+        'Largest answer that is held to be converted between JSON and XML, and largest value of a module; larger is 500. What needs no conversion streams, and is not bounded.',
+    }),
     bodyRate: size({
       default: '1KiB',
       description: 'Bytes per second that a body must come at on average once `timeouts.request` has passed.',

@@ -48,7 +48,8 @@ beforeAll(async () => {
       const { funds, ...others } = loaded.backends
       if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
       const hasty = { ...funds, timeouts: { ...funds.timeouts, firstByte: 50 }, forwardAuthorization: true }
-      return { ...loaded, backends: { ...others, funds: hasty } }
+      const limits = { ...loaded.server.limits, answer: 1000 }
+      return { ...loaded, server: { ...loaded.server, limits }, backends: { ...others, funds: hasty } }
     },
   })
   const issued = [gateway, forwarding].map((each) => issueToken(each, { scope: ALL_AT_ACME }))
@@ -208,6 +209,13 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   answer_unconvertible: failing(
     (connection) =>
       connection.respond({ headers: { 'Content-Type': 'application/json' }, body: '{"Name":"a\\u0000b"}' }),
+    { Accept: 'application/xml' },
+  ),
+  answer_too_large: failing(
+    (connection) => {
+      const body = JSON.stringify(['x'.repeat(2000)])
+      connection.respond({ headers: { 'Content-Type': 'application/json' }, body })
+    },
     { Accept: 'application/xml' },
   ),
   client_gone: clientLeaves,

@@ -13,5 +13,13 @@ backendContract('module', async () => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const options = { database: join(folder, 'data.db'), seed: '../demo-data.json' }
   const module = await createBackend(options, { name: 'funds', addFund: () => undefined })
-  return new UserModule(module, { name: 'funds', timeout: 10_000, responseHeaders: [] }, systemClock)
+  const rules = {
+    name: 'funds',
+    timeout: 10_000,
+    idle: 10_000,
+    responseHeaders: [],
+    answerLimit: 1024 ** 2,
+    failed: () => undefined,
+  }
+  return new UserModule(module, rules, systemClock)
 })

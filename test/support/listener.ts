@@ -33,7 +33,14 @@ export function keepEvents(): KeptEvents {
 
 export const SERVER_DEFAULTS: ServerConfig = {
   listen: '127.0.0.1:0',
-  limits: { target: 8192, headers: 16384, headerCount: 100, body: 1024 ** 2, bodyRate: 1024 },
+  limits: {
+    target: 8192,
+    headers: 16384,
+    headerCount: 100,
+    body: 1024 ** 2,
+    answer: 16 * 1024 ** 2,
+    bodyRate: 1024,
+  },
   timeouts: { headers: 8000, request: 8000, write: 30_000, keepAlive: 65_000, lameDuck: 50, drain: 5000 },
   trustedProxies: [],
   forwardingHeader: 'x-forwarded-for',

@@ -30,6 +30,8 @@ async function compile(slice: BackendsConfig) {
     funds: undefined,
     signer: undefined,
     targetChanged: () => undefined,
+    moduleFailed: () => undefined,
+    answerLimit: 1024,
   })
   for (const backend of backends.values()) await backend.close()
   return { backends, problems: report.problems.map(({ path, message }) => `${path.join('.')} ${message}`) }

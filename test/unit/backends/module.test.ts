@@ -11,9 +11,17 @@ import { manualAfter } from '../../support/manual-after.ts'
 /** What user code may answer when it runs: anything at all. */
 const over = (answer: (call: ModuleCall) => unknown, more: Partial<ModuleBackend> = {}) => {
   const timers = manualAfter()
-  const rules = { name: 'mine', timeout: 30_000, responseHeaders: ['Location'] }
+  const failures: unknown[] = []
+  const rules = {
+    name: 'mine',
+    timeout: 30_000,
+    idle: 60_000,
+    responseHeaders: ['Location'],
+    answerLimit: 16 * 1024 ** 2,
+    failed: (thrown: unknown) => void failures.push(thrown),
+  }
   const module = { answer, ...more } as ModuleBackend
-  return { backend: new UserModule(module, rules, systemClock, timers.after), timers }
+  return { backend: new UserModule(module, rules, systemClock, timers.after), timers, failures }
 }
 
 const answering = (given: unknown, call: CallOverrides = {}) =>
@@ -29,6 +37,14 @@ async function faultOf(asked: Promise<unknown>): Promise<Fault> {
 }
 
 const valued = (value: unknown) => ({ body: { kind: 'value', value } })
+const streamed = (stream: Readable, contentType?: string) => ({
+  body: { kind: 'stream', stream, ...(contentType !== undefined && { contentType }) },
+})
+async function streamOf(given: unknown): Promise<Readable> {
+  const { body } = await answering(given)
+  if (body.kind !== 'stream') throw new Error('no stream')
+  return body.stream
+}
 const circle: Record<string, unknown> = {}
 circle['self'] = circle
 
@@ -130,10 +146,196 @@ describe('C8.1: what a module answers', () => {
 
   it('breaks a stream that holds something else, without ending the process', async () => {
     const source = Readable.from([{ no: 'bytes' }])
-    const { body } = await answering({ body: { kind: 'stream', stream: source } })
-    const fault = await faultOf(body.kind === 'stream' ? body.stream.toArray() : Promise.resolve())
-    expect(fault.code).toBe('upstream_broken')
+    expect((await faultOf(answering(streamed(source)))).code).toBe('upstream_broken')
     expect(source.destroyed).toBe(true)
+    const late = await streamOf(streamed(Readable.from(['fine', { no: 'bytes' }])))
+    expect((await faultOf(late.toArray())).code).toBe('upstream_broken')
+  })
+})
+
+describe('C8.4: a stream of a module', () => {
+  it('that never yields is a fault when the time is up, and is let go', async () => {
+    const source = new Readable({ read: () => undefined })
+    const { backend, timers } = over(() => streamed(source))
+    const asked = faultOf(backend.answer(makeCall()))
+    await new Promise((resolve) => setImmediate(resolve))
+    await timers.fire()
+    expect((await asked).code).toBe('upstream_timeout')
+    expect(source.destroyed).toBe(true)
+  })
+
+  it('that stops in the middle fails after `idle`, and is let go', async () => {
+    const source = new Readable({ read: () => undefined })
+    source.push('begun')
+    const { backend, timers } = over(() => streamed(source))
+    const { body } = await backend.answer(makeCall())
+    const read = faultOf(body.kind === 'stream' ? body.stream.toArray() : Promise.resolve())
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(timers.delays()).toEqual([60_000])
+    await timers.fire()
+    expect((await read).code).toBe('upstream_timeout')
+    expect(source.destroyed).toBe(true)
+  })
+
+  it('of events is answered before it has any, and bounded by `idle` from then on', async () => {
+    const source = new Readable({ read: () => undefined })
+    const { backend, timers } = over(() => streamed(source, 'text/event-stream; charset=utf-8'))
+    const { body } = await backend.answer(makeCall())
+    const read = faultOf(body.kind === 'stream' ? body.stream.toArray() : Promise.resolve())
+    await new Promise((resolve) => setImmediate(resolve))
+    await timers.fire()
+    expect((await read).code).toBe('upstream_timeout')
+  })
+
+  it('that nobody takes is not timed out', async () => {
+    const { backend, timers } = over(() => streamed(Readable.from(Array(100).fill('x'.repeat(10_000)))))
+    await backend.answer(makeCall())
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(timers.delays()).toEqual([])
+  })
+
+  it.each([
+    ['has failed', () => new Readable({ read: () => undefined }).destroy(new Error('no'))],
+    ['was destroyed', () => new Readable({ read: () => undefined }).destroy()],
+    [
+      'fails at its first piece',
+      () =>
+        new Readable({
+          read() {
+            this.destroy(new Error('no'))
+          },
+        }),
+    ],
+    [
+      'closes before its end',
+      () =>
+        new Readable({
+          read() {
+            this.destroy()
+          },
+        }),
+    ],
+    [
+      'throws when it is read',
+      () =>
+        new Readable({
+          read: () => {
+            throw new Error('no')
+          },
+        }),
+    ],
+    [
+      'throws when it is let go',
+      () =>
+        Object.assign(
+          new Readable({
+            read() {
+              this.push({})
+            },
+          }),
+          {
+            destroy: () => {
+              throw new Error('no')
+            },
+          },
+        ),
+    ],
+  ])('that %s is a fault, and no empty 200', async (_case, stream) => {
+    expect((await faultOf(answering(streamed(stream())))).code).toBe('upstream_broken')
+  })
+
+  it('that was read to its end before is a fault, and an empty one is none', async () => {
+    const read = Readable.from(['a'])
+    await read.toArray()
+    expect((await faultOf(answering(streamed(read)))).code).toBe('upstream_broken')
+    const ended = new Readable({ read: () => undefined })
+    ended.push(null)
+    expect(await (await streamOf(streamed(ended))).toArray()).toEqual([])
+  })
+})
+
+describe('T4.7: a large value of a module', () => {
+  const list = (length: number) => Array.from({ length }, (_, i) => i)
+
+  it.each([
+    ['many numbers', list(50_000)],
+    [
+      'many members',
+      Object.fromEntries(list(5000).map((i) => [`key "${i}"`, { i, gone: undefined, list: [] }])),
+    ],
+    ['a long text', '\u{1f600}"\\'.repeat(30_000)],
+    ['a long name', { a: 1, ['n'.repeat(100_000)]: [null, true] }],
+    ['what has toJSON', list(3000).map((i) => new Date(i))],
+    ['much of each', [list(3000), { text: 'x'.repeat(70_000), empty: {}, none: [] }, 'end']],
+  ])('is the text that JSON.stringify writes, in slices: %s', async (_case, value) => {
+    const { body } = await answering(valued(value))
+    expect(body.kind === 'bytes' && body.bytes.toString()).toBe(JSON.stringify(value))
+  })
+
+  it('lets others run in between', async () => {
+    let turns = 0
+    const turn = (): void => {
+      turns++
+      running = setImmediate(turn)
+    }
+    let running = setImmediate(turn)
+    await answering(valued(list(150_000).map((i) => ({ i }))))
+    clearImmediate(running)
+    expect(turns).toBeGreaterThan(2)
+  })
+
+  it('is refused above the limit, with a fault that says so', async () => {
+    expect((await faultOf(answering(valued('x'.repeat(16 * 1024 ** 2))))).code).toBe('answer_too_large')
+    expect((await faultOf(answering(valued(Array(4200).fill('x'.repeat(4096)))))).code).toBe(
+      'answer_too_large',
+    )
+  })
+
+  it.each([
+    ['a sparse list', Object.assign([], { length: 4_000_000_000 }), /more than 1000000 values/],
+    ['a list with a hole', Object.assign([1], { length: 5000 }), /undefined at value\[1\]/],
+    [
+      'a wide circle',
+      (() => {
+        const a: unknown[] = list(3000)
+        a.push(a)
+        return a
+      })(),
+      /circle/,
+    ],
+    ['NaN deep in it', { a: [...list(3000), { b: Number.NaN }] }, /NaN at value\.a\[3000\]\.b/],
+    ['a map in it', [...list(3000), new Map()], /Map at value\[3000\]/],
+    [
+      'a toJSON without end',
+      (() => {
+        const a = { toJSON: () => a }
+        return a
+      })(),
+      /toJSON without end/,
+    ],
+    ['a thenable', { then: 1, a: Promise.resolve() }, /Promise at value\.a/],
+    [
+      'a member that throws',
+      {
+        get a() {
+          throw new Error('no')
+        },
+      },
+      /threw/,
+    ],
+    [
+      'a proxy that throws',
+      new Proxy([], {
+        get: () => {
+          throw new Error('no')
+        },
+      }),
+      /threw/,
+    ],
+  ])('is refused at once: %s', async (_case, value, told) => {
+    const fault = await faultOf(answering(valued(value)))
+    expect(fault.code).toBe('upstream_broken')
+    expect(fault.facts.detail).toMatch(told)
   })
 })
 
@@ -184,6 +386,35 @@ describe('C8.4: a mistake of a module is upstream_broken, with what it was for t
       'an error without a message',
       { status: 400, body: { kind: 'errors', errors: [{ code: 'a' }] } },
       /message/,
+    ],
+    ['headers of 10 MiB', { headers: { Location: 'x'.repeat(10 * 1024 ** 2) } }, /header/],
+    [
+      '10 MiB of headers',
+      { headers: Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`X-${i}`, 'x'.repeat(1000)])) },
+      /more than 16384 characters/,
+    ],
+    ['a header of many lines', { headers: { Location: Array(200).fill('x') } }, /lines/],
+    ['a header of billions of lines', { headers: { Location: Object.assign([], { length: 4e9 }) } }, /lines/],
+    [
+      'billions of errors',
+      { status: 400, body: { kind: 'errors', errors: Object.assign([], { length: 4e9 }) } },
+      /errors/,
+    ],
+    [
+      'an error of 8 MiB',
+      { status: 400, body: { kind: 'errors', errors: [{ code: 'a', message: 'x'.repeat(2 ** 23) }] } },
+      /characters/,
+    ],
+    [
+      'a status that cannot be said',
+      {
+        status: {
+          toString: () => {
+            throw new Error('no')
+          },
+        },
+      },
+      /threw/,
     ],
     ['a redirect', { status: 302, headers: { Location: '/' } }, /302/],
     ['a 401', { status: 401 }, /401/],

@@ -8,10 +8,12 @@ import { configFiles } from '../../support/config-files.ts'
 
 async function open(source: Partial<ModuleConfig>) {
   const report = new Report()
-  const config = { options: {}, timeout: 200, responseHeaders: [], ...source }
+  const config = { options: {}, timeout: 200, idle: 200, responseHeaders: [], ...source }
   const funds: string[] = []
   const backend = await openModule('mine', config, report, {
     clock: systemClock,
+    answerLimit: 1024,
+    moduleFailed: () => undefined,
     funds: { addFund: (business, fund) => void funds.push(`${business}/${fund}`) },
   })
   return {
