@@ -256,7 +256,7 @@ class ServingWorker implements Worker {
 }
 
 /** Of an upstream's target: it gets no calls any more. */
-const BAD_CHANGES: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
+const BAD_CHANGES: ReadonlySet<string> = new Set(['ejected', 'unhealthy', 'distrusted'])
 
 const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Promise<ServiceKeys> =>
   openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)

@@ -49,6 +49,8 @@ export async function compileForwarding(
     host: config.host,
     requestHeaders: config.requestHeaders && new Set(config.requestHeaders.map((each) => each.toLowerCase())),
     timeouts: config.timeouts,
+    connectionAge: config.connectionAge,
+    closeDelimited: config.closeDelimited,
     ejection: config.ejection,
     healthCheck: config.healthCheck,
     targetChanged: (target, change) => surroundings.targetChanged(name, target, change),

@@ -155,6 +155,16 @@ export const forwarding = {
     minimum: 1,
     description: 'Connections to a target at most, per process. Calls beyond them wait for a free one.',
   }),
+  connectionAge: duration({
+    default: '1m',
+    description:
+      'How long a connection to a target is used at most, up to a quarter less by chance. New ones ask the DNS again.',
+  }),
+  closeDelimited: choice(['cut', 'accept'], {
+    default: 'cut',
+    description:
+      'What becomes of an answer without length or chunks over TLS, where nobody can tell its end from a cut: it counts as cut off (500 if nothing of it was passed on yet), or as whole.',
+  }),
   retries: wholeNumber({
     default: 1,
     minimum: 0,

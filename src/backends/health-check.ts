@@ -1,7 +1,7 @@
 import { after as systemAfter, type After } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
 import { followedBy, headerLine } from './header-text.ts'
-import type { UpstreamRequest } from './upstream-connection.ts'
+import type { UpstreamRequest } from './upstream-request.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 
 /** Durations in milliseconds. */
@@ -54,7 +54,8 @@ const QUESTION = {
   headers: followedBy(headerLine('user-agent', 'postern-health-check'), headerLine('accept', '*/*')),
   body: undefined,
   length: undefined,
-  eager: true,
+  // Its head tells all; a body that only the end of the connection delimits is not waited for.
+  eager: false,
   fresh: false,
 } as const
 

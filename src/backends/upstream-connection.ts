@@ -5,11 +5,12 @@ import type { ResponseHead } from '../http/response-head.ts'
 import { ResponseParser, type ResponseSink } from '../http/response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'
-import type { HeaderText } from './header-text.ts'
 import { requestBytes, type RequestFraming } from './request-bytes.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamReader } from './upstream-reader.ts'
-import { openSocket, type UpstreamTls } from './upstream-socket.ts'
+import { framingOf, writeTogether, type UpstreamRequest } from './upstream-request.ts'
+import { isGivingUp, keepAfter } from './upstream-reuse.ts'
+import { forget, openSocket, type UpstreamTls } from './upstream-socket.ts'
 import { Upload } from './upstream-upload.ts'
 
 /** Milliseconds. */
@@ -21,27 +22,14 @@ export interface UpstreamTimeouts {
   readonly idle: number
 }
 
-export interface UpstreamRequest {
-  readonly method: string
-  readonly path: string
-  readonly headers: HeaderText
-  /** What Host says in place of the target's own. */
-  readonly host: string | undefined
-  readonly body: Buffer | Readable | undefined
-  /** In bytes, of a stream that has one. */
-  readonly length: number | undefined
-  /** See UpstreamReader. */
-  readonly eager: boolean
-  /** Over a connection that was not used before, for the attempt after one that failed. */
-  readonly fresh: boolean
-}
-
 /** Whoever gives calls to a connection. */
 export interface ConnectionOwner {
   /** It may be given another call. */
   freed(connection: UpstreamConnection): void
   /** Told once. It is not there any more. */
   closed(connection: UpstreamConnection): void
+  /** The upstream sent bytes that belong to no answer: the next ones might be read as one (T2.8). */
+  strayed(): void
 }
 
 export interface ConnectionRules {
@@ -50,6 +38,10 @@ export interface ConnectionRules {
   readonly tls: UpstreamTls
   /** Milliseconds that it is kept while nothing is asked of it. 0: it serves one call. */
   readonly keep: number
+  /** Milliseconds from its opening after which it gets no other call: up to a quarter less, by chance. */
+  readonly age: number
+  /** Over TLS, whether an answer that only the end of the connection delimits counts as whole. */
+  readonly acceptsCloseDelimited: boolean
 }
 
 type Phase = 'connecting' | 'asked' | 'answering' | 'free' | 'closed'
@@ -61,12 +53,19 @@ const LATE: Readonly<Partial<Record<Phase, string>>> = {
   answering: 'the upstream stopped in the middle of its answer',
 }
 
-/** Bytes of a body that go into one write with the head: two buffers at once cost twice as much. */
-const JOINED = 15 * 1024
+/** Connections that were opened together shall not all be opened anew together: each lives so much less, at most. */
+const AGE_SPREAD = 1 / 4
 
 const cut = (): Fault =>
   new Fault('upstream_unreachable', {
     detail: 'the upstream closed the connection before its answer was whole',
+  })
+
+/** Node tells no difference between the end that TLS signs and one that anybody on the way can make. */
+const doubtfulEnd = (): Fault =>
+  new Fault('upstream_broken', {
+    detail:
+      'the answer has neither length nor chunks, and its end over TLS proves nothing: have the upstream send one of them, or set closeDelimited: accept',
   })
 
 /**
@@ -85,6 +84,10 @@ export class UpstreamConnection implements ResponseSink {
   #upload: Upload | undefined
   readonly #recent = new RecentLines()
   #keep: number
+  /** performance.now() from which on it gets no other call. */
+  readonly #old: number
+  /** Calls that it has served. */
+  #served = 0
   #reading = true
   readonly #deadline = new Deadline(() => this.#late())
 
@@ -92,6 +95,7 @@ export class UpstreamConnection implements ResponseSink {
     this.#rules = rules
     this.#owner = owner
     this.#keep = rules.keep
+    this.#old = performance.now() + rules.age * (1 - Math.random() * AGE_SPREAD)
     const { socket, ready } = openSocket(rules.address, rules.tls, this.#receive)
     this.#socket = socket
     socket
@@ -100,6 +104,11 @@ export class UpstreamConnection implements ResponseSink {
       .on('error', (error) => this.#fail(error))
       .once('close', () => this.#fail(cut()))
     this.#deadline.set(rules.timeouts.connect)
+  }
+
+  /** Whether it waits for another call. */
+  get isFree(): boolean {
+    return this.#phase === 'free'
   }
 
   /** Sends a request, as soon as there is a connection. Only for one that is new, or free. */
@@ -137,7 +146,7 @@ export class UpstreamConnection implements ResponseSink {
   onHead(head: ResponseHead): void {
     if (this.#phase !== 'asked') return
     this.#phase = 'answering'
-    this.#keep = this.#keepFor(head)
+    this.#keep = keepAfter(head, this.#rules.keep)
     this.#reader?.head(head)
   }
 
@@ -166,21 +175,10 @@ export class UpstreamConnection implements ResponseSink {
       const head = requestBytes(request, framing, request.host ?? address.host, keeps)
       if (body instanceof Readable) this.#stream(head, body, framing)
       else if (body === undefined) this.#socket.write(head, 'latin1')
-      else this.#together(head, body)
+      else writeTogether(this.#socket, head, body)
     } catch (error) {
       this.#fail(error)
     }
-  }
-
-  #together(head: string, body: Buffer): void {
-    if (body.length <= JOINED) {
-      this.#socket.write(head + body.toString('latin1'), 'latin1')
-      return
-    }
-    this.#socket.cork()
-    this.#socket.write(head, 'latin1')
-    this.#socket.write(body)
-    this.#socket.uncork()
   }
 
   #stream(head: string, body: Readable, framing: RequestFraming): void {
@@ -209,41 +207,65 @@ export class UpstreamConnection implements ResponseSink {
   readonly #receive = (end: number, bytes: Uint8Array): boolean => {
     const parser = this.#parser
     if (parser === undefined || (this.#phase !== 'asked' && this.#phase !== 'answering')) {
+      if (this.#phase === 'free' && !isGivingUp(bytes, end)) this.#owner.strayed()
       this.#fail(cut())
       return false
     }
     try {
       const read = parser.receive(bytes as Buffer, 0, end)
-      if (parser.ended) this.#complete(read === end && parser.persistent)
-      else if (this.#phase === 'answering' && this.#reading) this.#deadline.set(this.#rules.timeouts.idle)
+      if (parser.ended) {
+        if (read !== end) this.#owner.strayed()
+        this.#complete(read === end && parser.persistent)
+      } else if (parser.progressed && this.#phase === 'answering' && this.#reading)
+        this.#deadline.set(this.#rules.timeouts.idle)
     } catch (error) {
-      this.#fail(new Fault('upstream_broken', { cause: error, detail: String(error) }))
+      this.#misread(error)
     }
     return this.#reading
   }
 
+  /** Bytes that are no answer. Where one came before over the connection, they were left over from it. */
+  #misread(error: unknown): void {
+    const isLeftOver = this.#served > 0 && this.#phase === 'asked'
+    if (isLeftOver) this.#owner.strayed()
+    const code = isLeftOver ? 'upstream_unreachable' : 'upstream_broken'
+    this.#fail(new Fault(code, { cause: error, detail: String(error) }))
+  }
+
   #ended(): void {
-    if (this.#parser?.finish() === true) this.#complete(false)
+    const parser = this.#parser
+    const isDoubtful = parser?.closeDelimited === true && this.#isTls && !this.#rules.acceptsCloseDelimited
+    if (isDoubtful) this.#fail(doubtfulEnd())
+    else if (parser?.finish() === true) this.#complete(false)
     else this.#fail(cut())
+  }
+
+  get #isTls(): boolean {
+    return this.#rules.address.origin.startsWith('https:')
   }
 
   /** The answer is whole. */
   #complete(persistent: boolean): void {
     if (this.#reader === undefined) return
+    const upload = this.#upload
+    const sent = upload === undefined && this.#socket.writableLength === 0
+    const hadBody = this.#request?.body !== undefined
     this.#reader = undefined
     this.#parser = undefined
     this.#request = undefined
-    const upload = this.#upload
     this.#upload = undefined
+    this.#served += 1
     upload?.stop()
-    const sent = upload === undefined && this.#socket.writableLength === 0
-    if (!persistent || !sent || this.#keep <= 0) {
+    const keep = Math.min(this.#keep, this.#old - performance.now())
+    if (!persistent || !sent || keep <= 0) {
+      // Of a body the upstream may not have received all: a reset could take the rest from it.
+      if (sent && !hadBody) forget(this.#socket)
       this.#fail(cut())
       return
     }
     if (!this.#reading) this.resume()
     this.#phase = 'free'
-    this.#deadline.set(this.#keep)
+    this.#deadline.set(keep)
     this.#owner.freed(this)
   }
 
@@ -260,14 +282,6 @@ export class UpstreamConnection implements ResponseSink {
     reader?.fail(error instanceof Error ? error : cut())
   }
 
-  /** `Keep-Alive: timeout=5` says when it will be closed over there: a call that is just then sent would fail. */
-  #keepFor({ headers }: ResponseHead): number {
-    const hint = headers['keep-alive']
-    if (hint === undefined) return this.#rules.keep
-    const [, seconds] = /(?:^|[\s,])timeout=([0-9]{1,6})/.exec(String(hint)) ?? []
-    return seconds === undefined ? this.#rules.keep : Math.min(this.#rules.keep, (Number(seconds) - 1) * 1000)
-  }
-
   #late(): void {
     // While it is the client whose body is waited for, the upstream is late with nothing.
     if (this.#phase === 'answering' && this.#upload?.isReading === true) {
@@ -277,9 +291,4 @@ export class UpstreamConnection implements ResponseSink {
     const late = LATE[this.#phase]
     this.#fail(late === undefined ? cut() : new Fault('upstream_timeout', { detail: late }))
   }
-}
-
-function framingOf({ body, length }: UpstreamRequest): RequestFraming {
-  if (body === undefined) return undefined
-  return Buffer.isBuffer(body) ? body.length : (length ?? 'chunked')
 }

@@ -1,17 +1,17 @@
-import { Fault } from '../kernel/faults.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
-import {
-  UpstreamConnection,
-  type ConnectionOwner,
-  type UpstreamRequest,
-  type UpstreamTimeouts,
-} from './upstream-connection.ts'
+import type { UpstreamTimeouts } from './upstream-connection.ts'
+import type { UpstreamRequest } from './upstream-request.ts'
+import { Lane } from './upstream-lane.ts'
 import { UpstreamReader, type UpstreamCallback } from './upstream-reader.ts'
 import type { UpstreamTls } from './upstream-socket.ts'
 
 export interface PoolRules {
   readonly timeouts: UpstreamTimeouts
   readonly maxConnections: number
+  /** Milliseconds that a connection is used at most. */
+  readonly connectionAge: number
+  /** Over TLS, whether an answer that only the end of the connection delimits counts as whole. */
+  readonly closeDelimited: 'cut' | 'accept'
   readonly tls: UpstreamTls
 }
 
@@ -21,20 +21,34 @@ const FRESH_SHARE = 1 / 8
 /** Milliseconds that a connection is kept unused: less than upstreams usually do (node: 5 s, nginx: 75 s). */
 const KEEP = 4000
 
+/** Milliseconds that each call has a connection of its own after bytes came that belong to no answer. */
+const DISTRUST = 10 * 60_000
+
+/** Told when every call begins to get a connection of its own (true), and when they share them again. */
+export type TrustChanged = (distrusted: boolean) => void
+
 /**
  * The connections to one target of an upstream. Further attempts at a call go over connections that nobody keeps: an
  * upstream that closes kept ones just as they are used would fail any number of attempts in a row, if each took another
- * kept one (T5.1).
+ * kept one (T5.1). So do all calls for a while after bytes came that belong to no answer: an upstream that sends such
+ * bytes may do so later than anybody can wait for, and the next call would read them as its answer (T2.8).
  */
 export class UpstreamPool {
   readonly #kept: Lane
   readonly #fresh: Lane
+  readonly #trustChanged: TrustChanged
+  /** performance.now(). 0: it is trusted. */
+  #distrustedUntil = 0
   #inFlight = 0
 
-  constructor(address: UpstreamAddress, rules: PoolRules) {
-    const { maxConnections } = rules
-    this.#kept = new Lane(address, rules, maxConnections, KEEP)
-    this.#fresh = new Lane(address, rules, Math.ceil(maxConnections * FRESH_SHARE), 0)
+  constructor(address: UpstreamAddress, rules: PoolRules, trustChanged: TrustChanged = () => undefined) {
+    const { timeouts, tls, maxConnections, connectionAge: age, closeDelimited } = rules
+    const acceptsCloseDelimited = closeDelimited === 'accept'
+    const common = { address, timeouts, tls, age, acceptsCloseDelimited }
+    this.#kept = new Lane({ ...common, most: maxConnections, keep: KEEP }, this.#strayed)
+    const fresh = Math.ceil(maxConnections * FRESH_SHARE)
+    this.#fresh = new Lane({ ...common, most: fresh, keep: 0 }, this.#strayed)
+    this.#trustChanged = trustChanged
   }
 
   get inFlight(): number {
@@ -43,6 +57,7 @@ export class UpstreamPool {
 
   /** Sends; the callback is called exactly once. Answers the reader, by which the call can be cancelled. */
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
+    if (this.#distrustedUntil > 0 && performance.now() > this.#distrustedUntil) this.#trust()
     this.#inFlight += 1
     const reader = new UpstreamReader(request.eager, callback, this.#finished)
     const lane = request.fresh ? this.#fresh : this.#kept
@@ -54,103 +69,23 @@ export class UpstreamPool {
     this.#inFlight -= 1
   }
 
+  readonly #strayed = (): void => {
+    const isNew = this.#distrustedUntil === 0
+    this.#distrustedUntil = performance.now() + DISTRUST
+    this.#kept.useOnce(true)
+    if (isNew) this.#trustChanged(true)
+  }
+
+  #trust(): void {
+    this.#distrustedUntil = 0
+    this.#kept.useOnce(false)
+    this.#trustChanged(false)
+  }
+
   /** Waits for nobody: whoever still reads is cut. Drain first. */
   close(): Promise<void> {
     this.#kept.close()
     this.#fresh.close()
     return Promise.resolve()
-  }
-}
-
-interface Waiting {
-  readonly request: UpstreamRequest
-  readonly reader: UpstreamReader
-  readonly late: NodeJS.Timeout
-}
-
-/** Connections of one kind, of which there are only so many, and the calls that wait for one. */
-class Lane implements ConnectionOwner {
-  readonly #address: UpstreamAddress
-  readonly #rules: PoolRules
-  readonly #most: number
-  readonly #keep: number
-  readonly #open = new Set<UpstreamConnection>()
-  /** The one used last is used next: those that are not needed fall out of use, and are closed. */
-  readonly #free: UpstreamConnection[] = []
-  readonly #waiting = new Set<Waiting>()
-  #closed = false
-
-  constructor(address: UpstreamAddress, rules: PoolRules, most: number, keep: number) {
-    this.#address = address
-    this.#rules = rules
-    this.#most = most
-    this.#keep = keep
-  }
-
-  send(request: UpstreamRequest, reader: UpstreamReader): void {
-    const free = this.#free.pop()
-    if (free !== undefined) free.send(request, reader)
-    else if (this.#closed)
-      reader.fail(new Fault('upstream_unreachable', { detail: 'the backend was closed' }))
-    else if (this.#open.size < this.#most) this.#connect(request, reader)
-    else this.#queue(request, reader)
-  }
-
-  freed(connection: UpstreamConnection): void {
-    const next = this.#next()
-    if (next === undefined) this.#free.push(connection)
-    else connection.send(next.request, next.reader)
-  }
-
-  closed(connection: UpstreamConnection): void {
-    this.#open.delete(connection)
-    const at = this.#free.indexOf(connection)
-    if (at >= 0) this.#free.splice(at, 1)
-    const next = this.#closed ? undefined : this.#next()
-    if (next !== undefined) this.#connect(next.request, next.reader)
-  }
-
-  close(): void {
-    this.#closed = true
-    for (const { reader } of this.#waiting)
-      reader.cancel(new Fault('upstream_unreachable', { detail: 'the backend was closed' }))
-    for (const connection of this.#open) connection.close()
-  }
-
-  #connect(request: UpstreamRequest, reader: UpstreamReader): void {
-    const { timeouts, tls } = this.#rules
-    const rules = { address: this.#address, timeouts, tls, keep: this.#keep }
-    try {
-      const connection = new UpstreamConnection(rules, this)
-      this.#open.add(connection)
-      connection.send(request, reader)
-    } catch (error) {
-      // Node throws at once for what it cannot make a socket of.
-      reader.fail(new Fault('upstream_unreachable', { cause: error, detail: 'no socket could be opened' }))
-    }
-  }
-
-  /** A call waits for a connection as long as it would for the first byte (T5.4). */
-  #queue(request: UpstreamRequest, reader: UpstreamReader): void {
-    const detail = 'no connection to the upstream came free in time'
-    const late = setTimeout(
-      () => reader.cancel(new Fault('upstream_timeout', { detail })),
-      this.#rules.timeouts.firstByte,
-    )
-    const waiting = { request, reader, late }
-    this.#waiting.add(waiting)
-    reader.whenCancelled(() => {
-      clearTimeout(late)
-      this.#waiting.delete(waiting)
-    })
-  }
-
-  #next(): Waiting | undefined {
-    for (const waiting of this.#waiting) {
-      this.#waiting.delete(waiting)
-      clearTimeout(waiting.late)
-      return waiting
-    }
-    return undefined
   }
 }

@@ -75,6 +75,11 @@ export class UpstreamReader {
     this.#finished = finished
   }
 
+  /** Whether it was answered to the end, or failed. */
+  get isOver(): boolean {
+    return this.#done
+  }
+
   /** Called if the call is cancelled while it waits for its connection. */
   whenCancelled(listener: () => void): void {
     this.#cancelling = listener

@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { connect as connectTls, TLSSocket, type ConnectionOptions } from 'node:tls'
 import type { UpstreamAddress } from './upstream-address.ts'
 
 /** PEM files, and whom to expect. */
@@ -48,4 +48,14 @@ export function openSocket(
     ALPNProtocols: ['http/1.1'],
   })
   return { socket, ready: 'secureConnect' }
+}
+
+/**
+ * Closes a connection over which everything was said. Where the kernel can, by a reset: whoever ends a connection first
+ * otherwise keeps its port for a minute, and some 500 a second, such as answers to HEAD or of 304, would use them up.
+ */
+export function forget(socket: Socket): void {
+  const isTcp = socket.remoteFamily !== undefined && !(socket instanceof TLSSocket)
+  if (isTcp && !socket.readableEnded) socket.resetAndDestroy()
+  else socket.destroy()
 }

@@ -1,13 +1,16 @@
 import { Circuit, type AttemptOutcome, type EjectionRules } from './circuit.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import { attemptOutcome } from './upstream-errors.ts'
-import type { UpstreamRequest } from './upstream-connection.ts'
+import type { UpstreamRequest } from './upstream-request.ts'
 import { UpstreamPool, type PoolRules } from './upstream-pool.ts'
 import type { UpstreamCallback, UpstreamReader } from './upstream-reader.ts'
 
-/** Told when a target is put out or taken back, and by what: its calls, or the checks of its health. */
+/**
+ * Told when a target is put out or taken back, and by what: its calls, or the checks of its health. `distrusted`: it sent
+ * bytes that belong to no answer, and until `trusted` each call has a connection of its own.
+ */
 export type TargetChanged = (target: string, change: TargetChange) => void
-export type TargetChange = 'ejected' | 'readmitted' | 'unhealthy' | 'healthy'
+export type TargetChange = 'ejected' | 'readmitted' | 'unhealthy' | 'healthy' | 'distrusted' | 'trusted'
 
 /** One instance of an upstream: its connections, and whether calls should go there. */
 export class UpstreamTarget {
@@ -20,7 +23,9 @@ export class UpstreamTarget {
   constructor(address: UpstreamAddress, rules: PoolRules, ejection: EjectionRules, changed: TargetChanged) {
     this.address = address
     this.#changed = changed
-    this.#pool = new UpstreamPool(address, rules)
+    this.#pool = new UpstreamPool(address, rules, (distrusted) =>
+      changed(address.name, distrusted ? 'distrusted' : 'trusted'),
+    )
     this.#circuit = new Circuit(ejection, (out) => changed(address.name, out ? 'ejected' : 'readmitted'))
   }
 

@@ -12,7 +12,7 @@ export interface ResponseHead {
   /** By lower-case name. Lines of one name are joined by commas; those of Set-Cookie stand apart. */
   readonly headers: ResponseHeaders
   readonly framing: BodyFraming
-  /** Whether the connection may be used again when the body has ended (RFC 9112 §9.3). */
+  /** Whether the connection may be used again when the body has ended (RFC 9112 §9.3): never where there is none by rule. */
   readonly persistent: boolean
 }
 
@@ -40,11 +40,10 @@ export function parseResponseHead(
   recent.read(text, text.indexOf('\n') + 1, (name, value) => add(headers, name, value))
   const isHttp10 = text[STATUS_AT - 2] === '0'
   const framing = framingOf(headers, isHttp10)
-  const persistent = isPersistent(headers, isHttp10)
-  if (hasBody(status, requested)) return { status, headers, framing, persistent }
-  // Who sends a body all the same would answer the next call with it (T2.3): after HEAD, or a 204 that has framing.
-  const isDoubtful = requested === 'HEAD' || (status === 204 && framing !== 'close' && framing !== 0)
-  return { status, headers, framing: 0, persistent: persistent && !isDoubtful }
+  if (hasBody(status, requested))
+    return { status, headers, framing, persistent: isPersistent(headers, isHttp10) }
+  // A faulty upstream sends a body all the same, often later, and the next call would read it as its answer (T2.8).
+  return { status, headers, framing: 0, persistent: false }
 }
 
 /** Lines that may stand only once, because who reads the other one reads another message. */

@@ -45,6 +45,9 @@ export class ResponseParser {
   #bodyEnd = 0
   #trailers = 0
   #persistent = false
+  /** Whether a 1xx came. Nothing asked for one: who sends it may well send more that was not asked for (T2.8). */
+  #interim = false
+  #progressed = false
 
   /**
    * @param requested the method of the request
@@ -66,16 +69,33 @@ export class ResponseParser {
   }
 
   /**
+   * Whether what was received last brought the response on: the end of its head, or bytes of its body. The lines around
+   * chunks do not count, since an upstream could send them for ever, a byte at a time.
+   */
+  get progressed(): boolean {
+    return this.#progressed
+  }
+
+  /**
    * Takes what has arrived, and may overwrite it. Answers where in it the response ended, or `end`: what lies behind is no
    * part of it.
    */
   receive(bytes: Buffer, start: number, end: number): number {
     let at = start
     this.#bodyStart = this.#bodyEnd = start
+    this.#progressed = false
     while (at < end && this.#state !== 'ended') at = this.#step(bytes, at, end)
-    if (this.#bodyStart < this.#bodyEnd) this.#sink.onBody(bytes, this.#bodyStart, this.#bodyEnd)
+    if (this.#bodyStart < this.#bodyEnd) {
+      this.#progressed = true
+      this.#sink.onBody(bytes, this.#bodyStart, this.#bodyEnd)
+    }
     if (this.#state === 'ended' && at > start) this.#sink.onEnd()
     return at
+  }
+
+  /** Whether only the end of the connection ends the body. */
+  get closeDelimited(): boolean {
+    return this.#state === 'close'
   }
 
   /** The connection has ended. Answers whether the response is whole. */
@@ -121,9 +141,13 @@ export class ResponseParser {
 
   #takeHead(head: ResponseHead): void {
     if (head.status === SWITCHING_PROTOCOLS) throw new MalformedResponse('it switches protocols unasked')
-    if (head.status < 200) return
+    if (head.status < 200) {
+      this.#interim = true
+      return
+    }
     const { framing } = head
-    this.#persistent = head.persistent && framing !== 'close'
+    this.#progressed = true
+    this.#persistent = head.persistent && framing !== 'close' && !this.#interim
     this.#state = framing === 'chunked' ? 'size' : framing === 'close' ? 'close' : 'length'
     if (typeof framing === 'number') this.#remaining = framing
     this.#sink.onHead(head)

@@ -87,13 +87,17 @@ describe('bytes behind an answer', () => {
     ['a length', `${OK}Content-Length: 2\r\n\r\nok`],
     ['chunks', `${OK}${CHUNKED}\r\n${chunks('ok')}`],
     ['trailers', `${OK}${CHUNKED}\r\n2\r\nok\r\n0\r\nA: b\r\n\r\n`],
-  ])('T2.3 of %s are nobody’s, however many calls wait', async (_how, bytes) => {
-    const { url, opened } = await poisoned(bytes + FORGED)
-    const { call } = openPool(url, { maxConnections: 1 })
-    const calls = Array.from({ length: 5 }, () => textOf(call().answer))
-    expect(await Promise.all(calls)).toEqual(Array<string>(5).fill('ok'))
-    expect(opened()).toBe(2)
-  })
+  ])(
+    'T2.8 of %s are nobody’s, and each of the calls that wait gets a connection of its own',
+    async (_how, bytes) => {
+      const { url, opened, heads } = await poisoned(bytes + FORGED)
+      const { call } = openPool(url, { maxConnections: 1 })
+      const calls = Array.from({ length: 5 }, () => textOf(call().answer))
+      expect(await Promise.all(calls)).toEqual(Array<string>(5).fill('ok'))
+      expect(opened()).toBe(5)
+      expect(heads.map((head) => /connection: close/i.test(head))).toEqual([false, true, true, true, true])
+    },
+  )
 
   it.each([
     ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 51\r\n\r\n'],

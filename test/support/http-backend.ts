@@ -25,6 +25,8 @@ export const forwardingRules = (
   requestHeaders: undefined,
   responseHeaders: [],
   maxConnections: 256,
+  connectionAge: 60_000,
+  closeDelimited: 'cut',
   retries: 1,
   ejection: { failures: 5, for: 10_000 },
   healthCheck: undefined,

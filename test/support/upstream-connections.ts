@@ -2,11 +2,8 @@ import { NO_HEADERS } from '../../src/backends/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { parseUpstreamAddress } from '../../src/backends/upstream-address.ts'
-import {
-  UpstreamConnection,
-  type ConnectionRules,
-  type UpstreamRequest,
-} from '../../src/backends/upstream-connection.ts'
+import { UpstreamConnection, type ConnectionRules } from '../../src/backends/upstream-connection.ts'
+import type { UpstreamRequest } from '../../src/backends/upstream-request.ts'
 import { upstreamFault } from '../../src/backends/upstream-errors.ts'
 import { UpstreamPool, type PoolRules } from '../../src/backends/upstream-pool.ts'
 import {
@@ -102,7 +99,15 @@ type Changes<R extends PoolRules | ConnectionRules> = Partial<Omit<R, 'timeouts'
 export function openConnection(url: string, changes: Changes<ConnectionRules> = {}) {
   const told: string[] = []
   const timeouts = { ...TIMEOUTS, ...changes.timeouts }
-  const rules = { address: parseUpstreamAddress(url)!, tls: {}, keep: 4000, ...changes, timeouts }
+  const rules = {
+    address: parseUpstreamAddress(url)!,
+    tls: {},
+    keep: 4000,
+    age: 60_000,
+    acceptsCloseDelimited: false,
+    ...changes,
+    timeouts,
+  }
   const { promise: closed, resolve } = Promise.withResolvers<undefined>()
   const connection = new UpstreamConnection(rules, {
     freed: () => void told.push('freed'),
@@ -110,6 +115,7 @@ export function openConnection(url: string, changes: Changes<ConnectionRules> = 
       told.push('closed')
       resolve(undefined)
     },
+    strayed: () => void told.push('strayed'),
   })
   onTestFinished(() => connection.close())
   const call = (request: Partial<UpstreamRequest> = {}) => {
@@ -128,6 +134,8 @@ export function openPool(url: string, changes: Changes<PoolRules> = {}) {
   const timeouts = { ...TIMEOUTS, ...changes.timeouts }
   const pool = new UpstreamPool(parseUpstreamAddress(url)!, {
     maxConnections: 4,
+    connectionAge: 60_000,
+    closeDelimited: 'cut',
     tls: {},
     ...changes,
     timeouts,

@@ -15,6 +15,8 @@ const HTTP = {
   forwardAuthorization: false,
   responseHeaders: [],
   maxConnections: 256,
+  connectionAge: 60_000,
+  closeDelimited: 'cut',
   retries: 1,
   ejection: { failures: 5, for: 10_000 },
   tls: { verify: 'always' },

@@ -21,7 +21,6 @@ describe('when a connection is used again', () => {
   it.each([
     ['a length', WHOLE],
     ['chunks', `${OK}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`],
-    ['a 1xx before it', `HTTP/1.1 103 E\r\n\r\n${WHOLE}`],
     ['Keep-Alive: timeout=5', `${OK}Keep-Alive: timeout=5, max=9\r\nContent-Length: 2\r\n\r\nok`],
     ['HTTP/1.0 and keep-alive', 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok'],
   ])('RFC 9112 §9.3 after an answer with %s', async (_what, bytes) => {
@@ -42,9 +41,7 @@ describe('when a connection is used again', () => {
   })
 
   it.each([
-    ['bytes behind it', `${WHOLE}x`],
-    ['another answer behind it', WHOLE + WHOLE],
-    ['an empty line behind it', `${WHOLE}\r\n`],
+    ['a 1xx before it', `HTTP/1.1 103 E\r\n\r\n${WHOLE}`],
     ['Connection: close', `${OK}Connection: close\r\nContent-Length: 2\r\n\r\nok`],
     ['Keep-Alive: timeout=1', `${OK}Keep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok`],
     ['Keep-Alive: timeout=0', `${OK}Keep-Alive: max=9,timeout=0\r\nContent-Length: 2\r\n\r\nok`],
@@ -56,6 +53,17 @@ describe('when a connection is used again', () => {
     expect(told).toEqual(['closed'])
   })
 
+  it.each([
+    ['bytes behind it', `${WHOLE}x`],
+    ['another answer behind it', WHOLE + WHOLE],
+    ['an empty line behind it', `${WHOLE}\r\n`],
+  ])('T2.8 not after an answer with %s, and its owner is told', async (_what, bytes) => {
+    const { call, told, closed } = openConnection(await upstream(says(bytes)))
+    expect(await textOf(call().answer)).toBe('ok')
+    await closed
+    expect(told).toEqual(['strayed', 'closed'])
+  })
+
   it('T5.1 not where it is kept by nobody, and it says so', async () => {
     const { call, told, closed } = openConnection(await upstream(says(WHOLE)), { keep: 0 })
     await call().answer
@@ -63,11 +71,12 @@ describe('when a connection is used again', () => {
     expect(told).toEqual(['closed'])
   })
 
-  it.each([
-    ['bytes', (socket: Socket) => socket.write(WHOLE)],
-    ['its end', (socket: Socket) => socket.end()],
-    ['a reset', (socket: Socket) => socket.resetAndDestroy()],
-  ])('T2.3 an upstream that sends %s unasked ends it', async (_what, act) => {
+  it.each<[string, (socket: Socket) => unknown, string[]]>([
+    ['bytes', (socket) => socket.write(WHOLE), ['strayed']],
+    ['408', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'), []],
+    ['its end', (socket) => socket.end(), []],
+    ['a reset', (socket) => socket.resetAndDestroy(), []],
+  ])('T2.3 an upstream that sends %s unasked ends it', async (_what, act, more) => {
     let served: Socket | undefined
     const { call, told, closed } = openConnection(
       await upstream((socket) => {
@@ -79,7 +88,7 @@ describe('when a connection is used again', () => {
     expect(told).toEqual(['freed'])
     act(served!)
     await closed
-    expect(told).toEqual(['freed', 'closed'])
+    expect(told).toEqual(['freed', ...more, 'closed'])
   })
 
   it('C8.4 it is closed when it was not used for as long as it is kept', async () => {
@@ -178,6 +187,25 @@ describe('an upstream that is late', () => {
     await expect(call({ eager }).answer.then(bodyOf)).rejects.toEqual(late)
     expect(performance.now() - before).toBeGreaterThan(300)
     expect(told).toEqual(['closed'])
+  })
+
+  const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`
+  it.each([
+    ['a chunk extension', `${CHUNKED}1\r\na\r\n1;`, 'x'],
+    ['the size of a chunk', `${CHUNKED}1\r\na\r\n`, '0'],
+    ['trailers', `${CHUNKED}1\r\na\r\n0\r\n`, 'A: b\r\n'],
+    ['a trailer without end', `${CHUNKED}1\r\na\r\n0\r\nA: `, 'b'],
+  ])('C8.4 with the rest of a body, whatever trickles as %s', async (_what, start, more) => {
+    for (const eager of [true, false]) {
+      const url = await upstream((socket) => {
+        socket.write(start)
+        const timer = setInterval(() => socket.write(more), 10)
+        socket.on('close', () => clearInterval(timer))
+      })
+      const { call, closed } = openConnection(url, { timeouts: { idle: 100 } })
+      await expect(call({ eager }).answer.then(bodyOf)).rejects.toEqual(late)
+      await closed
+    }
   })
 
   it('C8.4 may be given weeks, without a timer that fires all the time', async () => {

@@ -67,11 +67,13 @@ describe('the connections to a target', () => {
     await b.answer
     answer('a')
     await a.answer
+    await turn()
     for (const [index, path] of ['c', 'd', 'e'].entries()) {
       const { answer: later } = get(path)
       await until(index + 3)
       answer(path)
       await later
+      await turn()
       expect(by[index + 2]).toBe(by[0])
     }
   })

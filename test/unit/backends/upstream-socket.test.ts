@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import dns from 'node:dns'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -95,25 +95,38 @@ describe('TLS', () => {
   })
 
   const CUT = [
-    ['a length', `${OK}Content-Length: 9\r\n\r\nhello`, undefined],
-    ['chunks', `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`, undefined],
+    ['a length', `${OK}Content-Length: 9\r\n\r\nhello`, 'upstream_unreachable', undefined],
+    ['chunks', `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`, 'upstream_unreachable', undefined],
     // Node tells no difference between an end that TLS announced and one that anybody on the way can make.
-    ['the end of the connection, which cannot be told from whole', `${OK}\r\nhello`, 'hello'],
+    ['the end of the connection', `${OK}\r\nhello`, 'upstream_broken', 'hello'],
   ] as const
-  it.each(CUT)('T5.2 cut below, without its close_notify, in a body of %s', async (_framing, bytes, read) => {
-    const authority = makeAuthority(certificateFolder())
-    const { certificate, key } = authority.issue('up', 'IP:127.0.0.1')
-    const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
-    const server = createServer((below) => {
-      const above = new TLSSocket(below, { ...pem, isServer: true, ALPNProtocols: ['http/1.1'] })
-      above.on('error', () => undefined)
-      above.once('data', () => above.write(bytes, () => below.end()))
-    })
-    const url = `https://127.0.0.1:${await listen(server)}`
-    const { call, closed } = openConnection(url, { tls: { ca: readFileSync(authority.certificate) } })
-    const answer = textOf(call().answer)
-    if (read === undefined) await expect(answer).rejects.toEqual(faulty('upstream_unreachable'))
-    else expect(await answer).toBe(read)
-    await closed
-  })
+  const ENDS = [
+    ['cut below, without its close_notify,', (below: Socket) => below.end()],
+    ['ended as TLS wants it', (_below: Socket, above: TLSSocket) => above.end()],
+  ] as const
+  const cases = CUT.flatMap((cut) => ENDS.map((end) => [...cut, ...end] as const))
+  it.each(cases)(
+    'T5.2 a body of %s (%j) is not whole: %s, %s, %s',
+    async (_f, bytes, fault, accepted, _h, end) => {
+      const authority = makeAuthority(certificateFolder())
+      const { certificate, key } = authority.issue('up', 'IP:127.0.0.1')
+      const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+      const server = createServer((below) => {
+        const above = new TLSSocket(below, { ...pem, isServer: true, ALPNProtocols: ['http/1.1'] })
+        above.on('error', () => undefined)
+        above.once('data', () => above.write(bytes, () => end(below, above)))
+      })
+      const url = `https://127.0.0.1:${await listen(server)}`
+      const tls = { ca: readFileSync(authority.certificate) }
+      const { call, closed } = openConnection(url, { tls })
+      await expect(textOf(call().answer)).rejects.toEqual(faulty(fault))
+      await closed
+      // Streamed: what came is passed on, and then cut.
+      const streamed = openConnection(url, { tls }).call({ eager: false }).answer
+      await expect(streamed.then(bodyOf)).rejects.toThrow()
+      const accepting = textOf(openConnection(url, { tls, acceptsCloseDelimited: true }).call().answer)
+      if (accepted === undefined) await expect(accepting).rejects.toEqual(faulty(fault))
+      else expect(await accepting).toBe(accepted)
+    },
+  )
 })
