@@ -238,7 +238,7 @@ async function openControl(
     file: source.file,
     environment,
     crew,
-    revoker: state.rules,
+    ender: state.ender,
     recorder,
     changed: (next) => {
       control.adopt(next)

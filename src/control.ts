@@ -16,7 +16,7 @@ import type { Servant } from './supervisor/crew.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */
-  readonly state: Pick<State, 'maintenance' | 'rules'>
+  readonly state: Pick<State, 'maintenance' | 'ender'>
   readonly crew: Servant<Configuration>
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
@@ -60,7 +60,7 @@ export class ServiceControl implements ControlRoom {
   }
 
   async revoke(tokens: RevokedTokens, operator: Operator): Promise<void> {
-    await this.#parts.state.rules.revoke(tokens)
+    await this.#parts.state.ender.end(tokens)
     this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...operator })
   }
 

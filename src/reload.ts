@@ -5,7 +5,7 @@ import type { Environment } from './config/references.ts'
 import { Report } from './config/report.ts'
 import type { Configuration } from './configuration.ts'
 import type { Recorder } from './contracts/recorder.ts'
-import type { RevokedTokens, Revoker } from './contracts/tokens.ts'
+import type { Ender, RevokedTokens } from './contracts/tokens.ts'
 import { compileDirectory } from './directory/compile.ts'
 import { holdingsOf, revocationsForDirectoryChange, type Holdings } from './directory/holdings.ts'
 import { fixedChanges } from './fixed-settings.ts'
@@ -21,7 +21,7 @@ export interface ReloaderParts {
   readonly file: string
   readonly environment: Environment
   readonly crew: Pick<Servant<Configuration>, 'prepare' | 'commit' | 'abort'>
-  readonly revoker: Revoker
+  readonly ender: Pick<Ender, 'end'>
   readonly recorder: Pick<Recorder, 'note'>
   /** Called when another configuration is in force. */
   readonly changed: (configuration: Configuration) => void
@@ -90,7 +90,7 @@ export class Reloader {
   }
 
   async #revoke(rules: readonly RevokedTokens[]): Promise<void> {
-    for (const rule of rules) await this.#parts.revoker.revoke(rule)
+    for (const rule of rules) await this.#parts.ender.end(rule)
   }
 
   /** Every problem, as `postern check` tells it; a worker tells only that there is one. */

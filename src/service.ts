@@ -12,7 +12,7 @@ import type { PasswordHasher } from './contracts/people.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { Store } from './contracts/store.ts'
 import type { Switches } from './contracts/switches.ts'
-import type { IssueGuard, Revocations, Revoker } from './contracts/tokens.ts'
+import type { Ender, Revocations, RuleGuard } from './contracts/tokens.ts'
 import { reportOpenedDemo } from './dangers.ts'
 import { compileDirectory, type Directory } from './directory/compile.ts'
 import { LayeredPeople } from './directory/layered-people.ts'
@@ -53,7 +53,8 @@ export interface World {
   readonly targetChanged: BackendSurroundings['targetChanged']
   readonly moduleFailed: BackendSurroundings['moduleFailed']
   readonly storedDirectory: StoredDirectory
-  readonly revoker: Revoker & IssueGuard
+  readonly rules: RuleGuard
+  readonly ender: Ender
 }
 
 /** The parts of a configuration that need no address yet. */

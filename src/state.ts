@@ -3,7 +3,10 @@ import { isSidecar, type Configuration } from './configuration.ts'
 import type { StoreConfig } from './stores/config.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { Store } from './contracts/store.ts'
+import type { Ender } from './contracts/tokens.ts'
+import { Endings } from './identity/tokens/endings.ts'
 import type { Clock } from './kernel/clock.ts'
+import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN } from './kernel/lifetimes.ts'
 import { MaintenanceBook } from './operations/maintenance-book.ts'
 import { MaintenanceSwitches } from './operations/maintenance.ts'
 import { ChangeFeed } from './stores/change-feed.ts'
@@ -15,6 +18,7 @@ export interface State {
   readonly store: Store
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
+  readonly ender: Ender
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceBook
   close(): Promise<void>
@@ -27,9 +31,6 @@ export interface StateParts {
   readonly appended: () => void
 }
 
-/** No access token may live longer than a day (directory and identity refuse it), whatever a reload changes. */
-const LONGEST_LIFE = 24 * 60 * 60 * 1000
-
 /** Rejects with StoreError, or Fault `identity_unavailable`, with nothing left open. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   const { clock, recorder } = parts
@@ -37,10 +38,13 @@ export async function openState(configuration: Configuration, parts: StateParts)
   const feed = await openFeed(store, parts)
   const switches = new MaintenanceSwitches(clock)
   const stopPurging = startPurging({ store, recorder })
+  const longestLife = { tokens: LONGEST_ACCESS_TOKEN, all: LONGEST_FOREIGN_TOKEN }
+  const rules = new RevocationRules({ feed, clock, recorder, longestLife })
   return {
     store,
     feed,
-    rules: new RevocationRules({ feed, clock, recorder, longestLife: LONGEST_LIFE }),
+    rules,
+    ender: new Endings({ store, revoker: rules }),
     switches,
     maintenance: new MaintenanceBook({ feed, switches, clock, recorder }),
     close: async () => {

@@ -270,7 +270,7 @@ async function openWorld(
   const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
   const appended = (): void => reports.changed()
   const state = await openState(configuration, { clock, recorder, appended })
-  const { store, feed, rules, switches, maintenance } = state
+  const { store, feed, rules, ender, switches, maintenance } = state
   return {
     clock,
     environment,
@@ -282,7 +282,8 @@ async function openWorld(
     hasher: new Hasher(),
     attempts: reports.attempts,
     revocations: rules,
-    revoker: rules,
+    rules,
+    ender,
     switches,
     admission: openGuard(configuration, clock, recorder, reports),
     audit: { intend: () => undefined },

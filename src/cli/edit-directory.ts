@@ -7,7 +7,6 @@ import { compileDirectory } from '../directory/compile.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { DirectoryRefusal } from '../directory/refusal.ts'
 import { UserEditor } from '../directory/user-editor.ts'
-import { endLogins } from '../identity/tokens/end-logins.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { RelayRecorder } from '../operations/recorders.ts'
@@ -61,10 +60,10 @@ async function workOn(
     return EXIT.refused
   }
   try {
-    await withState(configuration, ({ store, feed, rules }) => {
-      const parts = { store, feed, revoker: rules, clock: systemClock, configured, catalogue }
-      const logins = { hasher: new Hasher(), endLogins: (subject: string) => endLogins(store, subject) }
-      return work({ clients: new ClientEditor(parts), users: new UserEditor({ ...parts, ...logins }) })
+    await withState(configuration, ({ store, feed, ender }) => {
+      const parts = { store, feed, ender, clock: systemClock, configured, catalogue }
+      const users = new UserEditor({ ...parts, hasher: new Hasher() })
+      return work({ clients: new ClientEditor(parts), users })
     })
     return EXIT.done
   } catch (thrown) {

@@ -15,6 +15,8 @@ export interface Principal {
   readonly tokenId: string | undefined
   /** The family of the refresh token it came with; revocation rules name it. */
   readonly family: string | undefined
+  /** The latest revocation rule that its issuer had heard of (contracts/tokens.ts); absent from foreign tokens. */
+  readonly asOf?: number | undefined
   /** Seconds since the epoch. */
   readonly issuedAt: number
   readonly expiresAt: number

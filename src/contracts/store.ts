@@ -4,11 +4,14 @@ export type StoredValue = Readonly<Record<string, unknown>>
 /** The indexes by which records are found and removed together. */
 export type StoreIndex = 'family' | 'subject' | 'client' | 'business'
 
+/** Which records are meant: those whose indexes have all these values; with none, every record of the kind. */
+export type IndexValues = Readonly<Partial<Record<StoreIndex, string>>>
+
 export interface NewEntry {
   readonly value: StoredValue
   /** Milliseconds since the epoch; from that moment on the record is absent. Undefined: kept until removed. */
   readonly expiresAt?: number
-  readonly indexes?: Readonly<Partial<Record<StoreIndex, string>>>
+  readonly indexes?: IndexValues
 }
 
 export interface Entry {
@@ -30,11 +33,19 @@ export interface Page {
 
 /** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */
 export interface Change {
-  /** Strictly growing over all processes of a store. */
+  /**
+   * Strictly growing over all processes of a store, and never less than the wall clock (ms since the epoch) when it was
+   * appended: a store that is new, or was put back from a backup, goes on above what was given before.
+   */
   readonly sequence: number
   readonly topic: string
   readonly value: StoredValue
   readonly expiresAt: number | undefined
+  /**
+   * Milliseconds that the service must still run before it may be over, counted when it was read. It is over when that
+   * time has passed *and* the wall clock says so: a clock that is ahead for a while ends nothing.
+   */
+  readonly remaining?: number | undefined
 }
 
 /**
@@ -61,13 +72,18 @@ export interface Store {
   /** All of them, or a page: of many, all would take longer than a verb may. */
   list(kind: string, page?: Page): Promise<readonly Entry[]>
   listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>
-  /** Of every kind, or of the one given. Answers how many. */
-  removeBy(index: StoreIndex, value: string, kind?: string): Promise<number>
+  /**
+   * Removes what is there when it is called, in small batches, so that others have their turn. Answers how many were
+   * live. What has expired by the wall clock goes too: the clock may be set back.
+   */
+  removeBy(kind: string, where: IndexValues): Promise<number>
+  /** How many `removeBy` would answer. */
+  countBy(kind: string, where: IndexValues): Promise<number>
   /** Counts in a fixed window that starts with the first count: answers the count and when (ms since epoch) it ends. */
   increment(key: string, windowMs: number): Promise<{ readonly count: number; readonly endsAt: number }>
   /** Appends to the change feed; answers its sequence. */
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number>
-  /** Live entries after `sequence`, in order; 0 for all. */
+  /** Entries after `sequence` that are not over (Change.remaining), in order; 0 for all. */
   changes(sequence: number): Promise<readonly Change[]>
   /** Removes at most `limit` expired records (and counters, and changes); answers how many: 0 when none is left. */
   purge(limit: number): Promise<number>

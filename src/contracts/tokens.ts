@@ -27,31 +27,74 @@ export type RevokedTokens =
   | { readonly client: string; readonly business: string }
   | { readonly subject: string; readonly business: string }
 
-/** Revokes access tokens that are out there already. */
+/** Makes the rule of a revocation. What the store holds is ended by `Ender`, which makes the rule first. */
 export interface Revoker {
   /**
    * Resolves once the rule is kept and in force here; every other process follows within a second. Rejects with
    * Fault `identity_unavailable` if it could not be kept: then nothing is revoked (T3.7). A rule of a jti or a family
-   * knows no time, since nothing new can be issued under either. The others revoke what was issued before
-   * `issuedBefore` (milliseconds since the epoch; now, if not given), and leave alone what is issued after.
+   * knows no time, since nothing new can be issued under either. The others revoke what was begun before whoever began
+   * it had heard of the rule (`asOf`), and leave alone what is begun after. The rule is kept until all that it revokes
+   * has expired, and at least until `until` (milliseconds since the epoch).
    */
-  revoke(tokens: RevokedTokens, issuedBefore?: number): Promise<void>
+  revoke(tokens: RevokedTokens, until?: number): Promise<void>
 }
 
-/** What a token is about to be issued for. */
-export interface Issuance {
+/** Something that a rule may end: a session, a code, a family, an access token about to be issued. */
+export interface Begun {
   readonly subject: string
-  readonly client: string
-  readonly business: string | undefined
-  readonly family: string | undefined
+  readonly client?: string | undefined
+  readonly business?: string | undefined
+  readonly family?: string | undefined
+  /** The `asOf` of the call that began it; undefined where an older version did. */
+  readonly asOf: number | undefined
+  /** Milliseconds since the epoch; only looked at where there is no `asOf`. */
+  readonly begunAt: number
 }
 
-/** Asked by whoever issues access tokens, between the last check of a grant and the signature. */
-export interface IssueGuard {
+/** Asked by whoever begins something, and by whoever finds something that was begun. */
+export interface RuleGuard {
   /**
-   * The `iat` (seconds since the epoch) for a grant that was begun at `begunAt` (ms since the epoch, taken before
-   * user and client were looked up): now, or up to two seconds ahead, so that a rule of a moment ago does not reach
-   * it. Undefined if a rule has revoked it since it was begun: the grant must fail.
+   * The number of the latest rule that this process has heard of. Taken when a call begins, before anything is looked
+   * up, and kept with whatever the call begins: a rule with a higher number ends it. Numbers, since the wall clock may
+   * be set back.
    */
-  issueTime(issuance: Issuance, begunAt: number): number | undefined
+  readonly asOf: number
+  /** Whether a rule has ended it: then it is worth nothing, at any door, whether or not it was removed from the store. */
+  hasEnded(begun: Begun): boolean
+}
+
+/** How many of each were ended. Access tokens are not kept, so nobody can count them. */
+export interface Ended {
+  readonly sessions: number
+  readonly families: number
+  /** Used ones too, which are kept so that a second use is noticed (C6.1.6). */
+  readonly codes: number
+  readonly consents: number
+}
+
+export interface EndOptions {
+  /** Consents are ended too. */
+  readonly consents?: boolean
+}
+
+/**
+ * THE way to end what people and clients hold (C6.3.3): commands, reloads, revocation, replays, withdrawn consents.
+ *
+ * | Rule | Ends |
+ * | --- | --- |
+ * | subject | sessions, families, codes, access tokens |
+ * | client, business, and what two or three of them have in common | families, codes, access tokens |
+ * | family | itself, its code, its access tokens |
+ * | jti | that access token |
+ */
+export interface Ender {
+  /** At once and for good; may be called again. Rejects with Fault `identity_unavailable`, and must then be called again. */
+  end(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
+  /** What `end` would end; changes nothing. */
+  preview(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
+  /**
+   * Ends every family of refresh tokens there is, without a rule: for when the secret that they are derived with is
+   * replaced. Answers how many. Access tokens are not touched.
+   */
+  endAllFamilies(): Promise<number>
 }

@@ -7,14 +7,7 @@ import { clientRecordSchema, type ClientRecord } from './config.ts'
 import { readRecord } from './read-record.ts'
 import { DirectoryRefusal } from './refusal.ts'
 import { hashSecret } from './secret-hash.ts'
-import {
-  announce,
-  changeRecord,
-  recordsOf,
-  revokeByRule,
-  untilInForce,
-  type EditingParts,
-} from './stored-editing.ts'
+import { announce, changeRecord, recordsOf, untilInForce, type EditingParts } from './stored-editing.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-records.ts'
 
 /** As an operator writes it; the secret is made, not given. */
@@ -67,12 +60,13 @@ export class ClientEditor {
   }
 
   /**
-   * Refuses all it asks for, and ends its access tokens by rule; its refresh tokens are refused as long as it is
-   * disabled. In force everywhere when this resolves. May be called again.
+   * Refuses all it asks for, and ends what it holds: access tokens, refresh tokens, codes. In force everywhere when this
+   * resolves. May be called again.
    */
   async disable(id: string): Promise<void> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: true }, ends }))
-    await revokeByRule(this.#parts, { client: id })
+    // After the announcement: who has heard of the rule has heard of the change.
+    await this.#parts.ender.end({ client: id })
     await untilInForce(this.#parts)
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Feed } from '../contracts/change-feed.ts'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
-import type { RevokedTokens, Revoker } from '../contracts/tokens.ts'
+import type { Ender } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
@@ -12,7 +12,7 @@ import { DIRECTORY_TOPIC } from './stored-records.ts'
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
-  readonly revoker: Revoker
+  readonly ender: Pick<Ender, 'end'>
   readonly clock: Clock
   /** Of the configuration: its names are taken, and it is what new records may refer to. */
   readonly configured: Directory
@@ -21,7 +21,7 @@ export interface EditingParts {
   readonly pause?: (ms: number) => Promise<unknown>
 }
 
-/** Milliseconds within which every process has heard of a change, and until when some may judge by what was. */
+/** Milliseconds within which every process has heard of a change. */
 const SPREAD = 1000
 /** Milliseconds: far longer than any process keeps a record that it has read (stored-directory.ts). */
 const TOLD_FOR = 60 * 60 * 1000
@@ -31,13 +31,6 @@ const ATTEMPTS = 4
 /** Tells every process that a record has changed. */
 export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): Promise<void> =>
   feed.append(DIRECTORY_TOPIC, changed, clock.now() + TOLD_FOR)
-
-/**
- * Ends access tokens once a change is announced. The rule reaches a second ahead: until then some process may still
- * begin a grant by the record as it was, and what it issues must not outlive the change.
- */
-export const revokeByRule = ({ revoker, clock }: EditingParts, tokens: RevokedTokens): Promise<void> =>
-  revoker.revoke(tokens, clock.now() + SPREAD)
 
 /** Resolves when every process that can read the store judges by what was announced. */
 export const untilInForce = ({ pause = delay }: EditingParts): Promise<unknown> => pause(SPREAD)

@@ -7,14 +7,7 @@ import { complaintsAt } from './complaints.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
 import { readRecord } from './read-record.ts'
 import { DirectoryRefusal } from './refusal.ts'
-import {
-  announce,
-  changeRecord,
-  recordsOf,
-  revokeByRule,
-  untilInForce,
-  type EditingParts,
-} from './stored-editing.ts'
+import { announce, changeRecord, recordsOf, untilInForce, type EditingParts } from './stored-editing.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -27,8 +20,6 @@ import {
 
 export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher
-  /** Ends what the subject began by logging in, but for access tokens: sessions, codes, refresh tokens. */
-  readonly endLogins: (subject: string) => Promise<unknown>
 }
 
 /** As an operator writes it; the subject is drawn where none is given. */
@@ -161,15 +152,12 @@ export class UserEditor {
   }
 
   /**
-   * Twice, since a process that has not heard of the change yet may have begun another login meanwhile. When this
-   * resolves, the change is in force everywhere, and nothing from before it is good.
+   * Once the change is announced: a process that has not heard of it has not heard of the rule either, and what it
+   * begins meanwhile is ended by it. When this resolves, both are in force everywhere.
    */
   async #endAll(subject: string): Promise<void> {
-    const { endLogins } = this.#parts
-    await revokeByRule(this.#parts, { subject })
-    await endLogins(subject)
+    await this.#parts.ender.end({ subject })
     await untilInForce(this.#parts)
-    await endLogins(subject)
   }
 
   #refuseConfigured(username: string): void {

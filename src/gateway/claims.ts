@@ -16,7 +16,7 @@ function optionalText(claims: Claims, name: string): string | undefined {
   return claims[name] === undefined ? undefined : text(claims, name)
 }
 
-function seconds(claims: Claims, name: string): number {
+function number(claims: Claims, name: string): number {
   const value = claims[name]
   if (typeof value !== 'number' || !Number.isFinite(value)) throw bad(`claim ${name} missing or no number`)
   return value
@@ -41,8 +41,9 @@ export function readOwnClaims(claims: Claims): Principal {
     target: onlyTarget(values),
     tokenId: text(claims, 'jti'),
     family: optionalText(claims, 'family'),
-    issuedAt: seconds(claims, 'iat'),
-    expiresAt: seconds(claims, 'exp'),
+    asOf: claims['as_of'] === undefined ? undefined : number(claims, 'as_of'),
+    issuedAt: number(claims, 'iat'),
+    expiresAt: number(claims, 'exp'),
   })
 }
 
@@ -68,8 +69,9 @@ export const foreignClaimsReader =
       target: names.target === undefined ? onlyTarget(values) : readTargetClaim(claims[names.target]),
       tokenId: optionalText(claims, 'jti'),
       family: undefined,
-      issuedAt: seconds(claims, 'iat'),
-      expiresAt: seconds(claims, 'exp'),
+      asOf: undefined,
+      issuedAt: number(claims, 'iat'),
+      expiresAt: number(claims, 'exp'),
     })
   }
 

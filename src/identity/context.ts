@@ -10,8 +10,8 @@ import type { GrantedScope, RequestedScope } from './scopes.ts'
 export interface Arrived {
   readonly exchange: Exchange
   readonly attempt: Attempt
-  /** Clock.now() before anything was looked up: what is revoked from then on must not be issued any more. */
-  readonly begunAt: number
+  /** The latest rule that was known before anything was looked up (RuleGuard): it stands with whatever the call begins. */
+  readonly asOf: number
 }
 
 /** For the record alone (C12), of a call that is refused half way too: steps write it, none reads it. */

@@ -5,7 +5,7 @@ import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { IssuedTokens, IssueGuard, Revoker } from '../contracts/tokens.ts'
+import type { Ender, IssuedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -33,7 +33,8 @@ export interface IdentityDeps {
   /** Lets attempts at passwords in, where that outlives this configuration or serves several processes; else the room's own. */
   readonly attempts?: AttemptGate
   readonly issuedTokens: IssuedTokens
-  readonly revoker: Revoker & IssueGuard
+  readonly rules: RuleGuard
+  readonly ender: Ender
   readonly switches: Switches
   readonly recorder: Recorder
   readonly clock: Clock

@@ -48,7 +48,7 @@ function serve(
   room: Room,
 ): Answer | Promise<Answer> {
   requireMethod(endpoint, exchange)
-  return endpoint.steps({ exchange, attempt, begunAt: room.clock.now() }, room)
+  return endpoint.steps({ exchange, attempt, asOf: room.rules.asOf }, room)
 }
 
 /** C9.2: the identity endpoints answer through a maintenance, unless it names them. */

@@ -16,6 +16,12 @@ export interface FeedParts {
   readonly appended?: () => void
 }
 
+interface Known {
+  readonly change: Change
+  /** Clock.monotonic(): not over before. */
+  readonly keptUntil: number
+}
+
 /** How often the feed is read, in milliseconds: what another process appended is in force here within a second. */
 const INTERVAL = 250
 /** How often what has expired is looked for, in milliseconds. */
@@ -31,7 +37,7 @@ export class ChangeFeed implements Feed {
   readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
   /** Live changes by sequence, for those who subscribe later. */
-  readonly #known = new Map<number, Change>()
+  readonly #known = new Map<number, Known>()
   #sequence = 0
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
@@ -57,7 +63,7 @@ export class ChangeFeed implements Feed {
   /** What is known of the topic already is applied before this returns. */
   subscribe(topic: string, subscriber: Subscriber): void {
     this.#subscribers.set(topic, [...(this.#subscribers.get(topic) ?? []), subscriber])
-    for (const change of this.#known.values()) if (change.topic === topic) subscriber.apply(change)
+    for (const { change } of this.#known.values()) if (change.topic === topic) subscriber.apply(change)
   }
 
   /**
@@ -115,11 +121,12 @@ export class ChangeFeed implements Feed {
   }
 
   async #read(): Promise<void> {
+    const askedAt = this.#parts.clock.monotonic()
     const changes = await this.#parts.store.changes(this.#sequence)
     this.#readAt = this.#parts.clock.monotonic()
     for (const change of changes) {
       this.#sequence = change.sequence
-      this.#known.set(change.sequence, change)
+      this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
       this.#tell(change)
     }
   }
@@ -128,13 +135,15 @@ export class ChangeFeed implements Feed {
     for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.apply(change)
   }
 
+  /** A change is over by both clocks (Change.remaining), as the store has it. */
   #sweep(): void {
     const { clock } = this.#parts
-    if (clock.monotonic() - this.#sweptAt < SWEEP_INTERVAL) return
-    this.#sweptAt = clock.monotonic()
+    const at = clock.monotonic()
+    if (at - this.#sweptAt < SWEEP_INTERVAL) return
+    this.#sweptAt = at
     const now = clock.now()
-    for (const change of this.#known.values()) {
-      if (change.expiresAt === undefined || change.expiresAt > now) continue
+    for (const { change, keptUntil } of this.#known.values()) {
+      if (change.expiresAt === undefined || change.expiresAt > now || keptUntil > at) continue
       this.#known.delete(change.sequence)
       for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.expire?.(change)
     }

@@ -1,4 +1,13 @@
-import type { Change, Entry, NewEntry, Page, Store, StoredValue, StoreIndex } from '../contracts/store.ts'
+import type {
+  Change,
+  Entry,
+  IndexValues,
+  NewEntry,
+  Page,
+  Store,
+  StoredValue,
+  StoreIndex,
+} from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ExpiryBuckets, type Ending } from './expiry-buckets.ts'
 import { MemoryRecords, type MemoryRecord } from './memory-records.ts'
@@ -14,6 +23,8 @@ interface KeptChange extends Ending {
   readonly sequence: number
   readonly topic: string
   readonly text: string
+  /** Clock.monotonic(): this store is as old as its process. */
+  readonly runsUntil: number | undefined
 }
 
 /**
@@ -97,11 +108,14 @@ export class MemoryStore implements Store {
     return Promise.resolve(records.filter((record) => record.kind === kind).map(toEntry))
   }
 
-  removeBy(index: StoreIndex, value: string, kind?: string): Promise<number> {
-    const found = this.#current(this.#records.indexedBy(index, value))
-    const records = found.filter((record) => kind === undefined || record.kind === kind)
-    for (const record of records) this.#records.delete(record)
-    return Promise.resolve(records.length)
+  removeBy(kind: string, where: IndexValues): Promise<number> {
+    const found = this.#where(kind, where)
+    for (const record of found) this.#records.delete(record)
+    return Promise.resolve(this.#current(found).length)
+  }
+
+  countBy(kind: string, where: IndexValues): Promise<number> {
+    return Promise.resolve(this.#current(this.#where(kind, where)).length)
   }
 
   increment(key: string, windowMs: number): Promise<{ count: number; endsAt: number }> {
@@ -116,8 +130,10 @@ export class MemoryStore implements Store {
   }
 
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
-    this.#sequence += 1
-    const change = { sequence: this.#sequence, topic, text: toText(value), expiresAt }
+    const { now, ran } = this.#times()
+    this.#sequence = Math.max(this.#sequence + 1, Math.floor(now))
+    const runsUntil = expiresAt === undefined ? undefined : ran + expiresAt - now
+    const change = { sequence: this.#sequence, topic, text: toText(value), expiresAt, runsUntil }
     this.#changes.set(change.sequence, change)
     this.#changeEndings.add(change)
     return Promise.resolve(change.sequence)
@@ -127,7 +143,10 @@ export class MemoryStore implements Store {
     // The feed is asked four times a second and has next to never anything new.
     if (sequence >= this.#sequence) return Promise.resolve([])
     const later = [...this.#changes.values()].filter((change) => change.sequence > sequence)
-    return Promise.resolve(this.#current(later).map(toChange))
+    const times = this.#times()
+    return Promise.resolve(
+      later.filter((change) => !isOver(change, times)).map((change) => toChange(change, times)),
+    )
   }
 
   purge(limit: number): Promise<number> {
@@ -139,7 +158,7 @@ export class MemoryStore implements Store {
       this.#counterEndings.delete(counter)
       this.#counters.delete(counter.key)
     }
-    const changes = this.#changeEndings.ended(now, limit - records.length - counters.length)
+    const changes = this.#endedChanges(limit - records.length - counters.length)
     for (const change of changes) {
       this.#changeEndings.delete(change)
       this.#changes.delete(change.sequence)
@@ -149,6 +168,25 @@ export class MemoryStore implements Store {
 
   close(): Promise<void> {
     return Promise.resolve()
+  }
+
+  #times(): Times {
+    return { now: this.#clock.now(), ran: this.#clock.monotonic() }
+  }
+
+  #endedChanges(limit: number): readonly KeptChange[] {
+    const times = this.#times()
+    const ended = this.#changeEndings.ended(times.now, Number.POSITIVE_INFINITY)
+    return ended.filter((change) => isOver(change, times)).slice(0, limit)
+  }
+
+  #where(kind: string, where: IndexValues): readonly MemoryRecord[] {
+    const wanted = Object.entries(where) as [StoreIndex, string][]
+    const [first] = wanted
+    const found = first === undefined ? this.#records.ofKind(kind) : this.#records.indexedBy(...first)
+    return found.filter(
+      (record) => record.kind === kind && wanted.every(([index, value]) => record.indexes[index] === value),
+    )
   }
 
   #isLive({ expiresAt }: Ending): boolean {
@@ -179,9 +217,19 @@ const toEntry = ({ key, text, version, expiresAt, usedAt }: MemoryRecord): Entry
   usedAt,
 })
 
-const toChange = ({ sequence, topic, text, expiresAt }: KeptChange): Change => ({
+/** The wall clock, and how long the store has been open. */
+interface Times {
+  readonly now: number
+  readonly ran: number
+}
+
+const isOver = ({ expiresAt, runsUntil }: KeptChange, { now, ran }: Times): boolean =>
+  expiresAt !== undefined && expiresAt <= now && runsUntil !== undefined && runsUntil <= ran
+
+const toChange = ({ sequence, topic, text, expiresAt, runsUntil }: KeptChange, { ran }: Times): Change => ({
   sequence,
   topic,
   value: fromText(text),
   expiresAt,
+  remaining: runsUntil === undefined ? undefined : runsUntil - ran,
 })

@@ -1,17 +1,18 @@
 import type { Principal } from '../contracts/principal.ts'
 import type { StoredValue } from '../contracts/store.ts'
-import type { Issuance, RevokedTokens } from '../contracts/tokens.ts'
+import type { Begun, RevokedTokens } from '../contracts/tokens.ts'
 
-/** What rules look at, of a token or of one about to be issued. */
-export interface Facts extends Issuance {
-  readonly jti: string | undefined
+/** What rules look at, of a token or of what tokens come from. */
+export interface Facts extends Pick<Begun, 'client' | 'business' | 'family'> {
+  readonly subject: string
+  readonly jti?: string | undefined
 }
 
 /** The members that a rule may name, as the key of the table of its sort. `undefined` where a fact is missing. */
-interface Sort {
+export interface Sort {
   readonly members: readonly (keyof Facts)[]
   readonly keyOf: (facts: Facts) => string | undefined
-  /** Whether it revokes only what was issued before a time. */
+  /** Whether it revokes only what was begun before the rule was heard of. */
   readonly timed: boolean
 }
 
@@ -57,7 +58,7 @@ export const factsOf = ({ tokenId, family, subject, client, target }: Principal)
 export interface Rule {
   readonly sort: Sort
   readonly key: string
-  /** Milliseconds since the epoch; Infinity where the sort knows no time. */
+  /** Milliseconds since the epoch: for what has no `asOf`. */
   readonly issuedBefore: number
 }
 
@@ -78,5 +79,5 @@ export function readRule(value: StoredValue): Rule | undefined {
   const key = sort?.keyOf(value as unknown as Facts)
   const { issuedBefore } = value
   if (sort === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { sort, key, issuedBefore: sort.timed ? issuedBefore : Number.POSITIVE_INFINITY }
+  return { sort, key, issuedBefore }
 }

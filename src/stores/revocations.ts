@@ -1,55 +1,61 @@
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Change } from '../contracts/store.ts'
-import type { Issuance, IssueGuard, RevokedTokens, Revocations, Revoker } from '../contracts/tokens.ts'
-import { epochSeconds, type Clock } from '../kernel/clock.ts'
+import type { Begun, RevokedTokens, Revocations, Revoker, RuleGuard } from '../contracts/tokens.ts'
+import type { Clock } from '../kernel/clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
-import { factsOf, readRule, SORTS, writeRule, type Facts, type Rule } from './revocation-rule.ts'
+import { factsOf, readRule, SORTS, writeRule, type Facts, type Rule, type Sort } from './revocation-rule.ts'
 
 export interface RevocationParts {
   readonly feed: Pick<ChangeFeed, 'subscribe' | 'append'>
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
-  /** Milliseconds: the longest life of any access token, of any client. */
-  readonly longestLife: number
+  readonly longestLife: LongestLife
 }
 
-/** What the rules of one key amount to. */
+/** How long a rule must be kept, in milliseconds. */
+export interface LongestLife {
+  /** Of an access token. */
+  readonly tokens: number
+  /** Of anything that a rule may end: access tokens, families, sessions. Asked each time. */
+  readonly all: number
+}
+
+/** What the rules of one key amount to: those of the latest, since a later rule ends all that an earlier one does. */
 interface Reach {
-  /** The latest of them. */
+  readonly sequence: number
   readonly issuedBefore: number
-  /** Likewise: by then, all that any of them revokes has expired. */
-  readonly expiresAt: number
 }
 
 interface Table {
-  readonly keyOf: (facts: Facts) => string | undefined
+  readonly sort: Sort
   readonly reaches: Map<string, Reach>
 }
 
 export const REVOCATION_TOPIC = 'revocation'
 
 /**
- * How long after a rule was made another process may still issue by what was true before it: the second within which
- * rules reach everyone. What is issued in it is revoked too, wherever it was issued.
+ * How long after a rule was made another process may still issue by what was true before it, in milliseconds: the
+ * second within which rules reach everyone. Of what has no `asOf`, what is issued in it is revoked too.
  */
 const SPREAD = 1000
-/** Clocks of several machines, and the moments between decision and signature. */
+/** Clocks of several machines, and the moments between decision and signature, in milliseconds. */
 const SKEW = 60_000
 
 /**
  * The revocation rules, in memory.
  *
- * `iat` counts whole seconds (C6.1.8), a rule has milliseconds. So that nothing issued before a rule ever lives, a
- * rule reaches all tokens with an `iat` up to the second it was made in, and one second on (SPREAD). So that
- * nothing issued after it dies with them, whoever issues asks `issueTime`, which dates a token of that subject or
- * client past the reach of the rule: at most two seconds ahead, which C4.4's check of `iat` allows for.
+ * A rule ends what was begun by a process that had not heard of it: whatever is begun carries the number of the latest
+ * rule that was known then (`asOf`), and a rule with a higher number ends it. The wall clock has no part in that, so
+ * setting it forth or back revives nothing and refuses nobody. What has no `asOf` (tokens of foreign issuers, what an
+ * older version began) is judged by the second in which it was issued.
  */
-export class RevocationRules implements Revocations, Revoker, IssueGuard {
+export class RevocationRules implements Revocations, Revoker, RuleGuard {
   readonly #parts: RevocationParts
-  readonly #tables: readonly Table[] = SORTS.map(({ keyOf }) => ({ keyOf, reaches: new Map() }))
+  readonly #tables: readonly Table[] = SORTS.map((sort) => ({ sort, reaches: new Map() }))
   /** How many rules there are: mostly none, and then a call pays for one comparison. */
   #count = 0
+  #asOf = 0
 
   constructor(parts: RevocationParts) {
     this.#parts = parts
@@ -59,63 +65,68 @@ export class RevocationRules implements Revocations, Revoker, IssueGuard {
     })
   }
 
+  get asOf(): number {
+    return this.#asOf
+  }
+
   isRevoked(principal: Principal): boolean {
     if (this.#count === 0) return false
-    return principal.issuedAt * 1000 <= this.#latest(factsOf(principal)) + SPREAD
+    return this.#covers(factsOf(principal), principal.asOf, principal.issuedAt * 1000)
   }
 
-  async revoke(tokens: RevokedTokens, issuedBefore = this.#parts.clock.now()): Promise<void> {
+  hasEnded(begun: Begun): boolean {
+    return this.#count > 0 && this.#covers(begun, begun.asOf, begun.begunAt)
+  }
+
+  async revoke(tokens: RevokedTokens, until = 0): Promise<void> {
     const { feed, clock, longestLife } = this.#parts
-    const keptUntil = Math.max(issuedBefore, clock.now()) + SPREAD + longestLife + SKEW
-    await feed.append(REVOCATION_TOPIC, writeRule(tokens, issuedBefore), keptUntil)
+    const now = clock.now()
+    const ends = Math.max(until, now + lifeOf(tokens, longestLife))
+    await feed.append(REVOCATION_TOPIC, writeRule(tokens, now), Math.ceil(ends + SKEW))
   }
 
-  issueTime(issuance: Issuance, begunAt: number): number | undefined {
-    const now = epochSeconds(this.#parts.clock)
-    if (this.#count === 0) return now
-    const latest = this.#latest({ ...issuance, jti: undefined })
-    if (latest >= begunAt) return undefined
-    return Math.max(now, Math.floor((latest + SPREAD) / 1000) + 1)
-  }
-
-  /** The latest `issuedBefore` of all rules that apply; before all time if none does. */
-  #latest(facts: Facts): number {
-    let latest = Number.NEGATIVE_INFINITY
-    for (const { keyOf, reaches } of this.#tables) {
+  #covers(facts: Facts, asOf: number | undefined, issuedAt: number): boolean {
+    for (const { sort, reaches } of this.#tables) {
       if (reaches.size === 0) continue
-      const key = keyOf(facts)
+      const key = sort.keyOf(facts)
       const reach = key === undefined ? undefined : reaches.get(key)
-      if (reach !== undefined && reach.issuedBefore > latest) latest = reach.issuedBefore
+      if (reach === undefined) continue
+      if (!sort.timed) return true
+      if (asOf === undefined ? issuedAt <= reach.issuedBefore + SPREAD : asOf < reach.sequence) return true
     }
-    return latest
+    return false
   }
 
   #apply(change: Change): void {
     const rule = readRule(change.value)
-    if (rule === undefined)
+    if (rule === undefined) {
       this.#parts.recorder.note('error', 'revocation.unknown_rule', { sequence: change.sequence })
-    else this.#change(rule, (before) => extend(before, rule.issuedBefore, endOf(change)))
+      return
+    }
+    const { sequence } = change
+    const { issuedBefore } = rule
+    this.#asOf = Math.max(this.#asOf, sequence)
+    this.#change(rule, (before) => ({
+      sequence: Math.max(before?.sequence ?? 0, sequence),
+      issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),
+    }))
   }
 
   #expire(change: Change): void {
     const rule = readRule(change.value)
-    if (rule) this.#change(rule, (before) => (before.expiresAt > endOf(change) ? before : undefined))
+    if (rule)
+      this.#change(rule, (before) => (before && before.sequence > change.sequence ? before : undefined))
   }
 
-  #change({ sort, key }: Rule, next: (before: Reach) => Reach | undefined): void {
+  #change({ sort, key }: Rule, next: (before: Reach | undefined) => Reach | undefined): void {
     const reaches = this.#tables[SORTS.indexOf(sort)]?.reaches
-    const reach = next(reaches?.get(key) ?? NOTHING)
+    const reach = next(reaches?.get(key))
     if (reach) reaches?.set(key, reach)
     else reaches?.delete(key)
     this.#count = this.#tables.reduce((sum, table) => sum + table.reaches.size, 0)
   }
 }
 
-const NOTHING: Reach = { issuedBefore: Number.NEGATIVE_INFINITY, expiresAt: Number.NEGATIVE_INFINITY }
-
-const endOf = ({ expiresAt }: Change): number => expiresAt ?? Number.POSITIVE_INFINITY
-
-const extend = (before: Reach, issuedBefore: number, expiresAt: number): Reach => ({
-  issuedBefore: Math.max(before.issuedBefore, issuedBefore),
-  expiresAt: Math.max(before.expiresAt, expiresAt),
-})
+/** A family ends at a time of its own, which whoever ends it gives; of a token nothing else comes. */
+const lifeOf = (tokens: RevokedTokens, { tokens: ofTokens, all }: LongestLife): number =>
+  'jti' in tokens || 'family' in tokens ? ofTokens : all

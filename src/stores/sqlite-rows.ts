@@ -15,6 +15,7 @@ export type ChangeRow = {
   readonly topic: string
   readonly value: string
   readonly expires_at: number | null
+  readonly runs_until: number | null
 }
 
 export type CounterRow = {
@@ -38,9 +39,11 @@ export const toEntry = (row: RecordRow): Entry => ({
   usedAt: row.used_at ?? undefined,
 })
 
-export const toChange = (row: ChangeRow): Change => ({
+/** `ran`: how long the service has run, milliseconds. */
+export const toChange = (row: ChangeRow, ran: number): Change => ({
   sequence: row.sequence,
   topic: row.topic,
   value: fromText(row.value),
   expiresAt: row.expires_at ?? undefined,
+  remaining: row.runs_until === null ? undefined : row.runs_until - ran,
 })

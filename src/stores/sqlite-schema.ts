@@ -47,6 +47,18 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX change_by_expiry ON change (expires_at) WHERE expires_at IS NOT NULL;
   `,
+  // How long the service has run on this store, in milliseconds, and until when by that count a change is kept. Those
+  // that are there already are kept for two days of it, which is longer than any of them was to live.
+  `
+  CREATE TABLE running (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    ms INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO running (id, ms) VALUES (1, 0);
+
+  ALTER TABLE change ADD COLUMN runs_until INTEGER;
+  UPDATE change SET runs_until = 172800000 WHERE expires_at IS NOT NULL;
+  `,
 ]
 
 const readNumber = (db: DatabaseSync, sql: string): number =>

@@ -6,7 +6,14 @@ import { describeTrouble } from './sqlite-trouble.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 
 // In WAL, readers wait for nobody.
-const READS: ReadonlySet<SqliteVerb> = new Set(['find', 'list', 'listBy', 'changes'] as const)
+const READS: ReadonlySet<SqliteVerb> = new Set([
+  'find',
+  'list',
+  'listBy',
+  'countBy',
+  'changes',
+  'running',
+] as const)
 
 /**
  * Whether it can still be answered in time, should its statement have to wait for a lock as long as it may. What

@@ -3,13 +3,20 @@ import type { StoreIndex } from '../contracts/store.ts'
 import type { ChangeRow, CounterRow, RecordRow } from './sqlite-rows.ts'
 
 /** What `create` writes beside the key; null where there is nothing. */
-export interface NewRow {
+export interface NewRow extends IndexColumns {
   readonly value: string
   readonly expiresAt: number | null
-  readonly family: string | null
-  readonly subject: string | null
-  readonly client: string | null
-  readonly business: string | null
+}
+
+/** The values of the indexes; null where there is none, or none is asked for. A type alias, so that it is bound as it is. */
+export type IndexColumns = Readonly<Record<StoreIndex, string | null>>
+
+/** Two times by which a change is over: the wall clock, and how long the service has run. A type alias likewise. */
+export type Times = {
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** Milliseconds. */
+  readonly ran: number
 }
 
 /** Which records of a kind are listed: those after a key, in the order of keys; null for the first. */
@@ -23,11 +30,11 @@ export interface PartOfKind {
 const LIVE = '(expires_at IS NULL OR expires_at > :now)'
 const COLUMNS = 'key, value, version, expires_at, used_at'
 
-/** What is purged: table, key, and the column that says when a row ends. */
+/** What is purged: table, key, and what says that a row has ended. */
 const ENDINGS = [
-  ['record', 'kind, key', 'expires_at'],
-  ['counter', 'key', 'ends_at'],
-  ['change', 'sequence', 'expires_at'],
+  ['record', 'kind, key', 'expires_at <= :now'],
+  ['counter', 'key', 'ends_at <= :now'],
+  ['change', 'sequence', 'expires_at <= :now AND runs_until <= :ran'],
 ] as const
 
 // The name of a column is no parameter, so there is a statement per index. INDEXED BY, because the planner, which
@@ -38,6 +45,12 @@ const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex
   client: make('client'),
   business: make('business'),
 })
+
+/** The index with the fewest records to a value comes first: it is the one that is used. */
+const FINEST_FIRST: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
+
+const finestOf = (where: IndexColumns): StoreIndex | undefined =>
+  FINEST_FIRST.find((index) => where[index] !== null)
 
 type Values = Record<string, SQLInputValue>
 
@@ -107,11 +120,6 @@ function setVerbs(db: DatabaseSync) {
       SELECT ${COLUMNS} FROM record INDEXED BY record_by_${index}
       WHERE kind = :kind AND ${index} = :value AND ${LIVE}`),
   )
-  const removeBy = perIndex((index) =>
-    db.prepare(`
-      DELETE FROM record INDEXED BY record_by_${index}
-      WHERE ${index} = :value AND (:kind IS NULL OR kind = :kind) AND ${LIVE}`),
-  )
 
   return {
     list: (now: number, kind: string, { after, limit }: PartOfKind) =>
@@ -119,9 +127,38 @@ function setVerbs(db: DatabaseSync) {
 
     listBy: (now: number, kind: string, index: StoreIndex, value: string) =>
       listBy[index].all({ now, kind, value }) as RecordRow[],
+  }
+}
 
-    removeBy: (now: number, index: StoreIndex, value: string, kind: string | null): number =>
-      changed(removeBy[index], { now, value, kind }),
+/** Sets of records that have all of some index values, or all of a kind. */
+function whereVerbs(db: DatabaseSync) {
+  const rest = FINEST_FIRST.map((index) => `(:${index} IS NULL OR ${index} = :${index})`).join(' AND ')
+  const set = (index: StoreIndex | undefined): string =>
+    index === undefined
+      ? `record WHERE kind = :kind AND ${rest}`
+      : `record INDEXED BY record_by_${index} WHERE ${index} = :${index} AND kind = :kind AND ${rest}`
+  const statementsOf = (index: StoreIndex | undefined) => ({
+    count: db.prepare(`SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
+    remove: db.prepare(`
+      DELETE FROM record WHERE (kind, key) IN (SELECT kind, key FROM ${set(index)} LIMIT :limit)
+      RETURNING ${LIVE} AS live`),
+  })
+  const ofKind = statementsOf(undefined)
+  const byIndex = perIndex(statementsOf)
+  const statements = (where: IndexColumns) => {
+    const index = finestOf(where)
+    return index === undefined ? ofKind : byIndex[index]
+  }
+
+  return {
+    countBy: (now: number, kind: string, where: IndexColumns): number =>
+      Number(statements(where).count.get({ now, kind, ...where })?.['live']),
+
+    /** At most `limit`: how many were removed, and how many of them had not expired. */
+    removeBy: (now: number, kind: string, where: IndexColumns, limit: number) => {
+      const rows = statements(where).remove.all({ now, kind, limit, ...where })
+      return { removed: rows.length, live: rows.filter(({ live }) => live === 1).length }
+    },
   }
 }
 
@@ -133,36 +170,56 @@ function feedVerbs(db: DatabaseSync) {
       count = CASE WHEN ends_at <= :now THEN 1 ELSE count + 1 END,
       ends_at = CASE WHEN ends_at <= :now THEN excluded.ends_at ELSE ends_at END
     RETURNING count, ends_at`)
-  const append = db.prepare(
-    'INSERT INTO change (topic, value, expires_at) VALUES (:topic, :value, :expiresAt)',
-  )
-  const changes = db.prepare(
-    `SELECT sequence, topic, value, expires_at FROM change WHERE sequence > :sequence AND ${LIVE} ORDER BY sequence`,
-  )
+  const append = db.prepare(`
+    INSERT INTO change (sequence, topic, value, expires_at, runs_until)
+    VALUES (
+      max(:now, 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'change'), 0)),
+      :topic, :value, :expiresAt, :ran + :expiresAt - :now
+    )`)
+  const changes = db.prepare(`
+    SELECT sequence, topic, value, expires_at, runs_until FROM change
+    WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence`)
 
   return {
     increment: (now: number, key: string, window: number) =>
       increment.get({ now, key, window }) as CounterRow,
 
-    append: (topic: string, value: string, expiresAt: number | null): number =>
-      Number(append.run({ topic, value, expiresAt }).lastInsertRowid),
+    append: (times: Times, topic: string, value: string, expiresAt: number | null): number =>
+      Number(append.run({ ...times, topic, value, expiresAt }).lastInsertRowid),
 
-    changes: (now: number, sequence: number) => changes.all({ now, sequence }) as ChangeRow[],
+    changes: (times: Times, sequence: number) => changes.all({ ...times, sequence }) as ChangeRow[],
   }
 }
 
 function purgeVerb(db: DatabaseSync) {
-  const statements = ENDINGS.map(([table, key, end]) =>
+  const statements = ENDINGS.map(([table, key, ended]) =>
     db.prepare(
-      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${end} <= :now LIMIT :limit)`,
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ended} LIMIT :limit)`,
     ),
   )
-  const purge = (now: number, limit: number): number => {
+  const purge = (times: Times, limit: number): number => {
     let left = limit
-    for (const statement of statements) if (left > 0) left -= changed(statement, { now, limit: left })
+    for (const [at, statement] of statements.entries()) {
+      if (left <= 0) break
+      const { now, ran } = times
+      left -= changed(statement, { now, limit: left, ...(ENDINGS[at]?.[0] === 'change' && { ran }) })
+    }
     return limit - left
   }
   return { purge }
+}
+
+/**
+ * How long the service has run on this store, in milliseconds. Each process counts from what it read, and writes what it
+ * has come to: all of them run at once, so the highest count is the one, and never more than the truth.
+ */
+function runningVerbs(db: DatabaseSync) {
+  const select = db.prepare('SELECT ms FROM running')
+  const update = db.prepare('UPDATE running SET ms = max(ms, :ran)')
+  return {
+    running: (): number => Number(select.get()?.['ms']),
+    ran: (ran: number): number => changed(update, { ran }),
+  }
 }
 
 /**
@@ -174,7 +231,15 @@ function purgeVerb(db: DatabaseSync) {
  */
 export function prepareVerbs(db: DatabaseSync) {
   const records = recordVerbs(db)
-  return { ...records, ...consumeVerb(db, records), ...setVerbs(db), ...feedVerbs(db), ...purgeVerb(db) }
+  return {
+    ...records,
+    ...consumeVerb(db, records),
+    ...setVerbs(db),
+    ...whereVerbs(db),
+    ...feedVerbs(db),
+    ...purgeVerb(db),
+    ...runningVerbs(db),
+  }
 }
 
 export type SqliteVerbs = ReturnType<typeof prepareVerbs>

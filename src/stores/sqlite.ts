@@ -1,9 +1,22 @@
-import type { Change, Entry, NewEntry, Page, Store, StoredValue, StoreIndex } from '../contracts/store.ts'
+import type {
+  Change,
+  Entry,
+  IndexValues,
+  NewEntry,
+  Page,
+  Store,
+  StoredValue,
+  StoreIndex,
+} from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { SqliteLink } from './sqlite-link.ts'
 import { keyToColumn, toChange, toEntry } from './sqlite-rows.ts'
+import type { IndexColumns, Times } from './sqlite-verbs.ts'
 import { toText } from './value-text.ts'
+
+/** Records removed in one statement: some milliseconds, in which nobody else can write. */
+const BATCH = 500
 
 /**
  * The store contract in one SQLite file, shared by all processes of a machine (not over a network file system: its
@@ -13,24 +26,33 @@ export class SqliteStore implements Store {
   readonly #link: SqliteLink
   readonly #clock: Clock
 
-  private constructor(link: SqliteLink, clock: Clock) {
+  /** How long the service had run on this store, in milliseconds, when this process opened it. */
+  readonly #ranBefore: number
+  readonly #openedAt: number
+
+  private constructor(link: SqliteLink, clock: Clock, ranBefore: number) {
     this.#link = link
     this.#clock = clock
+    this.#ranBefore = ranBefore
+    this.#openedAt = clock.monotonic()
   }
 
   /** Rejects with StoreError if the file is not fit to be used (T7). */
   static async open(plan: SqlitePlan, clock: Clock): Promise<SqliteStore> {
-    return new SqliteStore(await SqliteLink.open(plan), clock)
+    const link = await SqliteLink.open(plan)
+    try {
+      return new SqliteStore(link, clock, await link.ask('running'))
+    } catch (error) {
+      await link.close()
+      throw error
+    }
   }
 
   create(kind: string, key: string, { value, expiresAt, indexes = {} }: NewEntry): Promise<boolean> {
     return this.#link.ask('create', this.#now(), kind, keyToColumn(key), {
       value: toText(value),
       expiresAt: expiresAt ?? null,
-      family: column(indexes.family),
-      subject: column(indexes.subject),
-      client: column(indexes.client),
-      business: column(indexes.business),
+      ...columnsOf(indexes),
     })
   }
 
@@ -68,8 +90,17 @@ export class SqliteStore implements Store {
     return (await this.#link.ask('listBy', this.#now(), kind, index, keyToColumn(value))).map(toEntry)
   }
 
-  removeBy(index: StoreIndex, value: string, kind?: string): Promise<number> {
-    return this.#link.ask('removeBy', this.#now(), index, keyToColumn(value), kind ?? null)
+  async removeBy(kind: string, where: IndexValues): Promise<number> {
+    let live = 0
+    for (;;) {
+      const batch = await this.#link.ask('removeBy', this.#now(), kind, columnsOf(where), BATCH)
+      live += batch.live
+      if (batch.removed < BATCH) return live
+    }
+  }
+
+  countBy(kind: string, where: IndexValues): Promise<number> {
+    return this.#link.ask('countBy', this.#now(), kind, columnsOf(where))
   }
 
   async increment(key: string, windowMs: number): Promise<{ count: number; endsAt: number }> {
@@ -78,15 +109,18 @@ export class SqliteStore implements Store {
   }
 
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
-    return this.#link.ask('append', topic, toText(value), expiresAt ?? null)
+    return this.#link.ask('append', this.#times(), topic, toText(value), expiresAt ?? null)
   }
 
   async changes(sequence: number): Promise<readonly Change[]> {
-    return (await this.#link.ask('changes', this.#now(), sequence)).map(toChange)
+    const times = this.#times()
+    return (await this.#link.ask('changes', times, sequence)).map((row) => toChange(row, times.ran))
   }
 
-  purge(limit: number): Promise<number> {
-    return this.#link.ask('purge', this.#now(), limit)
+  async purge(limit: number): Promise<number> {
+    const times = this.#times()
+    await this.#link.ask('ran', times.ran)
+    return this.#link.ask('purge', times, limit)
   }
 
   close(): Promise<void> {
@@ -96,9 +130,21 @@ export class SqliteStore implements Store {
   #now(): number {
     return this.#clock.now()
   }
+
+  #times(): Times {
+    const ran = this.#ranBefore + Math.floor(this.#clock.monotonic() - this.#openedAt)
+    return { now: Math.floor(this.#now()), ran }
+  }
 }
 
 /** As SQLite's LIMIT has it. */
 const ALL = -1
+
+const columnsOf = ({ family, subject, client, business }: IndexValues): IndexColumns => ({
+  family: column(family),
+  subject: column(subject),
+  client: column(client),
+  business: column(business),
+})
 
 const column = (value: string | undefined): string | null => (value === undefined ? null : keyToColumn(value))

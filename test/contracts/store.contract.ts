@@ -110,7 +110,8 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(await store.find('code', key)).toMatchObject({ key, value: { key } })
       expect(keysOf(await store.listBy('code', 'client', key))).toEqual([key])
       expect(await store.consume('code', key)).toMatchObject({ first: true, entry: { key } })
-      expect(await store.removeBy('client', key)).toBe(1)
+      expect(await store.countBy('code', { client: key })).toBe(1)
+      expect(await store.removeBy('code', { client: key })).toBe(1)
       expect(await store.list('code')).toHaveLength(HOSTILE.length - 1)
     })
 
@@ -136,7 +137,8 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(await store.remove('code', 'k')).toBe(false)
       expect(await store.list('code')).toEqual([])
       expect(await store.listBy('code', 'client', 'c')).toEqual([])
-      expect(await store.removeBy('client', 'c')).toBe(0)
+      expect(await store.countBy('code', { client: 'c' })).toBe(0)
+      expect(await store.removeBy('code', { client: 'c' })).toBe(0)
     })
 
     it('makes room for a new record, unused, with none of what the old one had', async () => {
@@ -276,13 +278,34 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(keysOf(listed)).toEqual([...keys].sort())
     })
 
-    it('remove the records of every kind, or of one', async () => {
+    it('remove the records of one kind that have all of some index values, and count them', async () => {
       const store = await filled()
-      expect(await store.removeBy('family', 'f', 'token')).toBe(1)
-      expect(keysOf(await store.listBy('code', 'family', 'f'))).toEqual(['a', 'b'])
-      expect(await store.removeBy('family', 'f')).toBe(2)
-      expect(await store.list('code')).toEqual([])
+      const [one, none] = [{ family: 'f' }, { family: 'f', client: 'x' }]
+      expect([await store.countBy('token', one), await store.removeBy('token', one)]).toEqual([1, 1])
+      expect([await store.countBy('code', none), await store.removeBy('code', none)]).toEqual([0, 0])
+      expect([await store.countBy('code', one), await store.countBy('code', {})]).toEqual([2, 2])
+      const all = { family: 'f', client: 'c', subject: 's', business: 'b' }
+      expect([await store.countBy('code', all), await store.removeBy('code', all)]).toEqual([1, 1])
+      expect(keysOf(await store.list('code'))).toEqual(['b'])
       expect(keysOf(await store.list('token'))).toEqual(['z'])
+    })
+
+    it('with none, remove every record of the kind, however many', async () => {
+      const { store } = await opened()
+      for (let n = 0; n < 603; n += 9)
+        await Promise.all(Array.from({ length: 9 }, (_, k) => store.create('code', `k${n + k}`, make())))
+      await store.create('token', 'z', make())
+      expect([await store.countBy('code', {}), await store.removeBy('code', {})]).toEqual([603, 603])
+      expect([await store.countBy('code', {}), await store.countBy('token', {})]).toEqual([0, 1])
+    })
+
+    it('remove what has expired too, and do not count it: the clock may be set back', async () => {
+      const { store, clock } = await opened()
+      await store.create('code', 'k', make({}, { expiresAt: clock.now() + 10, indexes: { client: 'c' } }))
+      clock.step(10)
+      expect(await store.removeBy('code', { client: 'c' })).toBe(0)
+      clock.step(-10)
+      expect(await store.find('code', 'k')).toBeUndefined()
     })
   })
 
@@ -329,6 +352,7 @@ export function describeStore(subject: StoreUnderTest): void {
         topic: 'b',
         value: { n: 2 },
         expiresAt: undefined,
+        remaining: undefined,
       })
     })
 
@@ -341,6 +365,29 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(await store.changes(0)).toEqual([])
       await store.purge(10)
       expect(await store.append('a', {})).toBeGreaterThan(first)
+    })
+
+    it('numbers changes above the wall clock, and on from there when it is set back', async () => {
+      const { store, clock } = await opened()
+      const first = await store.append('a', {})
+      expect(first).toBe(clock.now())
+      clock.step(-90_000_000)
+      expect([await store.append('a', {}), await store.append('a', {})]).toEqual([first + 1, first + 2])
+    })
+
+    it('T3.12 keeps a change until the service has run for as long as it was to live, whatever the wall clock says', async () => {
+      const { store, clock } = await opened()
+      await store.append('a', {}, clock.now() + 100)
+      clock.step(90_000_000)
+      expect(await store.purge(10)).toBe(0)
+      clock.advance(60)
+      expect(await store.changes(0)).toMatchObject([{ remaining: 40 }])
+      clock.step(-90_000_000)
+      clock.advance(39)
+      expect(await store.changes(0)).toHaveLength(1)
+      clock.advance(1)
+      expect(await store.changes(0)).toEqual([])
+      expect(await store.purge(10)).toBe(1)
     })
   })
 
@@ -368,6 +415,23 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(keysOf(await after.listBy('code', 'client', 'c'))).toEqual(['k'])
       expect(await after.increment('k', 10)).toMatchObject({ count: 2 })
       expect(await after.changes(0)).toMatchObject([{ sequence, value: { a: 1 } }])
+    })
+
+    it('T3.12 goes on counting how long the service has run, from the last purge on', async () => {
+      const place = await subject.place()
+      const clock = movableClock()
+      const before = await place.open(clock)
+      await before.append('a', {}, clock.now() + 100)
+      clock.advance(30)
+      await before.purge(10)
+      await before.close()
+      clock.step(90_000_000)
+      const after = await place.open(clock)
+      onTestFinished(() => after.close())
+      expect(await after.changes(0)).toMatchObject([{ remaining: 70 }])
+      expect(await after.purge(10)).toBe(0)
+      clock.advance(70)
+      expect(await after.changes(0)).toEqual([])
     })
 
     it('is one store for all who have it open', async () => {

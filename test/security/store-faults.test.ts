@@ -154,7 +154,7 @@ describe('T5.5 a store that is full', () => {
     expectUnavailable(full)
     expect(full?.facts.detail).toContain('full')
     expect(await store.find('key', '0')).toBeDefined()
-    expect(await store.removeBy('client', 'c')).toBe(made - 1)
+    expect(await store.removeBy('key', { client: 'c' })).toBe(made - 1)
     expect(await store.create('key', 'after', { value })).toBe(true)
   })
 })

@@ -4,7 +4,7 @@ import type { IdentityDeps } from '../deps.ts'
 import type { GrantedScope } from '../scopes.ts'
 
 /** What users have allowed clients, by client, user and business (C6.2.2); kept until it is withdrawn. */
-const CONSENT = 'consent'
+export const CONSENT = 'consent'
 
 /** A type alias, since an interface has no index signature and so is no StoredValue. */
 type ConsentRecord = {

@@ -19,7 +19,7 @@ export async function withdrawConsent(consent: Consent, exchange: Exchange, room
 }
 
 async function endGiven({ business, client, subject }: Consent, room: Room): Promise<void> {
-  const { codes, families, store } = room
+  const { codes, ender, store } = room
   const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)
   const kept = entries.filter(({ value }) => {
@@ -29,5 +29,5 @@ async function endGiven({ business, client, subject }: Consent, room: Room): Pro
   })
   // Codes last: one that is being redeemed meanwhile has its family named here, or fails to settle.
   const given = [...kept.map(({ key }) => key), ...(await codes.withdraw({ client, subject, concerns }))]
-  for (const family of new Set(given)) await families.end(family)
+  for (const family of new Set(given)) await ender.end({ family })
 }

@@ -19,7 +19,7 @@ import type { GrantedScope } from '../scopes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */
 export async function answerCode(
-  { exchange, request }: AuthorizationRead,
+  { asOf, exchange, request }: AuthorizationRead,
   login: Login,
   scope: GrantedScope,
   room: Room,
@@ -34,6 +34,7 @@ export async function answerCode(
     subject: user.subject,
     scope: scope.text,
     authTime: session.authTime,
+    asOf,
   }
   const code = await room.codes.issue(record, scope.target?.business)
   const facts = { client: asking.id, subject: user.subject, scope: scope.text }

@@ -43,7 +43,7 @@ async function logIn(
   visit: Visit,
   room: Room,
 ): Promise<string | undefined> {
-  const { attempt, exchange } = context
+  const { asOf, attempt, exchange } = context
   const { clientAddress, head } = exchange
   const username = params.get('username') ?? ''
   const user = await verifyUser(
@@ -65,7 +65,7 @@ async function logIn(
   // Whoever is logged in there now is so no more.
   if (visit.login !== undefined) await room.sessions.end(visit.login.session.key, visit.login.user.subject)
   const browser = browserName(head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  return room.sessions.start(user.subject, browser)
+  return room.sessions.start({ subject: user.subject, browser, asOf })
 }
 
 /** Too many attempts that wait count as one that failed (C6.3.5). */

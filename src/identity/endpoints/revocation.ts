@@ -25,7 +25,7 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, ro
 }
 
 /** By kind of token. A refresh token ends its family and its access tokens; an access token is revoked alone. */
-const REVOKE: Readonly<Record<FoundToken['kind'], (found: FoundToken, room: Room) => Promise<void>>> = {
-  refresh_token: ({ id }, { families }) => families.end(id),
-  access_token: ({ id }, { revoker }) => revoker.revoke({ jti: id }),
+const REVOKE: Readonly<Record<FoundToken['kind'], (found: FoundToken, room: Room) => Promise<unknown>>> = {
+  refresh_token: ({ id }, { ender }) => ender.end({ family: id }),
+  access_token: ({ id }, { ender }) => ender.end({ jti: id }),
 }

@@ -9,6 +9,7 @@ import { noteCall } from '../note-call.ts'
 import { reach } from '../reach.ts'
 import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/require-params.ts'
+import { lifetimeOf } from '../tokens/access-token.ts'
 import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
 
 interface CodeTaken extends GrantChosen {
@@ -37,7 +38,7 @@ const takeCode: Step<GrantChosen, CodeTaken> = async (context, room) => {
 
 async function endReplayed(code: FoundCode, { exchange }: GrantChosen, room: Room): Promise<Fault> {
   const { client, family, subject } = code.record
-  if (await room.codes.mark(code)) await room.families.end(family)
+  if (await room.codes.mark(code)) await room.ender.end({ family })
   noteCall(exchange, room, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }
@@ -71,7 +72,7 @@ const grantScope: Step<UserFound, Granted> = (context, room) => {
   const { authTime, family, nonce } = code.record
   const scope = scopeOf(code.record, client, user, room)
   const openid = hasValue(scope, 'openid')
-  const conclude = (): Promise<void> => settle(code, lifetimeOf(scope, client, room), room)
+  const conclude = (): Promise<void> => settle(code, lifeOfAll(scope, client, room), room)
   return {
     ...context,
     authTime,
@@ -94,19 +95,19 @@ function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: Room):
   }
 }
 
-/** Tokens may be dated a little ahead of the clock. */
+/** Milliseconds between this and the issue of the tokens, generously. */
 const MARGIN = 5000
 
 /** Milliseconds until the last of the tokens has expired. */
-const lifetimeOf = (scope: GrantedScope, client: Client, { config }: Room): number =>
+const lifeOfAll = (scope: GrantedScope, client: Client, { config }: Room): number =>
   hasValue(scope, 'offline_access')
     ? config.refreshToken.lifetime
-    : MARGIN + (client.accessTokenLifetime ?? 0) * 1000 + config.accessToken.lifetime
+    : MARGIN + lifetimeOf(client, config) * 1000
 
 /** The first use goes on to succeed even if others came while it was under way; what it gives is worth nothing then. */
-async function settle(code: FoundCode, lifetime: number, { clock, codes, families }: Room): Promise<void> {
+async function settle(code: FoundCode, lifetime: number, { clock, codes, ender }: Room): Promise<void> {
   if (await codes.settle(code, clock.now() + lifetime)) return
-  await families.end(code.record.family)
+  await ender.end({ family: code.record.family })
 }
 
 /** C6.1.6, in the order of C6.1.0. */

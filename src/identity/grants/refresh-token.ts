@@ -69,7 +69,7 @@ async function endReplayed(
   { exchange }: GrantChosen,
   room: Room,
 ): Promise<Fault> {
-  await room.families.end(id)
+  await room.ender.end({ family: id })
   const { client, subject } = record
   noteCall(exchange, room, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')

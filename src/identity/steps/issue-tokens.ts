@@ -33,9 +33,9 @@ const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fu
 })
 
 async function refreshOf(granted: Granted, room: Room): Promise<OpenedFamily | undefined> {
-  const { authTime, client, grant, refresh, scope, user } = granted
+  const { asOf, authTime, client, grant, refresh, scope, user } = granted
   if (refresh.kind === 'rotated') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined
-  const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant }
+  const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
   return room.families.create(record, granted.family)
 }

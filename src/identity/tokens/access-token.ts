@@ -1,6 +1,10 @@
+import type { Client } from '../../contracts/people.ts'
 import type { Principal } from '../../contracts/principal.ts'
+import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
+import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
+import type { IdentityConfig } from '../config.ts'
 import type { Granted } from '../context.ts'
 import type { Room } from '../endpoint.ts'
 
@@ -12,20 +16,25 @@ export interface AccessToken {
   readonly principal: Principal
 }
 
+/** Seconds. Never longer than revocation rules are kept, whatever a record says. */
+export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: IdentityConfig): number =>
+  Math.min(accessTokenLifetime ?? Math.floor(accessToken.lifetime / 1000), LONGEST_ACCESS_TOKEN / 1000)
+
 /**
  * An access token (C6.1.8, RFC 9068 §2). `family` is that of the refresh token it comes with.
- * @throws Fault invalid_grant if what it would be issued for was revoked since the call began
+ * @throws Fault invalid_grant if what it would be issued for was ended since the call began
  */
 export async function issueAccessToken(
-  { begunAt, client, user, scope }: Granted,
+  { asOf, client, user, scope }: Granted,
   family: string | undefined,
-  { config, revoker, signer, urls }: Room,
+  { clock, config, rules, signer, urls }: Room,
 ): Promise<AccessToken> {
-  const lifetime = client.accessTokenLifetime ?? Math.floor(config.accessToken.lifetime / 1000)
+  const lifetime = lifetimeOf(client, config)
   const { subject } = user
-  const issuance = { subject, client: client.id, business: scope.target?.business, family }
-  const issuedAt = revoker.issueTime(issuance, begunAt)
-  if (issuedAt === undefined) throw new Fault('invalid_grant', { detail: 'revoked since the call began' })
+  const issuedAt = epochSeconds(clock)
+  const begun = { subject, client: client.id, business: scope.target?.business, family }
+  if (rules.hasEnded({ ...begun, asOf, begunAt: clock.now() }))
+    throw new Fault('invalid_grant', { detail: 'revoked since the call began' })
   const tokenId = newSecret(16)
   const claims = {
     iss: urls.issuer,
@@ -37,6 +46,7 @@ export async function issueAccessToken(
     jti: tokenId,
     scope: scope.text,
     ...(family !== undefined && { family }),
+    as_of: asOf,
   }
   const token = await signer.sign(claims, { typ: 'at+jwt', algorithm: config.accessToken.algorithm })
   const principal: Principal = Object.freeze({
@@ -48,6 +58,7 @@ export async function issueAccessToken(
     target: scope.target,
     tokenId,
     family,
+    asOf,
     issuedAt,
     expiresAt: issuedAt + lifetime,
   })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../deps.ts'
+import { begunAs } from './families.ts'
 
 /**
  * Authorization codes, by their SHA-256 (C6.2.4).
@@ -28,6 +29,8 @@ export type CodeRecord = {
   /** Seconds since the epoch. */
   readonly authTime: number
   readonly family: string
+  /** Of the call that made it (RuleGuard); absent from what an older version made. */
+  readonly asOf?: number
   /** Its tokens were made. */
   readonly settled: boolean
 }
@@ -39,7 +42,7 @@ export interface FoundCode {
 
 export interface Codes {
   issue(record: NewCode, business: string | undefined): Promise<string>
-  /** Changes nothing. */
+  /** Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. */
   find(code: string): Promise<FoundCode | undefined>
   /** Takes it. False for every caller but the first. */
   take(code: FoundCode): Promise<boolean>
@@ -63,21 +66,24 @@ export interface CodeOwner {
 const keyOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
 const recordOf = (entry: Entry): CodeRecord => entry.value as CodeRecord
 
-type CodeDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config'>
+type CodeDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
 
-export function openCodes({ store, clock, config }: CodeDeps): Codes {
+export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
   const find = async (key: string): Promise<FoundCode | undefined> => {
     const entry = await store.find(CODE, key)
-    return entry && { entry, record: recordOf(entry) }
+    if (entry === undefined) return undefined
+    const record = recordOf(entry)
+    return rules.hasEnded(begunAs(record.family, record)) ? undefined : { entry, record }
   }
   return {
     async issue(record, business) {
       const code = newSecret()
+      const family = newSecret(16)
       const { client, subject } = record
       await store.create(CODE, keyOf(code), {
-        value: { ...record, family: newSecret(16), settled: false },
+        value: { ...record, family, settled: false },
         expiresAt: clock.now() + config.code.lifetime,
-        indexes: { client, subject, ...(business !== undefined && { business }) },
+        indexes: { family, client, subject, ...(business !== undefined && { business }) },
       })
       return code
     },

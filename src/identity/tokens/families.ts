@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Entry, NewEntry } from '../../contracts/store.ts'
+import type { Begun } from '../../contracts/tokens.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { readGrantedScope } from '../scopes.ts'
@@ -17,7 +18,8 @@ import { readGrantedScope } from '../scopes.ts'
  * (counted from `usedAt`) answers the same successor, as long as that one's own `usedAt` is unset. Anything later ends
  * the family.
  *
- * Both expire with the family (its absolute lifetime) and carry the indexes by which revocations find them.
+ * Both expire with the family (its absolute lifetime) and carry the indexes by which `Endings` finds them. A family that
+ * a rule has ended counts as gone, also where it was not removed.
  */
 export const FAMILY = 'refresh_family'
 export const REFRESH_TOKEN = 'refresh_token'
@@ -32,6 +34,8 @@ export type FamilyRecord = {
   readonly authTime: number
   /** The grant that began it. */
   readonly grant: string
+  /** Of the call that began it (RuleGuard); absent from what an older version began. */
+  readonly asOf?: number
 }
 
 export type TokenRecord = {
@@ -66,18 +70,16 @@ export interface Families {
    * since it was found.
    */
   rotate(token: string, family: FoundFamily): Promise<OpenedFamily | 'ended' | 'replayed'>
-  /** Ends a family: its refresh tokens, and its access tokens by rule (C6.1.7, C6.3.3). May be called again. */
-  end(family: string): Promise<void>
 }
 
 /** The key under which a refresh token's record stands: never the token itself. */
 export const tokenKey = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
-type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'revoker'>
+type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
 
 /** Compiled once; the state is all in the store, so any number of processes may do this at once. */
 export function openFamilies(deps: FamilyDeps): Families {
-  const { store, clock, config, revoker } = deps
+  const { store, clock, config } = deps
   return {
     async create(record, id) {
       const opened = { family: id ?? newSecret(16), token: newSecret() }
@@ -95,40 +97,46 @@ export function openFamilies(deps: FamilyDeps): Families {
     },
     find: (token) => findFamily(token, deps),
     rotate: (token, family) => rotate(token, family, deps),
-    async end(family) {
-      // The rule first: were the family gone and the rule not kept, a repeat of the request would find nothing to do,
-      // and answer as if all were done (T3.7).
-      await revoker.revoke({ family })
-      await store.removeBy('family', family)
-    },
   }
 }
 
 const tokenRecord = (family: string): TokenRecord => ({ family })
 
+/** The business of a scope's target, if it has one. */
+export const businessOf = (scope: string): string | undefined => readGrantedScope(scope).target?.business
+
+/** What is asked of the rules about a family, or about the code that it comes from. */
+export const begunAs = (
+  family: string,
+  { asOf, authTime, client, scope, subject }: Omit<FamilyRecord, 'grant'>,
+): Begun => ({ family, client, subject, business: businessOf(scope), asOf, begunAt: authTime * 1000 })
+
 function indexesOf(
   family: string,
   { client, subject, scope }: FamilyRecord,
 ): NonNullable<NewEntry['indexes']> {
-  const business = readGrantedScope(scope).target?.business
+  const business = businessOf(scope)
   return { family, client, subject, ...(business !== undefined && { business }) }
 }
 
 async function findFamily(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
-  const { store } = deps
+  const { rules, store } = deps
   const entry = await store.find(REFRESH_TOKEN, tokenKey(token))
   if (entry === undefined) return undefined
   const { family: id } = entry.value as TokenRecord
   const family = await store.find(FAMILY, id)
   if (family === undefined) return undefined
   const { expiresAt, value } = family
-  return { id, record: value as FamilyRecord, expiresAt, state: await stateOf(entry, token, deps) }
+  const record = value as FamilyRecord
+  if (rules.hasEnded(begunAs(id, record))) return undefined
+  return { id, record, expiresAt, state: await stateOf(entry, token, deps) }
 }
 
 async function stateOf(entry: Entry, token: string, deps: FamilyDeps): Promise<FoundFamily['state']> {
   const { clock, config, deriver, store } = deps
   if (entry.usedAt === undefined) return 'fresh'
-  if (clock.now() >= entry.usedAt + config.refreshToken.grace) return 'replayed'
+  // A use that lies ahead was made before the clock was set back: how long ago, nobody can tell.
+  if (Math.abs(clock.now() - entry.usedAt) >= config.refreshToken.grace) return 'replayed'
   const successor = await store.find(REFRESH_TOKEN, tokenKey(deriver.derive(token)))
   return successor?.usedAt === undefined ? 'repeated' : 'replayed'
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
+import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { ClientEditor } from '../../../src/directory/client-editor.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { DirectoryRefusal } from '../../../src/directory/refusal.ts'
@@ -38,16 +39,22 @@ async function opened() {
     const recorder = keepNotes()
     const feed = await ChangeFeed.open({ store, clock, recorder, after: timers.after })
     onTestFinished(() => feed.stop())
-    const rules = new RevocationRules({ feed, clock, recorder, longestLife: DAY })
+    const rules = new RevocationRules({ feed, clock, recorder, longestLife: { tokens: DAY, all: DAY } })
     return { feed, rules, timers }
   }
   const editing = await join()
   const serving = await join()
-  const ended: string[] = []
+  const ended: RevokedTokens[] = []
   const parts = {
-    ...{ store, clock, configured, catalogue, feed: editing.feed, revoker: editing.rules },
+    ...{ store, clock, configured, catalogue, feed: editing.feed },
     hasher: new Hasher(),
-    endLogins: (subject: string) => Promise.resolve(ended.push(subject)),
+    ender: {
+      end: async (tokens: RevokedTokens) => {
+        ended.push(tokens)
+        await editing.rules.revoke(tokens)
+        return { sessions: 0, families: 0, codes: 0, consents: 0 }
+      },
+    },
     pause: () => serving.timers.fire(),
   }
   const stored = new StoredDirectory({ store, feed: serving.feed, clock })
@@ -147,12 +154,13 @@ describe('clients of the store', () => {
   it('T3: a grant that was begun just after disable, by the client as it was, comes to nothing', async () => {
     const { clients, serving, clock } = await opened()
     await clients.add(acme)
+    const { asOf } = serving.rules
     const disabled = clients.disable('acme')
     clock.advance(400)
-    const begunAt = clock.now()
     await disabled
-    const issuance = { client: 'acme', subject: 's', business: undefined, family: undefined }
-    expect(serving.rules.issueTime(issuance, begunAt)).toBeUndefined()
+    const begun = { client: 'acme', subject: 's', begunAt: clock.now() }
+    expect(serving.rules.hasEnded({ ...begun, asOf })).toBe(true)
+    expect(serving.rules.hasEnded({ ...begun, asOf: serving.rules.asOf })).toBe(false)
   })
 
   it('may be enabled again; what was revoked stays so', async () => {
@@ -282,7 +290,7 @@ describe('users of the store', () => {
     await users.disable('ann')
     expect((await people.findUserByName('ann'))?.disabled).toBe(true)
     expect(serving.rules.isRevoked(token(clock.now(), { subject }))).toBe(true)
-    expect(ended).toEqual([subject, subject])
+    expect(ended).toEqual([{ subject }])
     await users.enable('ann')
     await serving.timers.fire()
     expect((await people.findUserByName('ann'))?.disabled).toBe(false)
@@ -298,7 +306,7 @@ describe('users of the store', () => {
     expect(await hasher.verify(PASSWORD, hash)).toBe(false)
     expect(await hasher.verify('another horse battery', hash)).toBe(true)
     expect(serving.rules.isRevoked(token(clock.now(), { subject }))).toBe(true)
-    expect(ended).toEqual([subject, subject])
+    expect(ended).toEqual([{ subject }])
   })
 
   it.each(['disable', 'enable', 'setPassword'] as const)(

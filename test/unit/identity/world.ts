@@ -19,6 +19,7 @@ import { identitySchema, type IdentityConfig } from '../../../src/identity/confi
 import type { IdentityDeps } from '../../../src/identity/deps.ts'
 import { identityDoor } from '../../../src/identity/door.ts'
 import { openIdentity } from '../../../src/identity/room.ts'
+import { Endings } from '../../../src/identity/tokens/endings.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 import type { Subscriber } from '../../../src/stores/change-feed.ts'
 import { createTokenJudge } from '../../../src/keys/judge.ts'
@@ -180,7 +181,12 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
     tokenCache: () => undefined,
     note: (_level, event, facts) => notes.push({ event, facts }),
   }
-  const rules = new RevocationRules({ feed: feedOf(store), clock, recorder, longestLife: 86_400_000 })
+  const rules = new RevocationRules({
+    feed: feedOf(store),
+    clock,
+    recorder,
+    longestLife: { tokens: 86_400_000, all: 30 * 86_400_000 },
+  })
   const check = new TokenCheck({
     authority: ownAuthority({ find: findKey }, clock, { authUrl: ISSUER, baseUrl: API }),
     revocations: rules,
@@ -219,7 +225,8 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
       check: (token) => check.check(token),
     },
     deriver: derivedBy('a secret of the tests'),
-    revoker: rules,
+    rules,
+    ender: new Endings({ store: deps?.store ?? store, revoker: rules }),
     switches: { service: () => undefined, place: () => undefined, identity: () => undefined },
     recorder,
     clock,

@@ -21,7 +21,10 @@ async function opened() {
   const another = async () => {
     const timers = manualAfter()
     const feed = await ChangeFeed.open({ store, clock, recorder, after: timers.after })
-    return { timers, rules: new RevocationRules({ feed, clock, recorder, longestLife: LIFE }) }
+    return {
+      timers,
+      rules: new RevocationRules({ feed, clock, recorder, longestLife: { tokens: LIFE, all: LIFE } }),
+    }
   }
   return { clock, store, recorder, another, ...(await another()) }
 }
@@ -101,27 +104,25 @@ describe('revocation rules', () => {
     expect(rules.isRevoked(principal(clock.now()))).toBe(false)
   })
 
-  it('reach what was issued before them, in the same second and in the one in which rules travel', async () => {
+  it('T3.13 reach what was begun by whoever had not heard of them, whatever the clock says', async () => {
+    const { rules, clock } = await opened()
+    const before = principal(clock.now() + 3600 * SECOND, { asOf: rules.asOf })
+    await rules.revoke({ subject: 'alice' })
+    expect(rules.isRevoked(before)).toBe(true)
+    clock.step(-3600 * SECOND)
+    const after = principal(clock.now(), { asOf: rules.asOf })
+    expect(rules.isRevoked(after)).toBe(false)
+    await rules.revoke({ subject: 'alice' })
+    expect(rules.isRevoked(after)).toBe(true)
+  })
+
+  it('reach what does not tell what was known when it was issued, by the second and the one in which rules travel', async () => {
     const { rules, clock } = await opened()
     await rules.revoke({ subject: 'alice' })
     expect(rules.isRevoked(principal(clock.now() - 500 * SECOND))).toBe(true)
     expect(rules.isRevoked(principal(clock.now()))).toBe(true)
     expect(rules.isRevoked(principal(clock.now() + SECOND))).toBe(true)
     expect(rules.isRevoked(principal(clock.now() + 2 * SECOND))).toBe(false)
-  })
-
-  it('a time may be given: what was issued after it lives', async () => {
-    const { rules, clock } = await opened()
-    await rules.revoke({ subject: 'alice' }, clock.now() - 60 * SECOND)
-    expect(rules.isRevoked(principal(clock.now() - 60 * SECOND))).toBe(true)
-    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
-  })
-
-  it('an earlier time given later takes nothing back', async () => {
-    const { rules, clock } = await opened()
-    await rules.revoke({ subject: 'alice' })
-    await rules.revoke({ subject: 'alice' }, clock.now() - 60 * SECOND)
-    expect(rules.isRevoked(principal(clock.now()))).toBe(true)
   })
 
   it('a family is over whenever its token was issued', async () => {
@@ -142,6 +143,24 @@ describe('revocation rules', () => {
     await timers.fire()
     expect(rules.isRevoked(token)).toBe(false)
     expect(await store.changes(0)).toEqual([])
+  })
+
+  it('T3.12 C6.3.3 are kept through a wall clock that is a day ahead for a while, in whoever starts meanwhile too', async () => {
+    const { rules, clock, timers, store, another } = await opened()
+    const token = principal(clock.now())
+    await rules.revoke({ subject: 'alice' })
+    clock.step(90_000 * SECOND)
+    clock.advance(20 * SECOND)
+    await timers.fire()
+    await store.purge(100)
+    const started = await another()
+    clock.step(-90_000 * SECOND)
+    clock.advance(20 * SECOND)
+    await timers.fire()
+    await started.timers.fire()
+    expect(rules.isRevoked(token)).toBe(true)
+    expect(started.rules.isRevoked(token)).toBe(true)
+    expect((await another()).rules.isRevoked(token)).toBe(true)
   })
 
   it('a rule that is made again is kept until the later one ends', async () => {
@@ -169,39 +188,39 @@ describe('revocation rules', () => {
   })
 })
 
-describe('the time of issue', () => {
-  const issuance = { subject: 'alice', client: 'acme-books', business: 'ACME', family: undefined }
+describe('what is begun', () => {
+  const begun = { subject: 'alice', client: 'acme-books', business: 'ACME' }
 
-  it('is now, where no rule applies', async () => {
+  it('is ended by a rule that was not known then, and by no other', async () => {
     const { rules, clock } = await opened()
-    expect(rules.issueTime(issuance, clock.now())).toBe(Math.floor(clock.now() / SECOND))
+    const asOf = rules.asOf
+    const at = { ...begun, begunAt: clock.now() }
+    expect(rules.hasEnded({ ...at, asOf })).toBe(false)
     await rules.revoke({ subject: 'bob' })
-    expect(rules.issueTime(issuance, clock.now())).toBe(Math.floor(clock.now() / SECOND))
-  })
-
-  it('lies past a rule of the same second, at most two seconds ahead, so that the new token lives', async () => {
-    const { rules, clock } = await opened()
+    expect(rules.hasEnded({ ...at, asOf })).toBe(false)
     await rules.revoke({ subject: 'alice' })
-    clock.advance(1)
-    const issuedAt = rules.issueTime(issuance, clock.now()) ?? 0
-    expect(rules.isRevoked(principal(issuedAt * SECOND))).toBe(false)
-    expect(issuedAt).toBe(Math.floor(clock.now() / SECOND) + 2)
+    expect(rules.hasEnded({ ...at, asOf })).toBe(true)
+    expect(rules.hasEnded({ ...at, asOf: rules.asOf })).toBe(false)
   })
 
-  it('does not exist for a grant that was begun before the rule', async () => {
-    const { rules, clock } = await opened()
-    const begunAt = clock.now()
-    clock.advance(50)
-    await rules.revoke({ subject: 'alice' })
-    clock.advance(3 * SECOND)
-    expect(rules.issueTime(issuance, begunAt)).toBeUndefined()
-    expect(rules.issueTime(issuance, clock.now())).toBe(Math.floor(clock.now() / SECOND))
-  })
-
-  it('never comes for a family that is over', async () => {
+  it('of a family that is over is over too, whenever it was begun', async () => {
     const { rules, clock } = await opened()
     await rules.revoke({ family: 'family-1' })
     clock.advance(60 * SECOND)
-    expect(rules.issueTime({ ...issuance, family: 'family-1' }, clock.now())).toBeUndefined()
+    const later = { ...begun, family: 'family-1', asOf: rules.asOf, begunAt: clock.now() }
+    expect(rules.hasEnded(later)).toBe(true)
+  })
+
+  it('T3.12 knows the rules of a client, a business or a family too, of each that it names', async () => {
+    const { rules, clock } = await opened()
+    const { asOf } = rules
+    for (const [, tokens] of RULES.filter(([, each]) => !('jti' in each))) {
+      const { asOf: known } = rules
+      const one = { ...begun, family: 'family-1', begunAt: clock.now() }
+      await rules.revoke(tokens)
+      expect(rules.hasEnded({ ...one, asOf: known })).toBe(true)
+    }
+    const strange = { subject: 'carol', client: 'c', business: 'b', family: 'f', asOf, begunAt: 0 }
+    expect(rules.hasEnded(strange)).toBe(false)
   })
 })
