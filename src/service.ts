@@ -30,6 +30,7 @@ import { openIdentity, type Identity } from './identity/room.ts'
 import { userinfo } from './identity/userinfo.ts'
 import type { Clock } from './kernel/clock.ts'
 import { createTokenJudge } from './keys/judge.ts'
+import type { IssuerKeys } from './keys/issuer-keys.ts'
 import type { ServiceKeys } from './keys/service-keys.ts'
 import type { Catalogue } from './scopes/catalogue.ts'
 import { compileScopes } from './scopes/config.ts'
@@ -42,6 +43,8 @@ export interface World {
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
   readonly keys: ServiceKeys | undefined
+  /** Of foreign issuers; there are some in a sidecar only. */
+  readonly issuerKeys: IssuerKeys
   readonly store: Store
   readonly hasher: PasswordHasher
   readonly attempts: AttemptGate
@@ -207,11 +210,11 @@ function openTokenCheck(
   urls: ServiceUrls,
   recorder: Recorder,
 ): TokenCheck {
-  const { clock, keys, revocations } = world
+  const { clock, issuerKeys, keys, revocations } = world
   return new TokenCheck({
     authority:
       keys === undefined
-        ? foreignAuthority(configuration.issuers, clock, recorder)
+        ? foreignAuthority(configuration.issuers, clock, issuerKeys)
         : ownAuthority(keys, clock, urls),
     revocations,
     recorder,

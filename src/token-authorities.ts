@@ -1,14 +1,12 @@
 /** Whose access tokens are believed: our own, or those of the issuers that a sidecar is configured with (C11.2). */
-import type { Claims, TokenJudge, TokenPolicy } from './contracts/keys.ts'
+import type { TokenJudge, TokenPolicy, Verified } from './contracts/keys.ts'
 import type { Principal } from './contracts/principal.ts'
-import type { Recorder } from './contracts/recorder.ts'
 import { foreignClaimsReader, readOwnClaims } from './gateway/claims.ts'
 import type { TokenAuthority } from './gateway/token-check.ts'
 import type { Clock } from './kernel/clock.ts'
 import { badToken, parseCompactToken } from './keys/compact-token.ts'
 import { SIGNING_ALGORITHMS } from './keys/config.ts'
-import { fetchJwks } from './keys/fetch-jwks.ts'
-import { ForeignKeys } from './keys/foreign-keys.ts'
+import type { IssuerKeys } from './keys/issuer-keys.ts'
 import type { IssuerConfig } from './keys/issuers-config.ts'
 import { createTokenJudge } from './keys/judge.ts'
 import type { KeyFinder } from './keys/key-finder.ts'
@@ -17,7 +15,7 @@ import type { ServiceUrls } from './server/config.ts'
 interface Issuer {
   readonly judge: TokenJudge
   readonly policy: TokenPolicy
-  readonly read: (claims: Claims) => Principal
+  readonly read: (verified: Verified) => Principal
 }
 
 /** Our own access tokens (C6.1.8): no leeway (C4.16). */
@@ -39,11 +37,10 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
-function openIssuer(config: IssuerConfig, clock: Clock, recorder: Recorder): Issuer {
-  const { issuer, jwks, audience, typ, algorithms, leeway, longestLife } = config
-  const keys = new ForeignKeys({ fetchKeys: () => fetchJwks(jwks), clock, recorder })
+function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issuer {
+  const { issuer, audience, typ, algorithms, leeway, longestLife } = config
   return {
-    judge: createTokenJudge(keys, clock),
+    judge: createTokenJudge(keys.of(config), clock),
     policy: {
       issuer,
       audience,
@@ -64,9 +61,9 @@ function openIssuer(config: IssuerConfig, clock: Clock, recorder: Recorder): Iss
 export function foreignAuthority(
   configs: readonly IssuerConfig[],
   clock: Clock,
-  recorder: Recorder,
+  keys: IssuerKeys,
 ): TokenAuthority {
-  const issuers = new Map(configs.map((config) => [config.issuer, openIssuer(config, clock, recorder)]))
+  const issuers = new Map(configs.map((config) => [config.issuer, openIssuer(config, clock, keys)]))
   return {
     verify: async (token) => {
       const { iss } = parseCompactToken(token).payload

@@ -18,6 +18,7 @@ import { GRANTS } from './identity/grants.ts'
 import type { Clock } from './kernel/clock.ts'
 import { FAULTS } from './kernel/fault-table.ts'
 import { planKeys } from './keys/config.ts'
+import { IssuerKeys } from './keys/issuer-keys.ts'
 import { openKeys } from './keys/open-keys.ts'
 import type { ServiceKeys } from './keys/service-keys.ts'
 import { watchKeys } from './keys/watch-keys.ts'
@@ -89,7 +90,8 @@ export async function startWorker(
       gatekeeper: world.admission,
     })
     const worker = new ServingWorker(parts, { world, relay, listener, reports })
-    if (world.keys) await watchKeys(world.keys, world.store, relay)
+    if (world.keys)
+      worker.stopWatching = await watchKeys({ keys: world.keys, store: world.store, recorder: relay })
     return worker
   } catch (error) {
     await world.state.close()
@@ -113,6 +115,8 @@ class ServingWorker implements Worker {
   readonly #flusher: NodeJS.Timeout
   #current: Generation
   #prepared: Generation | undefined
+  /** Of the signing keys. */
+  stopWatching: () => void = () => undefined
   /** Replaced, but calls may still be in flight on them. */
   readonly #leaving = new Set<Generation>()
 
@@ -155,7 +159,9 @@ class ServingWorker implements Worker {
   async abort(): Promise<void> {
     const given = this.#prepared
     this.#prepared = undefined
-    if (given) await this.#discard(given)
+    if (given === undefined) return
+    this.world.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
+    await this.#discard(given)
   }
 
   hear(spending: Spending): void {
@@ -178,7 +184,8 @@ class ServingWorker implements Worker {
     await this.abort()
     for (const { closeLog } of this.#serving()) closeLog()
     await closeBackends(this.#backendsInUse())
-    this.world.keys?.close()
+    this.stopWatching()
+    this.world.issuerKeys.close()
     await this.world.state.close()
     return cut
   }
@@ -226,6 +233,7 @@ class ServingWorker implements Worker {
 
   #enact({ service, parts }: Generation): void {
     this.#fixtures.relay.to = service.runtime.recorder
+    this.world.issuerKeys.keepOnly(parts.configuration.issuers)
     this.world.openedFunds.attach(parts.directory.places)
     this.world.admission.configure(loadOf(parts.configuration))
     const names = closableNames(parts.configuration)
@@ -275,6 +283,7 @@ async function openWorld(
     clock,
     environment,
     keys,
+    issuerKeys: new IssuerKeys(clock, recorder),
     store,
     feed,
     state,

@@ -1,5 +1,5 @@
 import type { Call } from '../contracts/backend.ts'
-import type { Signer } from '../contracts/keys.ts'
+import type { KeyStanding, Signer } from '../contracts/keys.ts'
 import type { Place } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -58,6 +58,8 @@ const MOST_KEPT = 64
 
 interface Kept {
   readonly header: HeaderText
+  /** The key that signed it: where that is withdrawn, upstreams refuse the token. */
+  readonly key: KeyStanding
   /** Clock.monotonic(). */
   readonly until: number
 }
@@ -77,15 +79,15 @@ export function identifyByToken(signer: Signer, backend: string, clock: Clock): 
     const name = place.fund === undefined ? place.business : `${place.business}/${place.fund}`
     const known = own.get(name)
     const now = clock.monotonic()
-    if (known !== undefined && now < known.until) return known.header
+    if (known !== undefined && now < known.until && known.key.isBelieved()) return known.header
     const signed = signer.sign(claimsOf(call.issuer, principal, place, backend, clock), {
       typ: 'postern-call+jwt',
       algorithm: 'ES256',
     })
-    return signed.then((token) => {
+    return signed.then(({ token, key }) => {
       const header = headerLine('x-postern-token', token)
       if (own.size >= MOST_KEPT) own.clear()
-      own.set(name, { header, until: now + REUSE })
+      own.set(name, { header, key, until: now + REUSE })
       return header
     })
   }

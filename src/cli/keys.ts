@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readConfiguration, type Configuration } from '../configuration.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { examineKeys } from '../keys/examine-folder.ts'
-import { createKey, readKeyFolder, removeKey, type StoredKey } from '../keys/key-folder.ts'
+import { createKey, listKeyFiles, newestGeneration, readKeyFolder, removeKey } from '../keys/key-folder.ts'
 import { createPrivateFolder, KeyFolderError } from '../keys/private-folder.ts'
 import { scheduleKeys } from '../keys/schedule.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
@@ -39,34 +38,33 @@ const list: Act = async ({ plan, terminal }) => {
   return EXIT.done
 }
 
-/** Seconds: a running service looks at the folder every second, and must have published the key before it signs. */
-const NOTICE = 5
-
-async function makeNext(
-  keys: readonly StoredKey[],
-  { plan, compromised }: Asked,
-): Promise<readonly StoredKey[]> {
-  const signsFrom = epochSeconds(systemClock) + (compromised ? NOTICE : plan.rotation.announce)
-  const made: StoredKey[] = []
+async function makeNext({ plan, terminal }: Asked, announce: number): Promise<void> {
+  const signsFrom = epochSeconds(systemClock) + announce
   for (const algorithm of plan.algorithms) {
-    const newest = keys.findLast((key) => key.algorithm === algorithm)?.generation ?? 0
-    made.push(await createKey(plan.folder, { algorithm, generation: newest + 1, signsFrom }, systemClock))
+    const generation = (await newestGeneration(plan.folder, algorithm)) + 1
+    const { file } = await createKey(plan.folder, { algorithm, generation, signsFrom }, systemClock)
+    terminal.stdout.write(`${file}: made, published now, signs from ${time(signsFrom)}\n`)
   }
-  return made
 }
 
 /** `keys rotate`: the next keys, announced first; `--compromised`: in force at once, and all others removed. */
 const rotate: Act = async (asked) => {
-  const { plan, compromised, terminal } = asked
+  const { plan, compromised } = asked
   await createPrivateFolder(plan.folder)
-  const before = await readKeyFolder(plan.folder)
-  for (const { file, signsFrom } of await makeNext(before, asked))
-    terminal.stdout.write(`${file}: made, published now, signs from ${time(signsFrom)}\n`)
-  if (!compromised) return EXIT.done
-  await delay(NOTICE * 1000 + 1000)
-  for (const key of before) {
-    await removeKey(plan.folder, key)
-    terminal.stdout.write(`${key.file}: removed; whatever it has signed is refused from now on\n`)
+  if (compromised) return replaceAll(asked)
+  await readKeyFolder(plan.folder)
+  await makeNext(asked, plan.rotation.announce)
+  return EXIT.done
+}
+
+/** Every key that is there is removed, also one that cannot be read; a running service follows within a second. */
+async function replaceAll(asked: Asked): Promise<number> {
+  const { plan, terminal } = asked
+  const before = await listKeyFiles(plan.folder)
+  await makeNext(asked, 0)
+  for (const file of before) {
+    await removeKey(plan.folder, file)
+    terminal.stdout.write(`${file}: removed; whatever it has signed is refused within a second\n`)
   }
   return EXIT.done
 }
@@ -104,7 +102,11 @@ export const keysVerb: Verb = {
     const { positionals, values } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { config: { type: 'string' }, compromised: { type: 'boolean', default: false } },
+      options: {
+        config: { type: 'string' },
+        compromised: { type: 'boolean', default: false },
+        yes: { type: 'boolean', default: false },
+      },
     })
     const [word = '', ...more] = positionals
     const act = Object.hasOwn(ACTS, word) ? ACTS[word] : undefined

@@ -2,9 +2,25 @@ import type { SigningAlgorithm } from './people.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
+/**
+ * Whether a key is still believed. One object for one key; whoever owns the key (the own key folder, a foreign issuer's
+ * key set) changes the answer. A token is worth what its key is, so what was verified once keeps this beside it and asks
+ * on every use (C4.16, T3.10).
+ */
+export interface KeyStanding {
+  /** Cheap, since it is asked on every call. Once false, it stays false. */
+  isBelieved(): boolean
+}
+
+/** A compact JWS that was signed here, and the key that signed it. */
+export interface Signed {
+  readonly token: string
+  readonly key: KeyStanding
+}
+
 /** Signs with the current key of an algorithm (C6.3.4). */
 export interface Signer {
-  sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<string>
+  sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<Signed>
 }
 
 /**
@@ -39,10 +55,16 @@ export interface TokenPolicy {
   readonly longestLife?: number
 }
 
+/** What a genuine token says, and the key that vouches for it. */
+export interface Verified {
+  readonly claims: Claims
+  readonly key: KeyStanding
+}
+
 /**
- * Judges a compact JWS. Resolves with its claims; rejects with Fault `invalid_token` for a bad token and Fault
+ * Judges a compact JWS. Resolves with its claims and its key; rejects with Fault `invalid_token` for a bad token and Fault
  * `token_judge_unavailable` where the keys cannot be reached (C4.15).
  */
 export interface TokenJudge {
-  verify(token: string, policy: TokenPolicy): Promise<Claims>
+  verify(token: string, policy: TokenPolicy): Promise<Verified>
 }

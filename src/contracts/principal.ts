@@ -1,5 +1,6 @@
 import type { ScopeText, ScopeValue } from '../scopes/scope-token.ts'
 import type { Target } from '../scopes/target.ts'
+import type { KeyStanding } from './keys.ts'
 
 /** Who calls, as a verified access token says (C4.4). Frozen and shared between calls: never changed. */
 export interface Principal {
@@ -20,4 +21,6 @@ export interface Principal {
   /** Seconds since the epoch. */
   readonly issuedAt: number
   readonly expiresAt: number
+  /** The key that verified its token, or signed it here: who calls is believed only while this key is (T3.10). */
+  readonly key: KeyStanding
 }

@@ -1,10 +1,12 @@
-import type { Claims } from '../contracts/keys.ts'
+import type { Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
 import { isScopeValue, joinScope, readCode, splitScope, type ScopeValue } from '../scopes/scope-token.ts'
 import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
 
 const bad = (detail: string): Fault => new Fault('invalid_token', { detail })
+
+type Claims = Verified['claims']
 
 function text(claims: Claims, name: string): string {
   const value = claims[name]
@@ -29,7 +31,7 @@ function onlyTarget(values: readonly string[]): Target | undefined {
 }
 
 /** An access token of our own, by RFC 9068 §2.2 and C6.1.8: scope a space-delimited string, the target among it. */
-export function readOwnClaims(claims: Claims): Principal {
+export function readOwnClaims({ claims, key }: Verified): Principal {
   const values = splitScope(text(claims, 'scope'))
   if (values === undefined) throw badScope()
   return Object.freeze({
@@ -44,6 +46,8 @@ export function readOwnClaims(claims: Claims): Principal {
     asOf: claims['as_of'] === undefined ? undefined : number(claims, 'as_of'),
     issuedAt: number(claims, 'iat'),
     expiresAt: number(claims, 'exp'),
+
+    key,
   })
 }
 
@@ -58,7 +62,7 @@ export interface ClaimNames {
 /** An access token of a foreign issuer, by the names that its configuration gives. */
 export const foreignClaimsReader =
   (names: ClaimNames) =>
-  (claims: Claims): Principal => {
+  ({ claims, key }: Verified): Principal => {
     const values = scopeValues(claims[names.scope])
     return Object.freeze({
       subject: text(claims, 'sub'),
@@ -72,6 +76,8 @@ export const foreignClaimsReader =
       asOf: undefined,
       issuedAt: number(claims, 'iat'),
       expiresAt: number(claims, 'exp'),
+
+      key,
     })
   }
 

@@ -27,7 +27,7 @@ const ENTRY_OVERHEAD = 1024
 
 /**
  * C4.4 with the cache of C4.16: keyed by the whole token, bounded in bytes; what may change between two calls with
- * the same token (expiry, revocation) is looked at on every call, hit or miss.
+ * the same token (its key's standing, expiry, revocation) is looked at on every call, hit or miss.
  */
 export class TokenCheck implements IssuedTokens {
   readonly #parts: TokenCheckParts
@@ -44,8 +44,10 @@ export class TokenCheck implements IssuedTokens {
   /** Synchronous for a token that was seen before. */
   check(token: string): Principal | Promise<Principal> {
     const known = this.#cache.get(token)
-    this.#parts.recorder.tokenCache(known ? 'hit' : 'miss')
-    return known ? this.#current(known, token) : this.#verify(token)
+    // What a key has verified is worth nothing without it: then the token is judged anew, by the keys of now (T3.10).
+    const hit = known?.key.isBelieved() === true
+    this.#parts.recorder.tokenCache(hit ? 'hit' : 'miss')
+    return hit ? this.#current(known, token) : this.#verify(token)
   }
 
   /** Whether this very token was verified, or issued here: what it is worth now is for `check` to say. */
@@ -56,7 +58,9 @@ export class TokenCheck implements IssuedTokens {
   }
 
   async #verify(token: string): Promise<Principal> {
+    this.#cache.delete(token)
     const principal = await this.#parts.authority.verify(token)
+    if (!principal.key.isBelieved()) throw new Fault('invalid_token', { detail: 'its key was withdrawn' })
     const current = this.#current(principal, token)
     this.#cache.set(token, principal)
     return current
@@ -64,7 +68,8 @@ export class TokenCheck implements IssuedTokens {
 
   /** Whether a principal that was let in would be still: for connections that outlive the call that opened them. */
   isCurrent(principal: Principal): boolean {
-    return !this.#isExpired(principal) && !this.#parts.revocations.isRevoked(principal)
+    const { revocations } = this.#parts
+    return principal.key.isBelieved() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
   }
 
   #current(principal: Principal, token: string): Principal {

@@ -1,10 +1,15 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { KeyFinder } from './key-finder.ts'
-import { fitsAlgorithm, importPublicKey, type Jwk } from './signatures.ts'
+import { admitKeys, type KeyRemark } from './foreign-jwk.ts'
+import type { KeyFinder, TrustedKey } from './key-finder.ts'
+import { KeySetReader } from './key-set-reader.ts'
+import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
+import { Standing } from './standing.ts'
 
 export interface ForeignKeysParts {
+  /** The issuer, as the log names it. */
+  readonly issuer: string
   /** Fetches the key set (RFC 7517 §5): resolves with its keys, rejects if it cannot be had. */
   readonly fetchKeys: () => Promise<readonly Jwk[]>
   readonly clock: Clock
@@ -13,90 +18,146 @@ export interface ForeignKeysParts {
   readonly pause?: (milliseconds: number) => Promise<void>
 }
 
-/** Milliseconds. Keys that are known are asked for again when they are this old, behind the back of the call. */
-const FRESH = 10 * 60_000
-/** Between the beginnings of two fetches, whoever asks for whatever: what an unknown `kid` may cost the issuer. */
-const INTERVAL = 1_000
-/** How long a `kid` that a fetch did not bring is taken for unknown without another one. */
+/** Milliseconds: how often is looked whether the key set should be read again. */
+const TICK = 1_000
+/** How long a `kid` that a reading did not bring is taken for unknown without another one. */
 const ABSENT = 10_000
-/** Unknown ids remembered, and calls that wait for a fetch, at most: a flood of ids costs no more memory than this. */
+/** Unknown ids remembered, and calls that wait for a reading, at most: a flood of ids costs no more memory than this. */
 const MOST_ABSENT = 1_000
 const MOST_WAITING = 1_000
+/** Keys of one `kid` that a signature is tried with, at most. */
+const MOST_TRIED = 4
+/** Remarks remembered, so that each is told once. */
+const MOST_TOLD = 200
 
 const systemPause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
 
+/** A key in use: for one algorithm, as long as the issuer publishes it. */
+interface Used {
+  readonly algorithm: string
+  readonly publicKey: Promise<CryptoKey>
+  readonly standing: Standing
+}
+
+/** `unknown`: its keys could never be had, so that nothing can be judged. `stale`: not the last time. */
+export type IssuerCondition = 'unknown' | 'stale' | 'fresh'
+
 /**
  * The keys of a foreign issuer (C11.2). Known keys go on while the issuer is down, however long: only what can't be
- * told is 503, never 401 (C4.15, T3.5). A token with an unknown `kid` waits for a fetch that began after it came, so
- * that a rotation is never a wrong 401; fetches are single, and at most one a second.
+ * told is 503, never 401 (C4.15, T3.5). A token with an unknown `kid` waits for a reading that began after it came, so
+ * that a rotation is never a wrong 401. A key that a successful reading does not bring any more is withdrawn, with all
+ * that it has verified (T3.10): while tokens come the key set is read again each minute.
  */
 export class ForeignKeys implements KeyFinder {
   readonly #parts: ForeignKeysParts
-  readonly #pause: (milliseconds: number) => Promise<void>
-  #keys: readonly Jwk[] | undefined
-  #imported = new Map<string, Promise<CryptoKey>>()
-  /** By `kid`: when a fetch that did not bring it began. */
+  readonly #reader: KeySetReader
+  #keys: readonly Jwk[] = []
+  /** By algorithm, `kid` and key. */
+  #used = new Map<string, Used>()
+  /** By `kid`: when a reading that did not bring it began. */
   readonly #absent = new Map<string, number>()
-  #begunAt = Number.NEGATIVE_INFINITY
-  #fetchedAt = Number.NEGATIVE_INFINITY
-  #next: Promise<void> | undefined
+  readonly #told = new Set<string>()
   #waiting = 0
-  #down = false
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
 
   constructor(parts: ForeignKeysParts) {
     this.#parts = parts
-    this.#pause = parts.pause ?? systemPause
+    this.#reader = new KeySetReader({
+      read: async () => this.#use(await parts.fetchKeys()),
+      clock: parts.clock,
+      pause: parts.pause ?? systemPause,
+      changed: (failure) => this.#tellReachable(failure),
+    })
   }
 
-  async find(kid: string | undefined, algorithm: string): Promise<CryptoKey | undefined> {
+  /** Reads the key set now, and again while it is in use or cannot be had, until `close`. */
+  start(): void {
+    void this.#reader.refresh()
+    this.#timer = setInterval(() => this.tick(), TICK).unref()
+  }
+
+  /** Reads the key set again where that is due. */
+  tick(): void {
+    if (!this.#reader.isStale()) return
+    if (this.#takeAsked() || !this.#reader.had) void this.#reader.refresh()
+  }
+
+  /** Nothing that these keys have verified is believed from now on. */
+  close(): void {
+    clearInterval(this.#timer)
+    this.#use([])
+    this.#closed = true
+  }
+
+  get condition(): IssuerCondition {
+    if (!this.#reader.had) return 'unknown'
+    return this.#reader.failing ? 'stale' : 'fresh'
+  }
+
+  async find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const known = this.#match(kid, algorithm)
-    if (known !== undefined) {
-      if (this.#now() - this.#fetchedAt > FRESH) void this.#fetchSoon().catch(() => undefined)
-      return this.#import(known, algorithm)
+    if (known.length > 0) {
+      if (this.#reader.isStale()) void this.#reader.refresh()
+      return this.#trust(known, algorithm)
     }
     if (kid !== undefined && this.#isAbsent(kid)) return undefined
-    await this.#wait()
+    await this.#wait(() => this.#match(kid, algorithm).length > 0)
     const found = this.#match(kid, algorithm)
-    if (found !== undefined) return this.#import(found, algorithm)
+    if (found.length > 0) return this.#trust(found, algorithm)
     if (kid !== undefined) this.#remember(kid)
     return undefined
   }
 
   /** Without a `kid` there must be no choice. */
-  #match(kid: string | undefined, algorithm: string): Jwk | undefined {
-    const fitting = (this.#keys ?? []).filter((jwk) => fitsAlgorithm(jwk, algorithm))
-    if (kid === undefined) return fitting.length === 1 ? fitting[0] : undefined
-    return fitting.find((jwk) => jwk['kid'] === kid)
+  #match(kid: string | undefined, algorithm: string): readonly Jwk[] {
+    const fitting = this.#keys.filter((jwk) => fitsAlgorithm(jwk, algorithm))
+    if (kid === undefined) return fitting.length === 1 ? fitting : []
+    return fitting.filter((jwk) => jwk['kid'] === kid).slice(0, MOST_TRIED)
   }
 
-  #import(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
-    const id = `${algorithm} ${JSON.stringify(jwk)}`
-    const imported = this.#imported.get(id) ?? importPublicKey(jwk, algorithm)
-    this.#imported.set(id, imported)
-    return imported.catch((cause: unknown) => {
-      throw new Fault('token_judge_unavailable', { cause, detail: 'a key of the issuer cannot be used' })
-    })
+  /** Those that can be used. Rejects with Fault `token_judge_unavailable` if none can. */
+  async #trust(found: readonly Jwk[], algorithm: string): Promise<readonly TrustedKey[]> {
+    const opened = await Promise.allSettled(
+      found.map(async (jwk): Promise<TrustedKey> => {
+        const { publicKey, standing } = this.#open(jwk, algorithm)
+        return { publicKey: await publicKey, standing }
+      }),
+    )
+    const usable = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    if (usable.length > 0) return usable
+    const cause: unknown = opened.find((result) => result.status === 'rejected')?.reason
+    throw new Fault('token_judge_unavailable', { cause, detail: 'a key of the issuer cannot be used' })
+  }
+
+  #open(jwk: Jwk, algorithm: string): Used {
+    const id = idOf(jwk, algorithm)
+    const known = this.#used.get(id)
+    if (known !== undefined) return known
+    const opened = { algorithm, publicKey: importPublicKey(jwk, algorithm), standing: new Standing() }
+    this.#used.set(id, opened)
+    return opened
   }
 
   #isAbsent(kid: string): boolean {
     const since = this.#absent.get(kid)
-    return since !== undefined && this.#now() - since < ABSENT
+    return since !== undefined && this.#parts.clock.monotonic() - since < ABSENT
   }
 
   #remember(kid: string): void {
     this.#absent.delete(kid)
-    this.#absent.set(kid, this.#begunAt)
+    this.#absent.set(kid, this.#reader.begunAt)
     const [oldest] = this.#absent.keys()
     if (this.#absent.size > MOST_ABSENT && oldest !== undefined) this.#absent.delete(oldest)
   }
 
-  async #wait(): Promise<void> {
+  async #wait(found: () => boolean): Promise<void> {
     if (this.#waiting >= MOST_WAITING)
       throw new Fault('token_judge_unavailable', { detail: 'too many tokens with unknown keys' })
     this.#waiting += 1
     try {
-      await this.#fetchSoon()
+      await this.#reader.need(found)
     } catch (cause) {
       throw new Fault('token_judge_unavailable', { cause, detail: 'the keys of the issuer cannot be had' })
     } finally {
@@ -104,41 +165,40 @@ export class ForeignKeys implements KeyFinder {
     }
   }
 
-  /** A fetch that begins after this call, shared by all who call before it begins. */
-  #fetchSoon(): Promise<void> {
-    this.#next ??= this.#pauseUntilDue().then(() => {
-      this.#next = undefined
-      return this.#fetch()
-    })
-    return this.#next
-  }
-
-  async #pauseUntilDue(): Promise<void> {
-    const due = this.#begunAt + INTERVAL - this.#now()
-    if (due > 0) await this.#pause(due)
-  }
-
-  async #fetch(): Promise<void> {
-    this.#begunAt = this.#now()
-    try {
-      this.#use(await this.#parts.fetchKeys())
-      if (this.#down) this.#parts.recorder.note('info', 'issuer_keys_reachable_again')
-      this.#down = false
-    } catch (cause) {
-      if (!this.#down) this.#parts.recorder.note('error', 'issuer_keys_unreachable', { cause })
-      this.#down = true
-      throw cause
-    }
-  }
-
-  #use(keys: readonly Jwk[]): void {
+  #use(set: readonly Jwk[]): void {
+    if (this.#closed) return
+    const { keys, remarks } = admitKeys(set)
     this.#keys = keys
-    this.#fetchedAt = this.#now()
-    this.#imported = new Map()
+    for (const [id, { algorithm, standing }] of this.#used) {
+      if (keys.some((jwk) => fitsAlgorithm(jwk, algorithm) && idOf(jwk, algorithm) === id)) continue
+      standing.end()
+      this.#used.delete(id)
+    }
     for (const { kid } of keys) if (typeof kid === 'string') this.#absent.delete(kid)
+    for (const remark of remarks) this.#tell(remark)
   }
 
-  #now(): number {
-    return this.#parts.clock.monotonic()
+  /** Whether anything that these keys have verified was used since the last time. */
+  #takeAsked(): boolean {
+    let asked = false
+    for (const { standing } of this.#used.values()) asked = standing.takeAsked() || asked
+    return asked
+  }
+
+  /** Each remark once, however often the key set is read. */
+  #tell({ level, event, kid, reason }: KeyRemark): void {
+    const remark = `${event} ${kid} ${reason}`
+    if (this.#told.has(remark) || this.#told.size >= MOST_TOLD) return
+    this.#told.add(remark)
+    this.#parts.recorder.note(level, event, { issuer: this.#parts.issuer, kid, reason })
+  }
+
+  #tellReachable(failure: { readonly cause: unknown } | undefined): void {
+    const { issuer, recorder } = this.#parts
+    if (failure === undefined) recorder.note('info', 'issuer_keys_reachable_again', { issuer })
+    else recorder.note('error', 'issuer_keys_unreachable', { issuer, cause: failure.cause })
   }
 }
+
+const idOf = (jwk: Jwk, algorithm: string): string =>
+  JSON.stringify([algorithm, jwk['kid'], publicPart(jwk, algorithm)])

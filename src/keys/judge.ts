@@ -1,8 +1,8 @@
-import type { Claims, TokenJudge, TokenPolicy } from '../contracts/keys.ts'
+import type { Claims, KeyStanding, TokenJudge, TokenPolicy } from '../contracts/keys.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { badToken, parseCompactToken } from './compact-token.ts'
-import type { KeyFinder } from './key-finder.ts'
+import type { KeyFinder, TrustedKey } from './key-finder.ts'
 import { isSignedBy } from './signatures.ts'
 
 /** Seconds, where the policy says nothing (T3.3 "far exp"). */
@@ -63,14 +63,18 @@ function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
   checkDates(claims, policy, clock.now() / 1000)
 }
 
-async function checkSignature(token: string, { alg, kid }: Header, keys: KeyFinder): Promise<void> {
-  const key = await keys.find(kid, alg)
-  if (key === undefined) throw badToken('header: kid names no key of this issuer for this algorithm')
-  const genuine = await isSignedBy(token, key, alg).catch((cause: unknown) => {
+/** Answers the key that the token was signed with. */
+async function checkSignature(token: string, { alg, kid }: Header, keys: KeyFinder): Promise<KeyStanding> {
+  const found = await keys.find(kid, alg)
+  if (found === undefined) throw badToken('header: kid names no key of this issuer for this algorithm')
+  for (const { publicKey, standing } of found) if (await isGenuine(token, publicKey, alg)) return standing
+  throw badToken('signature')
+}
+
+const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Promise<boolean> =>
+  isSignedBy(token, key, alg).catch((cause: unknown) => {
     throw new Fault('token_judge_unavailable', { cause, detail: 'the key cannot be used' })
   })
-  if (!genuine) throw badToken('signature')
-}
 
 /**
  * Judges the tokens of one issuer (C4.4). What is cheap is checked first, claims included: a token of another
@@ -82,8 +86,7 @@ export function createTokenJudge(keys: KeyFinder, clock: Clock): TokenJudge {
       const { header, payload } = parseCompactToken(token)
       const checked = checkHeader(header, policy)
       checkClaims(payload, policy, clock)
-      await checkSignature(token, checked, keys)
-      return payload
+      return { claims: payload, key: await checkSignature(token, checked, keys) }
     },
   }
 }

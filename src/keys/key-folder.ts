@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { epochSeconds, type Clock } from '../kernel/clock.ts'
@@ -9,6 +8,7 @@ import {
   readPrivateFile,
   reasonOf,
   removePrivateFile,
+  stampOf,
 } from './private-folder.ts'
 import { generatePrivateJwk, type Jwk } from './signatures.ts'
 import { toSigningKey, type SigningKey } from './signing-key.ts'
@@ -41,11 +41,6 @@ async function parseKey(text: string, algorithm: SigningAlgorithm): Promise<Sign
   return toSigningKey(jwk as Jwk, algorithm)
 }
 
-const stampOf = async (path: string): Promise<string> => {
-  const found = await stat(path).catch(() => undefined)
-  return found === undefined ? 'gone' : `${found.ino} ${found.mtimeMs}`
-}
-
 /** `known`: as it was read before, which is taken again if it is still the same file. */
 async function readKey(folder: string, file: string, known?: StoredKey): Promise<StoredKey | undefined> {
   const [, algorithm, generation] = KEY_FILE.exec(file) ?? []
@@ -71,15 +66,46 @@ export async function listKeyFiles(folder: string): Promise<readonly string[]> {
   return (await listPrivateFolder(folder)).filter((name) => KEY_FILE.test(name)).sort()
 }
 
-/** Every key of the folder, oldest generation first. `known` ones are not read again, if their files are the same. */
-export async function readKeyFolder(
-  folder: string,
-  known: readonly StoredKey[] = [],
-): Promise<readonly StoredKey[]> {
-  const files = await listKeyFiles(folder)
+/** Every key of the folder, oldest generation first. Rejects with KeyFolderError if one cannot be used. */
+export async function readKeyFolder(folder: string): Promise<readonly StoredKey[]> {
+  const { keys, trouble } = await followKeyFolder(folder, [])
+  if (trouble !== undefined) throw trouble
+  return keys
+}
+
+/** A key folder as it is found. */
+export interface FoundKeys {
+  /** Oldest generation first. */
+  readonly keys: readonly StoredKey[]
+  /** Why a file cannot be read, if there is one. */
+  readonly trouble: Error | undefined
+}
+
+/**
+ * What has become of a folder that was read before. A file that is the same is not read again. One that is gone takes its
+ * key with it, whatever is wrong with the others; one that cannot be read leaves its key as it is known.
+ * Rejects with KeyFolderError if the folder itself cannot be used.
+ */
+export async function followKeyFolder(folder: string, known: readonly StoredKey[]): Promise<FoundKeys> {
   const byFile = new Map(known.map((key) => [key.file, key]))
-  const keys = await Promise.all(files.map((file) => readKey(folder, file, byFile.get(file))))
-  return keys.filter((key) => key !== undefined).sort((a, b) => a.generation - b.generation)
+  const files = await listKeyFiles(folder)
+  const read = await Promise.allSettled(files.map((file) => readKey(folder, file, byFile.get(file))))
+  const keys = read.map((result, at) =>
+    result.status === 'fulfilled' ? result.value : byFile.get(files[at] ?? ''),
+  )
+  return {
+    keys: keys.filter((key) => key !== undefined).sort((a, b) => a.generation - b.generation),
+    trouble: troubleOf(read.find((result) => result.status === 'rejected')),
+  }
+}
+
+const troubleOf = (failed: PromiseRejectedResult | undefined): Error | undefined =>
+  failed && (failed.reason instanceof Error ? failed.reason : new KeyFolderError(reasonOf(failed.reason)))
+
+/** The highest generation of an algorithm that a file of the folder is named after; 0 for none. Reads no file. */
+export async function newestGeneration(folder: string, algorithm: SigningAlgorithm): Promise<number> {
+  const names = (await listKeyFiles(folder)).map((name) => KEY_FILE.exec(name))
+  return Math.max(0, ...names.map((name) => (name?.[1] === algorithm ? Number(name[2]) : 0)))
 }
 
 export interface NewKey {
@@ -111,5 +137,5 @@ export async function createKey(
 }
 
 /** Takes a key out of use for good, its private half with it. */
-export const removeKey = (folder: string, { file }: StoredKey): Promise<void> =>
+export const removeKey = (folder: string, file: string): Promise<void> =>
   removePrivateFile(join(folder, file))

@@ -1,8 +1,9 @@
-import type { Claims, PublicKeys, Signer } from '../contracts/keys.ts'
+import type { Claims, PublicKeys, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { KeyFinder } from './key-finder.ts'
+import type { KeyFinder, TrustedKey } from './key-finder.ts'
 import { signCompact } from './signatures.ts'
 import type { SigningKey } from './signing-key.ts'
+import { Standing } from './standing.ts'
 
 /** Which keys sign, and which are still believed and published (C6.3.4). */
 export interface KeySet {
@@ -11,29 +12,52 @@ export interface KeySet {
   readonly published: readonly SigningKey[]
 }
 
-/** The service's own keys: signs, publishes and finds them. `replace` swaps all three at once. */
+interface Held {
+  readonly key: SigningKey
+  readonly standing: Standing
+  /** As `find` answers it. */
+  readonly found: readonly TrustedKey[]
+}
+
+/**
+ * The service's own keys: signs, publishes and finds them. `replace` swaps all three at once, and ends the standing of
+ * every key that is not published any more, with all that it has signed (T3.10).
+ */
 export class KeyRing implements Signer, PublicKeys, KeyFinder {
-  #set: KeySet
-  #byId: ReadonlyMap<string, SigningKey>
-  #jwks: ReturnType<PublicKeys['jwks']>
+  /** By `kid`, the thumbprint: a key that is read again from its file is the same key. */
+  #held: ReadonlyMap<string, Held> = new Map()
+  #signing: ReadonlyMap<SigningAlgorithm, Held> = new Map()
+  #jwks: ReturnType<PublicKeys['jwks']> = { keys: [] }
 
   constructor(set: KeySet) {
-    this.#set = set
-    this.#byId = new Map(set.published.map((key) => [key.kid, key]))
-    this.#jwks = Object.freeze({ keys: Object.freeze(set.published.map((key) => key.publicJwk)) })
+    this.replace(set)
   }
 
-  replace(set: KeySet): void {
-    const next = new KeyRing(set)
-    this.#set = next.#set
-    this.#byId = next.#byId
-    this.#jwks = next.#jwks
+  replace({ signing, published }: KeySet): void {
+    const before = this.#held
+    const hold = (key: SigningKey): Held => before.get(key.kid) ?? holdKey(key)
+    this.#held = new Map(published.map((key) => [key.kid, hold(key)]))
+    this.#signing = new Map(
+      [...signing].flatMap(([algorithm, { kid }]) => {
+        const held = this.#held.get(kid)
+        return held === undefined ? [] : [[algorithm, held]]
+      }),
+    )
+    this.#jwks = Object.freeze({ keys: Object.freeze(published.map((key) => key.publicJwk)) })
+    for (const [kid, { standing }] of before) if (!this.#held.has(kid)) standing.end()
   }
 
-  sign(claims: Claims, how: Parameters<Signer['sign']>[1]): Promise<string> {
-    const key = this.#set.signing.get(how.algorithm)
-    if (key === undefined) return Promise.reject(new Error(`no signing key for ${how.algorithm}`))
-    return signCompact(claims, { alg: how.algorithm, typ: how.typ, kid: key.kid }, key.privateKey)
+  /** Whether there is a key to sign with. */
+  signs(algorithm: SigningAlgorithm): boolean {
+    return this.#signing.has(algorithm)
+  }
+
+  async sign(claims: Claims, { algorithm, typ }: Parameters<Signer['sign']>[1]): Promise<Signed> {
+    const held = this.#signing.get(algorithm)
+    if (held === undefined) throw new Error(`no signing key for ${algorithm}`)
+    const { key, standing } = held
+    const token = await signCompact(claims, { alg: algorithm, typ, kid: key.kid }, key.privateKey)
+    return { token, key: standing }
   }
 
   jwks(): ReturnType<PublicKeys['jwks']> {
@@ -41,8 +65,13 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
   }
 
   /** Own tokens always name their key, so one that does not was not made here. */
-  find(kid: string | undefined, algorithm: string): Promise<CryptoKey | undefined> {
-    const key = kid === undefined ? undefined : this.#byId.get(kid)
-    return Promise.resolve(key?.algorithm === algorithm ? key.publicKey : undefined)
+  find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
+    const held = kid === undefined ? undefined : this.#held.get(kid)
+    return Promise.resolve(held?.key.algorithm === algorithm ? held.found : undefined)
   }
+}
+
+function holdKey(key: SigningKey): Held {
+  const standing = new Standing()
+  return { key, standing, found: [{ publicKey: key.publicKey, standing }] }
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../kernel/clock.ts'
 import { createKey, readKeyFolder } from './key-folder.ts'
-import { createPrivateFolder } from './private-folder.ts'
+import { createPrivateFolder, identifyFolder } from './private-folder.ts'
 import { type KeysPlan, ServiceKeys } from './service-keys.ts'
-import { openSuccessorSecret } from './successor-secret.ts'
+import { SuccessorSecret } from './successor-secret.ts'
 
 /**
  * The service's keys, made on first start and reused after. Rejects with KeyFolderError where the folder is not fit to
@@ -19,6 +19,7 @@ export async function openKeys(plan: KeysPlan, clock: Clock): Promise<ServiceKey
   return new ServiceKeys(plan, clock, {
     keys: [...found, ...made],
     made: found.length === 0,
-    deriver: await openSuccessorSecret(folder),
+    secret: await SuccessorSecret.open(folder),
+    identity: await identifyFolder(folder),
   })
 }

@@ -1,4 +1,4 @@
-import { link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newSecret } from '../kernel/ids.ts'
 
@@ -30,6 +30,23 @@ const cannotOpen = (folder: string, cause: unknown): KeyFolderError =>
     `The folder of the signing keys, ${folder}, cannot be opened or created: ${reasonOf(cause)}`,
     { cause },
   )
+
+/**
+ * What tells this very folder from another one at the same path: an unmounted volume leaves an empty folder behind.
+ * Rejects with KeyFolderError if it is not there.
+ */
+export async function identifyFolder(folder: string): Promise<string> {
+  const { dev, ino } = await stat(folder).catch((thrown: unknown) => {
+    throw cannotOpen(folder, thrown)
+  })
+  return `${dev} ${ino}`
+}
+
+/** What tells one version of a file from the next; `gone` if it is not there. */
+export async function stampOf(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined)
+  return found === undefined ? 'gone' : `${found.ino} ${found.mtimeMs}`
+}
 
 /** The names in the folder. Rejects with KeyFolderError if others may write to it, or it is not there. */
 export async function listPrivateFolder(folder: string): Promise<readonly string[]> {
@@ -97,6 +114,21 @@ export async function claimPrivateFile(folder: string, name: string, text: strin
     )
   } finally {
     await unlink(draft).catch(() => undefined)
+  }
+}
+
+/** Puts another file in the place of one, whole: whoever reads it gets the old text or the new one. */
+export async function replacePrivateFile(folder: string, name: string, text: string): Promise<void> {
+  const draft = join(folder, `.${name}.${newSecret(9)}`)
+  try {
+    await writePrivateFile(draft, text)
+    await rename(draft, join(folder, name))
+  } catch (thrown) {
+    await unlink(draft).catch(() => undefined)
+    throw new KeyFolderError(
+      `${name} cannot be replaced in the folder of the signing keys, ${folder}: ${reasonOf(thrown)}`,
+      { cause: thrown },
+    )
   }
 }
 

@@ -1,12 +1,13 @@
-import type { Claims, PublicKeys, SecretDeriver, Signer } from '../contracts/keys.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Claims, PublicKeys, SecretDeriver, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { Recorder } from '../contracts/recorder.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
-import type { KeyFinder } from './key-finder.ts'
-import { createKey, readKeyFolder, removeKey, type StoredKey } from './key-folder.ts'
+import type { KeyFinder, TrustedKey } from './key-finder.ts'
+import { createKey, followKeyFolder, removeKey, type StoredKey } from './key-folder.ts'
 import { KeyRing } from './key-ring.ts'
-import { reasonOf } from './private-folder.ts'
+import { identifyFolder, KeyFolderError } from './private-folder.ts'
 import { dueGeneration, keySetOf, scheduleKeys, type RotationPlan, type ScheduledKey } from './schedule.ts'
+import type { SuccessorSecret } from './successor-secret.ts'
 
 export interface KeysPlan {
   /** Absolute path of the folder with the private keys. */
@@ -20,48 +21,51 @@ export interface KeysPlan {
 export interface OpenedFolder {
   readonly keys: readonly StoredKey[]
   readonly made: boolean
-  readonly deriver: SecretDeriver
+  readonly secret: SuccessorSecret
+  /** Of the folder: see `identifyFolder`. */
+  readonly identity: string
 }
 
-/** Milliseconds between two looks at the folder: some 50 µs each. */
-const LOOK_EVERY = 1000
-
-export interface Watching {
-  /** Whether this process makes new keys and removes retired ones; more than one may. */
-  readonly tends: boolean
-  /** Told of every change. A rejection is noted, and tried again at the next change. */
-  readonly changed?: (kids: readonly string[]) => Promise<void>
-}
+/** Milliseconds between two looks at the folder for keys that are not known: some 50 µs each. */
+const LOOK_EVERY = 100
+/** Tokens with unknown keys that wait for such a look at most; further ones are refused without. */
+const MOST_WAITING = 1_000
 
 /**
  * The service's own keys, as the folder has them from moment to moment (C6.3.4). Any number of processes may share the
- * folder: each sees new files within a second, and all agree on what signs, since the files say when.
+ * folder: each sees within a second what was added or removed, and all agree on what signs, since the files say when.
+ *
+ * A file that is gone takes its key with it, and all that the key has signed (T3.10); also the last one: a new key is made
+ * then. What is not taken for an order is a folder that is gone, or an empty one in its place, as an unmounted volume
+ * leaves it: that is trouble, which is told, and the keys in memory go on.
  */
 export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver {
   readonly #plan: KeysPlan
   readonly #clock: Clock
-  readonly #deriver: SecretDeriver
+  readonly #secret: SuccessorSecret
   readonly #ring: KeyRing
-  #keys: readonly StoredKey[]
-  /** What was told of the keys last: `kid state` of each. */
-  #told: string
+  /** The newest generation that there ever was: the number of a removed key is not given again. */
+  readonly #newest = new Map<SigningAlgorithm, number>()
+  #identity: string
+  #keys: readonly StoredKey[] = []
+  #states = ''
   #lookedAt: number
   #looking: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #trouble: string | undefined
+  #nextLook: Promise<void> | undefined
+  #waiting = 0
+  #tending: Promise<void> | undefined
 
   /** Whether the folder had no keys when it was opened. */
   readonly made: boolean
 
-  constructor(plan: KeysPlan, clock: Clock, { keys, made, deriver }: OpenedFolder) {
+  constructor(plan: KeysPlan, clock: Clock, { keys, made, secret, identity }: OpenedFolder) {
     this.made = made
     this.#plan = plan
     this.#clock = clock
-    this.#keys = keys
-    this.#deriver = deriver
-    const schedule = this.schedule()
-    this.#ring = new KeyRing(keySetOf(schedule))
-    this.#told = statesOf(schedule)
+    this.#secret = secret
+    this.#identity = identity
+    this.#ring = new KeyRing({ signing: new Map(), published: [] })
+    this.#use(keys)
     this.#lookedAt = clock.monotonic()
   }
 
@@ -73,12 +77,19 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#keys.map((key) => key.kid)
   }
 
+  /** Every key and its state, for people; another text after every change. */
+  get states(): string {
+    return this.#states
+  }
+
   /** Where each key stands now. */
   schedule(): readonly ScheduledKey[] {
     return scheduleKeys(this.#keys, this.#plan.rotation, epochSeconds(this.#clock))
   }
 
-  sign(claims: Claims, how: Parameters<Signer['sign']>[1]): Promise<string> {
+  async sign(claims: Claims, how: Parameters<Signer['sign']>[1]): Promise<Signed> {
+    // Its last key was removed a moment ago: the next one is made at once.
+    if (!this.#ring.signs(how.algorithm)) await this.tend()
     return this.#ring.sign(claims, how)
   }
 
@@ -87,28 +98,44 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   derive(secret: string): string {
-    return this.#deriver.derive(secret)
+    return this.#secret.derive(secret)
   }
 
   /**
-   * A key that is not known may be one that another process has just made: the folder is looked at again, by all who
-   * ask at once together and at most once a second, so that a flood of unknown keys costs nothing (T3.5).
+   * A key that is not known may be one that another process has just made: the folder is looked at once more before its
+   * token is refused. All who ask share that look, and there are ten a second at most, so that a flood of unknown keys
+   * costs nothing (T3.5).
    */
-  async find(kid: string | undefined, algorithm: string): Promise<CryptoKey | undefined> {
+  async find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const known = await this.#ring.find(kid, algorithm)
     if (known !== undefined || kid === undefined) return known
-    await this.#lookOnce()
+    if (this.#waiting >= MOST_WAITING) return undefined
+    this.#waiting += 1
+    // Where the folder can't be read, the keys that are known go on; the watch tells of it.
+    await this.#lookSoon().catch(() => undefined)
+    this.#waiting -= 1
     return this.#ring.find(kid, algorithm)
   }
 
-  async #lookOnce(): Promise<void> {
-    const since = this.#clock.monotonic() - this.#lookedAt
-    if (this.#looking === undefined && since < LOOK_EVERY) return
-    // Where the folder can't be read, the keys that are known go on; `tend` tells of it.
-    await this.look().catch(() => undefined)
+  /** A look that begins after this call. */
+  #lookSoon(): Promise<void> {
+    this.#nextLook ??= this.#untilDue().then(async () => {
+      await this.#looking?.catch(() => undefined)
+      this.#nextLook = undefined
+      return this.look()
+    })
+    return this.#nextLook
   }
 
-  /** Reads what is new in the folder, and moves to what the time demands. Rejects with KeyFolderError; the keys stay then. */
+  async #untilDue(): Promise<void> {
+    const due = this.#lookedAt + LOOK_EVERY - this.#clock.monotonic()
+    if (due > 0) await delay(due, undefined, { ref: false })
+  }
+
+  /**
+   * Reads what has changed in the folder, and moves to what the time demands. Rejects with KeyFolderError; keys whose
+   * files are still there stay then.
+   */
   look(): Promise<void> {
     this.#looking ??= this.#read().finally(() => {
       this.#looking = undefined
@@ -117,76 +144,67 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   async #read(): Promise<void> {
+    const { folder } = this.#plan
     this.#lookedAt = this.#clock.monotonic()
-    const keys = await readKeyFolder(this.#plan.folder, this.#keys)
-    // An emptied folder is trouble, not an instruction: what is in memory goes on until `tend` has made new keys.
-    if (keys.length > 0) this.#use(keys)
+    const before = await identifyFolder(folder)
+    const { keys, trouble } = await followKeyFolder(folder, this.#keys)
+    const identity = await identifyFolder(folder)
+    if (keys.length === 0 && (identity !== this.#identity || before !== identity)) throw emptied(folder)
+    this.#identity = identity
+    this.#use(keys)
+    if (trouble !== undefined) throw trouble
   }
 
   #use(keys: readonly StoredKey[]): void {
     this.#keys = keys
+    for (const { algorithm, generation } of keys)
+      this.#newest.set(algorithm, Math.max(generation, this.#newest.get(algorithm) ?? 0))
     const schedule = this.schedule()
     const states = statesOf(schedule)
-    if (states === this.#told) return
-    this.#told = states
+    if (states === this.#states) return
+    this.#states = states
     this.#ring.replace(keySetOf(schedule))
   }
 
+  /** Takes the secret of the folder. True if it was replaced. Rejects with KeyFolderError; the one in memory stays then. */
+  async lookAtSecret(): Promise<boolean> {
+    // In a folder that stands in the place of ours there is none, and none is to be made.
+    if ((await identifyFolder(this.#plan.folder)) !== this.#identity) return false
+    return this.#secret.look()
+  }
+
   /** Makes the keys that are due and removes the retired ones. For one process of several, though more do no harm. */
-  async tend(): Promise<void> {
+  tend(): Promise<void> {
+    this.#tending ??= this.#tend().finally(() => {
+      this.#tending = undefined
+    })
+    return this.#tending
+  }
+
+  async #tend(): Promise<void> {
     await this.look()
     const { algorithms, folder, rotation } = this.#plan
     const now = epochSeconds(this.#clock)
     for (const algorithm of algorithms) {
-      const generation = dueGeneration(this.#keys, algorithm, rotation, now)
-      if (generation === undefined) continue
-      const signsFrom = now + rotation.announce
+      const due = dueGeneration(this.#keys, algorithm, rotation, now)
+      if (due === undefined) continue
+      const generation = Math.max(due, (this.#newest.get(algorithm) ?? 0) + 1)
+      // Without another one there is nothing to announce it beside: it signs at once.
+      const signsFrom = this.#ring.signs(algorithm) ? now + rotation.announce : now
       const made = await createKey(folder, { algorithm, generation, signsFrom }, this.#clock)
       this.#use([...this.#keys, made])
     }
     const retired = this.schedule().filter(({ state }) => state === 'retired')
-    for (const { key } of retired) await removeKey(folder, key)
+    for (const { key } of retired) await removeKey(folder, key.file)
     if (retired.length > 0) await this.look()
   }
-
-  /**
-   * Looks at the folder once a second until `close`. Every change is noted; trouble is noted once, and the keys in
-   * memory go on meanwhile.
-   */
-  watch(recorder: Pick<Recorder, 'note'>, watching: Watching): void {
-    let running = false
-    this.#timer = setInterval(() => {
-      if (running) return
-      running = true
-      void this.#turn(recorder, watching).finally(() => {
-        running = false
-      })
-    }, LOOK_EVERY).unref()
-  }
-
-  async #turn(recorder: Pick<Recorder, 'note'>, { tends, changed }: Watching): Promise<void> {
-    const before = this.#told
-    try {
-      await (tends ? this.tend() : this.look())
-      if (this.#told !== before) {
-        recorder.note('info', 'signing_keys_changed', { keys: this.#told.split(', ') })
-        await changed?.(this.kids)
-      }
-      this.#trouble = undefined
-    } catch (thrown) {
-      this.#tellTrouble(reasonOf(thrown), recorder)
-    }
-  }
-
-  #tellTrouble(reason: string, recorder: Pick<Recorder, 'note'>): void {
-    if (this.#trouble !== reason) recorder.note('error', 'signing_keys_unreadable', { reason })
-    this.#trouble = reason
-  }
-
-  close(): void {
-    clearInterval(this.#timer)
-  }
 }
+
+const emptied = (folder: string): KeyFolderError =>
+  new KeyFolderError(
+    `The folder of the signing keys, ${folder}, was replaced by an empty one: is its volume mounted? The keys in ` +
+      'memory go on. To withdraw them, remove the key files from the folder that holds them, or restart.',
+  )
 
 const statesOf = (schedule: readonly ScheduledKey[]): string =>
   schedule.map(({ key, state }) => `${key.algorithm}-${key.generation} ${key.kid} ${state}`).join(', ')

@@ -72,12 +72,32 @@ export function publicPart(jwk: Jwk, algorithm: string): Jwk {
   return Object.fromEntries(members.map((member) => [member, jwk[member]]))
 }
 
+/** The big-endian bytes of a Base64urlUInt (RFC 7518 §2), without zeros in front; none if it is no text. */
+function integerBytes(value: unknown): Buffer {
+  const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64url')
+  const first = bytes.findIndex((byte) => byte !== 0)
+  return first === -1 ? Buffer.alloc(0) : bytes.subarray(first)
+}
+
+/**
+ * Why an RSA key is not to be trusted with signatures; undefined if it is. With an exponent of 1 anything is its own
+ * signature, and an even one is no RSA at all.
+ */
+export function rsaWeakness({ n, e }: Jwk): string | undefined {
+  const [modulus, exponent] = [integerBytes(n), integerBytes(e)]
+  const [first = 0] = modulus
+  const bits = modulus.length * 8 - (Math.clz32(first) - 24)
+  if (bits < MIN_RSA_BITS) return `its RSA modulus has less than ${MIN_RSA_BITS} bits`
+  const last = exponent.at(-1) ?? 0
+  if (last % 2 === 0) return 'its RSA exponent is even'
+  return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
+}
+
 async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
+  const weakness = jwk['kty'] === 'RSA' ? rsaWeakness(jwk) : undefined
+  if (weakness !== undefined) throw new TypeError(weakness)
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
-  const { modulusLength } = key.algorithm as { modulusLength?: number }
-  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS)
-    throw new TypeError(`an RSA key of less than ${MIN_RSA_BITS} bits`)
   return key
 }
 

@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/configuration.ts'
+import type { Verified } from '../../src/contracts/keys.ts'
 import { foreignClaimsReader, readOwnClaims } from '../../src/gateway/claims.ts'
+import { PRINCIPAL } from '../support/calls.ts'
 import { postForm } from '../support/oauth.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
@@ -232,14 +234,12 @@ describe('T3.11 whoever reads the claims', () => {
     fc.string({ unit: 'binary', maxLength: 3 }),
   )
   const scope = fc.array(unit, { maxLength: 6 }).map((parts) => parts.join(''))
-  const read = (
-    reader: (claims: Record<string, unknown>) => { scope: string; scopes: ReadonlySet<string> },
-  ) =>
+  const read = (reader: (verified: Verified) => { scope: string; scopes: ReadonlySet<string> }) =>
     fc.property(fc.oneof(scope, fc.array(scope, { maxLength: 4 })), (claim) => {
       let told: string
       let judged: ReadonlySet<string>
       try {
-        ;({ scope: told, scopes: judged } = reader({ ...rest, scope: claim }))
+        ;({ scope: told, scopes: judged } = reader({ claims: { ...rest, scope: claim }, key: PRINCIPAL.key }))
       } catch {
         return
       }

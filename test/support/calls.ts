@@ -1,4 +1,5 @@
 import type { Principal } from '../../src/contracts/principal.ts'
+import { Standing } from '../../src/keys/standing.ts'
 import type { Call } from '../../src/contracts/backend.ts'
 import { compileAuthorities } from '../../src/http/authorities.ts'
 import { code, scopeOf } from './scope.ts'
@@ -19,6 +20,7 @@ export const PRINCIPAL: Principal = {
   family: undefined,
   issuedAt: 0,
   expiresAt: 900,
+  key: new Standing(),
 }
 
 /** An authorised call as the gateway makes it; GET of ACME's fund-list unless told otherwise. */

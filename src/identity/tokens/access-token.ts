@@ -48,7 +48,7 @@ export async function issueAccessToken(
     ...(family !== undefined && { family }),
     as_of: asOf,
   }
-  const token = await signer.sign(claims, { typ: 'at+jwt', algorithm: config.accessToken.algorithm })
+  const { token, key } = await signer.sign(claims, { typ: 'at+jwt', algorithm: config.accessToken.algorithm })
   const principal: Principal = Object.freeze({
     subject,
     client: client.id,
@@ -61,6 +61,7 @@ export async function issueAccessToken(
     asOf,
     issuedAt,
     expiresAt: issuedAt + lifetime,
+    key,
   })
   return { token, lifetime, principal }
 }

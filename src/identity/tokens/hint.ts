@@ -16,13 +16,14 @@ export async function readHint(text: string | undefined, { judge, urls }: Room):
   try {
     const { aud: client } = parseCompactToken(text).payload
     if (typeof client !== 'string') return undefined
-    const { sub } = await judge.verify(text, {
+    const { claims } = await judge.verify(text, {
       issuer: urls.issuer,
       audience: client,
       typ: ['jwt'],
       algorithms: ['RS256', 'ES256'],
       leeway: ANY_AGE,
     })
+    const { sub } = claims
     return typeof sub === 'string' ? { client, subject: sub } : undefined
   } catch {
     // A hint is no credential: where it can't be read, or not now, there is none.

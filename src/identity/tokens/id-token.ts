@@ -5,7 +5,7 @@ import type { Granted } from '../context.ts'
 import type { Room } from '../endpoint.ts'
 
 /** An id_token (C6.1.8, OIDC Core §2, §3.1.3.6), signed as the client's configuration says, else the deployment's. */
-export function issueIdToken(
+export async function issueIdToken(
   { client, user, scope, authTime, nonce }: Granted,
   accessToken: string,
   { clock, config, signer, urls }: Room,
@@ -24,5 +24,5 @@ export function issueIdToken(
     ...(nonce !== undefined && { nonce }),
     at_hash: accessTokenHash(accessToken, algorithm),
   }
-  return signer.sign(claims, { typ: 'JWT', algorithm })
+  return (await signer.sign(claims, { typ: 'JWT', algorithm })).token
 }

@@ -8,11 +8,14 @@ import { movableClock } from '../../support/movable-clock.ts'
 /** Signs nothing: what is signed and how often is what matters here. */
 function begin() {
   const clock = movableClock()
+  let believed = true
+  const key = { isBelieved: () => believed }
+  const withdraw = () => void (believed = false)
   const signed: { claims: Record<string, unknown>; typ: string }[] = []
   const signer: Signer = {
     sign: (claims, { typ }) => {
       signed.push({ claims, typ })
-      return Promise.resolve(`token-${signed.length}`)
+      return Promise.resolve({ token: `token-${signed.length}`, key })
     },
   }
   const identify = identifyByToken(signer, 'funds', clock)
@@ -22,7 +25,7 @@ function begin() {
     expect(Object.keys(headers)).toEqual(['x-postern-token'])
     return headers['x-postern-token']
   }
-  return { clock, signed, tokenOf, identify, principal }
+  return { clock, signed, tokenOf, identify, principal, withdraw }
 }
 
 describe('the token that tells an upstream who calls', () => {

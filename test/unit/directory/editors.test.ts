@@ -76,6 +76,7 @@ const token = (issuedAt: number, facts: Partial<Principal>): Principal => ({
   ...{ subject: 'somebody', client: 'some-client', issuer: 'https://id.example.com', ...scopeOf('') },
   ...{ target: undefined, tokenId: 'jti', family: undefined },
   ...{ issuedAt: Math.floor(issuedAt / 1000), expiresAt: Math.floor(issuedAt / 1000) + 900 },
+  key: { isBelieved: () => true },
   ...facts,
 })
 

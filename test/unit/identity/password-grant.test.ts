@@ -139,6 +139,7 @@ describe('C6.1.8 the tokens', () => {
       asOf: payload['as_of'],
       issuedAt: payload.iat,
       expiresAt: payload.exp,
+      key: principal?.key,
     })
   })
 })

@@ -22,8 +22,10 @@ import { openIdentity } from '../../../src/identity/room.ts'
 import { Endings } from '../../../src/identity/tokens/endings.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 import type { Subscriber } from '../../../src/stores/change-feed.ts'
+import type { KeyFinder } from '../../../src/keys/key-finder.ts'
 import { createTokenJudge } from '../../../src/keys/judge.ts'
 import { importPublicKey } from '../../../src/keys/signatures.ts'
+import { Standing } from '../../../src/keys/standing.ts'
 import { derivedBy } from '../../../src/keys/successor-secret.ts'
 import { ownAuthority } from '../../../src/token-authorities.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
@@ -128,9 +130,11 @@ const makeKey = async (algorithm: SigningAlgorithm) => {
 const KEYS = { ES256: await makeKey('ES256'), RS256: await makeKey('RS256') }
 const JWKS = { keys: [KEYS.ES256.jwk, KEYS.RS256.jwk] }
 
-const findKey = async (kid: string | undefined, algorithm: string): Promise<CryptoKey | undefined> => {
+const STANDING = new Standing()
+
+const findKey: KeyFinder['find'] = async (kid, algorithm) => {
   const jwk = JWKS.keys.find((key) => key.kid === kid && key.alg === algorithm)
-  return jwk && importPublicKey(jwk, algorithm)
+  return jwk && [{ publicKey: await importPublicKey(jwk, algorithm), standing: STANDING }]
 }
 
 /** The change feed of one process: what is kept is applied at once. */
@@ -204,10 +208,12 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
     places: { findBusiness: (code) => BUSINESSES.find((business) => business.code === code) },
     catalogue: CATALOGUE,
     signer: {
-      sign: (claims, { typ, algorithm }) =>
-        new SignJWT({ ...claims })
+      sign: async (claims, { typ, algorithm }) => ({
+        token: await new SignJWT({ ...claims })
           .setProtectedHeader({ alg: algorithm, typ, kid: algorithm })
           .sign(KEYS[algorithm].privateKey),
+        key: STANDING,
+      }),
     },
     publicKeys: { jwks: () => JWKS },
     judge: createTokenJudge({ find: findKey }, clock),

@@ -13,6 +13,7 @@ function issuer(first: readonly Jwk[]) {
   const state = { keys: first, down: false, fetches: 0 }
   const notes: string[] = []
   const found = new ForeignKeys({
+    issuer: 'https://issuer.example',
     fetchKeys: () => {
       state.fetches += 1
       return state.down ? Promise.reject(new Error('down')) : Promise.resolve(state.keys)

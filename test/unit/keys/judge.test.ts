@@ -9,7 +9,7 @@ import { CLAIMS, clockAt, encode, forge, makeWorld, NOW, POLICY } from './keys-f
 const world = await makeWorld()
 const judge = createTokenJudge(world.ring, clockAt(NOW))
 const HEADER = { alg: 'ES256', typ: 'at+jwt', kid: world.kid.ES256 }
-const genuine = await world.ring.sign(CLAIMS, { typ: 'at+jwt', algorithm: 'ES256' })
+const { token: genuine, key } = await world.ring.sign(CLAIMS, { typ: 'at+jwt', algorithm: 'ES256' })
 
 const verdict = (token: string, policy: TokenPolicy = POLICY): Promise<string> =>
   judge.verify(token, policy).then(
@@ -21,12 +21,12 @@ const withHeader = (header: object): string => forge(world, { ...HEADER, ...head
 const withClaims = (claims: object): string => forge(world, HEADER, { ...CLAIMS, ...claims })
 
 describe('a genuine token', () => {
-  it('C4.4 is believed and its claims are handed out', async () => {
-    expect(await judge.verify(genuine, POLICY)).toEqual(CLAIMS)
+  it('C4.4 is believed; its claims are handed out, and the key that signed it', async () => {
+    expect(await judge.verify(genuine, POLICY)).toEqual({ claims: CLAIMS, key })
   })
 
   it('C6.1.8 verifies with either algorithm', async () => {
-    const token = await world.ring.sign(CLAIMS, { typ: 'at+jwt', algorithm: 'RS256' })
+    const { token } = await world.ring.sign(CLAIMS, { typ: 'at+jwt', algorithm: 'RS256' })
     expect(await verdict(token)).toBe('genuine')
   })
 

@@ -121,7 +121,7 @@ describe('the published keys', () => {
   it('C6.1.8 verify what was signed, with the typ and kid that the header says', async () => {
     const ring = await open(await newFolder())
     for (const algorithm of ['ES256', 'RS256'] as const) {
-      const token = await ring.sign(CLAIMS, { typ: 'at+jwt', algorithm })
+      const { token } = await ring.sign(CLAIMS, { typ: 'at+jwt', algorithm })
       const published = ring.jwks().keys.find((key) => key['alg'] === algorithm)
       const { payload, protectedHeader } = await compactVerify(token, await importJWK({ ...published }))
       expect(JSON.parse(Buffer.from(payload).toString())).toEqual(CLAIMS)

@@ -53,6 +53,7 @@ const ALICE: Principal = {
   family: undefined,
   issuedAt: 0,
   expiresAt: 1,
+  key: { isBelieved: () => true },
 }
 
 const callLine = compileCallLine({

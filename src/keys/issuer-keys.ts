@@ -1,0 +1,61 @@
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { fetchJwks } from './fetch-jwks.ts'
+import { ForeignKeys, type IssuerCondition } from './foreign-keys.ts'
+import type { IssuerConfig } from './issuers-config.ts'
+
+/** Which issuer, and where its keys are: what its keys depend on. */
+type Source = Pick<IssuerConfig, 'issuer' | 'jwks'>
+
+/**
+ * The keys of all foreign issuers. They outlive a configuration: a reload keeps those of an issuer whose `issuer` and
+ * `jwks` stay as they are, so that its tokens go on though it is down at that moment.
+ */
+export class IssuerKeys {
+  readonly #clock: Clock
+  readonly #recorder: Pick<Recorder, 'note'>
+  readonly #opened = new Map<string, ForeignKeys>()
+  #configured: readonly Source[] = []
+
+  constructor(clock: Clock, recorder: Pick<Recorder, 'note'>) {
+    this.#clock = clock
+    this.#recorder = recorder
+  }
+
+  /** Those of an issuer, which are asked for from now on if they were not before. */
+  of({ issuer, jwks }: Source): ForeignKeys {
+    const id = idOf({ issuer, jwks })
+    const known = this.#opened.get(id)
+    if (known !== undefined) return known
+    const [clock, recorder] = [this.#clock, this.#recorder]
+    const opened = new ForeignKeys({ issuer, fetchKeys: () => fetchJwks(jwks), clock, recorder })
+    this.#opened.set(id, opened)
+    opened.start()
+    return opened
+  }
+
+  /** A configuration is in force: the keys of all other issuers are given up, with all that they have verified. */
+  keepOnly(configured: readonly Source[]): void {
+    this.#configured = configured
+    const kept = new Set(configured.map(idOf))
+    for (const [id, keys] of this.#opened) {
+      if (kept.has(id)) continue
+      keys.close()
+      this.#opened.delete(id)
+    }
+  }
+
+  /** Of the issuers of the configuration in force. */
+  conditions(): readonly { readonly issuer: string; readonly condition: IssuerCondition }[] {
+    return this.#configured.map((source) => ({
+      issuer: source.issuer,
+      condition: this.#opened.get(idOf(source))?.condition ?? 'unknown',
+    }))
+  }
+
+  close(): void {
+    this.keepOnly([])
+  }
+}
+
+const idOf = ({ issuer, jwks }: Source): string => JSON.stringify([issuer, jwks])

@@ -1,0 +1,169 @@
+import { rm, rename, mkdir, writeFile, chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { WebSocket } from 'ws'
+import { keysVerb } from '../../src/cli/keys.ts'
+import type { Terminal } from '../../src/cli/verb.ts'
+import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { at, streaming } from '../support/streaming.ts'
+import { keyFiles, stealKey, type Forge } from '../support/thief.ts'
+import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
+import {
+  askWebsocket,
+  closeOf,
+  startWebsocketUpstream,
+  type WebsocketUpstream,
+} from '../support/websocket-upstream.ts'
+
+// T3.10: a signing key was stolen. Once it is removed, nothing that it has signed opens any door any more, remembered
+// or not, forged or genuine.
+
+const LIST = at('fund-list')
+
+interface Scene {
+  readonly gateway: StartedPostern
+  readonly upstream: WebsocketUpstream
+  /** Issued by the service itself, and never shown to it since. */
+  readonly primed: string
+  /** Made by the thief. */
+  readonly forged: string
+  readonly forge: Forge
+}
+
+async function steal(): Promise<Scene> {
+  const upstream = await startWebsocketUpstream()
+  const gateway = await postern(streaming(upstream.url))
+  const primed = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
+  const forge = stealKey(gateway.data, primed)
+  return { gateway, upstream, primed, forge, forged: forge({ jti: 'forged' }) }
+}
+
+const call = async ({ baseUrl }: StartedPostern, token: string, path = LIST): Promise<number> =>
+  (await fetch(`${baseUrl}${path}`, { headers: { Authorization: `Bearer ${token}` } })).status
+
+const isActive = async ({ authUrl }: StartedPostern, token: string): Promise<boolean> => {
+  const response = await fetch(`${authUrl}/connect/introspect`, {
+    method: 'POST',
+    headers: { Authorization: basic('acme-books') },
+    body: new URLSearchParams({ token }),
+  })
+  return ((await response.json()) as { active: boolean }).active
+}
+
+async function openSocket({ baseUrl }: StartedPostern, token: string): Promise<WebSocket> {
+  const asked = await askWebsocket(baseUrl.replace('http', 'ws') + at('live/lobby'), {
+    headers: { Authorization: `Bearer ${token}` },
+  })
+  if (asked.kind !== 'open') throw new Error(`${asked.status} ${asked.body}`)
+  return asked.socket
+}
+
+/** What the doors say of a token. */
+const doors = async (gateway: StartedPostern, token: string) => ({
+  api: await call(gateway, token),
+  userinfo: (await call(gateway, token, '/api/1.0/u/connect/userinfo')) < 400,
+  active: await isActive(gateway, token),
+})
+
+const OPEN = { api: 200, active: true }
+const SHUT = { api: 401, userinfo: false, active: false }
+
+/** Milliseconds within which every process follows; polled, so that a slow machine fails nothing that is right. */
+const SOON = { timeout: 5_000, interval: 20 }
+
+async function rotateCompromised({ data }: StartedPostern) {
+  let told = ''
+  const write = { write: (text: string) => (told += text) !== '' }
+  const terminal = { env: { POSTERN_DATA: data }, stdout: write, stderr: write } as unknown as Terminal
+  return { code: await keysVerb.run(['rotate', '--compromised', '--yes'], terminal), told }
+}
+
+const removeKeys = async ({ data }: StartedPostern): Promise<void> => {
+  for (const file of keyFiles(data)) await rm(join(data, 'keys', file))
+}
+
+describe('T3.10 a stolen signing key', () => {
+  it.each([
+    ['is withdrawn by `keys rotate --compromised`', rotateCompromised],
+    ['is withdrawn by the removal of every key file', removeKeys],
+  ])('C4.16 %s: what it has signed opens no door any more, remembered or not', async (_, withdraw) => {
+    const { gateway, upstream, primed, forge, forged } = await steal()
+    // Remembered by the gateway as verified; and tunnelled.
+    expect(await doors(gateway, forged)).toMatchObject(OPEN)
+    const tunnelled = [await openSocket(gateway, forged), await openSocket(gateway, primed)]
+    const ends = tunnelled.map(closeOf)
+    await withdraw(gateway)
+    await expect.poll(() => doors(gateway, forged), SOON).toEqual(SHUT)
+    expect(await doors(gateway, primed)).toEqual(SHUT)
+    expect((await Promise.all(ends)).map(({ code }) => code)).toEqual([1008, 1008])
+    // Not only what is remembered: another one made with the key, now.
+    expect(await doors(gateway, forge({ jti: 'later' }))).toEqual(SHUT)
+    const reached = upstream.requests.length
+    await call(gateway, forged)
+    expect(upstream.requests).toHaveLength(reached)
+    // And the service goes on, with a key of its own making.
+    const fresh = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
+    expect(await doors(gateway, fresh)).toMatchObject(OPEN)
+  })
+
+  it('C4.16 is withdrawn with its own file, and the keys beside it go on', async () => {
+    const { gateway, primed, forged } = await steal()
+    const [idTokens] = keyFiles(gateway.data).filter((name) => name.startsWith('RS256'))
+    expect(await doors(gateway, forged)).toMatchObject(OPEN)
+    await rm(join(gateway.data, 'keys', 'ES256-1.jwk'))
+    await expect.poll(() => doors(gateway, forged), SOON).toEqual(SHUT)
+    expect(await doors(gateway, primed)).toEqual(SHUT)
+    expect(keyFiles(gateway.data)).toContain(idTokens)
+  })
+
+  it('C4.16 is withdrawn with its own file though another file is damaged', async () => {
+    const { gateway, forged } = await steal()
+    expect(await doors(gateway, forged)).toMatchObject(OPEN)
+    await writeFile(join(gateway.data, 'keys', 'RS256-1.jwk'), '{}')
+    await rm(join(gateway.data, 'keys', 'ES256-1.jwk'))
+    await expect.poll(() => doors(gateway, forged), SOON).toEqual(SHUT)
+    expect(gateway.log().map((line) => line['event'])).toContain('signing_keys_unreadable')
+  })
+
+  it('C4.16 an id_token of it is no hint any more', async () => {
+    const gateway = await postern()
+    const { id_token: hint = '' } = await issueToken(gateway, { scope: 'openid target:b/ACME' })
+    // Another client than the hint's is refused, as long as the hint says anything.
+    const query = new URLSearchParams({ id_token_hint: hint, client_id: 'ledgerline' })
+    const ask = async (): Promise<number> =>
+      (await fetch(`${gateway.authUrl}/connect/endsession?${query.toString()}`)).status
+    expect(await ask()).toBe(400)
+    await removeKeys(gateway)
+    await expect.poll(ask, SOON).toBe(200)
+  })
+})
+
+describe('T3.10 what is no withdrawal', () => {
+  it('C6.3.4 an empty folder in the place of the keys’ is trouble, and the keys in memory go on', async () => {
+    const { gateway, primed } = await steal()
+    const folder = join(gateway.data, 'keys')
+    await rename(folder, `${folder}.away`)
+    await mkdir(folder, { mode: 0o700 })
+    const events = (): unknown[] => gateway.log().map((line) => line['event'])
+    await expect.poll(events, SOON).toContain('signing_keys_unreadable')
+    expect(await doors(gateway, primed)).toMatchObject(OPEN)
+    expect(keyFiles(gateway.data)).toEqual([])
+    // The volume is back.
+    await rm(folder, { recursive: true })
+    await rename(`${folder}.away`, folder)
+    expect(await doors(gateway, primed)).toMatchObject(OPEN)
+    expect(
+      await doors(gateway, (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token),
+    ).toMatchObject(OPEN)
+  })
+
+  it('C6.3.4 a folder that cannot be used is trouble, and the keys in memory go on', async () => {
+    const { gateway, primed } = await steal()
+    const folder = join(gateway.data, 'keys')
+    await chmod(folder, 0o777)
+    const events = (): unknown[] => gateway.log().map((line) => line['event'])
+    await expect.poll(events, SOON).toContain('signing_keys_unreadable')
+    expect(await doors(gateway, primed)).toMatchObject(OPEN)
+    await chmod(folder, 0o700)
+  })
+})
