@@ -1,62 +1,33 @@
 /** One process that serves: state, doors and the public listener, under the orders of a supervisor. */
-import type { Environment } from './config/references.ts'
 import { conditionOf } from './condition.ts'
 import { closableNames } from './closable-names.ts'
 import { Report } from './config/report.ts'
-import { isSidecar, type Configuration } from './configuration.ts'
+import type { Configuration } from './configuration.ts'
 import type { Backend } from './contracts/backend.ts'
 import type { Door } from './contracts/exchange.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { Spending } from './contracts/spending.ts'
-import { Hasher } from './directory/hasher.ts'
-import { OpenedFunds } from './directory/opened-funds.ts'
-import { StoredDirectory } from './directory/stored-directory.ts'
 import { apiDoor } from './gateway/door.ts'
 import { takesWebsocket } from './gateway/takes-websocket.ts'
 import { identityDoor } from './identity/door.ts'
 import { GRANTS } from './identity/grants.ts'
-import type { Clock } from './kernel/clock.ts'
 import { FAULTS } from './kernel/fault-table.ts'
-import { planKeys } from './keys/config.ts'
-import { IssuerKeys } from './keys/issuer-keys.ts'
-import { openKeys } from './keys/open-keys.ts'
-import type { ServiceKeys } from './keys/service-keys.ts'
 import { watchKeys } from './keys/watch-keys.ts'
-import { compileLoad } from './limits/config.ts'
-import { LoadGuard } from './limits/load-guard.ts'
 import type { Condition } from './operations/health.ts'
 import { openLog } from './operations/log.ts'
 import { compileMaintenance } from './operations/maintenance-config.ts'
-import type { MaintenanceBook } from './operations/maintenance-book.ts'
-import type { MaintenanceSwitches } from './operations/maintenance.ts'
 import { compileMetrics, type Metrics } from './operations/metrics.ts'
 import { fanOut, RelayRecorder } from './operations/recorders.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from './server/config.ts'
 import { bindPublicListener, type PublicListener } from './server/public-listener.ts'
-import { closeBackends, compileService, openParts, type Parts, type Service, type World } from './service.ts'
-import { openState, type State } from './state.ts'
-import type { ChangeFeed } from './stores/change-feed.ts'
-import { countWorkers } from './supervisor/config.ts'
+import { closeBackends, compileService, openParts, type Parts, type Service } from './service.ts'
 import type { Reports, Servant } from './supervisor/crew.ts'
-
-export interface WorkerOptions {
-  readonly clock: Clock
-  readonly environment: Environment
-}
+import { loadOf, openWorld, type WorkerOptions, type WorkerWorld } from './world.ts'
 
 export interface Worker extends Servant<Configuration> {
   readonly urls: ServiceUrls
   readonly world: WorkerWorld
   readonly recorder: Recorder
-}
-
-/** A world with the concrete parts that a worker drives. */
-export interface WorkerWorld extends World {
-  readonly admission: LoadGuard
-  readonly switches: MaintenanceSwitches
-  readonly feed: ChangeFeed
-  readonly maintenance: MaintenanceBook
-  readonly state: State
 }
 
 /** One configuration in force, and who counts and logs for it. */
@@ -262,65 +233,3 @@ class ServingWorker implements Worker {
     })
   }
 }
-
-/** Of an upstream's target: it gets no calls any more. */
-const BAD_CHANGES: ReadonlySet<string> = new Set(['ejected', 'unhealthy', 'distrusted'])
-
-const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Promise<ServiceKeys> =>
-  openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)
-
-async function openWorld(
-  configuration: Configuration,
-  { clock, environment }: WorkerOptions,
-  recorder: Recorder,
-  reports: Reports,
-): Promise<WorkerWorld> {
-  const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
-  const appended = (): void => reports.changed()
-  const state = await openState(configuration, { clock, recorder, appended })
-  const { store, feed, rules, ender, switches, maintenance } = state
-  return {
-    clock,
-    environment,
-    keys,
-    issuerKeys: new IssuerKeys(clock, recorder),
-    store,
-    feed,
-    state,
-    maintenance,
-    hasher: new Hasher(),
-    attempts: reports.attempts,
-    revocations: rules,
-    rules,
-    ender,
-    switches,
-    admission: openGuard(configuration, clock, recorder, reports),
-    audit: { intend: () => undefined },
-    openedFunds: new OpenedFunds(),
-    targetChanged: (backend, target, change) =>
-      recorder.note(BAD_CHANGES.has(change) ? 'warn' : 'info', `upstream_target_${change}`, {
-        backend,
-        target,
-      }),
-    moduleFailed: (backend, thrown, requestId) =>
-      recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
-    storedDirectory: new StoredDirectory({ store, feed, clock }),
-  }
-}
-
-/** The number of workers is that of the start: a reload does not change it. */
-const openGuard = (
-  configuration: Configuration,
-  clock: Clock,
-  recorder: Recorder,
-  reports: Reports,
-): LoadGuard =>
-  new LoadGuard(loadOf(configuration), {
-    clock,
-    workers: countWorkers(configuration.workers),
-    tell: (spending) => reports.spent(spending),
-    note: (level, event, facts) => recorder.note(level, event, facts),
-  })
-
-const loadOf = ({ load, workers, backends }: Configuration) =>
-  compileLoad(load, countWorkers(workers), Object.keys(backends).length)

@@ -7,7 +7,7 @@ import { startPostern as start, type Running } from '../../src/app.ts'
 import { readConfiguration, type Configuration } from '../../src/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/operations/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
-import type { WorkerWorld } from '../../src/worker.ts'
+import type { WorkerWorld } from '../../src/world.ts'
 
 export interface StartOptions {
   /** File name in config/. */
