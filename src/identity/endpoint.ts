@@ -3,6 +3,7 @@ import type { Fault } from '../kernel/faults.ts'
 import type { Arrived } from './context.ts'
 import type { IdentityDeps } from './deps.ts'
 import type { GuessingGuard } from './guessing.ts'
+import type { Holders } from './holders.ts'
 import type { Consents } from './browser/consents.ts'
 import type { SessionCookie } from './browser/session-cookie.ts'
 import type { Sessions } from './browser/sessions.ts'
@@ -12,6 +13,7 @@ import type { Families } from './tokens/families.ts'
 
 /** What every step may use: the other rooms' contracts, and identity's own state. */
 export interface Room extends IdentityDeps {
+  readonly people: Holders
   readonly families: Families
   readonly codes: Codes
   readonly guessing: GuessingGuard

@@ -6,6 +6,7 @@ import type { IdentityDeps } from './deps.ts'
 import type { Endpoint, Room } from './endpoint.ts'
 import { describeService } from './metadata.ts'
 import { guardGuessing } from './guessing.ts'
+import { holdersOf } from './holders.ts'
 import { LocalLockouts } from './lockouts.ts'
 import { compileLook } from './pages/look.ts'
 import { openCodes } from './tokens/codes.ts'
@@ -22,6 +23,7 @@ export function openIdentity(deps: IdentityDeps): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
   const room: Room = {
     ...deps,
+    people: holdersOf(deps.people),
     families: openFamilies(deps),
     codes: openCodes(deps),
     sessions: openSessions(deps),

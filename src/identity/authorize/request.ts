@@ -78,7 +78,7 @@ export const nameClient: Step<Asked, ClientNamed> = async (context, { people }) 
   const { attempt, form } = context
   const id = onlyValue(form, 'client_id')
   const asking = id === undefined ? undefined : await reach(people.findClient(id))
-  if (asking === undefined || asking.disabled) throw new Fault('authorize_bad_client')
+  if (asking === undefined) throw new Fault('authorize_bad_client')
   attempt.client = asking.id
   const redirectUri = onlyValue(form, 'redirect_uri')
   if (redirectUri === undefined || !isRegistered(redirectUri, asking.redirectUris, asking))

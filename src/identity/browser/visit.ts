@@ -37,12 +37,12 @@ const visitWith = (cookie: string, fresh: boolean, login: Login | undefined): Vi
   csrf: csrfOf(cookie),
 })
 
-/** A session is worth what its user is now: one who is gone, disabled or locked is not logged in. */
+/** A session is worth what its user is now: one who is gone or may hold nothing is not logged in. */
 async function loginOf(cookie: string, { people, sessions }: Room): Promise<Login | undefined> {
   const session = await sessions.find(cookie)
   if (session === undefined) return undefined
   const user = await reach(people.findUserBySubject(session.subject))
-  if (user === undefined || user.disabled || user.locked) {
+  if (user === undefined) {
     await sessions.end(session.key, session.subject)
     return undefined
   }

@@ -26,12 +26,12 @@ function doneOf({ target }: Arrived['exchange']): Done | undefined {
 }
 
 async function listConsent(consent: Consent, room: Room): Promise<ConsentListed> {
-  const client = await reach(room.people.findClient(consent.client))
+  const name = await reach(room.people.findClientName(consent.client))
   const { about, data, lasting } = describeScope(consent.scopes, room)
   const { at, business, key } = consent
   return {
     key,
-    client: client?.name ?? consent.client,
+    client: name ?? consent.client,
     business: business === null ? undefined : (room.places.findBusiness(business)?.name ?? business),
     scopes: [...about, ...data],
     lasting,

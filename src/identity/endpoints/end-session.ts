@@ -54,8 +54,7 @@ async function clientOf(
   if (hint !== undefined && named !== undefined && named !== hint.client)
     throw new Fault('oauth_bad_request', { say: 'The client_id is not that of the id_token_hint.' })
   const id = hint?.client ?? named
-  const client = id === undefined ? undefined : await reach(people.findClient(id))
-  return client?.disabled === true ? undefined : client
+  return id === undefined ? undefined : reach(people.findClient(id))
 }
 
 /** @throws Fault authorize_bad_redirect for any address that is not the client's own (T6: open redirect) */

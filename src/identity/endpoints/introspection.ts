@@ -26,10 +26,11 @@ export const introspectToken: Step<ClientAuthenticated, Answer> = async (context
 
 const INACTIVE = { active: false }
 
-/** A token whose user is gone is no good, even before a revocation rule says so. */
+/** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
 async function describe(found: FoundToken, { people, urls }: Room): Promise<object> {
   const user = await reach(people.findUserBySubject(found.subject))
-  if (found.spent || user === undefined || user.disabled) return INACTIVE
+  const holder = await reach(people.findClient(found.client))
+  if (found.spent || user === undefined || holder === undefined) return INACTIVE
   const { client, expiresAt, id, issuedAt, kind, scope, subject } = found
   return {
     active: true,

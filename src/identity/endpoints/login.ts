@@ -52,8 +52,8 @@ async function logIn(
       key: { user: username, client: '', network: clientAddress },
       password: params.get('password') ?? '',
       mayLogIn: () => true,
-      onFound: (found) => {
-        attempt.subject = found?.subject
+      onNamed: (subject) => {
+        attempt.subject = subject
       },
     },
     room,

