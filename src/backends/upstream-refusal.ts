@@ -33,4 +33,5 @@ export function refusalAnswer(
 const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
   ...(facts.retryAfter !== undefined && { 'retry-after': String(facts.retryAfter) }),
   ...(facts.allow && { allow: facts.allow.join(', ') }),
+  ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
 })

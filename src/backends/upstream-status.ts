@@ -51,7 +51,7 @@ export function judgeStatus(status: number, context: StatusContext): StatusVerdi
 
 type UpstreamHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The fault of a verdict, with what of the upstream's headers a client needs to go on: Retry-After, Allow. */
+/** The fault of a verdict, with what of the upstream's headers a client needs to go on: Retry-After, Allow, Content-Range. */
 export function statusFault(
   { kind, code }: StatusVerdict,
   status: number,
@@ -60,14 +60,19 @@ export function statusFault(
 ): Fault {
   const retryAfter = retryAfterSeconds(first(headers['retry-after']), now)
   const allow = first(headers['allow'])
+  const contentRange = first(headers['content-range'])
   const facts: FaultFacts = {
     detail: `the upstream answered ${status}`,
     ...(retryAfter !== undefined && (status === 503 || status === 429) && { retryAfter }),
+    ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),
     ...(kind === 'errors' && { status }),
   }
   return new Fault(code, facts)
 }
+
+/** How long the data is (RFC 9110 §14.4): a download that is complete already learns it so. */
+const UNSATISFIED = /^bytes \*\/[0-9]{1,15}$/
 
 const first = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.[0]

@@ -30,13 +30,14 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
       'Cache-Control': 'no-store',
     }
     const { challenge } = fault.row
-    const { retryAfter, allow, scope } = fault.facts
+    const { retryAfter, allow, scope, contentRange } = fault.facts
     if (status === 401)
       headers['WWW-Authenticate'] =
         scope === undefined ? (challenges.get(challenge) ?? '') : challengeOf(realm, challenge, scope)
     if (retryAfter !== undefined || status === 503 || status === 429)
       headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter ?? DEFAULT_RETRY_AFTER)))
     if (allow) headers.Allow = allow.join(', ')
+    if (contentRange !== undefined) headers['Content-Range'] = contentRange
     return { status, headers, body }
   }
 }

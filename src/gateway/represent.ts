@@ -59,7 +59,7 @@ function headersOf({ headers }: BackendAnswer, contentType?: string, converted =
   // What is not coded may be given to everyone; what is, not to those who can't read it.
   told['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
   if (contentType !== undefined) told['Content-Type'] = contentType
-  if (converted) weaken(told)
+  if (converted) asConverted(told)
   return told
 }
 
@@ -97,12 +97,18 @@ function envelop(
   // HEAD tells the validators that GET would (RFC 9110 §9.3.2): it has no payload to tell them by.
   const isHead = call.method === 'HEAD' && body.kind !== 'value'
   const converted = isHead ? !passesVerbatim(decision) : !verbatim
-  const headers = headersOf(answer, outcome.contentType, converted)
+  const headers = headersOf(answer, typeOfRanges(answer) ?? outcome.contentType, converted)
   if (isHead) return { status, headers, body: undefined }
   if (verbatim) return { status, headers: withLength(headers, body), body: payloadOf(body) }
   if (hasPayload && backend.format === 'json' && outcome.format === 'json' && backend.payload === 'bare')
     return wrapped(status, headers, body)
   return convert(answer, decision, { status, headers }, outcome, runtime.answerLimit)
+}
+
+/** Of an answer that holds several ranges of what was asked for (RFC 9110 §14.6). */
+function typeOfRanges({ status, body }: BackendAnswer): string | undefined {
+  if (status !== 206 || (body.kind !== 'bytes' && body.kind !== 'stream')) return undefined
+  return body.contentType?.startsWith('multipart/') === true ? body.contentType : undefined
 }
 
 function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
@@ -130,8 +136,12 @@ async function convert(
 const validatorsOf = (answer: BackendAnswer, decision: Decision): Headers =>
   headersOf(answer, undefined, !passesVerbatim(decision))
 
-/** The bytes are not the upstream's any more, so its strong validator is a weak one at best (RFC 9110 §8.8.1). */
-function weaken(headers: Record<string, string | readonly string[]>): void {
+/**
+ * The bytes are not the upstream's any more: its strong validator is a weak one at best (RFC 9110 §8.8.1), and the ranges
+ * that it offers are of other bytes.
+ */
+function asConverted(headers: Record<string, string | readonly string[]>): void {
+  if (headers['accept-ranges'] !== undefined) delete headers['accept-ranges']
   const { etag } = headers
   if (typeof etag === 'string' && etag.startsWith('"')) headers['etag'] = `W/${etag}`
 }

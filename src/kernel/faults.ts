@@ -15,6 +15,8 @@ export interface FaultFacts {
   readonly retryAfter?: number
   /** Becomes Allow. */
   readonly allow?: readonly string[]
+  /** Becomes Content-Range: how long the data is that has no such range (RFC 9110 §15.5.17). */
+  readonly contentRange?: string
   /** The scope member of an insufficient_scope challenge (C4.13). */
   readonly scope?: string
   /** The status of an upstream's 4xx that has no row of its own (C8.4). */
