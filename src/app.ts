@@ -69,7 +69,8 @@ export async function startPostern(configuration: Configuration, options: AppOpt
     recorder: office.recorder,
   })
   files.watch(options.source?.files ?? new Set())
-  const crew = await startCrew(configuration, options, office).catch((error: unknown) => {
+  const contentsChanged = (): void => void ready.promise.then((control) => control.reload({ via: 'worker' }))
+  const crew = await startCrew(configuration, options, office, contentsChanged).catch((error: unknown) => {
     files.close()
     throw error
   })
@@ -93,8 +94,10 @@ export async function startPostern(configuration: Configuration, options: AppOpt
       close: async () => {
         office.health.drain()
         files.close()
-        await control.settled()
-        const cut = await crew.close()
+        // Before anything is waited for: a reload or a restart that is under way must not keep the service from ending.
+        const closed = crew.close()
+        await control.stop()
+        const cut = await closed
         await admin.close()
         for (const close of opened) await close()
         office.recorder.note('info', 'stopped', { connectionsCut: cut })
@@ -184,6 +187,7 @@ async function startCrew(
   configuration: Configuration,
   options: AppOptions,
   { reports, recorder }: Office,
+  contentsChanged: () => void,
 ): Promise<Servant<Configuration>> {
   const size = countWorkers(configuration.workers)
   if (size === 1) {
@@ -197,6 +201,8 @@ async function startCrew(
     size,
     reports,
     note: (...told) => recorder.note(...told),
+    contentsChanged,
+    closeTimes: ({ server }) => server.timeouts,
   })
 }
 

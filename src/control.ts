@@ -1,4 +1,5 @@
 /** What operators can do, carried out: by the process that supervises, whether it serves itself or through others. */
+import { setTimeout as wait } from 'node:timers/promises'
 import { closableNames } from './closable-names.ts'
 import { viewOf } from './config/schema-view.ts'
 import { Report } from './config/report.ts'
@@ -22,6 +23,12 @@ export interface ControlParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
+type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
+
+const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopping'] }
+/** For an order that was under way when the service was told to stop. */
+const LONGEST_SETTLING_MS = 1000
+
 export class ServiceControl implements ControlRoom {
   readonly maintenance: State['maintenance']
   readonly lockouts: Lockouts
@@ -30,6 +37,7 @@ export class ServiceControl implements ControlRoom {
   #reloader: Reloader | undefined
   /** Settles when what was ordered before is done: configurations and workers are changed by one order at a time. */
   #last: Promise<unknown> = Promise.resolve()
+  #stopping = false
 
   constructor(configuration: Configuration, parts: ControlParts) {
     this.#parts = parts
@@ -102,13 +110,14 @@ export class ServiceControl implements ControlRoom {
     }
   }
 
-  /** Resolves when nothing that was ordered is under way. */
-  async settled(): Promise<void> {
-    await this.#last
+  /** Takes no more orders. Resolves when none is under way, or soon: an order that hangs ends with the process. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.race([this.#last, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work)
+  #inTurn<T>(work: () => Promise<T | Refused>): Promise<T | Refused> {
+    const done = this.#last.then(() => (this.#stopping ? STOPPING : work()))
     this.#last = done.catch(() => undefined)
     return done
   }

@@ -14,13 +14,14 @@ import type { ReloadOutcome } from './operations/control-room.ts'
 import type { Operator } from './operations/operator.ts'
 import { compileScopes } from './scopes/config.ts'
 import { ConfigurationError } from './service.ts'
-import type { Servant } from './supervisor/crew.ts'
+import { digestOfHoldings } from './holdings-digest.ts'
+import { ContentsChanged, type Servant } from './supervisor/crew.ts'
 
 export interface ReloaderParts {
   /** The configuration file. */
   readonly file: string
   readonly environment: Environment
-  readonly crew: Pick<Servant<Configuration>, 'prepare' | 'commit' | 'abort'>
+  readonly crew: Pick<Servant<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
   readonly ender: Pick<Ender, 'end'>
   readonly recorder: Pick<Recorder, 'note'>
   /** Called when another configuration is in force. */
@@ -28,6 +29,9 @@ export interface ReloaderParts {
   /** Called with the files that the configuration consists of, also of one that was refused. */
   readonly read: (files: ReadonlySet<string>) => void
 }
+
+/** A file that changes while it is read is read again. */
+const ATTEMPTS = 3
 
 const refused = (...problems: string[]): ReloadOutcome => ({ outcome: 'refused', problems })
 
@@ -42,9 +46,12 @@ export class Reloader {
     this.#holdings = holdings
   }
 
-  /** For the configuration that is in force already. */
+  /** For the configuration that is in force already. Rejects with ContentsChanged if its files say something else by now. */
   static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
-    return new Reloader(configuration, await readHoldings(configuration, parts.environment), parts)
+    const holdings = await readHoldings(configuration, parts.environment)
+    if (holdings === undefined || digestOfHoldings(holdings) !== parts.crew.opened)
+      throw new ContentsChanged()
+    return new Reloader(configuration, holdings, parts)
   }
 
   /** One at a time. Rejects only if a part of the service failed. */
@@ -56,6 +63,17 @@ export class Reloader {
   }
 
   async #tryReload(): Promise<ReloadOutcome> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++)
+      try {
+        return await this.#readAndServe()
+      } catch (error) {
+        if (!(error instanceof ContentsChanged)) throw error
+      }
+    return refused('its files change while they are read — try again when they have settled')
+  }
+
+  /** Rejects with ContentsChanged if what is to be served is not what was read here. */
+  async #readAndServe(): Promise<ReloadOutcome> {
     const { file, environment, crew, read, changed, recorder } = this.#parts
     const { configuration, report } = loadConfiguration(file, environment)
     read(report.files)
@@ -63,12 +81,17 @@ export class Reloader {
     const fixed = fixedChanges(this.#configuration, configuration)
     if (fixed.length > 0)
       return refused(...fixed.map((path) => `${path}  cannot change while the service runs — restart it`))
+    const holdings = await readHoldings(configuration, environment)
+    if (holdings === undefined) return this.#refuse()
     try {
-      await crew.prepare(configuration)
+      if ((await crew.prepare(configuration)) !== digestOfHoldings(holdings)) {
+        await crew.abort()
+        throw new ContentsChanged()
+      }
     } catch (error) {
+      if (error instanceof ContentsChanged) throw error
       return this.#refuse(error)
     }
-    const holdings = await readHoldings(configuration, environment)
     const rules = revocationsForDirectoryChange(this.#holdings, holdings)
     try {
       // Before, so that a store that is out of reach refuses the reload; after, for what is issued meanwhile.
@@ -105,11 +128,15 @@ export class Reloader {
   }
 }
 
-/** The directory is compiled once more than it is served, but only what it lets whom have is kept. */
+/**
+ * The directory is compiled once more than it is served, but only what it lets whom have is kept. Undefined if it has
+ * problems: what was left out for them would count as removed.
+ */
 async function readHoldings(
   { scopes, directory }: Configuration,
   environment: Environment,
-): Promise<Holdings> {
+): Promise<Holdings | undefined> {
   const told = new Report()
-  return holdingsOf(await compileDirectory(directory, compileScopes(scopes, told), told, environment))
+  const compiled = await compileDirectory(directory, compileScopes(scopes, told), told, environment)
+  return told.failed ? undefined : holdingsOf(compiled)
 }

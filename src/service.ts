@@ -1,4 +1,5 @@
 /** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
+import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { compileBackends, type BackendSurroundings } from './backends/config.ts'
 import type { Environment } from './config/references.ts'
@@ -135,9 +136,18 @@ function keptBackends(
   )
 }
 
+/** Resolves also where one never does: a user's module must not keep the process from ending. */
 export const closeBackends = async (backends: Iterable<Backend>): Promise<void> => {
-  await Promise.all([...backends].map((backend) => backend.close()))
+  const closed = Promise.all([...backends].map((backend) => backend.close()))
+  const bound = new AbortController()
+  await Promise.race([
+    closed,
+    wait(LONGEST_CLOSE_MS, undefined, { signal: bound.signal }).catch(() => undefined),
+  ])
+  bound.abort()
 }
+
+const LONGEST_CLOSE_MS = 5000
 
 /** Puts the parts behind the service's addresses, which are known once the listener is bound. */
 export function compileService(parts: Parts, world: World, urls: ServiceUrls, recorder: Recorder): Service {

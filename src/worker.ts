@@ -7,6 +7,7 @@ import type { Backend } from './contracts/backend.ts'
 import type { Door } from './contracts/exchange.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { Spending } from './contracts/spending.ts'
+import { holdingsOf } from './directory/holdings.ts'
 import { apiDoor } from './gateway/door.ts'
 import { takesWebsocket } from './gateway/takes-websocket.ts'
 import { identityDoor } from './identity/door.ts'
@@ -16,11 +17,13 @@ import { watchKeys } from './keys/watch-keys.ts'
 import type { Condition } from './operations/health.ts'
 import { openLog } from './operations/log.ts'
 import { compileMaintenance } from './operations/maintenance-config.ts'
-import { compileMetrics, type Metrics } from './operations/metrics.ts'
+import { compileMetrics } from './operations/metrics.ts'
 import { fanOut, RelayRecorder } from './operations/recorders.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from './server/config.ts'
 import { bindPublicListener, type PublicListener } from './server/public-listener.ts'
-import { closeBackends, compileService, openParts, type Parts, type Service } from './service.ts'
+import { Generation } from './generation.ts'
+import { digestOfHoldings } from './holdings-digest.ts'
+import { closeBackends, compileService, openParts, type Parts } from './service.ts'
 import type { Reports, Servant } from './supervisor/crew.ts'
 import { loadOf, openWorld, type WorkerOptions, type WorkerWorld } from './world.ts'
 
@@ -30,14 +33,8 @@ export interface Worker extends Servant<Configuration> {
   readonly recorder: Recorder
 }
 
-/** One configuration in force, and who counts and logs for it. */
-interface Generation {
-  readonly parts: Parts
-  readonly service: Service
-  readonly metrics: Metrics
-  readonly closeLog: () => void
-}
-
+/** How often it is looked whether calls are still in flight on a configuration that was replaced. */
+const RETIRE_MS = 1000
 const FLUSH_MS = 500
 
 /**
@@ -88,6 +85,8 @@ class ServingWorker implements Worker {
   #prepared: Generation | undefined
   /** Of the signing keys. */
   stopWatching: () => void = () => undefined
+  /** Changes with each order, so that a `prepare` that takes long finds out that it is wanted no more. */
+  #order = 0
   /** Replaced, but calls may still be in flight on them. */
   readonly #leaving = new Set<Generation>()
 
@@ -109,9 +108,20 @@ class ServingWorker implements Worker {
     return conditionOf(this.#current.parts)
   }
 
-  async prepare(configuration: Configuration): Promise<void> {
+  get opened(): string {
+    return openedBy(this.#current.parts)
+  }
+
+  async prepare(configuration: Configuration): Promise<string> {
     await this.abort()
-    this.#prepared = this.#compile(await openParts(configuration, this.world, this.#current.parts))
+    const order = this.#order
+    const prepared = this.#compile(await openParts(configuration, this.world, this.#current.parts))
+    if (order !== this.#order) {
+      await this.#discard(prepared)
+      throw new Error('the order was taken back while it was carried out')
+    }
+    this.#prepared = prepared
+    return openedBy(prepared.parts)
   }
 
   commit(): Promise<void> {
@@ -121,13 +131,15 @@ class ServingWorker implements Worker {
     const before = this.#current
     this.#current = next
     this.#enact(next)
+    this.#fixtures.listener.renewCertificate()
     this.#leaving.add(before)
     const { drain } = before.parts.configuration.server.timeouts
-    setTimeout(() => void this.#retire(before), drain).unref()
+    setTimeout(() => this.#retireWhenIdle(before), drain).unref()
     return Promise.resolve()
   }
 
   async abort(): Promise<void> {
+    this.#order += 1
     const given = this.#prepared
     this.#prepared = undefined
     if (given === undefined) return
@@ -147,8 +159,12 @@ class ServingWorker implements Worker {
     for (const { metrics } of this.#serving()) this.#fixtures.reports.metrics(metrics.plan, metrics.take())
   }
 
-  async close(): Promise<number> {
-    const cut = await this.#fixtures.listener.close()
+  drain(): void {
+    this.#fixtures.listener.drain()
+  }
+
+  async close(lameDuck?: number): Promise<number> {
+    const cut = await this.#fixtures.listener.close(lameDuck)
     clearInterval(this.#flusher)
     this.world.admission.stop()
     this.flush()
@@ -161,7 +177,12 @@ class ServingWorker implements Worker {
     return cut
   }
 
-  /** Calls that began on it had their time. */
+  /** What is told of calls in flight when they end, and what they are served by, must be there as long as they are. */
+  #retireWhenIdle(generation: Generation): void {
+    if (generation.isIdle) void this.#retire(generation)
+    else setTimeout(() => this.#retireWhenIdle(generation), RETIRE_MS).unref()
+  }
+
   async #retire(generation: Generation): Promise<void> {
     this.flush()
     this.#leaving.delete(generation)
@@ -199,7 +220,7 @@ class ServingWorker implements Worker {
     const log = openLog(configuration.log, { clock: world.clock, actions: named, destination })
     const recorder = fanOut(metrics.recorder, log)
     const service = compileService(parts, world, this.urls, recorder)
-    return { parts, service, metrics, closeLog: () => log.close() }
+    return new Generation({ parts, service, metrics, closeLog: () => log.close() })
   }
 
   #enact({ service, parts }: Generation): void {
@@ -217,14 +238,23 @@ class ServingWorker implements Worker {
     return identity && identityDoor(() => this.#current.service.identity ?? identity, api)
   }
 
+  /** The door reads what is in force at once, so that a call counts where it is served. */
+  #counted(door: Door): Door {
+    return (exchange) => {
+      this.#current.enter(exchange)
+      return door(exchange)
+    }
+  }
+
   #open(): void {
     const { authorities } = this.#current.service
     const api = apiDoor(
       () => this.#current.service.runtime,
       () => this.#current.service.renderFault,
     )
+    const identity = this.#identityDoor(api)
     this.#fixtures.listener.open({
-      doors: { api, identity: this.#identityDoor(api) },
+      doors: { api: this.#counted(api), identity: identity && this.#counted(identity) },
       authUrl: this.urls.authUrl,
       authorities,
       // Of whatever configuration is in force then: a reload may change the vendor or the default format.
@@ -233,3 +263,5 @@ class ServingWorker implements Worker {
     })
   }
 }
+
+const openedBy = ({ directory }: Parts): string => digestOfHoldings(holdingsOf(directory))

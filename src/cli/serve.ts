@@ -11,7 +11,13 @@ import { EXIT, type Terminal, type Verb } from './verb.ts'
 const isPlain = (error: unknown): error is Error =>
   error instanceof Error && ('code' in error || PLAIN.has(error.name))
 
-const PLAIN = new Set(['KeyFolderError', 'StoreError', 'AdminTokenError', 'CertificateError'])
+const PLAIN = new Set([
+  'KeyFolderError',
+  'StoreError',
+  'AdminTokenError',
+  'CertificateError',
+  'ContentsChanged',
+])
 
 /** What an operator can do about errors of the system that say nothing of it. */
 const ADVICE: Readonly<Record<string, string>> = {

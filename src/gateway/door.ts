@@ -46,7 +46,7 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     const preflight = runtime.cors?.isPreflight(exchange.head) === true
     const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData
     const finish = (answer: Answer, fault?: Fault): Answer => {
-      if (answer.tunnel !== undefined) tunnels.add(answer.tunnel, exchange, findings)
+      if (answer.tunnel !== undefined) tunnels.add(answer.tunnel, exchange, findings, runtime)
       record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, answer.status)
       return completed(answer, findings, runtime, exchange)
     }

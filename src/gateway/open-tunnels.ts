@@ -18,13 +18,21 @@ export class OpenTunnels {
     this.#current = current
   }
 
-  add(tunnel: Tunnel, exchange: Exchange, { principal, operation }: Findings): void {
+  /**
+   * Its end is told to whom its beginning was told: the runtime in force by then may know nothing of its backend, and
+   * one more would be open for ever.
+   */
+  add(
+    tunnel: Tunnel,
+    exchange: Exchange,
+    { principal, operation }: Findings,
+    { clock, recorder }: Runtime,
+  ): void {
     if (principal === undefined || operation === undefined) return
-    const { clock } = this.#current()
     const openedAt = clock.monotonic()
     const tell = (end: TunnelEnd | undefined): void => {
       const ms = clock.monotonic() - openedAt
-      this.#current().recorder.tunnel?.({ exchange, backend: operation.action.backend.name, end, ms })
+      recorder.tunnel?.({ exchange, backend: operation.action.backend.name, end, ms })
     }
     tell(undefined)
     if (tunnel.endsWithToken) this.#watch(tunnel, principal)

@@ -10,6 +10,8 @@ export interface FileWatchParts {
 
 /** An editor's save is several events: milliseconds of silence after which it is over. */
 const SETTLED_MS = 200
+/** Where a folder is never silent (a log or a database beside the files), it is looked at this long after an event. */
+const LONGEST_WAIT_MS = 2000
 
 /** What a file that was written, replaced or removed differs by; symbolic links are followed. */
 function signatureOf(file: string): string {
@@ -26,6 +28,8 @@ export class FileWatch {
   readonly #signatures = new Map<string, string>()
   readonly #folders = new Map<string, FSWatcher>()
   #settling: NodeJS.Timeout | undefined
+  /** Set from the first event on until the files are looked at. */
+  #latest: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(parts: FileWatchParts) {
@@ -43,7 +47,7 @@ export class FileWatch {
 
   close(): void {
     this.#closed = true
-    clearTimeout(this.#settling)
+    this.#forgetTimers()
     for (const watcher of this.#folders.values()) watcher.close()
     this.#folders.clear()
   }
@@ -70,9 +74,17 @@ export class FileWatch {
   #stir(): void {
     clearTimeout(this.#settling)
     this.#settling = setTimeout(() => this.#look(), SETTLED_MS).unref()
+    this.#latest ??= setTimeout(() => this.#look(), LONGEST_WAIT_MS).unref()
+  }
+
+  #forgetTimers(): void {
+    clearTimeout(this.#settling)
+    clearTimeout(this.#latest)
+    this.#latest = undefined
   }
 
   #look(): void {
+    this.#forgetTimers()
     let changed = false
     for (const [file, before] of this.#signatures) {
       const now = signatureOf(file)

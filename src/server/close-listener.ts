@@ -1,46 +1,90 @@
 import type { Server } from 'node:http'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '../kernel/clock.ts'
+import type { OpenConnections } from './open-connections.ts'
 
-const POLL_MS = 50
+const SWEEP_MS = 50
+/** Turns of the event loop without a new connection, after which none waits to be accepted: each turn accepts one. */
+const QUIET_TURNS = 3
+/** Under a flood of connections there is no quiet. */
+const LONGEST_WAIT_FOR_QUIET_MS = 100
 
 export interface CloseTimes {
   /** Milliseconds that new connections are still served, so that whoever balances load can notice. */
   readonly lameDuck: number
+  /** Milliseconds that a connection on which nothing is under way must be silent before it is closed. */
+  readonly silence: number
   /** Milliseconds after which what is still in flight is cut. */
   readonly drain: number
 }
 
-/** As much of fastify as is needed to close it. */
-export interface Closable {
+export interface ListenerParts {
   readonly server: Server
-  close(): PromiseLike<unknown>
-  /** Ends the connections that are no HTTP any more, of which node's own server knows nothing. */
-  endTunnels(): void
+  readonly connections: OpenConnections
+  /** Ends the connections that are no HTTP any more, and tells their clients why. */
+  readonly endTunnels: () => void
+  /** Stops listening; resolves when all connections are closed. */
+  readonly stop: () => PromiseLike<unknown>
+  readonly clock: Clock
 }
 
 /**
- * Closes a server whose answers say `Connection: close` by now. Fastify's close() alone took 73 s with one keep-alive
- * call in flight, since nothing ends a connection that falls idle later: so idle ones are looked for again and again.
- *
- * @returns how many connections were cut
+ * How a listener ends (T5.10). No connection is closed while a request may be on its way: only after an answer that
+ * said `Connection: close`, or a while of silence. Websockets are told at once: nothing ends them by itself.
  */
-export async function closeListener(app: Closable, { lameDuck, drain }: CloseTimes): Promise<number> {
-  if ((await countConnections(app)) > 0) await wait(lameDuck)
-  const closed = app.close()
-  const sweep = setInterval(() => app.server.closeIdleConnections(), POLL_MS)
-  let cut = 0
-  const bound = setTimeout(() => {
-    void countConnections(app).then((count) => (cut = count))
-    app.endTunnels()
-    app.server.closeAllConnections()
-  }, drain)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(bound)
-  return cut
+export class ListenerEnd {
+  readonly #parts: ListenerParts
+  readonly #times: CloseTimes
+  #sweep: NodeJS.Timeout | undefined
+
+  constructor(parts: ListenerParts, times: CloseTimes) {
+    this.#parts = parts
+    this.#times = times
+  }
+
+  /** From now on answers are to close their connections. */
+  get hasBegun(): boolean {
+    return this.#sweep !== undefined
+  }
+
+  /** New connections are taken all the same, until `close`. */
+  begin(): void {
+    if (this.hasBegun) return
+    const { connections, clock, endTunnels } = this.#parts
+    const limit = Math.min(this.#times.silence, this.#times.drain)
+    const sweep = (): void => connections.endSilent(clock.monotonic(), limit)
+    this.#sweep = setInterval(sweep, SWEEP_MS)
+    sweep()
+    endTunnels()
+  }
+
+  /** @returns how many connections were cut within a call */
+  async close(lameDuck = this.#times.lameDuck): Promise<number> {
+    this.begin()
+    await wait(lameDuck)
+    await untilQuiet(this.#parts.server)
+    const closed = this.#parts.stop()
+    let cut = 0
+    const bound = setTimeout(() => {
+      cut = this.#parts.connections.busy
+      this.#parts.connections.destroy()
+    }, this.#times.drain)
+    await closed
+    clearInterval(this.#sweep)
+    clearTimeout(bound)
+    return cut
+  }
 }
 
-const countConnections = (app: Closable): Promise<number> =>
-  new Promise((resolve) => {
-    app.server.getConnections((error, count) => resolve(error === null ? count : 0))
-  })
+/** A connection that waits to be accepted when the listening socket is closed would be reset by the kernel. */
+async function untilQuiet(server: Server): Promise<void> {
+  let turns = 0
+  const heard = (): void => void (turns = 0)
+  server.on('connection', heard)
+  const deadline = performance.now() + LONGEST_WAIT_FOR_QUIET_MS
+  while (turns < QUIET_TURNS && performance.now() < deadline) {
+    turns += 1
+    await nextTurn()
+  }
+  server.off('connection', heard)
+}

@@ -66,6 +66,12 @@ const timeouts = section(
       default: '500ms',
       description: 'On shutdown: how long new connections are still served, after readiness went off.',
     }),
+    silence: duration({
+      default: '2s',
+      description:
+        'On shutdown: how long a connection without a call must be silent before it is closed. A request that comes ' +
+        'until then is answered, and told that the connection closes.',
+    }),
     drain: duration({
       default: '10s',
       description: 'On shutdown: the longest wait for calls in flight; then they are cut.',

@@ -31,8 +31,9 @@ import { bindingOf } from '../kernel/listen-address.ts'
 import { MIN_VERSION, readCertificate, type CertificateFiles } from './certificate.ts'
 import { CertificateWatch } from './certificate-watch.ts'
 import { schemeOf, type ServerConfig } from './config.ts'
-import { closeListener } from './close-listener.ts'
+import { ListenerEnd } from './close-listener.ts'
 import { Entrance } from './entrance.ts'
+import { OpenConnections } from './open-connections.ts'
 import { compileRouting, type Doors } from './routing.ts'
 import { Upgrades, upgradeWire } from './upgrades.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './slow-bodies.ts'
@@ -61,11 +62,15 @@ export interface PublicListener {
   readonly port: number
   /** Begins to serve; requests that came before have waited. Called once. */
   open(behind: BehindListener): void
+  /** Takes the certificate up that is in its files now. They are watched; whoever reloads wants it at once. */
+  renewCertificate(): void
+  /** Every answer closes its connection from now on, and websockets are told to leave. New connections are taken. */
+  drain(): void
   /**
-   * Stops: every answer closes its connection from now on, calls in flight are finished, and after
-   * `timeouts.drain` cut. Resolves with how many connections had to be cut.
+   * Stops: drains, takes no more connections after `lameDuck` milliseconds (`timeouts.lameDuck` if not given), finishes
+   * the calls in flight, and cuts them after `timeouts.drain`. Resolves with how many connections had to be cut.
    */
-  close(): Promise<number>
+  close(lameDuck?: number): Promise<number>
 }
 
 /** Room for the request line's other words in node's one limit for target and headers. */
@@ -79,25 +84,31 @@ export async function bindPublicListener(options: PublicListenerOptions): Promis
   const { config } = options
   const gate = new Gate()
   const secure = config.tls && openTls(config.tls, httpOptions(config, gate), options)
-  const app = makeApp(secure?.server ?? createServer(httpOptions(config, gate)), gate)
+  const server = secure?.server ?? createServer(httpOptions(config, gate))
+  const connections = new OpenConnections(server, secure !== undefined)
+  const app = makeApp(server, gate)
   try {
     await app.listen(bindingOf(config.listen))
   } catch (error) {
     secure?.watch.close()
     throw error
   }
-  const { port } = app.server.address() as AddressInfo
-  let draining = false
-  const bodies = new SlowBodies({ ...config.timeouts, ...config.limits }, options.clock)
+  const { port } = server.address() as AddressInfo
+  const { clock } = options
+  const endTunnels = (): void => gate.pass(({ upgrades }) => upgrades.end())
+  const end = new ListenerEnd(
+    { server, connections, endTunnels, clock, stop: () => app.close() },
+    config.timeouts,
+  )
+  const bodies = new SlowBodies({ ...config.timeouts, ...config.limits }, clock)
   const sweeper = setInterval(() => bodies.sweep(), CHECK_INTERVAL_MS).unref()
   return {
     port,
-    open: (behind) => gate.open(stationOf(options, behind, bodies, () => draining)),
-    close: async () => {
-      draining = true
-      const { server } = app
-      const endTunnels = (): void => gate.pass(({ upgrades }) => upgrades.end())
-      const cut = await closeListener({ server, close: () => app.close(), endTunnels }, config.timeouts)
+    open: (behind) => gate.open(stationOf(options, behind, bodies, () => end.hasBegun)),
+    renewCertificate: () => secure?.watch.look(),
+    drain: () => end.begin(),
+    close: async (lameDuck) => {
+      const cut = await end.close(lameDuck)
       clearInterval(sweeper)
       secure?.watch.close()
       return cut

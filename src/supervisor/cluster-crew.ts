@@ -2,53 +2,54 @@
  * Several worker processes on one port, by node:cluster with round-robin: the supervisor accepts and hands over, so
  * that a worker that is replaced loses nobody's connection but its own (with SO_REUSEPORT the kernel gives new
  * connections to a socket that is about to close: 181 of 5,000 calls failed in a rolling restart; here none did).
+ *
+ * A worker may die or freeze at any moment of an order (T5.9). Every order to it ends all the same (OpenOrders), and
+ * after each reload every worker that is left serves what is in force: one of which that is not known is killed.
  */
 import cluster from 'node:cluster'
-import type { Recorder } from '../contracts/recorder.ts'
-import { SpendingBoard } from '../limits/spending-board.ts'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { mergeConditions, type Condition } from '../operations/health.ts'
-import type { Reports, Servant } from './crew.ts'
-import { WorkerHandle } from './worker-handle.ts'
+import { ContentsChanged, type Servant } from './crew.ts'
+import { OrderError } from './open-orders.ts'
+import { Roster, type RosterParts } from './roster.ts'
+import type { WorkerHandle } from './worker-handle.ts'
 
-export interface CrewParts {
+export interface CrewParts<C> extends RosterParts<C> {
   /** The file that a worker process runs; it calls `runWorkerProcess`. */
   readonly program: string
-  readonly size: number
-  readonly reports: Reports
-  readonly note: Recorder['note']
 }
 
-/** A worker that dies sooner than this is not replaced at once, so that a crash at start does not become a fork storm. */
-const STEADY_MS = 5_000
-const LONGEST_PAUSE_MS = 30_000
+/** A worker that died while a reload was prepared costs a second attempt. */
+const ATTEMPTS = 2
+/** Turns of the event loop in which nobody connects, after which no connection waits: each turn accepts one. */
+const QUIET_TURNS = 3
+const LONGEST_WAIT_FOR_QUIET_MS = 250
+
+interface Prepared<C> {
+  readonly configuration: C
+  readonly by: readonly WorkerHandle<C>[]
+  readonly opened?: string
+}
 
 export class ClusterCrew<C> implements Servant<C> {
-  readonly #parts: CrewParts
-  /** Where workers tell each other what they let in. */
-  readonly #board = new SpendingBoard()
-  #workers: WorkerHandle<C>[] = []
-  #configuration: C
-  #prepared: { readonly configuration: C; readonly by: readonly WorkerHandle<C>[] } | undefined
-  #port = 0
-  #closing = false
-  #hasty = 0
-  #starting = 0
+  readonly #roster: Roster<C>
+  readonly #size: number
+  #prepared: Prepared<C> | undefined
 
-  private constructor(configuration: C, parts: CrewParts) {
-    this.#configuration = configuration
-    this.#parts = parts
+  private constructor(configuration: C, parts: CrewParts<C>) {
+    this.#size = parts.size
+    this.#roster = new Roster(configuration, parts)
   }
 
   /** Resolves when every worker serves. Rejects, with none left, if the first cannot. */
-  static async start<C>(configuration: C, parts: CrewParts): Promise<ClusterCrew<C>> {
+  static async start<C>(configuration: C, parts: CrewParts<C>): Promise<ClusterCrew<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
     const crew = new ClusterCrew(configuration, parts)
-    crew.#board.start()
     try {
       // One first: it makes what the others then find (keys, the store's file), and tells a configuration that fails.
-      await crew.#add()
-      await Promise.all(Array.from({ length: parts.size - 1 }, () => crew.#add()))
+      await crew.#roster.add()
+      await Promise.all(Array.from({ length: parts.size - 1 }, () => crew.#roster.add()))
     } catch (error) {
       await crew.close()
       throw error
@@ -57,44 +58,72 @@ export class ClusterCrew<C> implements Servant<C> {
   }
 
   get port(): number {
-    return this.#port
+    return this.#roster.port
+  }
+
+  get opened(): string {
+    return this.#roster.opened
   }
 
   isServing(): boolean {
-    return this.#workers.length > 0
+    return this.#roster.awake.length > 0
   }
 
   condition(): Condition {
-    return mergeConditions(this.#workers.map((worker) => worker.condition))
+    const serving = this.#roster.awake.length
+    const reason = `${serving} of ${this.#size} serve`
+    const own = { failing: [], degraded: serving < this.#size ? [{ name: 'workers', reason }] : [] }
+    return mergeConditions([own, ...this.#roster.workers.map((worker) => worker.condition)])
   }
 
-  async prepare(configuration: C): Promise<void> {
-    const by = [...this.#workers]
-    const results = await Promise.allSettled(
-      by.map((worker) => worker.ask({ type: 'prepare', configuration })),
-    )
+  async prepare(configuration: C): Promise<string> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await this.#prepareAll(configuration)
+      } catch (error) {
+        await this.abort()
+        const isGone = error instanceof OrderError && error.end === 'gone'
+        if (!isGone || attempt === ATTEMPTS || this.#roster.isClosing) throw error
+        await this.#roster.untilWhole()
+      }
+  }
+
+  /** One alone at first: a configuration that ends the process which opens it shall not end all of them. */
+  async #prepareAll(configuration: C): Promise<string> {
+    const by = this.#roster.workers
+    const [first, ...others] = by
+    if (first === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
     this.#prepared = { configuration, by }
-    const refused = results.find((result) => result.status === 'rejected')
-    if (refused === undefined) return
-    await this.abort()
-    throw refused.reason instanceof Error ? refused.reason : new Error(String(refused.reason))
+    const prepare = (worker: WorkerHandle<C>) => worker.ask({ type: 'prepare', configuration })
+    const opened = await prepare(first)
+    if ((await all(others.map(prepare))).some((other) => other !== opened)) throw new ContentsChanged()
+    this.#prepared = { configuration, by, opened }
+    return opened
   }
 
   async commit(): Promise<void> {
     const prepared = this.#prepared
     if (prepared === undefined) return
     this.#prepared = undefined
-    // From here on replacements start with it too.
-    this.#configuration = prepared.configuration
-    await Promise.allSettled(prepared.by.map((worker) => worker.ask({ type: 'commit' })))
-    const late = this.#workers.filter((worker) => !prepared.by.includes(worker))
-    await Promise.allSettled(late.map((worker) => this.#replace(worker)))
+    const { configuration, by, opened } = prepared
+    const roster = this.#roster
+    roster.putInForce(configuration, opened)
+    const commit = async (worker: WorkerHandle<C>): Promise<void> => {
+      await worker.ask({ type: 'commit' })
+      worker.serves = configuration
+    }
+    await Promise.all(by.map((worker) => roster.orKill(worker, () => commit(worker))))
+    // Who came up meanwhile, with what was in force before.
+    const late = roster.workers.filter(({ serves }) => serves !== configuration)
+    await Promise.all(
+      late.map((worker) => roster.orKill(worker, () => roster.bringTo(worker, configuration))),
+    )
   }
 
   async abort(): Promise<void> {
-    const prepared = this.#prepared
+    const { by } = this.#prepared ?? { by: [] }
     this.#prepared = undefined
-    await Promise.allSettled((prepared?.by ?? []).map((worker) => worker.ask({ type: 'abort' })))
+    await Promise.all(by.map((worker) => this.#roster.orKill(worker, () => worker.ask({ type: 'abort' }))))
   }
 
   hear(): void {
@@ -102,7 +131,7 @@ export class ClusterCrew<C> implements Servant<C> {
   }
 
   nudge(): void {
-    for (const worker of this.#workers) worker.nudge()
+    for (const worker of this.#roster.workers) worker.nudge()
   }
 
   flush(): void {
@@ -111,96 +140,54 @@ export class ClusterCrew<C> implements Servant<C> {
 
   /** Replaces every worker, one after the other: the new one serves before the old one stops. */
   async restart(): Promise<number> {
-    const before = [...this.#workers]
+    const roster = this.#roster
+    const before = roster.workers
     try {
       for (const worker of before)
-        if (this.#workers.includes(worker) && !this.#closing) await this.#replace(worker)
+        if (roster.workers.includes(worker) && !roster.isClosing) await roster.replace(worker)
       return before.length
-    } finally {
-      if (this.#isShort()) void this.#recover(0)
-    }
-  }
-
-  async close(): Promise<number> {
-    this.#closing = true
-    this.#board.stop()
-    const cut = await Promise.all(this.#workers.map((worker) => worker.close()))
-    return cut.reduce((sum, count) => sum + count, 0)
-  }
-
-  async #replace(worker: WorkerHandle<C>): Promise<void> {
-    await this.#add()
-    this.#forget(worker)
-    await worker.close()
-  }
-
-  async #add(): Promise<void> {
-    this.#starting += 1
-    await this.#start().finally(() => (this.#starting -= 1))
-  }
-
-  async #start(): Promise<void> {
-    const seat = this.#board.join((spending) => worker.hear(spending))
-    const reports = { ...this.#parts.reports, spent: seat.spent }
-    const worker = new WorkerHandle<C>(cluster.fork(), reports)
-    worker.onExit(() => seat.leave())
-    const since = performance.now()
-    try {
-      this.#port = await this.#bringUp(worker)
     } catch (error) {
-      worker.kill()
+      if (roster.isClosing) return 0
       throw error
+    } finally {
+      if (roster.isShort()) void roster.recover()
     }
-    // What came up while the crew was closing has nobody to serve.
-    if (this.#closing) {
-      await worker.close()
-      return
+  }
+
+  drain(): void {
+    for (const worker of this.#roster.workers) worker.ask({ type: 'drain' }).catch(() => undefined)
+  }
+
+  /** Workers take connections as long as the port is open; what was handed to them by then comes before their end. */
+  async close(): Promise<number> {
+    this.#roster.startClosing()
+    if (this.#roster.workers.length > 0) {
+      this.drain()
+      await wait(this.#roster.closeTimes.lameDuck)
+      await this.#untilQuiet()
+      for (const worker of this.#roster.workers) worker.leaveRotation()
     }
-    this.#workers.push(worker)
-    this.#parts.note('info', 'worker_started', { pid: worker.pid })
-    worker.onExit(() => {
-      this.#forget(worker)
-      if (worker.closing || this.#closing) return
-      const livedMs = performance.now() - since
-      this.#parts.note('error', 'worker_died', { pid: worker.pid, livedMs: Math.round(livedMs) })
-      this.#hasty = livedMs < STEADY_MS ? this.#hasty + 1 : 0
-      void this.#recover(pauseAfter(this.#hasty))
-    })
+    return this.#roster.close()
   }
 
-  /** Starts it with what is in force, also if that changes while it starts. Answers the port. */
-  async #bringUp(worker: WorkerHandle<C>): Promise<number> {
-    let configuration = this.#configuration
-    const port = await worker.ask({ type: 'start', configuration })
-    while (configuration !== this.#configuration) {
-      configuration = this.#configuration
-      await worker.ask({ type: 'prepare', configuration })
-      await worker.ask({ type: 'commit' })
-    }
-    return port
-  }
-
-  #forget(worker: WorkerHandle<C>): void {
-    this.#workers = this.#workers.filter((other) => other !== worker)
-  }
-
-  /** Whether a worker is missing that nobody is starting: a restart may have begun to replace the one that died. */
-  #isShort(): boolean {
-    return !this.#closing && this.#workers.length + this.#starting < this.#parts.size
-  }
-
-  async #recover(pause: number): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, pause).unref())
-    if (!this.#isShort()) return
-    try {
-      await this.#add()
-    } catch (cause) {
-      this.#parts.note('error', 'worker_not_started', { cause })
-      this.#hasty += 1
-      await this.#recover(pauseAfter(this.#hasty))
+  /** No connection is on its way to a worker, and none waits to be accepted. */
+  async #untilQuiet(): Promise<void> {
+    const deadline = performance.now() + LONGEST_WAIT_FOR_QUIET_MS
+    let turns = 0
+    while (turns < QUIET_TURNS && performance.now() < deadline) {
+      await nextTurn()
+      turns = this.#roster.workers.some(({ offered }) => offered > 0) ? 0 : turns + 1
     }
   }
 }
 
-/** Milliseconds before the next start, after so many workers in a row that did not live long. */
-const pauseAfter = (hasty: number): number => (hasty < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 2 ** hasty * 250))
+/** The results of all; rejects with what a worker told, if one did: it tells more than that another is gone. */
+async function all<T>(orders: readonly Promise<T>[]): Promise<T[]> {
+  const results = await Promise.allSettled(orders)
+  const failures = results.flatMap((result) =>
+    result.status === 'rejected' ? [result.reason as unknown] : [],
+  )
+  const told = failures.find((failure) => !(failure instanceof OrderError))
+  if (failures.length > 0) throw told ?? failures[0]
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+}

@@ -18,6 +18,15 @@ export interface Reports {
   readonly attempts: AttemptGate
 }
 
+/** Thrown by `prepare` where two read a file, and it changed in between. */
+export class ContentsChanged extends Error {
+  override readonly name = 'ContentsChanged'
+
+  constructor() {
+    super('a file changed while it was read')
+  }
+}
+
 /**
  * Something that serves a configuration `C`: one process, or a crew of them behind the same verbs. A reload is
  * `prepare` (validate and open everything, change nothing), then `commit` or `abort`.
@@ -25,8 +34,13 @@ export interface Reports {
 export interface Servant<C> {
   /** Of the public listener. */
   readonly port: number
-  /** Rejects if the configuration cannot be served; then nothing has changed. */
-  prepare(configuration: C): Promise<void>
+  /** What `prepare` answered of what is in force. */
+  readonly opened: string
+  /**
+   * Opens everything; answers a digest of who is let in by what was opened. Rejects if the configuration cannot be
+   * served; then nothing has changed.
+   */
+  prepare(configuration: C): Promise<string>
   /** What was prepared serves from now on; calls in flight finish on what they began with. */
   commit(): Promise<void>
   abort(): Promise<void>
@@ -42,8 +56,13 @@ export interface Servant<C> {
   isServing?(): boolean
   /** Replaces every process, one after the other, without losing a call; answers how many. Absent for one process. */
   restart?(): Promise<number>
-  /** Stops taking calls, finishes those in flight, ends. Resolves with how many connections were cut. */
-  close(): Promise<number>
+  /** Answers close their connections from now on, and websockets are told to leave. New connections are taken. */
+  drain(): void
+  /**
+   * Stops taking calls, `lameDuck` milliseconds from now if given, else after the time that is configured; finishes
+   * those in flight, ends. Resolves with how many connections were cut.
+   */
+  close(lameDuck?: number): Promise<number>
 }
 
 export type StartServant<C> = (configuration: C, reports: Reports) => Promise<Servant<C>>

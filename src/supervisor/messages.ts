@@ -6,11 +6,14 @@ import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
 import type { ToldError } from './told-error.ts'
 
-/** What the supervisor asks of a worker process. `ask` numbers a request that is answered by `done` or `failed`. */
+/**
+ * What the supervisor asks of a worker process. `ask` numbers a request that is answered by `done` or `failed`; `ping`
+ * asks for the answer alone.
+ */
 export type Order<C> =
   | { readonly type: 'start'; readonly ask: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly ask: number; readonly configuration: C }
-  | { readonly type: 'commit' | 'abort' | 'close'; readonly ask: number }
+  | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly ask: number }
   | { readonly type: 'nudge' }
   | { readonly type: 'hear'; readonly spending: Spending }
   /** Of a password attempt: its turn has come, it may not be made, it is over (`hold` in ms). */
@@ -24,10 +27,29 @@ export type Order<C> =
     }
   | { readonly type: 'left'; readonly turn: number; readonly hold: number }
 
+/** A worker that serves. */
+export interface Serving {
+  readonly port: number
+  /** As of `prepare`. */
+  readonly opened: string
+}
+
+/** What an order that is answered comes to, by its type. */
+export interface Values {
+  readonly start: Serving
+  readonly prepare: string
+  readonly commit: undefined
+  readonly abort: undefined
+  readonly ping: undefined
+  readonly drain: undefined
+  /** Connections that were cut. */
+  readonly close: number
+}
+
 /** What a worker process answers and tells. */
 export type Notice =
-  /** `value`: the port for `start`, the connections cut for `close`, else 0. */
-  | { readonly type: 'done'; readonly ask: number; readonly value: number }
+  /** `value` is what `Values` says of the order. */
+  | { readonly type: 'done'; readonly ask: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly ask: number; readonly error: ToldError }
   /** The numbering that the deltas after it follow. */
   | { readonly type: 'plan'; readonly plan: Plan }

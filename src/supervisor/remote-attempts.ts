@@ -9,12 +9,16 @@ interface Waiting {
   readonly reject: (fault: Fault) => void
 }
 
+/** Longer than any turn takes to come: a guess waits for those before it, and each of them for half a minute. */
+const LONGEST_TURN_MS = 180_000
+
 /** The worker's end of password attempts (C6.3.5): the supervisor counts them for all worker processes. */
 export class RemoteAttempts implements AttemptGate {
   readonly #send: (notice: Notice) => void
   /** By turn: one question at a time is open for each. */
   readonly #waiting = new Map<number, Waiting>()
   #turns = 0
+  #ended = false
 
   constructor(send: (notice: Notice) => void) {
     this.#send = send
@@ -34,10 +38,36 @@ export class RemoteAttempts implements AttemptGate {
     waiting?.reject(new Fault(code, { detail, ...(retryAfter !== undefined && { retryAfter }) }))
   }
 
+  /** The supervisor is gone: nobody counts, and so nothing may be tried. */
+  end(): void {
+    this.#ended = true
+    for (const turn of [...this.#waiting.keys()]) this.#giveUp(turn, 'the supervisor is gone')
+  }
+
   #ask(turn: number, notice: Notice): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#waiting.set(turn, { resolve, reject })
-      this.#send(notice)
+      const late = setTimeout(
+        () => this.#giveUp(turn, 'the supervisor did not answer'),
+        LONGEST_TURN_MS,
+      ).unref()
+      this.#waiting.set(turn, {
+        resolve: (value) => {
+          clearTimeout(late)
+          resolve(value)
+        },
+        reject: (fault) => {
+          clearTimeout(late)
+          reject(fault)
+        },
+      })
+      if (this.#ended) this.#giveUp(turn, 'the supervisor is gone')
+      else this.#send(notice)
     })
+  }
+
+  #giveUp(turn: number, detail: string): void {
+    const waiting = this.#waiting.get(turn)
+    this.#waiting.delete(turn)
+    waiting?.reject(new Fault('identity_unavailable', { detail }))
   }
 }

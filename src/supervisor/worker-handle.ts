@@ -6,45 +6,66 @@ import { WELL, type Condition } from '../operations/health.ts'
 import { AttemptDesk } from './attempt-desk.ts'
 import type { Reports } from './crew.ts'
 import { GaugeShare } from './gauge-share.ts'
-import { closeLostConnections } from './lost-connections.ts'
-import type { Notice, Order } from './messages.ts'
+import type { Notice, Order, Values } from './messages.ts'
+import { OfferedConnections } from './offered-connections.ts'
+import { OpenOrders } from './open-orders.ts'
+import type { RunningTime } from './running-time.ts'
 import { errorOf } from './told-error.ts'
-
-interface Waiting {
-  readonly resolve: (value: number) => void
-  readonly reject: (error: Error) => void
-}
 
 type Asked<C> = Order<C> extends infer O ? (O extends { ask: number } ? Omit<O, 'ask'> : never) : never
 
-/** Far more than a drain takes: a worker that hangs must not keep the service from ending. */
-const LONGEST_CLOSE_MS = 120_000
+/** Milliseconds that a worker has for each order. `start` and `prepare` open backends, which may wait for others. */
+const PATIENCE_MS: Readonly<Record<Asked<never>['type'], number>> = {
+  start: 60_000,
+  prepare: 60_000,
+  commit: 10_000,
+  abort: 10_000,
+  ping: 5_000,
+  drain: 5_000,
+  close: 5_000,
+}
+/** A process that has been told to end, or killed, is gone by then; one that hangs in the kernel is not waited for. */
+const LEAVE_MS = 5_000
 
 /** The supervisor's end of the channel to one worker process. */
 export class WorkerHandle<C> {
   readonly #worker: Worker
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #time: RunningTime
+  readonly #orders: OpenOrders
+  readonly #offered: OfferedConnections
   readonly #desk: AttemptDesk
-  #asked = 0
   #plan: Plan = []
   readonly #gauges = new GaugeShare()
   #gone = false
   /** How its parts are, as it told last. */
   condition: Condition = WELL
+  readonly #exit = Promise.withResolvers<undefined>()
   /** Whether its end was asked for; one that was not is a death. */
   closing = false
+  /** Why the supervisor killed it, if it did. */
+  fault: string | undefined
+  /** The configuration that it serves, as far as is known. */
+  serves: C | undefined
 
-  constructor(worker: Worker, reports: Reports) {
+  constructor(worker: Worker, reports: Reports, time: RunningTime) {
     this.#worker = worker
-    this.#desk = new AttemptDesk(reports.attempts, (told) => this.#send(told))
-    closeLostConnections(worker.process)
+    this.#time = time
+    this.#orders = new OpenOrders(time.after)
+    this.#desk = new AttemptDesk(reports.attempts, (told) => void this.#send(told))
+    this.#offered = new OfferedConnections(worker.process)
     worker.on('message', (notice: Notice) => this.#hear(notice, reports))
     worker.on('error', () => undefined) // a send to a dead process; its exit is told anyway
+    // Without the channel it can be told nothing more. It ends by itself where it was told to.
+    worker.once('disconnect', () => {
+      this.#orders.end()
+      if (!this.closing) this.kill('it closed its channel')
+    })
     worker.once('exit', () => {
       this.#gone = true
       this.#takeBackGauges(reports)
       this.#desk.close()
-      this.#fail(new Error('the worker process ended'))
+      this.#orders.end()
+      this.#exit.resolve(undefined)
     })
   }
 
@@ -52,13 +73,13 @@ export class WorkerHandle<C> {
     return this.#worker.process.pid
   }
 
-  /** Resolves with the order's value; rejects if the worker refuses or dies. */
-  ask(order: Asked<C>): Promise<number> {
-    const ask = (this.#asked += 1)
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(ask, { resolve, reject })
-      this.#send({ ...order, ask })
-    })
+  /** Resolves with the order's value. Rejects with OrderError, and always does one of the two. */
+  ask<K extends keyof Values>(
+    order: Asked<C> & { readonly type: K },
+    ms = PATIENCE_MS[order.type],
+  ): Promise<Values[K]> {
+    const answer = this.#orders.give(ms, (ask) => this.#send({ ...order, ask }))
+    return answer as Promise<Values[K]>
   }
 
   hear(spending: Spending): void {
@@ -69,34 +90,58 @@ export class WorkerHandle<C> {
     this.#send({ type: 'nudge' })
   }
 
-  async close(): Promise<number> {
-    this.closing = true
-    // It may have died a moment ago: then nobody tells of its exit any more.
-    if (this.#worker.isDead()) return 0
-    const gone = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
-    const timer = setTimeout(() => this.kill(), LONGEST_CLOSE_MS)
-    const cut = await this.ask({ type: 'close' }).catch(() => 0)
-    await gone
-    clearTimeout(timer)
-    return cut
+  /** Connections that it was offered and has not taken yet. */
+  get offered(): number {
+    return this.#offered.count
   }
 
+  /** From now on it is offered no more connections. */
+  leaveRotation(): void {
+    if (!this.#gone) this.#offered.stop()
+  }
+
+  /** Ends it gently, and with force after `ms`. Resolves with how many connections were cut, when it is gone. */
+  async close(ms: number): Promise<number> {
+    this.closing = true
+    this.leaveRotation()
+    const cut = await this.ask({ type: 'close' }, ms).catch(() => undefined)
+    if (cut !== undefined) await this.#leave()
+    if (!this.#gone) {
+      this.kill('it did not end')
+      await this.#leave()
+    }
+    return cut ?? 0
+  }
+
+  /** Calls the listener once: soon, if it is gone already. */
   onExit(listener: () => void): void {
-    this.#worker.once('exit', listener)
+    void this.#exit.promise.then(listener)
   }
 
-  kill(): void {
-    this.closing = true
+  kill(fault: string): void {
+    this.fault ??= fault
     this.#worker.process.kill('SIGKILL')
   }
 
-  #send(order: Order<C>): void {
-    if (this.#worker.isConnected()) this.#worker.send(order, () => undefined)
+  #leave(): Promise<void> {
+    return new Promise((resolve) => {
+      const forget = this.#time.after(LEAVE_MS, resolve)
+      this.onExit(() => {
+        forget()
+        resolve()
+      })
+    })
+  }
+
+  #send(order: Order<C>): boolean {
+    if (this.#gone || !this.#worker.isConnected()) return false
+    this.#worker.send(order, () => undefined)
+    return true
   }
 
   #hear(notice: Notice, reports: Reports): void {
-    if (notice.type === 'done') this.#take(notice.ask)?.resolve(notice.value)
-    else if (notice.type === 'failed') this.#take(notice.ask)?.reject(errorOf(notice.error))
+    if (notice.type === 'done') this.#orders.done(notice.ask, notice.value)
+    else if (notice.type === 'failed') this.#orders.failed(notice.ask, errorOf(notice.error))
     else if (notice.type === 'plan') this.#follow(notice.plan)
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
@@ -121,16 +166,5 @@ export class WorkerHandle<C> {
   #takeBackGauges(reports: Reports): void {
     const counted = this.#gauges.takeBack()
     if (counted !== undefined) reports.metrics(counted.plan, counted.delta)
-  }
-
-  #take(ask: number): Waiting | undefined {
-    const waiting = this.#waiting.get(ask)
-    this.#waiting.delete(ask)
-    return waiting
-  }
-
-  #fail(error: Error): void {
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
   }
 }

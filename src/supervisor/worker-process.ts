@@ -1,11 +1,12 @@
 /** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
+import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { Spending } from '../contracts/spending.ts'
 import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Reports, Servant, StartServant } from './crew.ts'
 import { LineSender } from './line-sender.ts'
-import type { Notice, Order } from './messages.ts'
+import type { Notice, Order, Serving } from './messages.ts'
 import { RemoteAttempts } from './remote-attempts.ts'
 import { tellError } from './told-error.ts'
 
@@ -69,21 +70,25 @@ export function runWorkerProcess<C>(start: StartServant<C>): void {
     if (servant === undefined) throw new Error('the worker has not been started')
     return servant
   }
+  let ended: Promise<number> | undefined
+  /** Once: the supervisor may end while a worker ends. It hands over no connections any more, and has waited. */
+  const end = (): Promise<number> => (ended ??= get().close(0))
   setInterval(() => servant && channel.condition(servant.condition()), CONDITION_MS).unref()
   const work = {
     start: async (configuration: C) => {
       servant = await start(configuration, channel)
       // What is wrong from the start is known before the worker counts as serving.
       channel.condition(servant.condition())
-      return servant.port
+      return { port: servant.port, opened: servant.opened } satisfies Serving
     },
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
     abort: () => get().abort(),
+    // The answer is all that is asked for: it shows that the event loop turns.
+    ping: () => undefined,
+    drain: () => get().drain(),
     close: async () => {
-      const closing = get()
-      servant = undefined
-      const cut = await closing.close()
+      const cut = await end()
       channel.flushLines()
       return cut
     },
@@ -93,7 +98,7 @@ export function runWorkerProcess<C>(start: StartServant<C>): void {
       const value = await ('configuration' in order
         ? work[order.type](order.configuration)
         : work[order.type]())
-      send({ type: 'done', ask: order.ask, value: value ?? 0 })
+      send({ type: 'done', ask: order.ask, value })
     } catch (error) {
       send({ type: 'failed', ask: order.ask, error: tellError(error) })
     }
@@ -105,14 +110,21 @@ export function runWorkerProcess<C>(start: StartServant<C>): void {
     else if ('turn' in order) channel.attempts.hear(order)
     else void carryOut(order)
   })
-  endWithSupervisor(() => servant?.close() ?? Promise.resolve(0))
+  endWithSupervisor(() => {
+    channel.attempts.end()
+    return servant === undefined ? Promise.resolve(0) : end()
+  })
 }
 
-/** A signal to the process group is the supervisor's to act on; a supervisor that is gone ends its workers. */
+/**
+ * A signal to the process group is the supervisor's to act on. A supervisor that is gone ends its workers, when the
+ * calls in flight are finished: node's cluster would end them at once, unless they say that they are leaving anyway.
+ */
 function endWithSupervisor(close: () => Promise<number>): void {
   process
     .on('SIGTERM', () => undefined)
     .on('SIGINT', () => undefined)
     .on('SIGHUP', () => undefined)
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', () => void close().finally(() => process.exit(0)))
 }

@@ -52,7 +52,8 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const file = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
   const { configuration: loaded, report } = readConfiguration(file, environment)
   if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
-  const configuration = options.change?.(loaded) ?? loaded
+  const hasty = withoutWaits(loaded)
+  const configuration = options.change?.(hasty) ?? hasty
   const lines: string[] = []
   const running = await start(configuration, {
     clock: options.clock ?? systemClock,
@@ -75,6 +76,11 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
       return cut
     },
   }
+}
+
+/** Nobody balances load over it, and its clients have had their answers when it is closed. */
+function withoutWaits({ server, ...rest }: Configuration): Configuration {
+  return { ...rest, server: { ...server, timeouts: { ...server.timeouts, lameDuck: 0, silence: 0 } } }
 }
 
 /** The same for one test: closed when it ends. */

@@ -1,0 +1,86 @@
+import type { Recorder } from '../contracts/recorder.ts'
+import type { RunningTime } from './running-time.ts'
+import type { WorkerHandle } from './worker-handle.ts'
+
+/** How often each worker is asked whether its event loop still turns; it has `PATIENCE_MS.ping` to answer. */
+const PING_MS = 1000
+/** How long a replacement is waited for before the next frozen worker is killed. */
+const REPLACED_MS = 30_000
+
+type Watched = Pick<WorkerHandle<never>, 'ask' | 'kill' | 'onExit' | 'pid'>
+
+export interface WatchdogParts {
+  readonly time: Pick<RunningTime, 'after'>
+  readonly note: Recorder['note']
+  /** Whether as many workers serve as shall. */
+  readonly isWhole: () => boolean
+}
+
+/**
+ * Finds workers that are frozen, and kills them so that they are replaced: one at a time, since what froze all of them
+ * may pass, and killing all would cut every connection. A worker that is busy beside its event loop (with hashes, say)
+ * answers; one whose event loop stands still for that long serves nobody.
+ */
+export class Watchdog {
+  readonly #parts: WatchdogParts
+  readonly #frozen = new Set<Watched>()
+  #relieving = false
+
+  constructor(parts: WatchdogParts) {
+    this.#parts = parts
+  }
+
+  /** Watches it until it is gone. */
+  watch(worker: Watched): void {
+    let gone = false
+    worker.onExit(() => {
+      gone = true
+      this.#frozen.delete(worker)
+    })
+    const look = async (): Promise<void> => {
+      const answered = await worker.ask({ type: 'ping' }).then(
+        () => true,
+        () => false,
+      )
+      if (gone) return
+      if (answered) this.#frozen.delete(worker)
+      else void this.#suspect(worker)
+      this.#parts.time.after(PING_MS, () => void look())
+    }
+    void look()
+  }
+
+  isFrozen(worker: Watched): boolean {
+    return this.#frozen.has(worker)
+  }
+
+  async #suspect(worker: Watched): Promise<void> {
+    this.#frozen.add(worker)
+    if (this.#relieving) return
+    this.#relieving = true
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      this.#parts.note('error', 'worker_frozen', { pid: next.pid })
+      await this.#relieve(next)
+    }
+    this.#relieving = false
+  }
+
+  #next(): Watched | undefined {
+    const [first] = this.#frozen
+    return first
+  }
+
+  /** Kills it, and waits until another serves in its place. */
+  async #relieve(worker: Watched): Promise<void> {
+    worker.kill('it was frozen')
+    for (let waited = 0; waited < REPLACED_MS; waited += PING_MS) {
+      await this.#pause()
+      if (!this.#frozen.has(worker) && this.#parts.isWhole()) return
+    }
+    this.#frozen.delete(worker)
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#parts.time.after(PING_MS, resolve))
+  }
+}
