@@ -8,6 +8,7 @@ import { configurationSchema, type Configuration } from './configuration.ts'
 import type { GuessingKey, Lockouts } from './contracts/lockouts.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { RevokedTokens } from './contracts/tokens.ts'
+import { CLIENT } from './directory/stored-records.ts'
 import type { ControlRoom, ReloadOutcome, RestartOutcome } from './operations/control-room.ts'
 import { compileMaintenance, type ClosableNames } from './operations/maintenance-config.ts'
 import type { Operator } from './operations/operator.ts'
@@ -17,7 +18,7 @@ import type { Servant } from './supervisor/crew.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */
-  readonly state: Pick<State, 'maintenance' | 'ender'>
+  readonly state: Pick<State, 'maintenance' | 'ender' | 'store'>
   readonly crew: Servant<Configuration>
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
@@ -61,6 +62,10 @@ export class ServiceControl implements ControlRoom {
 
   closableNames(): ClosableNames {
     return closableNames(this.#configuration)
+  }
+
+  async hasStoredClient(id: string): Promise<boolean> {
+    return (await this.#parts.state.store.find(CLIENT, id)) !== undefined
   }
 
   configuration(): unknown {

@@ -84,7 +84,10 @@ const client = {
     description: 'The grants that it may use.',
   }),
   agreement: optional(
-    day({ description: 'When the customer agreement was signed. Without it, no password grant (C6.1.5).' }),
+    day({
+      description:
+        'When the customer agreement was signed. Before that day (UTC), and without it, no password grant (C6.1.5).',
+    }),
   ),
   businesses: list(text({ description: 'A business code.' }), {
     default: [],

@@ -8,12 +8,19 @@ import { decodeUtf8 } from './utf8.ts'
 /** Names and values as sent, decoded, in the order of first appearance. Names are literal: `a[b]` is just that. */
 export type Form = ReadonlyMap<string, readonly string[]>
 
-export interface FormLimits {
+export interface FormReading {
   /** Fields, repeats included. */
-  readonly maxFields: number
+  readonly maxFields?: number
+  /**
+   * Names that may be told back. Another is what a client sent by mistake, and may be the tail of a password with an
+   * unescaped `&`: such a field is told by its number.
+   */
+  readonly known?: ReadonlySet<string>
 }
 
-export const FORM_LIMITS: FormLimits = { maxFields: 1000 }
+export const MOST_FIELDS = 1000
+
+const NONE: ReadonlySet<string> = new Set()
 
 const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
 
@@ -22,7 +29,10 @@ const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
  * (C6.1.1), empty fields (`a=1&&b=2`) say nothing. Throws Fault `body_malformed` on a bad escape, on what is not
  * UTF-8, and over the limit (C7.6, T4.6).
  */
-export function parseForm(body: string | Uint8Array, limits: FormLimits = FORM_LIMITS): Form {
+export function parseForm(
+  body: string | Uint8Array,
+  { maxFields = MOST_FIELDS, known = NONE }: FormReading = {},
+): Form {
   const text = typeof body === 'string' ? body : decodeUtf8(body)
   const form = new Map<string, string[]>()
   let fields = 0
@@ -30,22 +40,31 @@ export function parseForm(body: string | Uint8Array, limits: FormLimits = FORM_L
     end = text.indexOf('&', start)
     if (end < 0) end = text.length
     if (end === start) continue
-    if (++fields > limits.maxFields) throw malformed(`It has more than ${limits.maxFields} fields.`)
-    addField(form, text.slice(start, end))
+    if (++fields > maxFields) throw malformed(`It has more than ${maxFields} fields.`)
+    addField(form, text.slice(start, end), fields, known)
   }
   return form
 }
 
-function addField(form: Map<string, string[]>, field: string): void {
+function addField(
+  form: Map<string, string[]>,
+  field: string,
+  number: number,
+  known: ReadonlySet<string>,
+): void {
   const equals = field.indexOf('=')
-  const name = decodePart(equals < 0 ? field : field.slice(0, equals))
-  const value = equals < 0 ? '' : decodePart(field.slice(equals + 1), name)
+  const name = decodePart(
+    equals < 0 ? field : field.slice(0, equals),
+    () => `The name of field number ${number}`,
+  )
+  const told = (): string => (known.has(name) ? `Field ${printable(name)}` : `Field number ${number}`)
+  const value = equals < 0 ? '' : decodePart(field.slice(equals + 1), told)
   const values = form.get(name)
   if (values === undefined) form.set(name, [value])
   else values.push(value)
 }
 
-function decodePart(part: string, name?: string): string {
+function decodePart(part: string, told: () => string): string {
   const spaced = part.includes('+') ? part.replaceAll('+', ' ') : part
   if (!spaced.includes('%')) return spaced
   try {
@@ -54,10 +73,7 @@ function decodePart(part: string, name?: string): string {
     const why = BAD_ESCAPE.test(spaced)
       ? 'has a % that two hexadecimal digits do not follow'
       : 'is not UTF-8 once decoded'
-    throw malformed(
-      `${name === undefined ? 'The name of a field' : `Field ${printable(name)}`} ${why}.`,
-      cause,
-    )
+    throw malformed(`${told()} ${why}.`, cause)
   }
 }
 
@@ -65,22 +81,20 @@ const malformed = (say: string, cause?: unknown): Fault => new Fault('body_malfo
 
 /**
  * The parameters of an identity endpoint (C6.0): one without a value counts as absent. Throws Fault
- * `oauth_bad_request`, naming the parameter, if one is repeated (RFC 6749 §3.2).
+ * `oauth_bad_request` if one is repeated (RFC 6749 §3.2), naming it if it is `known`.
  */
-export function singleValues(form: Form): ReadonlyMap<string, string> {
+export function singleValues(form: Form, known: ReadonlySet<string>): ReadonlyMap<string, string> {
   const single = new Map<string, string>()
   for (const [name, values] of form) {
     const [value, second] = values.filter((each) => each !== '')
-    if (second !== undefined)
-      throw new Fault('oauth_bad_request', { say: `${parameter(name)} was sent twice.` })
+    if (second !== undefined) {
+      const told = known.has(name) ? `The parameter ${name}` : 'A parameter'
+      throw new Fault('oauth_bad_request', { say: `${told} was sent twice.` })
+    }
     if (value !== undefined) single.set(name, value)
   }
   return single
 }
-
-// RFC 6749 §5.2: an error_description may hold printable ASCII only, and neither quote nor backslash.
-const parameter = (name: string): string =>
-  /^[\w.:~-]{1,60}$/.test(name) ? `The parameter ${name}` : 'A parameter'
 
 /**
  * A form as the JSON that the action's schema makes of it (C7.6). Throws Fault `body_invalid`, naming the field,
@@ -97,7 +111,7 @@ function fieldValue(name: string, values: readonly string[], schema: BodySchema 
   const scalar = second === undefined ? readTyped(first, schema) : undefined
   if (scalar !== undefined) return scalar
   if (allowsType(schema, 'array')) return values.map((value) => scalarValue(name, value, schema?.items))
-  if (second !== undefined) throw invalid(`Field ${printable(name)}: was sent twice, but takes one value.`)
+  if (second !== undefined) throw invalid(name, 'was sent twice, but takes one value', schema)
   return scalarValue(name, first, schema)
 }
 
@@ -106,10 +120,13 @@ function scalarValue(name: string, text: string, schema: BodySchema | undefined)
   if (value !== undefined) return value
   const types = typesOf(schema)
   if (types.includes('object') || types.includes('array'))
-    throw invalid(
-      `Field ${printable(name)}: cannot be said in a form. Send application/json or application/xml.`,
-    )
-  throw invalid(`Field ${printable(name)}: must be ${describeTypes(types)}.`)
+    throw invalid(name, 'cannot be said in a form. Send application/json or application/xml', schema)
+  throw invalid(name, `must be ${describeTypes(types)}`, schema)
 }
 
-const invalid = (say: string): Fault => new Fault('body_invalid', { say })
+/** A field that the schema does not know has a name of the client's own. */
+const invalid = (name: string, why: string, schema: BodySchema | undefined): Fault =>
+  new Fault('body_invalid', {
+    say: `Field ${printable(name)}: ${why}.`,
+    quotes: schema === undefined,
+  })

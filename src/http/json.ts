@@ -92,7 +92,7 @@ class JsonReader {
       if (this.peek() !== QUOTE) this.fail('expected a key in double quotes')
       const start = this.at
       const key = this.string()
-      if (key in object) this.fail(`the key ${quoted(key)} is there twice`, start)
+      if (key in object) this.fail(`the key ${quoted(key)} is there twice`, start, true)
       this.expect(COLON, 'expected ":" after the key')
       object[key] = this.value()
       if (this.peek() === CLOSE_OBJECT) return object
@@ -156,10 +156,10 @@ class JsonReader {
     return value
   }
 
-  private fail(why: string, at = this.at): never {
+  private fail(why: string, at = this.at, quotes = false): never {
     const before = this.text.slice(0, at)
     const line = before.split('\n').length
     const column = before.length - before.lastIndexOf('\n')
-    throw new Fault('body_malformed', { say: `Line ${line}, column ${column}: ${why}.` })
+    throw new Fault('body_malformed', { say: `Line ${line}, column ${column}: ${why}.`, quotes })
   }
 }

@@ -16,6 +16,8 @@ const MOST_PROBLEMS = 5
 interface Findings {
   readonly path: string[]
   readonly problems: string[]
+  /** Whether one of them names a field that the schema does not. */
+  quotes: boolean
 }
 
 type Check<T extends JsonValue = JsonValue> = (value: T, findings: Findings) => void
@@ -28,9 +30,10 @@ type Check<T extends JsonValue = JsonValue> = (value: T, findings: Findings) => 
 export function compileValidator(schema: BodySchema): BodyValidator {
   const check = compileCheck(schema)
   return (value) => {
-    const findings: Findings = { path: [], problems: [] }
+    const findings: Findings = { path: [], problems: [], quotes: false }
     check(value, findings)
-    if (findings.problems.length > 0) throw new Fault('body_invalid', { say: findings.problems.join(' ') })
+    const { problems, quotes } = findings
+    if (problems.length > 0) throw new Fault('body_invalid', { say: problems.join(' '), quotes })
   }
 }
 
@@ -206,8 +209,10 @@ function objectChecks({
     for (const name of Object.keys(object)) {
       // A body of 70,000 unknown members costs no more than one of five (T4.3).
       if (findings.problems.length >= MOST_PROBLEMS) return
-      const check = members.get(name) ?? others
-      within(findings, memberStep(name), () => check(object[name] ?? null, findings))
+      const member = members.get(name)
+      const told = findings.problems.length
+      within(findings, memberStep(name), () => (member ?? others)(object[name] ?? null, findings))
+      if (member === undefined && findings.problems.length > told) findings.quotes = true
     }
   })
 }

@@ -63,8 +63,11 @@ const DECLARES_PREFIX = /^xmlns:(?!xml$|xmlns$)[^:]+$/
 export const isBlank = (text: string): boolean => BLANK.test(text)
 
 /** The fault of a body that is no XML, or no XML of ours. Line and column are counted from 1. */
-export const malformed = (line: number, column: number, why: string, cause?: unknown): Fault =>
-  new Fault('body_malformed', { say: `XML line ${line}, column ${column}: ${why}`, cause })
+export const malformed = (line: number, column: number, why: string, cause?: unknown): Fault => {
+  const place = `XML line ${line}, column ${column}`
+  // `why` and the cause may repeat a name, or a word behind an "&" that was not escaped.
+  return new Fault('body_malformed', { say: `${place}: ${why}`, detail: place, cause, quotes: true })
+}
 
 const refused = (why: string): Fault => new Fault('body_malformed', { say: `XML: ${why}` })
 

@@ -1,4 +1,5 @@
 import type { Client, Grant } from '../contracts/people.ts'
+import type { Clock } from '../kernel/clock.ts'
 import type { Granted, GrantChosen } from './context.ts'
 import type { Step } from './endpoint.ts'
 import { redeemCode } from './grants/authorization-code.ts'
@@ -8,13 +9,13 @@ import { redeemRefreshToken } from './grants/refresh-token.ts'
 /** A row of the table of grants. */
 export interface GrantRow {
   /** What a client must be, beside having the grant in its list. */
-  readonly mayUse: (client: Client) => boolean
+  readonly mayUse: (client: Client, clock: Clock) => boolean
   readonly redeem: Step<GrantChosen, Granted>
 }
 
-/** C6.1.5: customers with a signed agreement on record. */
-const isBoundCustomer = ({ kind, agreement }: Client): boolean =>
-  kind === 'customer' && agreement !== undefined
+/** C6.1.5: customers with an agreement on record that is signed by today: a day, as UTC counts them. */
+const isBoundCustomer = ({ kind, agreement }: Client, clock: Clock): boolean =>
+  kind === 'customer' && agreement !== undefined && Date.parse(agreement) <= clock.now()
 
 /** The grants of the token endpoint, in the order of the discovery document. */
 export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([

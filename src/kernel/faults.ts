@@ -9,6 +9,11 @@ export interface FaultFacts {
   readonly detail?: string
   /** Public: which field and why. Told only where the row's status is 400; must hold no secret and no address. */
   readonly say?: string
+  /**
+   * Whether `say`, or the cause, repeats what stood in the client's body. Then its client alone is told, and the log is
+   * not: an unescaped `&` in a form makes the tail of a password the name of a field.
+   */
+  readonly quotes?: boolean
   /** Public: the operator's own words about a maintenance, in place of the fixed text (C9.1). */
   readonly notice?: string
   /** Seconds; becomes Retry-After. */
@@ -29,7 +34,7 @@ export class Fault extends Error {
   readonly facts: FaultFacts
 
   constructor(code: FaultCode, facts: FaultFacts = {}) {
-    super(facts.detail ?? facts.say ?? code, { cause: facts.cause })
+    super(facts.detail ?? (facts.quotes === true ? undefined : facts.say) ?? code, { cause: facts.cause })
     this.name = 'Fault'
     this.code = code
     this.facts = facts

@@ -1,8 +1,9 @@
 /** The admin API's routes for maintenance (C9.1). */
 import type { Clock } from '../kernel/clock.ts'
 import { members, ok, refuse, reject, text, WHO, type AdminRoute, type Schema } from './admin-routes.ts'
+import type { ControlRoom } from './control-room.ts'
 import { instantText, type KeptSwitch } from './maintenance-book.ts'
-import { INSTANT_PATTERN, switchProblems } from './maintenance-config.ts'
+import { INSTANT_PATTERN, switchProblems, type SwitchProblem } from './maintenance-config.ts'
 import {
   isInForce,
   parseScope,
@@ -98,6 +99,17 @@ const lines = (problems: ReturnType<typeof switchProblems>): string[] =>
     ({ member, message, hint }) => `${member}  ${message}${hint === undefined ? '' : ` — ${hint}`}`,
   )
 
+/** Clients that were added to the store are in no configuration (C9.2). */
+async function withoutStored(
+  problems: readonly SwitchProblem[],
+  room: Pick<ControlRoom, 'hasStoredClient'>,
+): Promise<SwitchProblem[]> {
+  const left: SwitchProblem[] = []
+  for (const problem of problems)
+    if (problem.client === undefined || !(await room.hasStoredClient(problem.client))) left.push(problem)
+  return left
+}
+
 export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
   {
     method: 'GET',
@@ -118,7 +130,7 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     handle: async (room, { body, operator }) => {
       const entry = readSwitch(body as unknown as Sent)
       if (entry === undefined) return reject(['scope  names nothing that can be closed'])
-      const problems = switchProblems(entry, room.closableNames())
+      const problems = await withoutStored(switchProblems(entry, room.closableNames()), room)
       if (entry.until !== undefined && entry.until <= clock.now())
         problems.push({ member: 'until', message: 'is over already' })
       if (problems.length > 0) return reject(lines(problems))

@@ -87,8 +87,10 @@ function describeCaller({ client, subject, target }: Principal): Caller {
 /** What the log alone is told of a fault. */
 export const faultFacts = ({ facts }: Fault): Record<string, unknown> => ({
   detail: redact(facts.detail),
-  say: redact(facts.say),
-  cause: facts.cause === undefined ? undefined : redact(facts.cause),
+  ...(facts.quotes !== true && {
+    say: redact(facts.say),
+    cause: facts.cause === undefined ? undefined : redact(facts.cause),
+  }),
 })
 
 const MOST_ID = 128

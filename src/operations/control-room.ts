@@ -19,6 +19,8 @@ export interface ControlRoom {
   readonly lockouts: Pick<Lockouts, 'list'>
   /** What switches may name, by the configuration in force. */
   closableNames(): ClosableNames
+  /** Whether a client of this id was added to the store. Rejects if that cannot be read. */
+  hasStoredClient(id: string): Promise<boolean>
   /** The configuration in force, without its secrets. */
   configuration(): unknown
   /** Rejects with Fault `identity_unavailable` if it could not be kept: then nothing is revoked. */

@@ -37,7 +37,8 @@ const entrySchema = section({
   }),
   allowClients: list(text({ description: 'A client id.' }), {
     default: [],
-    description: 'Clients that pass all the same, if their token verifies (C9.2).',
+    description:
+      'Clients that pass all the same, if their token verifies (C9.2): of the configuration, of its files, or of the store.',
   }),
 })
 
@@ -59,6 +60,8 @@ export interface ClosableNames {
 }
 
 export interface SwitchProblem {
+  /** Of a client that is not in the configuration: it may stand in the store (C9.2). */
+  readonly client?: string
   readonly member: 'scope' | 'from' | 'until' | 'addresses' | 'clients'
   readonly message: string
   readonly hint?: string | undefined
@@ -100,7 +103,7 @@ export function switchProblems(entry: MaintenanceSwitch, names: ClosableNames): 
   if (wrongAddress !== undefined) problems.push({ member: 'addresses', message: wrongAddress })
   for (const id of clients) {
     const wrong = nameProblem('client', id, names)
-    if (wrong) problems.push({ member: 'clients', ...wrong })
+    if (wrong) problems.push({ member: 'clients', client: id, ...wrong })
   }
   return problems
 }
@@ -139,8 +142,9 @@ export function compileMaintenance(
     const compiled = toSwitch(entry)
     if (compiled === undefined) return []
     const at = (member: SwitchProblem['member']): KeyPath => ['maintenance', index, KEYS[member]]
-    for (const { member, message, hint } of switchProblems(compiled, names))
-      report.error(at(member), message, hint)
+    for (const { client, member, message, hint } of switchProblems(compiled, names))
+      if (client === undefined) report.error(at(member), message, hint)
+      else report.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
     return [compiled]
   })
 }

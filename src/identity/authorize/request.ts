@@ -1,8 +1,9 @@
 import type { Client } from '../../contracts/people.ts'
-import { type Form, parseForm, singleValues } from '../../http/form.ts'
+import type { Form } from '../../http/form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived } from '../context.ts'
 import type { Step } from '../endpoint.ts'
+import { paramsOf, readParameters } from '../parameters.ts'
 import { reach } from '../reach.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { readFields } from '../steps/read-form.ts'
@@ -57,7 +58,7 @@ const queryOf = ({ exchange }: Arrived): string =>
 /** The query is the request, whatever the method: so in the forms of our own pages. */
 export const readQuery: Step<Arrived, Asked> = (context) => ({
   ...context,
-  form: parseForm(queryOf(context)),
+  form: readParameters(queryOf(context)),
   posted: false,
 })
 
@@ -131,7 +132,7 @@ function readMaxAge(params: Params): number | undefined {
 /** C6.2.1, all that can be said without knowing the user. */
 export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, { catalogue, places }) => {
   const { asking, form } = context
-  const params = singleValues(form)
+  const params = paramsOf(form)
   checkKind(params, asking)
   const text = params.get('scope')?.trim() ?? asking.defaultScope
   if (text === undefined) throw new Fault('invalid_scope', { say: 'The parameter scope is missing.' })

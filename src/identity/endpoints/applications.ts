@@ -1,5 +1,5 @@
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
-import { parseForm, singleValues } from '../../http/form.ts'
+import { paramsOf, readParameters } from '../parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import type { Consent } from '../browser/consents.ts'
@@ -21,7 +21,7 @@ const isDone = (text: string | undefined): text is Done =>
   text !== undefined && Object.hasOwn(TEXTS.applications.done, text)
 
 function doneOf({ target }: Arrived['exchange']): Done | undefined {
-  const done = target instanceof Fault ? undefined : parseForm(target.query.slice(1)).get('done')?.[0]
+  const done = target instanceof Fault ? undefined : readParameters(target.query.slice(1)).get('done')?.[0]
   return isDone(done) ? done : undefined
 }
 
@@ -83,7 +83,7 @@ async function withdraw(key: string, { user }: Login, exchange: Exchange, room: 
 }
 
 async function answerForm({ exchange }: Arrived, login: Login, visit: Visit, room: Room): Promise<Answer> {
-  const params = singleValues(await readFields(exchange))
+  const params = paramsOf(await readFields(exchange))
   const over = (done: Done): Answer => seeOther(room.look.at(`${PATH}?done=${done}`))
   if (!isOwnForm(exchange, params.get('csrf'), visit)) return over('expired')
   const consent = params.get('withdraw')

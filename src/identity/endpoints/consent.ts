@@ -1,5 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import { singleValues } from '../../http/form.ts'
+import { paramsOf } from '../parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'
@@ -40,7 +40,7 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, room) => 
   const { attempt, exchange, request } = context
   const startOver = (): Answer => seeOther(room.look.at(`/connect/authorize?${carry(request)}`))
   if (exchange.head.method !== 'POST') return startOver()
-  const params = singleValues(await readFields(exchange))
+  const params = paramsOf(await readFields(exchange))
   const visit = await visitOf(exchange, room)
   attempt.subject = visit.login?.user.subject
   if (!isOwnForm(exchange, params.get('csrf'), visit)) return startOver()

@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { Client } from '../../contracts/people.ts'
-import { parseForm, singleValues } from '../../http/form.ts'
+import { paramsOf, readParameters } from '../parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { withQuery } from '../authorize/answer-client.ts'
 import { isRegistered } from '../authorize/redirect-uri.ts'
@@ -36,9 +36,9 @@ interface LogoutRead extends LogoutAsked {
 /** By GET in the query, by POST in the body (RP-Initiated Logout §2); our own form keeps the request in its query. */
 const readLogout: Step<Arrived, LogoutAsked> = async (context) => {
   const { head, target } = context.exchange
-  const query = (): Params => singleValues(parseForm(target instanceof Fault ? '' : target.query.slice(1)))
+  const query = (): Params => paramsOf(readParameters(target instanceof Fault ? '' : target.query.slice(1)))
   if (head.method !== 'POST') return { ...context, params: query(), own: undefined, posted: false }
-  const body = singleValues(await readFields(context.exchange))
+  const body = paramsOf(await readFields(context.exchange))
   return body.has('csrf')
     ? { ...context, params: query(), own: body, posted: false }
     : { ...context, params: body, own: undefined, posted: true }

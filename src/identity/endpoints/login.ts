@@ -1,5 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import { singleValues } from '../../http/form.ts'
+import { paramsOf } from '../parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
   type AuthorizationRead,
@@ -79,7 +79,7 @@ async function answerForm(
   request: AuthorizationRequest | undefined,
   room: Room,
 ): Promise<Answer> {
-  const params = singleValues(await readFields(context.exchange))
+  const params = paramsOf(await readFields(context.exchange))
   const visit = await visitOf(context.exchange, room)
   const username = params.get('username') ?? ''
   const again = (problems: LoginAgain['problems']): Answer =>

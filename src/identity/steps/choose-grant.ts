@@ -8,12 +8,12 @@ import { requireParam } from './require-params.ts'
 const isGrant = (name: string): name is Grant => GRANTS.has(name)
 
 /** C6.1.0: grant_type is present, known, and allowed to this client (C6.1.4). */
-export const chooseGrant: Step<ClientAuthenticated, GrantChosen> = (context) => {
+export const chooseGrant: Step<ClientAuthenticated, GrantChosen> = (context, { clock }) => {
   const grant = requireParam(context.params, 'grant_type')
   const row = GRANTS.get(grant)
   if (row === undefined || !isGrant(grant)) throw new Fault('unsupported_grant_type')
   context.attempt.grant = grant
   const { client } = context
-  if (!client.grants.includes(grant) || !row.mayUse(client)) throw new Fault('unauthorized_client')
+  if (!client.grants.includes(grant) || !row.mayUse(client, clock)) throw new Fault('unauthorized_client')
   return { ...context, grant }
 }

@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream'
 import { judgeContentType } from '../../http/content-type.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
-import { type Form, parseForm, singleValues } from '../../http/form.ts'
+import type { Form } from '../../http/form.ts'
 import { declaredBody } from '../../http/head-checks.ts'
 import type { Head } from '../../http/head.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived, Parsed } from '../context.ts'
 import type { Step } from '../endpoint.ts'
+import { paramsOf, readParameters } from '../parameters.ts'
 
 /** Bytes. No request of C6 is anywhere near it. */
 export const FORM_LIMIT = 64 * 1024
@@ -14,7 +15,7 @@ export const FORM_LIMIT = 64 * 1024
 /** C6.1.0, first: Content-Type, form, repeats (C6.0, C6.1.1). Everything wrong here is `invalid_request`. */
 export const readForm: Step<Arrived, Parsed> = async (context) => ({
   ...context,
-  params: singleValues(await readFields(context.exchange)),
+  params: paramsOf(await readFields(context.exchange)),
 })
 
 /** The fields of a form as sent, repeats and all. Throws Fault oauth_bad_request, body_malformed. */
@@ -23,7 +24,7 @@ export async function readFields({ head, body }: Exchange): Promise<Form> {
   requireFormType(head, declared !== 0)
   if (typeof declared === 'number' && declared > FORM_LIMIT) throw tooLarge()
   const bytes = declared === 0 ? Buffer.alloc(0) : await readBounded(body)
-  return parseForm(bytes)
+  return readParameters(bytes)
 }
 
 function requireFormType({ headers }: Head, hasBody: boolean): void {

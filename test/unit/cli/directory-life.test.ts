@@ -8,6 +8,7 @@ import { runCommandLine } from '../../../src/cli/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { postForm } from '../../support/oauth.ts'
 import { ROOT, spawnPostern } from '../../support/spawn-postern.ts'
+import { issueToken } from '../../support/tokens.ts'
 
 interface Ended {
   readonly code: number | null
@@ -119,6 +120,33 @@ describe('postern client and postern user, beside a service that runs', () => {
     expect((await run('client disable tally')).code).toBe(0)
     expect(await call(third.json.access_token)).toBe(401)
     expect((await login(latest, 'another-long-password')).json.error).toBe('invalid_client')
+  })
+
+  it('C9.2 a stored client passes a maintenance whose allow list names it', { timeout: 60_000 }, async () => {
+    const environment = { POSTERN_DATA: await dataFolder() }
+    const service = await serving(environment)
+    const run = inProcess({ ...environment, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port })
+    const added = await run(`${ADD} ${SCOPES}`)
+    const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
+    expect((await run(USER, `${PASSWORD}\n`)).code).toBe(0)
+    const params = {
+      grant_type: 'password',
+      username: 'dora',
+      password: PASSWORD,
+      scope: 'fund.read target:b/ACME',
+    }
+    const { json } = await postForm(service, '/connect/token', { client: 'tally', secret, params })
+    const { access_token: other } = await issueToken(service, { scope: 'fund.read target:b/ACME' })
+    const call = async (token: string): Promise<number> => {
+      const headers = { Authorization: `Bearer ${token}` }
+      return (await fetch(`${service.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`, { headers })).status
+    }
+    expect(await run('maintenance on --allow-client tally --allow-client nobody')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('clients  names no client: "nobody"'),
+    })
+    expect((await run('maintenance on --allow-client tally')).code).toBe(0)
+    expect([await call(json.access_token), await call(other)]).toEqual([200, 503])
   })
 
   it('list both layers, as text and as JSON, and no secret', async () => {

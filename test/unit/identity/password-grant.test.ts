@@ -4,6 +4,11 @@ import { FAMILY, REFRESH_TOKEN, tokenKey } from '../../../src/identity/tokens/fa
 import { Fault } from '../../../src/kernel/faults.ts'
 import { API, ask, client, ISSUER, openWorld, user, verify } from './world.ts'
 
+const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
+const DAY = 86_400_000
+const NOW = openWorld().clock.now()
+const DAYS = { today: day(NOW), tomorrow: day(NOW + DAY) }
+
 describe('C6.1.3 the answer of the token endpoint', () => {
   it('C6.1.3 has the members and headers of the contract, and no more', async () => {
     const { status, headers, json } = await ask(openWorld(), { scope: 'fund.read target:b/ACME' })
@@ -188,11 +193,21 @@ describe('C6.1.5 the password grant', () => {
     ['a partner', { kind: 'partner' }],
     ['a customer without a signed agreement', { agreement: undefined as unknown as string }],
     ['a customer without the grant', { grants: ['refresh_token'] }],
+    ['a customer whose agreement is of tomorrow', { agreement: DAYS.tomorrow }],
+    ['a customer whose agreement is of next year', { agreement: '2999-01-01' }],
   ])('C6.1.5 is refused to %s before the password is looked at', async (_, more) => {
     const world = openWorld({ clients: [client('acme-books', more)] })
     const { status, json } = await ask(world, { password: 'wrong' })
     expect([status, json.error]).toEqual([400, 'unauthorized_client'])
     expect(world.verified).toEqual(['sha256:acme-books-secret'])
+  })
+
+  it('C6.1.5 is open from the first moment of the day, as UTC counts them, that the agreement names', async () => {
+    const world = openWorld({ clients: [client('acme-books', { agreement: DAYS.tomorrow })] })
+    world.clock.at = Date.parse(DAYS.tomorrow) - 1
+    expect((await ask(world)).json.error).toBe('unauthorized_client')
+    world.clock.at += 1
+    expect((await ask(world)).status).toBe(200)
   })
 
   const strangers = [

@@ -36,6 +36,7 @@ async function startApi(overrides: Partial<ControlRoom> = {}) {
       backend: new Set(['b']),
       client: new Set(['c']),
     }),
+    hasStoredClient: (id) => Promise.resolve(id === 'stored'),
     configuration: () => ({ vendor: 'postern' }),
     revoke: (...told) => Promise.resolve(void asked.push(told)),
     clearLockouts: (...told) => Promise.resolve(asked.push(told)),
@@ -110,6 +111,14 @@ describe('admin API', () => {
     expect((await call('GET', '/maintenance')).body).toEqual({ switches: [] })
   })
 
+  it('C9.2 lets clients that stand in the store pass, too', async () => {
+    const { call, switches } = await startApi()
+    expect((await call('PUT', '/maintenance', { scope: 'service', clients: ['stored', 'c'] })).status).toBe(
+      200,
+    )
+    expect(switches.service()?.clients).toEqual(new Set(['stored', 'c']))
+  })
+
   it.each([
     [{}, 'body.scope  must have'],
     [{ scope: 'everything' }, 'body.scope  must match'],
@@ -117,6 +126,7 @@ describe('admin API', () => {
     [{ scope: 'service', untl: 'x' }, 'body.untl  is not a known member'],
     [{ scope: 'service', until: 'tomorrow' }, 'body.until  must match'],
     [{ scope: 'service', until: '2026-01-14T00:00Z' }, 'until  is over already'],
+    [{ scope: 'service', clients: ['c', 'nobody', 'stored'] }, 'clients  names no client: "nobody"'],
     [{ scope: 'service', retryAfter: '60' }, 'body.retryAfter  must be integer'],
     [{ scope: 'service', addresses: ['10.0.0.0/99'] }, 'addresses  "10.0.0.0/99" has a prefix'],
   ])('C9.1 refuses a switch that says %j', async (sent, problem) => {

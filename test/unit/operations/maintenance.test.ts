@@ -188,7 +188,8 @@ function compile(entries: object[]) {
   const node = nodeOf(entries, { file: 'a.yaml', line: 1 })
   const config = load(viewOf(maintenanceSchema), node, ['maintenance'], { environment: {}, report })
   const compiled = report.failed ? [] : compileMaintenance(config as never, NAMES, report)
-  return { compiled, problems: report.problems.map(({ path, message }) => `${path.join('.')} ${message}`) }
+  const problems = report.problems.map(({ path, message }) => `${path.join('.')} ${message}`)
+  return { compiled, problems, failed: report.failed }
 }
 
 describe('maintenance of the configuration', () => {
@@ -215,6 +216,16 @@ describe('maintenance of the configuration', () => {
         addresses: ['10.0.0.0/8'],
         clients: ['acme-books'],
       },
+    ])
+  })
+
+  it('C9.2 warns of a client that the configuration does not have: it may stand in the store', () => {
+    const { compiled, problems, failed } = compile([
+      { scope: 'service', allowClients: ['stored', 'acme-books'] },
+    ])
+    expect([failed, compiled[0]?.clients]).toEqual([false, ['stored', 'acme-books']])
+    expect(problems).toEqual([
+      'maintenance.0.allowClients names no client: "stored"; it passes if the store has one of that id',
     ])
   })
 
