@@ -105,7 +105,7 @@ class ServingWorker implements Worker {
   }
 
   condition(): Condition {
-    return conditionOf(this.#current.parts)
+    return conditionOf(this.#current.parts, this.world.issuerKeys)
   }
 
   get opened(): string {

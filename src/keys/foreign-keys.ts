@@ -19,7 +19,7 @@ export interface ForeignKeysParts {
 }
 
 /** Milliseconds: how often is looked whether the key set should be read again. */
-const TICK = 1_000
+const TICK = 250
 /** How long a `kid` that a reading did not bring is taken for unknown without another one. */
 const ABSENT = 10_000
 /** Unknown ids remembered, and calls that wait for a reading, at most: a flood of ids costs no more memory than this. */
@@ -40,8 +40,8 @@ interface Used {
   readonly standing: Standing
 }
 
-/** `unknown`: its keys could never be had, so that nothing can be judged. `stale`: not the last time. */
-export type IssuerCondition = 'unknown' | 'stale' | 'fresh'
+/** `unknown`: the keys could never be had, so that nothing can be judged. `stale`: not the last time. */
+export type KeysState = 'unknown' | 'stale' | 'fresh'
 
 /**
  * The keys of a foreign issuer (C11.2). Known keys go on while the issuer is down, however long: only what can't be
@@ -91,7 +91,7 @@ export class ForeignKeys implements KeyFinder {
     this.#closed = true
   }
 
-  get condition(): IssuerCondition {
+  get state(): KeysState {
     if (!this.#reader.had) return 'unknown'
     return this.#reader.failing ? 'stale' : 'fresh'
   }

@@ -1,8 +1,13 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { fetchJwks } from './fetch-jwks.ts'
-import { ForeignKeys, type IssuerCondition } from './foreign-keys.ts'
+import { ForeignKeys, type KeysState } from './foreign-keys.ts'
 import type { IssuerConfig } from './issuers-config.ts'
+
+export interface IssuerCondition {
+  readonly issuer: string
+  readonly state: KeysState
+}
 
 /** Which issuer, and where its keys are: what its keys depend on. */
 type Source = Pick<IssuerConfig, 'issuer' | 'jwks'>
@@ -46,10 +51,10 @@ export class IssuerKeys {
   }
 
   /** Of the issuers of the configuration in force. */
-  conditions(): readonly { readonly issuer: string; readonly condition: IssuerCondition }[] {
+  conditions(): readonly IssuerCondition[] {
     return this.#configured.map((source) => ({
       issuer: source.issuer,
-      condition: this.#opened.get(idOf(source))?.condition ?? 'unknown',
+      state: this.#opened.get(idOf(source))?.state ?? 'unknown',
     }))
   }
 

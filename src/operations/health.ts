@@ -66,6 +66,19 @@ export function mergeConditions(conditions: readonly Condition[]): Condition {
   }
 }
 
+/**
+ * That of a crew: what keeps every worker from serving keeps the crew. What keeps some makes it work badly: the calls
+ * that they get fail, those of the others do not.
+ */
+export function conditionOfCrew(workers: readonly Condition[]): Condition {
+  const { failing, degraded } = mergeConditions(workers)
+  const everywhere = failing.filter((name) => workers.every((worker) => worker.failing.includes(name)))
+  const partly = failing
+    .filter((name) => !everywhere.includes(name))
+    .map((name): Degradation => ({ name, reason: 'it keeps some of the workers from serving' }))
+  return { failing: everywhere, degraded: [...degraded, ...partly] }
+}
+
 function isHealthy({ healthy }: HealthCheck): boolean {
   try {
     return healthy()

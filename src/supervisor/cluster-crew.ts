@@ -8,7 +8,7 @@
  */
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { mergeConditions, type Condition } from '../operations/health.ts'
+import { conditionOfCrew, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type Servant } from './crew.ts'
 import { OrderError } from './open-orders.ts'
 import { Roster, type RosterParts } from './roster.ts'
@@ -73,7 +73,8 @@ export class ClusterCrew<C> implements Servant<C> {
     const serving = this.#roster.awake.length
     const reason = `${serving} of ${this.#size} serve`
     const own = { failing: [], degraded: serving < this.#size ? [{ name: 'workers', reason }] : [] }
-    return mergeConditions([own, ...this.#roster.workers.map((worker) => worker.condition)])
+    const workers = conditionOfCrew(this.#roster.workers.map((worker) => worker.condition))
+    return mergeConditions([own, workers])
   }
 
   async prepare(configuration: C): Promise<string> {

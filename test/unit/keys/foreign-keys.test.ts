@@ -10,13 +10,16 @@ async function key(kid: string): Promise<Jwk> {
 /** An issuer whose answers a test chooses, and whose fetches are counted. */
 function issuer(first: readonly Jwk[]) {
   const clock = movableClock()
-  const state = { keys: first, down: false, fetches: 0 }
+  const state = { keys: first, down: false, fetches: 0, hold: undefined as Promise<unknown> | undefined }
   const notes: string[] = []
   const found = new ForeignKeys({
     issuer: 'https://issuer.example',
-    fetchKeys: () => {
+    fetchKeys: async () => {
       state.fetches += 1
-      return state.down ? Promise.reject(new Error('down')) : Promise.resolve(state.keys)
+      const { keys } = state
+      await state.hold
+      if (state.down) throw new Error('down')
+      return keys
     },
     clock,
     recorder: { note: (_level, event) => void notes.push(event) },
@@ -83,5 +86,147 @@ describe('T3.5: the keys of a foreign issuer', () => {
     const { keys } = issuer([{ ...(await key('a')), use: 'enc' }])
     expect(await keys.find('a', 'ES256')).toBeUndefined()
     expect(await keys.find('a', 'RS256')).toBeUndefined()
+  })
+})
+
+/** Whatever was begun has had its turn. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('T3.5: a slow issuer', () => {
+  it('costs one caller one wait: while it does not answer, all others hear at once that it cannot be told', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    state.down = true
+    const first = Array.from({ length: 20 }, (_, at) => keys.find(`k${at}`, 'ES256').catch(String))
+    await Promise.all(first)
+    expect(state.fetches).toBe(1)
+    const held = Promise.withResolvers<undefined>()
+    state.hold = held.promise
+    clock.advance(2_000)
+    const waiting = keys.find('a', 'ES256')
+    const others = Array.from({ length: 50 }, () => keys.find('a', 'ES256'))
+    for (const other of others) await expect(other).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+    expect(state.fetches).toBe(2)
+    state.down = false
+    held.resolve(undefined)
+    expect(await waiting).toHaveLength(1)
+    expect(await keys.find('a', 'ES256')).toHaveLength(1)
+  })
+
+  it('delays no token whose key is known, however late the key set is', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    await keys.find('a', 'ES256')
+    state.hold = new Promise(() => undefined)
+    clock.advance(11 * 60_000)
+    for (let at = 0; at < 10; at++) expect(await keys.find('a', 'ES256')).toHaveLength(1)
+    expect(state.fetches).toBe(2)
+  })
+
+  it('is read once at a time: an older answer never takes the place of a newer one', async () => {
+    const [old, next] = [await key('old'), await key('next')]
+    const { keys, state } = issuer([old])
+    const held = Promise.withResolvers<undefined>()
+    state.hold = held.promise
+    const first = keys.find('old', 'ES256')
+    await settled()
+    const second = keys.find('next', 'ES256')
+    await settled()
+    expect(state.fetches).toBe(1)
+    state.keys = [next]
+    state.hold = undefined
+    held.resolve(undefined)
+    await first
+    expect(await second).toHaveLength(1)
+    expect(await keys.find('old', 'ES256')).toBeUndefined()
+  })
+})
+
+describe('T3.10: the standing of a foreign key', () => {
+  const standingOf = async (keys: ForeignKeys, kid: string) => (await keys.find(kid, 'ES256'))![0]!.standing
+
+  it('ends with the reading that does not bring it, and does not come back with it', async () => {
+    const [a, b] = [await key('a'), await key('b')]
+    const { keys, state, clock } = issuer([a, b])
+    const [standing, other] = [await standingOf(keys, 'a'), await standingOf(keys, 'b')]
+    state.keys = [b]
+    clock.advance(61_000)
+    expect(standing.isBelieved()).toBe(true)
+    keys.tick()
+    await settled()
+    expect([standing.isBelieved(), other.isBelieved()]).toEqual([false, true])
+    state.keys = [a, b]
+    clock.advance(61_000)
+    keys.tick()
+    await settled()
+    expect(standing.isBelieved()).toBe(false)
+    expect((await standingOf(keys, 'a')).isBelieved()).toBe(true)
+  })
+
+  it.each([
+    ['another key under its kid', async () => key('a')],
+    ['a use that is not sig', async (a: Jwk) => Promise.resolve({ ...a, use: 'enc' })],
+    ['another algorithm', async (a: Jwk) => Promise.resolve({ ...a, alg: 'ES384' })],
+    ['operations without verify', async (a: Jwk) => Promise.resolve({ ...a, key_ops: ['deriveBits'] })],
+  ])('ends with %s', async (_, change) => {
+    const a = await key('a')
+    const { keys, state, clock } = issuer([a])
+    const standing = await standingOf(keys, 'a')
+    state.keys = [await change(a)]
+    clock.advance(61_000)
+    await keys.find('unknown', 'ES256')
+    expect(standing.isBelieved()).toBe(false)
+  })
+
+  it('goes on with other words about the same key', async () => {
+    const a = await key('a')
+    const { keys, state, clock } = issuer([a])
+    const standing = await standingOf(keys, 'a')
+    state.keys = [{ ...a, use: 'sig', key_ops: ['verify'], x5t: 'abc' }]
+    clock.advance(61_000)
+    await keys.find('unknown', 'ES256')
+    expect(standing.isBelieved()).toBe(true)
+    expect(await standingOf(keys, 'a')).toBe(standing)
+  })
+
+  it('is asked of the issuer each minute while tokens come, and not while none do', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    const standing = await standingOf(keys, 'a')
+    const minutes = async (count: number, used: boolean): Promise<number> => {
+      const before = state.fetches
+      for (let minute = 0; minute < count; minute++) {
+        if (used) standing.isBelieved()
+        clock.advance(61_000)
+        keys.tick()
+        await settled()
+      }
+      return state.fetches - before
+    }
+    expect(await minutes(5, true)).toBe(5)
+    expect(await minutes(5, false)).toBe(0)
+    expect(await minutes(1, true)).toBe(1)
+  })
+
+  it('ends when the keys are given up', async () => {
+    const { keys } = issuer([await key('a')])
+    const standing = await standingOf(keys, 'a')
+    keys.close()
+    expect(standing.isBelieved()).toBe(false)
+  })
+})
+
+describe('C11.2: several keys of one kid', () => {
+  it('are all handed out, but for those that cannot be used', async () => {
+    const [one, other] = [await key('a'), await key('a')]
+    const { keys } = issuer([{ ...other, x: 'AA' }, one, other])
+    expect(await keys.find('a', 'ES256')).toHaveLength(2)
+  })
+
+  it('C4.15 where none can be used, it cannot be told', async () => {
+    const { keys } = issuer([{ ...(await key('a')), x: 'AA' }])
+    await expect(keys.find('a', 'ES256')).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+  })
+
+  it('are not more than a token may cost', async () => {
+    const { keys } = issuer(await Promise.all(Array.from({ length: 20 }, () => key('a'))))
+    expect((await keys.find('a', 'ES256'))!.length).toBeLessThanOrEqual(4)
   })
 })
