@@ -6,10 +6,11 @@ import type { Store } from './contracts/store.ts'
 import type { Ender } from './contracts/tokens.ts'
 import { Endings } from './identity/tokens/endings.ts'
 import type { Clock } from './kernel/clock.ts'
-import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN } from './kernel/lifetimes.ts'
+import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from './kernel/lifetimes.ts'
 import { MaintenanceBook } from './operations/maintenance-book.ts'
 import { MaintenanceSwitches } from './operations/maintenance.ts'
 import { ChangeFeed } from './stores/change-feed.ts'
+import { RecordedLife, type LongestLife } from './stores/longest-life.ts'
 import { openStore } from './stores/open-store.ts'
 import { startPurging } from './stores/purge.ts'
 import { RevocationRules } from './stores/revocations.ts'
@@ -19,6 +20,7 @@ export interface State {
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
   readonly ender: Ender
+  readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceBook
   close(): Promise<void>
@@ -35,15 +37,15 @@ export interface StateParts {
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   const { clock, recorder } = parts
   const store = await openStore(storeOf(configuration), configuration.data, clock)
-  const feed = await openFeed(store, parts)
+  const { feed, longestLife } = await openRecords(store, configuration, parts)
   const switches = new MaintenanceSwitches(clock)
   const stopPurging = startPurging({ store, recorder })
-  const longestLife = { tokens: LONGEST_ACCESS_TOKEN, all: LONGEST_FOREIGN_TOKEN }
   const rules = new RevocationRules({ feed, clock, recorder, longestLife })
   return {
     store,
     feed,
     rules,
+    longestLife,
     ender: new Endings({ store, revoker: rules }),
     switches,
     maintenance: new MaintenanceBook({ feed, switches, clock, recorder }),
@@ -59,9 +61,28 @@ export async function openState(configuration: Configuration, parts: StateParts)
 const storeOf = (configuration: Configuration): StoreConfig =>
   isSidecar(configuration) ? { kind: 'memory' } : configuration.store
 
-async function openFeed(store: Store, parts: StateParts): Promise<ChangeFeed> {
+/**
+ * What a configuration gives, in milliseconds. In a sidecar always the longest that may be configured: a reload that
+ * raises an issuer's `longestLife` lets in tokens that were issued, and revoked, before it.
+ */
+export function longestLifeOf(configuration: Configuration): LongestLife {
+  if (isSidecar(configuration)) {
+    const tokens = LONGEST_FOREIGN_TOKEN + LONGEST_LEEWAY
+    return { tokens, all: tokens }
+  }
+  const { refreshToken, session, code } = configuration.identity
+  const lives = [LONGEST_ACCESS_TOKEN, refreshToken.lifetime, session.lifetime, code.lifetime]
+  return { tokens: LONGEST_ACCESS_TOKEN, all: Math.max(...lives) }
+}
+
+async function openRecords(
+  store: Store,
+  configuration: Configuration,
+  parts: StateParts,
+): Promise<Pick<State, 'feed' | 'longestLife'>> {
   try {
-    return await ChangeFeed.open({ store, ...parts })
+    const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
+    return { feed: await ChangeFeed.open({ store, ...parts }), longestLife }
   } catch (error) {
     await store.close()
     throw error

@@ -1,4 +1,5 @@
 import type { Client } from '../contracts/people.ts'
+import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isTargetValue, parseTarget } from '../scopes/target.ts'
 import { isArgon2 } from './argon2-encoding.ts'
 import type { Complaints } from './complaints.ts'
@@ -8,9 +9,6 @@ import { redirectTrouble } from './redirect-uri.ts'
 import { isSecretHash } from './secret-hash.ts'
 
 type Rule = (client: ClientRecord, known: Known, complaints: Complaints) => void
-
-/** Milliseconds. Revocation rules must be kept as long as the longest token lives. */
-const LONGEST_LIFE = 24 * 60 * 60 * 1000
 
 const checkSecrets: Rule = ({ kind, secrets }, _, complaints) => {
   if (kind === 'public' && secrets.length > 0) complaints.error(['secrets'], 'a public client has no secret')
@@ -79,8 +77,11 @@ const checkSettings: Rule = ({ kind, resource, secretPost, accessTokenLifetime }
     complaints.error(['resource'], 'a public client cannot prove who it is, so it may not introspect')
   if (kind === 'public' && secretPost)
     complaints.error(['secretPost'], 'a public client has no secret to post')
-  if (accessTokenLifetime !== undefined && (accessTokenLifetime < 1000 || accessTokenLifetime > LONGEST_LIFE))
-    complaints.error(['accessTokenLifetime'], 'expected `1s` to `1d`')
+  if (
+    accessTokenLifetime !== undefined &&
+    (accessTokenLifetime < 1000 || accessTokenLifetime > LONGEST_ACCESS_TOKEN)
+  )
+    complaints.error(['accessTokenLifetime'], 'expected `1s` to `24h`')
 }
 
 const RULES: readonly Rule[] = [

@@ -12,6 +12,7 @@ import {
   wholeNumber,
 } from '../config/pieces.ts'
 import type { Report } from '../config/report.ts'
+import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { PICTURES } from './pages/pictures.ts'
 
 const ALGORITHMS = ['ES256', 'RS256'] as const
@@ -70,7 +71,7 @@ export const identitySchema = section(
       {
         lifetime: duration({
           default: '900s',
-          description: 'How long an access token is good; a client may have its own.',
+          description: 'How long an access token is good, at most `24h`; a client may have its own.',
         }),
         algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'How access tokens are signed.' }),
       },
@@ -126,8 +127,6 @@ export const identitySchema = section(
 export type IdentityConfig = Static<typeof identitySchema>
 export type GuessingConfig = IdentityConfig['guessing']
 
-const DAY = 86_400_000
-
 function checkLogo(logo: string | undefined, report: Report): void {
   if (logo === undefined) return
   if (!PICTURES.has(extname(logo).toLowerCase()))
@@ -144,10 +143,10 @@ export function compileIdentity(slice: IdentityConfig, report: Report): Identity
   if (refreshToken.grace >= refreshToken.lifetime)
     report.error(['identity', 'refreshToken', 'grace'], 'must be shorter than the lifetime')
   checkLogo(slice.pages.logo, report)
-  if (accessToken.lifetime > DAY)
-    report.warn(
+  if (accessToken.lifetime > LONGEST_ACCESS_TOKEN)
+    report.error(
       ['identity', 'accessToken', 'lifetime'],
-      'is more than a day',
+      'must be at most 24h',
       'a stolen token is good for so long; prefer minutes, and refresh tokens',
     )
   return slice

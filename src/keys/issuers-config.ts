@@ -1,6 +1,7 @@
 import { choice, duration, list, name, optional, section, text, url, type Static } from '../config/pieces.ts'
 import type { Report } from '../config/report.ts'
 import { isLoopback } from '../kernel/listen-address.ts'
+import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { KNOWN_ALGORITHMS } from './signatures.ts'
 
 const issuer = section({
@@ -36,7 +37,7 @@ const issuer = section({
   leeway: duration({ default: '0s', description: 'Tolerance on the expiry, at most `60s` (C4.16).' }),
   longestLife: duration({
     default: '1d',
-    description: 'A token that expires later than this from now is refused.',
+    description: 'A token whose life (`exp` less `iat`) is longer is refused; at most `30d`.',
   }),
 })
 
@@ -48,17 +49,21 @@ export const issuersSchema = list(issuer, {
 
 export type IssuerConfig = Static<typeof issuer>
 
-const LONGEST_LEEWAY = 60_000
-
 /** Reports what the schema can't say. */
 export function compileIssuers(issuers: readonly IssuerConfig[], report: Report): void {
   const seen = new Set<string>()
-  for (const [index, { issuer: iss, jwks, leeway }] of issuers.entries()) {
+  for (const [index, { issuer: iss, jwks, leeway, longestLife }] of issuers.entries()) {
     const path = ['issuers', index]
     const { protocol, hostname } = new URL(jwks)
     if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
       report.error([...path, 'jwks'], 'is http off loopback: anyone on the way could bring keys of their own')
     if (leeway > LONGEST_LEEWAY) report.error([...path, 'leeway'], 'must be at most 60s')
+    if (longestLife > LONGEST_FOREIGN_TOKEN)
+      report.error(
+        [...path, 'longestLife'],
+        'must be at most 30d',
+        'revocation rules are kept as long as tokens live',
+      )
     if (seen.has(iss)) report.error([...path, 'issuer'], 'stands a second time')
     seen.add(iss)
   }

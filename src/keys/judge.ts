@@ -1,12 +1,13 @@
 import type { Claims, KeyStanding, TokenJudge, TokenPolicy } from '../contracts/keys.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { badToken, parseCompactToken } from './compact-token.ts'
 import type { KeyFinder, TrustedKey } from './key-finder.ts'
 import { isSignedBy } from './signatures.ts'
 
 /** Seconds, where the policy says nothing (T3.3 "far exp"). */
-const LONGEST_LIFE = 24 * 60 * 60
+const LONGEST_LIFE = LONGEST_ACCESS_TOKEN / 1000
 
 /** Seconds that the clocks of several nodes of one service may differ: a token must work the moment it is issued. */
 const CLOCK_SKEW = 5
@@ -52,7 +53,10 @@ function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: Toke
   // RFC 7519 §4.1.4: not accepted on or after exp.
   if (now >= exp + leeway) throw badToken('claim: exp has passed')
   if (exp > now + longestLife + ahead) throw badToken('claim: exp is too far away')
-  if (numericDate(claims, 'iat') > now + ahead) throw badToken('claim: iat is in the future')
+  const iat = numericDate(claims, 'iat')
+  if (iat > now + ahead) throw badToken('claim: iat is in the future')
+  // Else it would be good in the last part of its life, when rules that were made before are over.
+  if (exp - iat > longestLife) throw badToken('claim: exp is too far from iat')
   if (claims['nbf'] !== undefined && numericDate(claims, 'nbf') > now + ahead)
     throw badToken('claim: nbf is in the future')
 }

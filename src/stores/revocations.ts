@@ -4,6 +4,7 @@ import type { Change } from '../contracts/store.ts'
 import type { Begun, RevokedTokens, Revocations, Revoker, RuleGuard } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
+import type { LongestLife } from './longest-life.ts'
 import { factsOf, readRule, SORTS, writeRule, type Facts, type Rule, type Sort } from './revocation-rule.ts'
 
 export interface RevocationParts {
@@ -11,14 +12,6 @@ export interface RevocationParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly longestLife: LongestLife
-}
-
-/** How long a rule must be kept, in milliseconds. */
-export interface LongestLife {
-  /** Of an access token. */
-  readonly tokens: number
-  /** Of anything that a rule may end: access tokens, families, sessions. Asked each time. */
-  readonly all: number
 }
 
 /** What the rules of one key amount to: those of the latest, since a later rule ends all that an earlier one does. */

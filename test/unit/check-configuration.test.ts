@@ -223,6 +223,32 @@ directory:
   })
 })
 
+describe('T3.12 no token may live longer than revocation rules are kept', () => {
+  const ACCESS = 'identity: { accessToken: { lifetime:'
+  const CLIENT = 'directory: { clients: { acme-books: { accessTokenLifetime:'
+
+  it('C6.3.3 own access tokens of more than a day are an error, given for all or for a client', async () => {
+    for (const [source, key] of [
+      [`${ACCESS} 25h } }`, 'identity.accessToken.lifetime'],
+      [`${CLIENT} 25h } } }`, 'directory.clients["acme-books"].accessTokenLifetime'],
+    ] as const) {
+      const told = about(await problems(source), key)
+      expect(told).toHaveLength(1)
+      expect(told[0]).not.toMatch(/^warning/)
+      expect((await problems(source.replace('25h', '24h'))).length).toBe(0)
+    }
+  })
+
+  it('so are tokens of a foreign issuer of more than 30 days', async () => {
+    const issuer = (life: string): string =>
+      `issuers: [{ issuer: "https://id.example", jwks: "https://id.example/jwks", audience: a, longestLife: ${life} }]`
+    expect(about(await problems(issuer('31d')), 'issuers[0].longestLife')).toEqual([
+      expect.stringContaining('must be at most 30d'),
+    ])
+    expect(about(await problems(issuer('30d')), 'issuers[0].longestLife')).toEqual([])
+  })
+})
+
 describe('a check of the whole', () => {
   it('tells problems of several rooms at once, though a section could not be read', async () => {
     const told = await problems(

@@ -307,9 +307,15 @@ describe('time', () => {
   })
 
   it('lets a policy allow a longer life', async () => {
-    const token = withClaims({ exp: NOW + 7 * 86_400 })
+    const token = withClaims({ iat: NOW, exp: NOW + 7 * 86_400 })
     expect(await verdict(token)).toBe('invalid_token')
     expect(await verdict(token, { ...POLICY, longestLife: 7 * 86_400 })).toBe('genuine')
+  })
+
+  it('T3.12 refuses a token of a longer life to its end, not only while the end is far', async () => {
+    const old = { iat: NOW - 6.5 * 86_400, exp: NOW + 0.5 * 86_400 }
+    expect(await verdict(withClaims(old))).toBe('invalid_token')
+    expect(await verdict(withClaims({ ...old, iat: old.exp - 86_400 }))).toBe('genuine')
   })
 })
 
