@@ -105,7 +105,7 @@ const client = {
     default: [],
     unique: true,
     description:
-      'Where a code may be sent, compared exactly; the port of a loopback address is free (C6.2.1).',
+      'Where a code may be sent, compared exactly. A public client may have loopback addresses, whose port is free (C6.2.1), and schemes of its own; there the user is asked every time (RFC 8252 §8.6).',
   }),
   postLogoutRedirectUris: list(text({ description: 'An absolute URI.' }), {
     default: [],

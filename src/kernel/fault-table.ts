@@ -294,7 +294,10 @@ export const FAULTS = {
   unsupported_response_type: oauth('unsupported_response_type', 'The only response_type is code.'),
   login_required: oauth('login_required', 'The user has to log in first.'),
   consent_required: oauth('consent_required', 'The user has to consent first.'),
-  interaction_required: oauth('interaction_required', 'The user has to choose a business first.'),
+  interaction_required: oauth(
+    'interaction_required',
+    'The user has to answer a page first: which business, or whether an app on their device may have access.',
+  ),
   request_not_supported: oauth('request_not_supported', 'The parameter request is not supported.'),
   request_uri_not_supported: oauth(
     'request_uri_not_supported',

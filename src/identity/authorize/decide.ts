@@ -6,6 +6,7 @@ import type { Login, Visit } from '../browser/visit.ts'
 import type { Room } from '../endpoint.ts'
 import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
 import { readHint } from '../tokens/hint.ts'
+import { anyAppMayTake } from './redirect-uri.ts'
 import type { AuthorizationRequest } from './request.ts'
 
 /** A business that the user may choose, and what is granted there. */
@@ -36,6 +37,9 @@ export async function decide(request: AuthorizationRequest, visit: Visit, room: 
   if (candidates.length > 0 || demandsChoice(scope))
     return silent ? refuse('interaction_required') : { kind: 'choice', login, candidates }
   const granted = limitToUser(scope, login.user, room.catalogue)
+  // Nobody proves that it is the app that was allowed before: it is asked every time, and without a page not at all.
+  if (anyAppMayTake(request.back.redirectUri, asking))
+    return silent ? refuse('interaction_required') : { kind: 'consent', login, scope: granted }
   const consenting = { client: asking.id, subject: login.user.subject, scope: granted }
   if (!prompt.has('consent') && (await room.consents.covers(consenting)))
     return { kind: 'code', login, scope: granted }

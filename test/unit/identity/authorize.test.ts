@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { client, ISSUER, user } from './world.ts'
-import { answerIn, asking, CALLBACK, openFlow, partner, UserAgent, USERS, walk } from './user-agent.ts'
+import { answerIn, app, asking, CALLBACK, openFlow, partner, UserAgent, USERS, walk } from './user-agent.ts'
 
 const at = async (path: string, world = openFlow()) => new UserAgent(world).get(path)
 
@@ -236,6 +236,43 @@ describe('C6.2.2 login and consent', () => {
     expect(answerIn(await agent.get(asking({ ...more, prompt: 'none' })))['error']).toBe('consent_required')
     const other = { client_id: 'pocketbooks', redirect_uri: 'http://127.0.0.1:9/callback' }
     expect((await agent.get(asking(other))).text).toContain('Allow Pocketbooks')
+  })
+
+  it.each([
+    'http://127.0.0.1:51004/callback',
+    'http://127.0.0.1/callback',
+    'http://[::1]:9/callback',
+    'http://localhost:5000/callback',
+    'https://app.localhost/callback',
+    'com.example.pocketbooks:/callback',
+  ])('C6.2.2 RFC 8252 §8.6: a public client is asked for every time at %s', async (redirect_uri) => {
+    const redirectUris = [redirect_uri, 'http://[::1]/callback', 'http://127.0.0.1/callback']
+    const world = openFlow({ clients: [partner, { ...app, redirectUris }] })
+    const own = { client_id: 'pocketbooks', redirect_uri }
+    const { agent, code } = await walk(world, own)
+    expect(code).not.toBe('')
+    const codes = (await world.store.list('code')).length
+    const silent = answerIn(await agent.get(asking({ ...own, prompt: 'none' })))
+    expect([silent['error'], silent['code']]).toEqual(['interaction_required', undefined])
+    const seen = await agent.get(asking(own))
+    expect(seen.text).toContain('Allow Pocketbooks')
+    expect(await world.store.list('code')).toHaveLength(codes)
+    expect(answerIn(await agent.submit(seen, { decision: 'allow' }))['code']).toBeDefined()
+  })
+
+  it('C6.2.2 a public client whose redirect is a web address of its own is asked for once', async () => {
+    const redirect_uri = 'https://app.test/callback'
+    const world = openFlow({ clients: [partner, { ...app, redirectUris: [redirect_uri] }] })
+    const { agent } = await walk(world, { client_id: 'pocketbooks', redirect_uri })
+    const again = asking({ client_id: 'pocketbooks', redirect_uri, prompt: 'none' })
+    expect(answerIn(await agent.get(again))['code']).toBeDefined()
+  })
+
+  it('C6.2.2 a client that has a secret is asked for once at a loopback address too', async () => {
+    const redirect_uri = 'http://127.0.0.1:8090/callback'
+    const world = openFlow({ clients: [{ ...partner, redirectUris: [redirect_uri] }] })
+    const { agent } = await walk(world, { redirect_uri })
+    expect(answerIn(await agent.get(asking({ redirect_uri, prompt: 'none' })))['code']).toBeDefined()
   })
 
   it('C6.2.2 lasting access is named, and remembered without prompt=consent', async () => {
