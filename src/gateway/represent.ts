@@ -1,4 +1,4 @@
-import { pipeline, type Readable } from 'node:stream'
+import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { bearerChallenge } from '../http/authorization.ts'
@@ -8,7 +8,8 @@ import type { Outcome } from './checks/representation.ts'
 import type { Decision } from './pipeline.ts'
 import { readAnswer } from './read-answer.ts'
 import type { Runtime } from './runtime.ts'
-import { wrapJson, wrapJsonStream } from './wrap-json.ts'
+import { envelopeStream, verifyEnvelope, withoutBom } from './verify-json.ts'
+import { asciiOf, wrapJson, wrapJsonStream } from './wrap-json.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 type Enveloped = Extract<Outcome, { kind: 'envelope' }>
@@ -99,8 +100,9 @@ function envelop(
   const converted = isHead ? !passesVerbatim(decision) : !verbatim
   const headers = headersOf(answer, typeOfRanges(answer) ?? outcome.contentType, converted)
   if (isHead) return { status, headers, body: undefined }
-  if (verbatim) return { status, headers: withLength(headers, body), body: payloadOf(body) }
-  if (hasPayload && backend.format === 'json' && outcome.format === 'json' && backend.payload === 'bare')
+  if (verbatim) return passEnvelope(answer, status, headers, outcome)
+  // A module's bytes are JSON text too: what it answers as a value never comes here as bytes, unless it is large.
+  if (hasPayload && backend.format !== 'xml' && outcome.format === 'json' && backend.payload === 'bare')
     return wrapped(status, headers, body)
   return convert(answer, decision, { status, headers }, outcome, runtime.answerLimit)
 }
@@ -111,14 +113,47 @@ function typeOfRanges({ status, body }: BackendAnswer): string | undefined {
   return body.contentType?.startsWith('multipart/') === true ? body.contentType : undefined
 }
 
-function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
+/**
+ * An upstream's envelope in the format that was asked for goes on as it came, verified if it is JSON (C8.4): whole where
+ * it is whole, else as it passes. A part of one (206) is no JSON by itself, and what is coded is not decoded for it.
+ */
+function passEnvelope(
+  { body, headers: given }: BackendAnswer,
+  status: number,
+  headers: Headers,
+  { format }: Enveloped,
+): Answer {
+  const told = withLength(headers, body)
+  if (format !== 'json' || status === 206 || given['content-encoding'] !== undefined)
+    return { status, headers: told, body: payloadOf(body) }
   if (body.kind === 'bytes') {
+    const bytes = withoutBom(body.bytes)
+    const text = asciiOf(bytes)
+    verifyEnvelope(bytes, text)
+    return { status, headers: told, body: text ?? bytes, ascii: text !== undefined }
+  }
+  if (body.kind !== 'stream') return { status, headers: told, body: undefined }
+  return { status, headers: told, body: through(body.stream, envelopeStream(body.length !== undefined)) }
+}
+
+/** Pipeline, not pipe: a stream that breaks must break what it goes through, so that the client sees a cut (C8.4). */
+const through = (stream: Readable, transform: Transform): Readable =>
+  pipeline(stream, transform, () => undefined)
+
+/** Bytes of a payload that is verified at once: a millisecond's work. A larger one is, piece by piece, as it is sent. */
+const AT_ONCE = 64 * 1024
+
+function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
+  if (body.kind === 'bytes' && body.bytes.length <= AT_ONCE) {
     const envelope = wrapJson(body.bytes)
     return { status, headers, body: envelope, ascii: typeof envelope === 'string' }
   }
-  // pipeline, not pipe: a stream that breaks must break what wraps it, so that the client sees a cut (C8.4).
-  const stream = body.kind === 'stream' ? pipeline(body.stream, wrapJsonStream(), () => undefined) : undefined
-  return { status, headers, body: stream }
+  const stream = body.kind === 'bytes' ? Readable.from(piecesOf(body.bytes)) : payloadOf(body)
+  return { status, headers, body: stream instanceof Readable ? through(stream, wrapJsonStream()) : undefined }
+}
+
+function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += AT_ONCE) yield bytes.subarray(at, at + AT_ONCE)
 }
 
 async function convert(

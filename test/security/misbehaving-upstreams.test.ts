@@ -362,7 +362,7 @@ describe('T5.1 an upstream that sends too much', () => {
         endless(() => closed.resolve(undefined)),
         XML,
       ),
-      'upstream_broken',
+      'answer_too_large',
       { format: 'xml' },
     )
     await closed.promise

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { envelopeStream } from '../../../src/gateway/verify-json.ts'
 import { wrapJson, wrapJsonStream } from '../../../src/gateway/wrap-json.ts'
 
 const CASES = [
@@ -21,19 +22,77 @@ describe('a bare JSON payload', () => {
     )
   })
 
-  it.each([
-    ['what is not ASCII', Buffer.from('{"a":"\u00e9\u{1f600}"}')],
-    ['bytes that are no UTF-8', Buffer.from([0x22, 0xe9, 0xff, 0x22])],
-  ])('C8.6: %s keeps its bytes', (_title, payload) => {
+  it('C8.6: what is not ASCII keeps its bytes', () => {
+    const payload = Buffer.from('{"a":"\u00e9\u{1f600}"}')
     const envelope = wrapJson(payload)
     expect(Buffer.isBuffer(envelope) && envelope.includes(payload)).toBe(true)
   })
 
-  it('C8.6: null is empty Data', () => {
-    expect(wrapJson(Buffer.from('null')).toString()).toBe('{"Errors":[],"Data":{}}')
+  it.each([
+    ['null', 'null'],
+    ['null with blanks', ' null\n'],
+    ['nothing', ''],
+  ])('C8.6: %s is empty Data, in one piece or in many', async (_title, payload) => {
+    if (payload !== '') expect(wrapJson(Buffer.from(payload)).toString()).toBe(EMPTY)
+    expect(await streamed(payload, 1)).toBe(EMPTY)
   })
 
-  it('C8.4: JSON that does not parse is trouble with the upstream, not an answer', () => {
-    expect(() => wrapJson(Buffer.from('{"a":'))).toThrow(expect.objectContaining({ code: 'upstream_broken' }))
+  it.each([1, 2, 3, 1000])('C7.4: a byte order mark is left out in pieces of %i bytes', async (size) => {
+    expect(await streamed('\ufeff{"a":1}', size)).toBe('{"Errors":[],"Data":{"a":1}}')
+  })
+
+  it.each([
+    ['half an object', Buffer.from('{"a":')],
+    ['HTML', Buffer.from('<html></html>')],
+    ['two values', Buffer.from('{} {}')],
+    ['blanks alone', Buffer.from(' \n')],
+    ['a word that is none', Buffer.from('nul')],
+    ['half a byte order mark', Buffer.from([0xef, 0xbb, 0x7b, 0x7d])],
+    ['two byte order marks', Buffer.from('\ufeff\ufeff{}')],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xe9, 0xff, 0x22])],
+  ])('C8.4: %s is trouble with the upstream, not an answer', async (_title, payload) => {
+    const broken = expect.objectContaining({ code: 'upstream_broken' }) as unknown
+    expect(() => wrapJson(payload)).toThrow(broken)
+    for (const size of [1, 2, 1000]) await expect(streamed(payload, size)).rejects.toEqual(broken)
   })
 })
+
+const ENVELOPE = '{"Errors":[],"Data":{"a":"\u00e9"}}'
+
+describe('an envelope that streams through', () => {
+  const through = async (payload: string, declared: boolean, size: number): Promise<string> =>
+    (await buffer(Readable.from(pieces(payload, size)).compose(envelopeStream(declared)))).toString()
+
+  it.each([1, 7, 1000])('C8.6: is passed on as it is, in pieces of %i bytes', async (size) => {
+    for (const declared of [true, false]) expect(await through(ENVELOPE, declared, size)).toBe(ENVELOPE)
+  })
+
+  it('C7.4: begins with blanks for a byte order mark where its length was told, and else without', async () => {
+    expect(await through(`\ufeff${ENVELOPE}`, true, 1)).toBe(`   ${ENVELOPE}`)
+    expect(await through(`\ufeff${ENVELOPE}`, false, 1)).toBe(ENVELOPE)
+  })
+
+  it.each(['{"a":1}', '<html></html>', ENVELOPE.slice(0, -1), `${ENVELOPE}}`, '[]', ''])(
+    'C8.4: breaks before its end if it is %s',
+    async (payload) => {
+      for (const size of [1, 1000]) {
+        const sent: Buffer[] = []
+        const stream = Readable.from(pieces(payload, size)).compose(envelopeStream(true))
+        stream.on('data', (chunk: Buffer) => sent.push(chunk))
+        const thrown: unknown = await new Promise((resolve) => stream.once('error', resolve))
+        expect(thrown).toMatchObject({ code: 'upstream_broken' })
+        expect(Buffer.concat(sent).length).toBeLessThan(Math.max(1, Buffer.byteLength(payload)))
+      }
+    },
+  )
+})
+
+function* pieces(payload: string | Buffer, size: number): Generator<Buffer> {
+  const bytes = Buffer.from(payload)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+const streamed = async (payload: string | Buffer, size: number): Promise<string> =>
+  (await buffer(Readable.from(pieces(payload, size)).compose(wrapJsonStream()))).toString()
+
+const EMPTY = '{"Errors":[],"Data":{}}'
