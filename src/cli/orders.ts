@@ -58,14 +58,14 @@ export const revokeVerb: Verb = {
 
 interface Told {
   readonly user: string
-  readonly client: string
-  readonly network: string
+  readonly client?: string
+  readonly network?: string
   readonly failures: number
   readonly delay: number
 }
 
-const lockoutLine = ({ user, client, network, failures, delay }: Told): string =>
-  `${user}  ${client}  ${network}  ${failures} failures  waits ${delay} ms\n`
+const lockoutLine = ({ user, client = 'any client', network, failures, delay }: Told): string =>
+  `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${delay} ms\n`
 
 /** `postern lockouts [list|clear]`: whose logins are slowed down by failures (C6.3.5). */
 export const lockoutsVerb: Verb = {

@@ -7,6 +7,14 @@ export interface GuessingKey {
   readonly network: string
 }
 
+/** What is known of an attempt before it is made. Decides how it is counted, never what it is answered. */
+export interface AttemptStanding {
+  /** Somebody has this name: invented ones are counted apart, so that they push nobody's count out. */
+  readonly known: boolean
+  /** This user has logged in from there before: what others try at the account slows nothing down there. */
+  readonly familiar: boolean
+}
+
 /** One attempt whose turn has come. Must be ended, however it went. */
 export interface Turn {
   /**
@@ -22,19 +30,21 @@ export interface Turn {
  */
 export interface AttemptGate {
   /**
-   * Resolves when this attempt may run: alone of its key, after the delay that the key's failures have earned.
-   * Rejects with Fault invalid_grant or identity_unavailable if too many of the key wait already.
+   * Resolves when this attempt may run: alone of its key, after the delay that the key's failures have earned; alone of
+   * its account too, after the account's delay, where that is guessed at from many networks and this one is not
+   * familiar. Rejects with Fault invalid_grant or identity_unavailable if too many wait already.
    */
-  enter(key: GuessingKey): Promise<Turn>
+  enter(key: GuessingKey, standing: AttemptStanding): Promise<Turn>
 }
 
 /** Somebody's failed logins, which make the next ones slow (C6.3.5). */
 export interface Lockout {
-  /** As typed. */
+  /** As typed; shortened, where that is very long. */
   readonly user: string
-  readonly client: string
+  /** Absent, as `network` is, where an account is guessed at from everywhere: see `AttemptGate.enter`. */
+  readonly client?: string
   /** An address, or the site of an IPv6 address. */
-  readonly network: string
+  readonly network?: string
   readonly failures: number
   /** Milliseconds that the next attempt waits, from the last failure on. */
   readonly delay: number

@@ -77,9 +77,17 @@ export interface People {
   findUserBySubject(subject: string): Promise<User | undefined>
 }
 
+/** On whose behalf a secret is checked: what decides about its place in the queue. */
+export interface Asker {
+  /** Those of one name share half of the queue's seats. */
+  readonly name: string
+  /** It has failed so often that its checks stand in the queue of those that are expected to fail. */
+  readonly doubted: boolean
+}
+
 /** Checks secrets without stalling the event loop (C6.3.5). Rejects with Fault `identity_unavailable` when its queue is full. */
 export interface PasswordHasher {
   hash(secret: string): Promise<string>
-  /** With `undefined` (no such user) it spends the same time and answers false. */
-  verify(secret: string, encoded: string | undefined): Promise<boolean>
+  /** With `undefined` (no such user or client) it spends the same time and answers false. */
+  verify(secret: string, encoded: string | undefined, asker?: Asker): Promise<boolean>
 }

@@ -1,16 +1,19 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { PasswordHasher } from '../contracts/people.ts'
+import type { Asker, PasswordHasher } from '../contracts/people.ts'
 import { Fault } from '../kernel/faults.ts'
 import { COST, formatArgon2, parseArgon2, type Argon2Hash } from './argon2-encoding.ts'
 import { isSecretHash, verifySecret } from './secret-hash.ts'
-import { Turnstile } from './turnstile.ts'
+import { Turnstile, type Line } from './turnstile.ts'
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32
 /** Two or three seconds of waiting: longer than that, a client had better come again. */
 const WAITING = 64
+/** Of those that have failed too often. Small: whoever is right among them comes again. */
+const DOUBTFUL_WAITING = 4
 /** What one hash takes, for telling when to come again. Seconds. */
 const ONE_HASH = 0.05
 
@@ -38,18 +41,43 @@ const nobodys = (): Argon2Hash => ({
 
 export interface HasherOptions {
   readonly atOnce?: number
+  /** In the ordinary line. */
   readonly waiting?: number
+  readonly doubtfulWaiting?: number
+  readonly timer?: (ms: number) => Promise<void>
 }
 
-/** Passwords by argon2id, off the event loop; generated secrets by SHA-256, at once (C6.3.5). */
+/** Durations of the last hashes, which tell how long one takes at the moment. */
+const KEPT_DURATIONS = 16
+
+const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+
+/**
+ * Passwords by argon2id, off the event loop; generated secrets by SHA-256, at once (C6.3.5).
+ *
+ * Where it is known beforehand that nothing fits (an unknown client or user), a hash is computed for the time alone
+ * (T3.9), and only while that keeps nobody waiting; else the time that it would have taken is waited for without one.
+ * Otherwise whoever invents names could keep everybody else from logging in.
+ */
 export class Hasher implements PasswordHasher {
   readonly #turnstile: Turnstile
+  readonly #places: number
   readonly #retryAfter: number
+  readonly #timer: (ms: number) => Promise<void>
   readonly #nobody = nobodys()
+  readonly #durations = new Float64Array(KEPT_DURATIONS).fill(ONE_HASH * 1000)
+  #hashed = 0
 
-  constructor({ atOnce = hashesAtOnce(), waiting = WAITING }: HasherOptions = {}) {
-    this.#turnstile = new Turnstile(atOnce, waiting)
+  constructor({
+    atOnce = hashesAtOnce(),
+    waiting = WAITING,
+    doubtfulWaiting = DOUBTFUL_WAITING,
+    timer = systemTimer,
+  }: HasherOptions = {}) {
+    this.#turnstile = new Turnstile({ places: atOnce, seats: waiting, doubtfulSeats: doubtfulWaiting })
+    this.#places = atOnce
     this.#retryAfter = Math.max(1, Math.ceil((waiting * ONE_HASH) / atOnce))
+    this.#timer = timer
   }
 
   /** How many wait at the moment, for the metrics. */
@@ -59,35 +87,64 @@ export class Hasher implements PasswordHasher {
 
   async hash(secret: string): Promise<string> {
     const fresh = nobodys()
-    return formatArgon2({ ...fresh, tag: await this.#derive(secret, fresh) })
+    return formatArgon2({ ...fresh, tag: await this.#queue('ordinary', undefined, secret, fresh) })
   }
 
   /**
    * A hash of older cost still verifies, at its own cost. An encoding that is none of ours takes the time of a real
    * one and fits nothing: the configuration's check is where it is told.
    */
-  async verify(secret: string, encoded: string | undefined): Promise<boolean> {
+  async verify(secret: string, encoded: string | undefined, asker?: Asker): Promise<boolean> {
     if (encoded !== undefined && isSecretHash(encoded)) return verifySecret(secret, encoded)
+    const line = asker?.doubted === true ? 'doubtful' : 'ordinary'
     const known = encoded === undefined ? undefined : parseArgon2(encoded)
-    const tag = await this.#derive(secret, known ?? this.#nobody)
-    return timingSafeEqual(tag, (known ?? this.#nobody).tag) && known !== undefined
+    if (known === undefined) return this.#spendTime(line, asker?.name, secret)
+    return timingSafeEqual(await this.#queue(line, asker?.name, secret, known), known.tag)
   }
 
-  async #derive(secret: string, how: Argon2Hash): Promise<Buffer> {
-    if (this.#turnstile.full)
-      throw new Fault('identity_unavailable', {
-        detail: 'the queue of password hashes is full',
-        retryAfter: this.#retryAfter,
-      })
-    return this.#turnstile.pass(() =>
-      derive('argon2id', {
+  /** Answers false, when a check of the line that begins now would. Rejects where that would be rejected (T3.9). */
+  async #spendTime(line: Line, name: string | undefined, secret: string): Promise<false> {
+    this.#refuseCrowd(line, name)
+    if (line === 'doubtful' || this.#turnstile.isFree('doubtful'))
+      await this.#derive('doubtful', name, secret, this.#nobody)
+    else await this.#timer(this.#expected())
+    return false
+  }
+
+  /** Milliseconds that a check in the ordinary line would take from now on. */
+  #expected(): number {
+    const one = this.#durations[Math.floor(Math.random() * KEPT_DURATIONS)] ?? ONE_HASH * 1000
+    const rounds = Math.floor(this.#turnstile.ahead / this.#places)
+    // Those that run now are somewhere in the middle.
+    return rounds === 0 ? one : one * (rounds + Math.random())
+  }
+
+  #queue(line: Line, name: string | undefined, secret: string, how: Argon2Hash): Promise<Buffer> {
+    this.#refuseCrowd(line, name)
+    return this.#derive(line, name, secret, how)
+  }
+
+  #refuseCrowd(line: Line, name: string | undefined): void {
+    if (!this.#turnstile.isFull(line, name)) return
+    throw new Fault('identity_unavailable', {
+      detail: `the ${line} queue of password hashes is full`,
+      retryAfter: this.#retryAfter,
+    })
+  }
+
+  #derive(line: Line, name: string | undefined, secret: string, how: Argon2Hash): Promise<Buffer> {
+    return this.#turnstile.pass(line, name, async () => {
+      const started = performance.now()
+      const tag = await derive('argon2id', {
         message: secret,
         nonce: how.salt,
         parallelism: how.parallelism,
         tagLength: how.tag.length,
         memory: how.memory,
         passes: how.passes,
-      }),
-    )
+      })
+      this.#durations[this.#hashed++ % KEPT_DURATIONS] = performance.now() - started
+      return tag
+    })
   }
 }

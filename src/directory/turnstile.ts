@@ -1,48 +1,121 @@
+/** Which of the two queues a job stands in. */
+export type Line = 'ordinary' | 'doubtful'
+
+export interface TurnstileSizes {
+  /** Jobs that run at once, of both lines together. */
+  readonly places: number
+  /** Jobs that may wait in the ordinary line. */
+  readonly seats: number
+  /** Jobs that may wait in the doubtful line. */
+  readonly doubtfulSeats: number
+}
+
+interface Waiter {
+  readonly begin: () => void
+  /** Undefined: nobody's, and so not bounded by half of the seats. */
+  readonly owner: string | undefined
+}
+
 /**
- * Lets a few jobs run at once and a bounded number wait, in order. Hashes would otherwise take all threads of the
- * pool that token checks, DNS and files need too (C6.3.5).
+ * Lets a few jobs run at once and a bounded number wait. Hashes would otherwise take all threads of the pool that token
+ * checks, DNS and files need too (C6.3.5).
+ *
+ * Two lines, so that those who are not expected to succeed can't keep the others from their turn: the ordinary line
+ * goes first, and of the places that run the doubtful line never has more than half (but one, where there is only one).
+ * One owner has at most half of the ordinary seats.
  */
 export class Turnstile {
-  readonly #places: number
-  readonly #seats: number
+  readonly #sizes: TurnstileSizes
+  readonly #doubtfulPlaces: number
+  readonly #ordinary: Waiter[] = []
+  readonly #doubtful: Waiter[] = []
+  /** Of the ordinary line. */
+  readonly #waitingOf = new Map<string, number>()
   #running = 0
-  readonly #waiting: (() => void)[] = []
+  #doubtfulRunning = 0
 
-  /** `places` run, `seats` wait. */
-  constructor(places: number, seats: number) {
-    this.#places = places
-    this.#seats = seats
+  constructor(sizes: TurnstileSizes) {
+    this.#sizes = sizes
+    this.#doubtfulPlaces = Math.max(1, Math.floor(sizes.places / 2))
   }
 
-  get full(): boolean {
-    return this.#running >= this.#places && this.#waiting.length >= this.#seats
-  }
-
+  /** In both lines. */
   get waiting(): number {
-    return this.#waiting.length
+    return this.#ordinary.length + this.#doubtful.length
   }
 
-  /** Callers ask `full` first: this one waits, however long the queue is. */
-  async pass<T>(job: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#places) await this.#turn()
-    else this.#running++
+  /** How many jobs run or wait before one that joins the ordinary line now. */
+  get ahead(): number {
+    return this.#running + this.#ordinary.length
+  }
+
+  /** Whether a job of the line would run at once. */
+  isFree(line: Line): boolean {
+    if (this.#running >= this.#sizes.places) return false
+    return (
+      line === 'ordinary' || (this.#doubtfulRunning < this.#doubtfulPlaces && this.#ordinary.length === 0)
+    )
+  }
+
+  /** Whether a job of the line can neither run nor wait. */
+  isFull(line: Line, owner: string | undefined): boolean {
+    if (this.isFree(line)) return false
+    const { seats, doubtfulSeats } = this.#sizes
+    if (line === 'doubtful') return this.#doubtful.length >= doubtfulSeats
+    return this.#ordinary.length >= seats || this.#waitsOf(owner) >= Math.ceil(seats / 2)
+  }
+
+  /** Callers ask `isFull` first: this one waits, however long the line is. */
+  async pass<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
+    if (this.isFree(line)) this.#enter(line)
+    else await this.#turn(line, owner)
     try {
       return await job()
     } finally {
-      this.#leave()
+      this.#leave(line)
     }
   }
 
-  #turn(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve)
+  #enter(line: Line): void {
+    this.#running += 1
+    if (line === 'doubtful') this.#doubtfulRunning += 1
+  }
+
+  #turn(line: Line, owner: string | undefined): Promise<void> {
+    return new Promise((begin) => {
+      if (line === 'ordinary') this.#count(owner, 1)
+      this.#lineOf(line).push({ begin, owner })
     })
   }
 
   /** The place goes to the next in line directly, so that no newcomer takes it in between. */
-  #leave(): void {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#running--
-    else next()
+  #leave(line: Line): void {
+    this.#running -= 1
+    if (line === 'doubtful') this.#doubtfulRunning -= 1
+    this.#callNext('ordinary')
+    this.#callNext('doubtful')
+  }
+
+  #callNext(line: Line): void {
+    const next = this.isFree(line) ? this.#lineOf(line).shift() : undefined
+    if (next === undefined) return
+    if (line === 'ordinary') this.#count(next.owner, -1)
+    this.#enter(line)
+    next.begin()
+  }
+
+  #count(owner: string | undefined, more: 1 | -1): void {
+    if (owner === undefined) return
+    const waits = this.#waitsOf(owner) + more
+    if (waits > 0) this.#waitingOf.set(owner, waits)
+    else this.#waitingOf.delete(owner)
+  }
+
+  #lineOf(line: Line): Waiter[] {
+    return line === 'ordinary' ? this.#ordinary : this.#doubtful
+  }
+
+  #waitsOf(owner: string | undefined): number {
+    return owner === undefined ? 0 : (this.#waitingOf.get(owner) ?? 0)
   }
 }

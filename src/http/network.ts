@@ -14,3 +14,15 @@ export function networkOf(address: string): string {
 }
 
 const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))
+
+/**
+ * The site that an address belongs to, where people are to be recognised by where they come from: the first 24 bits of
+ * IPv4 and the first 56 of IPv6, which is what providers give to one customer, or move one around in.
+ * @param address as `clientOrigin` writes it: RFC 5952, IPv4 never as IPv6
+ */
+export function siteOf(address: string): string {
+  if (!address.includes(':')) return address.split('.').slice(0, 3).join('.')
+  const groups = networkOf(address).split(':')
+  const last = Number.parseInt(groups[3] ?? '0', 16) & 0xff00
+  return [...groups.slice(0, 3), last.toString(16)].join(':')
+}

@@ -18,23 +18,42 @@ import { PICTURES } from './pages/pictures.ts'
 const ALGORITHMS = ['ES256', 'RS256'] as const
 
 /** Delays after failures: free ones first, then doubling. */
-const delays = (free: number, delay: string, longest: string, description: string) =>
-  section(
-    {
-      free: wholeNumber({ minimum: 1, default: free, description: 'Failures that cost nothing yet.' }),
-      delay: duration({
-        default: delay,
-        description: 'What the next one costs; it doubles with each further one.',
-      }),
-      longest: duration({ default: longest, description: 'What one costs at most.' }),
-    },
-    { default: {}, description },
-  )
+const delays = (free: number, delay: string, longest: string) => ({
+  free: wholeNumber({ minimum: 1, default: free, description: 'Failures that cost nothing yet.' }),
+  delay: duration({
+    default: delay,
+    description: 'What the next one costs; it doubles with each further one.',
+  }),
+  longest: duration({ default: longest, description: 'What one costs at most.' }),
+})
 
 const guessing = section(
   {
-    attempts: delays(5, '500ms', '30s', 'By user, client and network: waited for before the next attempt.'),
-    networks: delays(100, '250ms', '5s', 'By network: failed answers are held back, right ones never.'),
+    attempts: section(delays(5, '500ms', '30s'), {
+      default: {},
+      description: 'By user, client and network: waited for before the next attempt.',
+    }),
+    networks: section(delays(100, '250ms', '5s'), {
+      default: {},
+      description: 'By network: failed answers are held back, right ones never.',
+    }),
+    accounts: section(
+      {
+        ...delays(100, '1s', '30s'),
+        waiting: wholeNumber({
+          minimum: 1,
+          default: 4,
+          description:
+            'Attempts at one account that may wait for another one; more are refused as if they were wrong.',
+        }),
+      },
+      {
+        default: {},
+        description:
+          'By user, over all networks: from then on attempts from networks where that user has not logged in within ' +
+          '90 days are made one at a time, and wait before. Forgotten a day after the last failure.',
+      },
+    ),
     forget: duration({ default: '15m', description: 'Failures are forgotten so long after the last one.' }),
     waiting: wholeNumber({
       minimum: 1,

@@ -2,6 +2,8 @@ import type { Answer } from '../contracts/exchange.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Arrived } from './context.ts'
 import type { IdentityDeps } from './deps.ts'
+import type { ClientFailures } from './client-failures.ts'
+import type { FamiliarNetworks } from './familiar-networks.ts'
 import type { GuessingGuard } from './guessing.ts'
 import type { Holders } from './holders.ts'
 import type { Consents } from './browser/consents.ts'
@@ -17,6 +19,8 @@ export interface Room extends IdentityDeps {
   readonly families: Families
   readonly codes: Codes
   readonly guessing: GuessingGuard
+  readonly networks: FamiliarNetworks
+  readonly clientFailures: ClientFailures
   readonly sessions: Sessions
   readonly consents: Consents
   readonly cookie: SessionCookie

@@ -1,20 +1,24 @@
-import type { AttemptGate, GuessingKey } from '../contracts/lockouts.ts'
+import type { AttemptGate, AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import { systemTimer, type Timer } from './lockouts.ts'
 
 /** Makes guessing passwords slow for the one who guesses, and for nobody else (C6.3.5). */
 export interface GuessingGuard {
   /**
-   * Runs one attempt, alone of its key and after the delay that the key's failures have earned. `verify` answers
-   * undefined if it failed; a failed answer is then held back by what its network has earned.
-   * @throws Fault invalid_grant or identity_unavailable, if too many attempts of the key wait already
+   * Runs one attempt when the gate lets it in. `verify` answers undefined if it failed; a failed answer is then held
+   * back by what its network has earned.
+   * @throws Fault invalid_grant or identity_unavailable, if too many attempts wait already
    */
-  attempt<T>(key: GuessingKey, verify: () => Promise<T | undefined>): Promise<T | undefined>
+  attempt<T>(
+    key: GuessingKey,
+    standing: AttemptStanding,
+    verify: () => Promise<T | undefined>,
+  ): Promise<T | undefined>
 }
 
 /** The guard over counts that this process, or another one, keeps. */
 export const guardGuessing = (gate: AttemptGate, timer: Timer = systemTimer): GuessingGuard => ({
-  async attempt(key, verify) {
-    const turn = await gate.enter(key)
+  async attempt(key, standing, verify) {
+    const turn = await gate.enter(key, standing)
     let found: Awaited<ReturnType<typeof verify>>
     try {
       found = await verify()

@@ -1,58 +1,75 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type {
   AttemptGate,
+  AttemptStanding,
   GuessingKey,
   Lockout,
   LockoutFilter,
   Lockouts,
   Turn,
 } from '../contracts/lockouts.ts'
+import { networkOf } from '../http/network.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { GuessingConfig } from './config.ts'
+import { FailureTable, type Tally } from './failure-table.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 
 /** Resolves after so many milliseconds. */
 export type Timer = (ms: number) => Promise<void>
 
 export const systemTimer: Timer = (ms) => delay(ms, undefined, { ref: false })
 
-/** Failures of one key or network. */
-interface Tally {
-  failures: number
-  /** Clock.monotonic() of the last one. */
-  last: number
-  /** Clock.now() of it, for people. */
-  at: number
-}
-
-interface Lane extends Tally {
-  readonly key: GuessingKey
-  waiting: number
-  /** Settles when the attempt before is over. */
-  tail: Promise<unknown>
-}
-
-/** Keys and networks remembered; beyond, the longest unused are forgotten. */
+/** Entries of each table. All five full are some 40 MB. */
 const REMEMBERED = 20_000
 
+/** Failures at an account are counted over many networks, and an attacker has time: they are kept for a day. */
+const ACCOUNT_FORGET_MS = 24 * 60 * 60 * 1000
+
+/** Characters of a name that are kept; a longer one is told apart by its hash. */
+const LONGEST_NAME = 128
+
+interface Delays {
+  readonly free: number
+  readonly delay: number
+  readonly longest: number
+}
+
 /** What so many failures cost: nothing at first, then doubling from `delay` up to `longest`. Milliseconds. */
-export const delayAfter = (
-  failures: number,
-  { free, delay, longest }: { free: number; delay: number; longest: number },
-): number => (failures < free ? 0 : Math.min(longest, delay * 2 ** (failures - free)))
+export const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
+  failures < free ? 0 : Math.min(longest, delay * 2 ** (failures - free))
+
+/** Failures at names. There are two of these: whoever invents names fills only the one. */
+interface Counts {
+  readonly attempts: FailureTable<GuessingKey>
+  /** By name alone. */
+  readonly accounts: FailureTable<string>
+}
 
 /** The lockouts in the memory of the process that owns them. */
 export class LocalLockouts implements AttemptGate, Lockouts {
   #rules: GuessingConfig
   readonly #clock: Clock
   readonly #timer: Timer
-  readonly #lanes = new Map<string, Lane>()
-  readonly #tallies = new Map<string, Tally>()
+  readonly #turns = new OneAtATime()
+  readonly #accountTurns = new OneAtATime()
+  readonly #known: Counts
+  readonly #invented: Counts
+  readonly #networks: FailureTable<string>
 
   constructor(rules: GuessingConfig, clock: Clock, timer: Timer = systemTimer) {
     this.#rules = rules
     this.#clock = clock
     this.#timer = timer
+    const forget = (): number => this.#rules.forget
+    const counts = (): Counts => ({
+      attempts: new FailureTable({ clock, most: REMEMBERED, forget }),
+      accounts: new FailureTable({ clock, most: REMEMBERED, forget: () => ACCOUNT_FORGET_MS }),
+    })
+    this.#known = counts()
+    this.#invented = counts()
+    this.#networks = new FailureTable({ clock, most: REMEMBERED, forget })
   }
 
   /** Other rules, from now on; what was counted stays counted. */
@@ -60,129 +77,130 @@ export class LocalLockouts implements AttemptGate, Lockouts {
     this.#rules = rules
   }
 
-  async enter(sent: GuessingKey): Promise<Turn> {
-    const key = { ...sent, network: networkOf(sent.network) }
-    const lane = recall(this.#lanes, textOf(key), () => laneOf(key), isIdle)
-    this.#refuseCrowd(lane)
-    const over = await queue(lane)
-    const wait = lane.last + delayAfter(this.#fresh(lane).failures, this.#rules.attempts) - this.#now()
-    if (wait > 0) await this.#timer(wait)
-    let ended = false
-    return {
-      end: (right) => {
-        const hold = ended ? 0 : this.#count(lane, right)
-        ended = true
-        over()
-        return Promise.resolve(hold)
-      },
+  async enter(sent: GuessingKey, { known, familiar }: AttemptStanding): Promise<Turn> {
+    const key = { ...sent, user: shortened(sent.user), network: networkOf(sent.network) }
+    const counts = known ? this.#known : this.#invented
+    const id = textOf(key)
+    this.#refuseCrowd(id, counts)
+    const leave = await this.#turns.enter(id)
+    try {
+      await this.#wait(counts.attempts.find(id), this.#rules.attempts)
+      const leaveAccount = familiar ? undefined : await this.#enterAccount(key.user, counts)
+      let ended = false
+      return {
+        end: (right) => {
+          const hold = ended ? 0 : this.#count(key, counts, right, familiar)
+          if (!ended) leaveAccount?.()
+          if (!ended) leave()
+          ended = true
+          return Promise.resolve(hold)
+        },
+      }
+    } catch (thrown) {
+      leave()
+      throw thrown
     }
   }
 
   list(): readonly Lockout[] {
-    const { attempts } = this.#rules
-    return [...this.#lanes.values()]
-      .map((lane) => {
-        const { failures, at } = this.#fresh(lane)
-        return { ...lane.key, failures, delay: delayAfter(failures, attempts), at }
-      })
-      .filter((lockout) => lockout.delay > 0)
-      .sort((a, b) => b.at - a.at)
+    const { attempts, accounts } = this.#rules
+    const told = this.#all().flatMap((counts) => [
+      ...counts.attempts.list().map((tally) => ({ ...tally.key, ...lockoutOf(tally, attempts) })),
+      ...counts.accounts.list().map((tally) => ({ user: tally.key, ...lockoutOf(tally, accounts) })),
+    ])
+    return told.filter((lockout) => lockout.delay > 0).sort((a, b) => b.at - a.at)
   }
 
-  clear({ user, client, network }: LockoutFilter): Promise<number> {
+  clear({ user: typed, client, network }: LockoutFilter): Promise<number> {
+    const user = typed === undefined ? undefined : shortened(typed)
     const from = network === undefined ? undefined : networkOf(network)
     const fits = (key: GuessingKey): boolean =>
       (user ?? key.user) === key.user &&
       (client ?? key.client) === key.client &&
       (from ?? key.network) === key.network
-    const lanes = [...this.#lanes.values()].filter(({ key }) => fits(key))
-    const failed = lanes.filter((lane) => this.#fresh(lane).failures > 0)
-    // A network's failures are everybody's in it: they go only where no one user or client is meant.
-    const whole = user === undefined && client === undefined
-    const tallies = [...this.#tallies].filter(([name]) => whole && (from ?? name) === name)
-    for (const tally of [...failed, ...tallies.map(([, tally]) => tally)]) tally.failures = 0
-    return Promise.resolve(failed.length)
+    // A network's failures are everybody's in it, an account's are of all networks: they go only where no less is meant.
+    if (user === undefined && client === undefined)
+      this.#networks.forgetWhere((name) => (from ?? name) === name)
+    const cleared = this.#all().map(
+      ({ attempts, accounts }) =>
+        attempts.forgetWhere(fits) +
+        (user !== undefined && client === undefined && from === undefined
+          ? this.#clearAccount(user, accounts)
+          : 0),
+    )
+    return Promise.resolve(cleared.reduce((sum, count) => sum + count, 0))
   }
 
-  #now(): number {
-    return this.#clock.monotonic()
+  /** Counts as one only where it made somebody wait. */
+  #clearAccount(user: string, accounts: FailureTable<string>): number {
+    const slowed = this.#isGuessedAt(accounts.find(user))
+    accounts.forget(user)
+    return slowed ? 1 : 0
   }
 
-  #fresh<T extends Tally>(tally: T): T {
-    if (this.#now() - tally.last >= this.#rules.forget) tally.failures = 0
-    return tally
+  #all(): readonly Counts[] {
+    return [this.#known, this.#invented]
   }
 
-  #refuseCrowd({ failures, waiting }: Lane): void {
-    if (waiting < this.#rules.waiting) return
-    throw failures < this.#rules.attempts.free
+  #isGuessedAt(tally: Tally<string> | undefined): boolean {
+    return (tally?.failures ?? 0) >= this.#rules.accounts.free
+  }
+
+  /** Waits until what the failures have earned has passed since the last one. */
+  async #wait(tally: Tally<unknown> | undefined, rules: Delays): Promise<void> {
+    if (tally === undefined) return
+    const wait = tally.last + delayAfter(tally.failures, rules) - this.#clock.monotonic()
+    if (wait > 0) await this.#timer(wait)
+  }
+
+  #refuseCrowd(id: string, { attempts }: Counts): void {
+    if (this.#turns.inLine(id) < this.#rules.waiting) return
+    throw (attempts.find(id)?.failures ?? 0) < this.#rules.attempts.free
       ? new Fault('identity_unavailable', { detail: 'too many logins of one user at once', retryAfter: 1 })
       : new Fault('invalid_grant', { detail: 'too many attempts are waiting' })
   }
 
-  #count(lane: Lane, right: boolean | undefined): number {
+  /** Where an account is guessed at: one at a time of all who were never seen to log in where they come from. */
+  async #enterAccount(user: string, { accounts }: Counts): Promise<(() => void) | undefined> {
+    if (!this.#isGuessedAt(accounts.find(user))) return undefined
+    if (this.#accountTurns.inLine(user) > this.#rules.accounts.waiting)
+      throw new Fault('invalid_grant', { detail: 'too many attempts at an account that is guessed at' })
+    const leave = await this.#accountTurns.enter(user)
+    try {
+      await this.#wait(accounts.find(user), this.#rules.accounts)
+    } catch (thrown) {
+      leave()
+      throw thrown
+    }
+    return leave
+  }
+
+  /** Answers how long a failed answer is held back. */
+  #count(key: GuessingKey, counts: Counts, right: boolean | undefined, familiar: boolean): number {
     if (right === undefined) return 0
     if (right) {
-      lane.failures = 0
+      counts.attempts.forget(textOf(key))
+      // Somebody at home must not end what slows the guesser down who is elsewhere.
+      if (!familiar) counts.accounts.forget(key.user)
       return 0
     }
-    this.#fail(lane)
-    const tally = this.#fresh(recall(this.#tallies, lane.key.network, unfailed))
-    this.#fail(tally)
-    return delayAfter(tally.failures, this.#rules.networks)
-  }
-
-  #fail(tally: Tally): void {
-    tally.failures += 1
-    tally.last = this.#now()
-    tally.at = this.#clock.now()
+    counts.attempts.fail(textOf(key), key)
+    counts.accounts.fail(key.user, key.user)
+    const { failures } = this.#networks.fail(key.network, key.network)
+    return delayAfter(failures, this.#rules.networks)
   }
 }
 
-const unfailed = (): Tally => ({ failures: 0, last: -Infinity, at: 0 })
-const laneOf = (key: GuessingKey): Lane => ({
-  key,
-  ...unfailed(),
-  waiting: 0,
-  tail: Promise.resolve(),
-})
-const isIdle = ({ waiting }: Lane): boolean => waiting === 0
 const textOf = ({ user, client, network }: GuessingKey): string => JSON.stringify([user, client, network])
 
-/** Waits for the attempts of the lane that came before; answers how to let the next one in. */
-async function queue(lane: Lane): Promise<() => void> {
-  const before = lane.tail
-  const { promise, resolve } = Promise.withResolvers<undefined>()
-  lane.tail = promise
-  lane.waiting += 1
-  await before
-  return () => {
-    lane.waiting -= 1
-    resolve(undefined)
-  }
-}
+const lockoutOf = ({ failures, at }: Tally<unknown>, rules: Delays) => ({
+  failures,
+  delay: delayAfter(failures, rules),
+  at,
+})
 
-/** The entry of a key, made the youngest; an old one that is not in use makes room for a new one. */
-function recall<T>(
-  map: Map<string, T>,
-  key: string,
-  make: () => T,
-  idle: (entry: T) => boolean = () => true,
-): T {
-  const entry = map.get(key) ?? make()
-  map.delete(key)
-  const [oldest] = map
-  if (map.size >= REMEMBERED && oldest !== undefined && idle(oldest[1])) map.delete(oldest[0])
-  map.set(key, entry)
-  return entry
-}
-
-/** An IPv6 site is one network: its last 64 bits are the guesser's to choose. */
-function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address
-  const [head = '', tail] = address.split('::')
-  const before = head.split(':').filter((group) => group !== '')
-  const after = tail?.split(':').filter((group) => group !== '') ?? []
-  const gap = tail === undefined ? [] : Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
-  return [...before, ...gap, ...after].slice(0, 4).join(':')
-}
+/** Names are the guesser's to choose: a long one must not take the room of a thousand. */
+const shortened = (name: string): string =>
+  name.length <= LONGEST_NAME
+    ? name
+    : `${name.slice(0, LONGEST_NAME / 2)}…${createHash('sha256').update(name).digest('base64url')}`

@@ -2,7 +2,9 @@ import { openConsents } from './browser/consents.ts'
 import { sessionCookie } from './browser/session-cookie.ts'
 import { openSessions } from './browser/sessions.ts'
 import { ENDPOINTS } from './endpoints.ts'
+import { openClientFailures } from './client-failures.ts'
 import type { IdentityDeps } from './deps.ts'
+import { openFamiliarNetworks } from './familiar-networks.ts'
 import type { Endpoint, Room } from './endpoint.ts'
 import { describeService } from './metadata.ts'
 import { guardGuessing } from './guessing.ts'
@@ -30,6 +32,8 @@ export function openIdentity(deps: IdentityDeps): Identity {
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),
     look: compileLook(deps.config.pages, issuerPath),
+    networks: openFamiliarNetworks(deps),
+    clientFailures: openClientFailures(deps),
     guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),
     metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
   }

@@ -47,13 +47,15 @@ function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens 
 const lockoutSchema = members(
   {
     user: text('As typed.'),
-    client: text('The client id.'),
+    client: text(
+      'The client id. Absent, as `network` is, where an account is guessed at from many networks.',
+    ),
     network: text('An address, or the site of an IPv6 address.'),
     failures: count('Since the last right password, or since they were forgotten.'),
     delay: count('Milliseconds that the next attempt waits, from the last failure on.'),
     at: text('Of the last failure.'),
   },
-  ['user', 'client', 'network', 'failures', 'delay', 'at'],
+  ['user', 'failures', 'delay', 'at'],
 )
 
 export const ORDER_ROUTES: readonly AdminRoute[] = [

@@ -21,7 +21,7 @@ export class AttemptDesk {
   }
 
   hear(asked: Asked): void {
-    void (asked.type === 'enter' ? this.#enter(asked.turn, asked.key) : this.#leave(asked.turn, asked.right))
+    void (asked.type === 'enter' ? this.#enter(asked) : this.#leave(asked.turn, asked.right))
   }
 
   /** The process has ended. */
@@ -31,9 +31,9 @@ export class AttemptDesk {
     this.#turns.clear()
   }
 
-  async #enter(id: number, key: Parameters<AttemptGate['enter']>[0]): Promise<void> {
+  async #enter({ turn: id, key, standing }: Extract<Asked, { type: 'enter' }>): Promise<void> {
     try {
-      const turn = await this.#gate.enter(key)
+      const turn = await this.#gate.enter(key, standing)
       if (this.#closed) return void turn.end(undefined)
       this.#turns.set(id, turn)
       this.#tell({ type: 'entered', turn: id })

@@ -1,4 +1,4 @@
-import type { GuessingKey } from '../contracts/lockouts.ts'
+import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { Spending } from '../contracts/spending.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
@@ -61,5 +61,10 @@ export type Notice =
   /** How its parts are, told when it has changed. */
   | { readonly type: 'condition'; readonly condition: Condition }
   /** A password attempt wants its turn, and has had it. */
-  | { readonly type: 'enter'; readonly turn: number; readonly key: GuessingKey }
+  | {
+      readonly type: 'enter'
+      readonly turn: number
+      readonly key: GuessingKey
+      readonly standing: AttemptStanding
+    }
   | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }

@@ -1,4 +1,4 @@
-import type { AttemptGate, GuessingKey, Turn } from '../contracts/lockouts.ts'
+import type { AttemptGate, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Notice, Order } from './messages.ts'
 
@@ -9,7 +9,7 @@ interface Waiting {
   readonly reject: (fault: Fault) => void
 }
 
-/** Longer than any turn takes to come: a guess waits for those before it, and each of them for half a minute. */
+/** No client waits for longer: five attempts at an account that is guessed at take half a minute each. */
 const LONGEST_TURN_MS = 180_000
 
 /** The worker's end of password attempts (C6.3.5): the supervisor counts them for all worker processes. */
@@ -24,15 +24,19 @@ export class RemoteAttempts implements AttemptGate {
     this.#send = send
   }
 
-  async enter(key: GuessingKey): Promise<Turn> {
+  async enter(key: GuessingKey, standing: AttemptStanding): Promise<Turn> {
     const turn = (this.#turns += 1)
-    await this.#ask(turn, { type: 'enter', turn, key })
-    return { end: (right) => this.#ask(turn, { type: 'leave', turn, right }) }
+    await this.#ask(turn, { type: 'enter', turn, key, standing })
+    // What was verified is answered, whether or not somebody counts it.
+    return { end: (right) => this.#ask(turn, { type: 'leave', turn, right }).catch(() => 0) }
   }
 
   hear(told: Told): void {
     const waiting = this.#waiting.get(told.turn)
     this.#waiting.delete(told.turn)
+    // A turn that nobody waits for any more must be ended all the same: the next of its key waits for that.
+    if (waiting === undefined && told.type === 'entered')
+      this.#send({ type: 'leave', turn: told.turn, right: undefined })
     if (told.type !== 'refused') return waiting?.resolve(told.type === 'left' ? told.hold : 0)
     const { code, detail, retryAfter } = told
     waiting?.reject(new Fault(code, { detail, ...(retryAfter !== undefined && { retryAfter }) }))

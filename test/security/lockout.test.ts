@@ -10,6 +10,7 @@ import { ask, client, openWorld, user, type World } from '../unit/identity/world
 const RULES = {
   attempts: { free: 3, delay: 1000, longest: 60_000 },
   networks: { free: 1000, delay: 1000, longest: 1000 },
+  accounts: { free: 100, delay: 1000, longest: 30_000, waiting: 4 },
   forget: 3_600_000,
   waiting: 2,
 }

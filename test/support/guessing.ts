@@ -4,6 +4,11 @@ import type { Configuration } from '../../src/configuration.ts'
 export const patientGuessing = (configuration: Configuration): Configuration => {
   const patient = { free: 1_000_000, delay: 0, longest: 0 }
   const { identity } = configuration
-  const guessing = { ...identity.guessing, attempts: patient, networks: patient }
+  const guessing = {
+    ...identity.guessing,
+    attempts: patient,
+    networks: patient,
+    accounts: { ...patient, waiting: 1000 },
+  }
   return { ...configuration, identity: { ...identity, guessing } }
 }

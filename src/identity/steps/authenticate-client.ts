@@ -11,19 +11,25 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
   const basic = parseBasic(exchange.head, room)
   const authenticate = { none: byBody, 'other-scheme': fail, malformed: fail, pairs: byBasic }[basic.kind]
   const pairs = basic.kind === 'pairs' ? basic.pairs : []
-  const client = await authenticate(params, room, pairs)
+  const client = await authenticate(params, { room, address: exchange.clientAddress }, pairs)
   attempt.client = client.id
   return { ...context, client }
 }
 
 type Params = Parsed['params']
 
+interface Where {
+  readonly room: Room
+  /** Where the request came from. */
+  readonly address: string
+}
+
 const failed = (detail: string): Fault => new Fault('invalid_client', { detail })
 
 const fail = (): Promise<never> => Promise.reject(failed('no readable Basic credentials'))
 
-async function byBasic(params: Params, room: Room, pairs: readonly ClientPair[]): Promise<Client> {
-  const client = await findBySecret(pairs, room)
+async function byBasic(params: Params, where: Where, pairs: readonly ClientPair[]): Promise<Client> {
+  const client = await findBySecret(pairs, where)
   const named = params.get('client_id')
   if (named !== undefined && named !== client.id)
     throw new Fault('oauth_bad_request', {
@@ -35,12 +41,12 @@ async function byBasic(params: Params, room: Room, pairs: readonly ClientPair[])
   throw new Fault('oauth_bad_request', { say: 'The client authenticated in two ways at once.' })
 }
 
-async function byBody(params: Params, room: Room): Promise<Client> {
+async function byBody(params: Params, where: Where): Promise<Client> {
   const id = params.get('client_id')
   if (id === undefined) throw failed('no credentials')
   const secret = params.get('client_secret')
-  if (secret === undefined) return findPublic(id, room)
-  const client = await findBySecret([{ id, secret }], room)
+  if (secret === undefined) return findPublic(id, where.room)
+  const client = await findBySecret([{ id, secret }], where)
   if (!client.secretPost) throw failed('credentials in the body')
   return client
 }
@@ -53,8 +59,7 @@ async function findPublic(id: string, { people }: Room): Promise<Client> {
 }
 
 /** A secret to compare; `client` undefined where it is done for the time alone. */
-interface Trial {
-  readonly secret: string
+interface Trial extends ClientPair {
   readonly encoded: string | undefined
   readonly client: Client | undefined
 }
@@ -65,19 +70,23 @@ const isQuick = ({ encoded }: Trial): boolean => encoded?.startsWith('sha256:') 
  * The client that one of the pairs proves. Quick hashes come first, so that a client whose library form-encodes its
  * secret pays for no slow one; a failure costs a slow verification per pair, whether or not the client exists.
  */
-async function findBySecret(pairs: readonly ClientPair[], { people, hasher }: Room): Promise<Client> {
+async function findBySecret(pairs: readonly ClientPair[], { room, address }: Where): Promise<Client> {
+  const { people, hasher, clientFailures } = room
   const clients = await reach(Promise.all(pairs.map(({ id }) => people.findClient(id))))
-  const trials = pairs.flatMap(({ secret }, at) => trialsOf(secret, clients[at]))
+  const trials = pairs.flatMap((pair, at) => trialsOf(pair, clients[at]))
   const ordered = [...trials.filter(isQuick), ...trials.filter((trial) => !isQuick(trial))]
-  for (const { secret, encoded, client } of ordered) {
-    const right = await hasher.verify(secret, encoded)
-    if (right && client !== undefined) return client
+  for (const { id, secret, encoded, client } of ordered) {
+    const right = await hasher.verify(secret, encoded, clientFailures.asker(id, address))
+    if (!right || client === undefined) continue
+    clientFailures.count(id, address, true)
+    return client
   }
+  for (const id of new Set(pairs.map((pair) => pair.id))) clientFailures.count(id, address, false)
   throw failed('no such client, one that may hold nothing, or a wrong secret')
 }
 
-function trialsOf(secret: string, client: Client | undefined): readonly Trial[] {
-  const trials = (client?.secretHashes ?? []).map((encoded): Trial => ({ secret, encoded, client }))
+function trialsOf(pair: ClientPair, client: Client | undefined): readonly Trial[] {
+  const trials = (client?.secretHashes ?? []).map((encoded): Trial => ({ ...pair, encoded, client }))
   const slow = trials.some((trial) => !isQuick(trial))
-  return slow ? trials : [...trials, { secret, encoded: undefined, client: undefined }]
+  return slow ? trials : [...trials, { ...pair, encoded: undefined, client: undefined }]
 }

@@ -1,5 +1,6 @@
 import type { GuessingKey } from '../../contracts/lockouts.ts'
-import type { User } from '../../contracts/people.ts'
+import type { Asker, User } from '../../contracts/people.ts'
+import { siteOf } from '../../http/network.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ScopeRequested, UserVerified } from '../context.ts'
@@ -21,14 +22,28 @@ export interface PasswordAttempt {
  * verified in any case, so that time does not tell a user of somebody else, a locked one, or none, from a wrong
  * password (T3.9). The one way in: all doors count failures here (T3.8).
  */
-export const verifyUser = (attempt: PasswordAttempt, room: Room): Promise<User | undefined> =>
-  room.guessing.attempt(attempt.key, async () => {
-    const found = await reach(room.people.findUserByName(attempt.key.user))
-    attempt.onNamed?.(found?.subject ?? (await reach(room.people.findSubject(attempt.key.user))))
-    const right = await room.hasher.verify(attempt.password, found?.passwordHash)
-    if (!right || found === undefined) return undefined
-    return attempt.mayLogIn(found) ? found : undefined
+export async function verifyUser(attempt: PasswordAttempt, room: Room): Promise<User | undefined> {
+  const { key } = attempt
+  const named = await reach(room.people.findUserByName(key.user))
+  const subject = named?.subject ?? (await reach(room.people.findSubject(key.user)))
+  attempt.onNamed?.(subject)
+  const network = await room.networks.recall(subject, key.network)
+  const standing = { known: subject !== undefined, familiar: network.familiar }
+  return room.guessing.attempt(key, standing, async () => {
+    // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
+    const found = await reach(room.people.findUserByName(key.user))
+    const right = await room.hasher.verify(attempt.password, found?.passwordHash, askerOf(key))
+    if (!right || found === undefined || !attempt.mayLogIn(found)) return undefined
+    await network.remember()
+    return found
   })
+}
+
+/** All users of a customer's client, or all browsers of a site, share half of the queue of hashes. */
+const askerOf = ({ client, network }: GuessingKey): Asker => ({
+  name: client === '' ? `browsers at ${siteOf(network)}` : `users of ${client}`,
+  doubted: false,
+})
 
 /** C6.1.5. Whatever is wrong, the same fault is thrown. */
 export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, room) => {

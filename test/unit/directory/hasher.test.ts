@@ -33,10 +33,57 @@ describe('passwords', () => {
   )
 
   it('T3.9 an unknown user costs a hash too', async () => {
-    const hasher = new Hasher({ atOnce: 1, waiting: 0 })
-    const known = hasher.verify('x', undefined)
-    await expect(hasher.verify('x', undefined)).rejects.toMatchObject({ code: 'identity_unavailable' })
-    expect(await known).toBe(false)
+    const hasher = new Hasher({ timer: () => Promise.reject(new Error('not hashed')) })
+    expect(await hasher.verify('x', undefined)).toBe(false)
+  })
+
+  it('C6.3.5 T3.9 a crowd of unknown ones keeps nobody else waiting, and is answered in the time of a hash', async () => {
+    const waits: number[] = []
+    const timer = (ms: number) => Promise.resolve(void waits.push(ms))
+    const hasher = new Hasher({ atOnce: 2, waiting: 8, timer })
+    const encoded = await hasher.hash('right')
+    const unknown = Array.from({ length: 200 }, () => hasher.verify('x', undefined))
+    const known = Array.from({ length: 8 }, () => hasher.verify('right', encoded))
+    expect(hasher.waiting).toBe(7)
+    expect(new Set(await Promise.all(known))).toEqual(new Set([true]))
+    expect(new Set(await Promise.all(unknown))).toEqual(new Set([false]))
+    // One of them was hashed; what the others wait is what a hash takes here.
+    expect(waits).toHaveLength(199)
+    expect(Math.min(...waits)).toBeGreaterThan(1)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(2 * Math.max(50, ...waits))
+  })
+
+  it('T3.9 where a known one is refused for the crowd, an unknown one is too', async () => {
+    const hasher = new Hasher({ atOnce: 1, waiting: 1 })
+    const encoded = await hasher.hash('right')
+    const served = [hasher.verify('right', encoded), hasher.verify('right', encoded)]
+    for (const hash of [encoded, undefined])
+      await expect(hasher.verify('right', hash)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    await Promise.all(served)
+  })
+
+  it('C6.3.5 one name has half of the seats, so that it keeps no other out', async () => {
+    const hasher = new Hasher({ atOnce: 1, waiting: 4 })
+    const encoded = await hasher.hash('right')
+    const as = (name: string) => hasher.verify('right', encoded, { name, doubted: false })
+    const served = [as('one'), as('one'), as('one')]
+    await expect(as('one')).rejects.toMatchObject({ code: 'identity_unavailable' })
+    served.push(as('two'), as('two'))
+    expect(await Promise.all(served)).not.toContain(false)
+  })
+
+  it('C6.3.5 those that are doubted wait in a queue of their own, behind everybody else', async () => {
+    const hasher = new Hasher({ atOnce: 1, waiting: 8, doubtfulWaiting: 2 })
+    const encoded = await hasher.hash('right')
+    const ended: string[] = []
+    const as = (name: string, doubted: boolean, hash: string | undefined = encoded) =>
+      hasher.verify('right', hash, { name, doubted }).then(() => void ended.push(name))
+    const served = [as('first', true), as('second', true), as('third', true)]
+    for (const hash of [encoded, undefined])
+      await expect(as('fourth', true, hash)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    served.push(as('well', false), as('well too', false))
+    await Promise.all(served)
+    expect(ended).toEqual(['first', 'well', 'well too', 'second', 'third'])
   })
 
   it('C6.3.5 a full queue is refused with Retry-After, and works again after', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { networkOf } from '../../../src/http/network.ts'
+import { networkOf, siteOf } from '../../../src/http/network.ts'
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -13,4 +13,14 @@ it.each([
   ['', ''],
 ])('C4.5 the network of %s is %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
+})
+
+it.each([
+  ['192.0.2.1', '192.0.2'],
+  ['2001:db8:1:1234::1', '2001:db8:1:1200'],
+  ['2001:db8:1:12::1', '2001:db8:1:0'],
+  ['::1', '0:0:0:0'],
+  ['', ''],
+])('C6.3.5 the site of %s is %s', (address, site) => {
+  expect(siteOf(address)).toBe(site)
 })

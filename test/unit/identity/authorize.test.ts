@@ -1,3 +1,4 @@
+import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { describe, expect, it } from 'vitest'
 import { client, ISSUER, user } from './world.ts'
 import { answerIn, app, asking, CALLBACK, openFlow, partner, UserAgent, USERS, walk } from './user-agent.ts'
@@ -214,9 +215,9 @@ describe('C6.2.2 login and consent', () => {
     const world = openFlow()
     const guard = world.identity.room.guessing
     const room = { ...world.identity.room, guessing: { attempt: watch } }
-    function watch<T>(key: Parameters<typeof guard.attempt>[0], verify: () => Promise<T | undefined>) {
+    function watch<T>(key: GuessingKey, standing: AttemptStanding, verify: () => Promise<T | undefined>) {
       keys.push(key)
-      return guard.attempt(key, verify)
+      return guard.attempt(key, standing, verify)
     }
     const agent = new UserAgent({ ...world, identity: { ...world.identity, room } })
     await agent.logIn(await agent.get(asking()), 'alice', 'wrong')

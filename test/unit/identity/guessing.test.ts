@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { GuessingKey } from '../../../src/contracts/lockouts.ts'
+import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { guardGuessing } from '../../../src/identity/guessing.ts'
 import { LocalLockouts } from '../../../src/identity/lockouts.ts'
 import { ManualClock } from './world.ts'
@@ -7,9 +7,11 @@ import { ManualClock } from './world.ts'
 const RULES = {
   attempts: { free: 3, delay: 1000, longest: 4000 },
   networks: { free: 100, delay: 1000, longest: 2000 },
+  accounts: { free: 100, delay: 1000, longest: 30_000, waiting: 4 },
   forget: 60_000,
   waiting: 2,
 }
+const STRANGER: AttemptStanding = { known: true, familiar: false }
 const KEY: GuessingKey = { user: 'alice', client: 'acme-books', network: '192.0.2.7' }
 
 /** A guard whose delays pass at once on its clock, and are remembered. */
@@ -23,8 +25,8 @@ function open(rules: Partial<typeof RULES> = {}) {
   }
   const lockouts = new LocalLockouts({ ...RULES, ...rules }, clock, timer)
   const guard = guardGuessing(lockouts, timer)
-  const fail = (key = KEY) => guard.attempt(key, () => Promise.resolve(undefined))
-  const pass = (key = KEY) => guard.attempt(key, () => Promise.resolve('right'))
+  const fail = (key = KEY) => guard.attempt(key, STRANGER, () => Promise.resolve(undefined))
+  const pass = (key = KEY) => guard.attempt(key, STRANGER, () => Promise.resolve('right'))
   return { clock, delays, guard, lockouts, fail, pass }
 }
 
@@ -77,13 +79,15 @@ describe('C6.3.5 password guessing', () => {
       running -= 1
       return 'right'
     }
-    await Promise.all([guard.attempt(KEY, attempt), guard.attempt(KEY, attempt)])
+    await Promise.all([guard.attempt(KEY, STRANGER, attempt), guard.attempt(KEY, STRANGER, attempt)])
     expect(most).toBe(1)
   })
 
   it('C6.3.5 an attempt that breaks does not hold up the next', async () => {
     const { guard, pass } = open()
-    await expect(guard.attempt(KEY, () => Promise.reject(new Error('down')))).rejects.toThrow('down')
+    await expect(guard.attempt(KEY, STRANGER, () => Promise.reject(new Error('down')))).rejects.toThrow(
+      'down',
+    )
     expect(await pass()).toBe('right')
   })
 
@@ -139,6 +143,112 @@ describe('C6.3.5 password guessing', () => {
     const { delays, fail } = open({ networks: { free: 2, delay: 1000, longest: 2000 } })
     for (const network of ['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8:0:1::1'])
       await fail({ ...KEY, network })
+    expect(delays).toEqual([1000])
+  })
+
+  it('T3.8 C6.3.5 20,400 invented names leave a victim’s delay as it is', async () => {
+    const { delays, fail, guard } = open({
+      networks: { free: 1_000_000, delay: 1000, longest: 1000 },
+    })
+    const invent = (user: string) =>
+      guard.attempt({ ...KEY, user }, { known: false, familiar: false }, () => Promise.resolve(undefined))
+    await repeat(5, fail)
+    delays.length = 0
+    for (let at = 0; at < 20_400; at++) await invent(`nobody-${at}`)
+    await fail()
+    expect(delays).toEqual([4000])
+  })
+
+  it('C6.3.5 a right password takes no room, and a very long name no more than another', async () => {
+    const { fail, lockouts, pass } = open()
+    await pass()
+    await repeat(3, () => fail({ ...KEY, user: 'x'.repeat(60_000) }))
+    const [told, ...more] = lockouts.list()
+    expect(more).toEqual([])
+    expect(told?.user.length).toBeLessThan(200)
+    expect(await lockouts.clear({ user: 'x'.repeat(60_000) })).toBe(1)
+  })
+})
+
+describe('C6.3.5 an account that is guessed at from many networks', () => {
+  const ACCOUNTS = { free: 100, delay: 1000, longest: 30_000, waiting: 4 }
+  const HOME: AttemptStanding = { known: true, familiar: true }
+  const from = (at: number): GuessingKey => ({
+    ...KEY,
+    network: `198.51.${Math.floor(at / 256)}.${at % 256}`,
+  })
+
+  /** An account with so many failures, each from a network of its own. */
+  async function guessedAt(times: number) {
+    const world = open({ accounts: ACCOUNTS })
+    for (let at = 0; at < times; at++) await world.fail(from(at))
+    return world
+  }
+
+  it('T3.8 200 guesses from 200 networks: the first 100 are free, then 1 s doubled up to 30 s for each', async () => {
+    const { delays } = await guessedAt(200)
+    expect(delays.slice(0, 7)).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
+    expect(delays).toHaveLength(100)
+  })
+
+  it('T3.8 attempts from where the user has logged in before are untouched, and end nothing for the others', async () => {
+    const { delays, fail, guard } = await guessedAt(103)
+    delays.length = 0
+    const home = () => guard.attempt(from(1000), HOME, () => Promise.resolve('right'))
+    expect(await Promise.all([home(), home()])).toEqual(['right', 'right'])
+    expect(delays).toEqual([])
+    await fail(from(1001))
+    expect(delays).toEqual([8000])
+  })
+
+  it('T3.8 they run one at a time, four wait, and the sixth is invalid_grant; other accounts are untouched', async () => {
+    const { guard, pass } = await guessedAt(100)
+    const gates = Array.from({ length: 6 }, () => Promise.withResolvers<undefined>())
+    let running = 0
+    const attempts = gates.map(({ promise }, at) =>
+      guard.attempt(from(2000 + at), STRANGER, async () => {
+        running += 1
+        await promise
+        running -= 1
+        return undefined
+      }),
+    )
+    await expect(attempts[5]).rejects.toMatchObject({ code: 'invalid_grant' })
+    await new Promise(setImmediate)
+    expect(running).toBe(1)
+    expect(await pass({ ...from(3000), user: 'bob' })).toBe('right')
+    for (const { resolve } of gates) resolve(undefined)
+    await Promise.all(attempts.slice(0, 5))
+  })
+
+  it('T3.9 a name that nobody has is slowed down alike', async () => {
+    const { delays, guard } = open({ accounts: ACCOUNTS })
+    for (let at = 0; at < 102; at++)
+      await guard.attempt(from(at), { known: false, familiar: false }, () => Promise.resolve(undefined))
+    expect(delays).toEqual([1000, 2000])
+  })
+
+  it('C6.3.5 a login from a new network ends it, a day without failures does, and so does an operator', async () => {
+    const { clock, delays, fail, lockouts, pass } = await guessedAt(101)
+    const told = { user: 'alice', failures: 101, delay: 2000, at: expect.any(Number) }
+    expect(lockouts.list()).toEqual([told])
+    await pass(from(1000))
+    expect(lockouts.list()).toEqual([])
+    for (let at = 0; at < 100; at++) await fail(from(at + 2000))
+    expect(await lockouts.clear({ client: 'acme-books' })).toBe(201)
+    expect(lockouts.list()).toHaveLength(1)
+    expect(await lockouts.clear({ user: 'alice' })).toBe(1)
+    for (let at = 0; at < 100; at++) await fail(from(at + 3000))
+    clock.at += 24 * 60 * 60 * 1000
+    delays.length = 0
+    await fail(from(4000))
+    expect(delays).toEqual([])
+  })
+
+  it('T3.8 waiting a quarter of an hour buys no hundred guesses more', async () => {
+    const { clock, delays, fail } = await guessedAt(99)
+    clock.at += 3_600_000
+    await repeat(2, () => fail(from(5000)))
     expect(delays).toEqual([1000])
   })
 })

@@ -50,6 +50,7 @@ const CONFIG: IdentityConfig = {
   guessing: {
     attempts: { free: 1000, delay: 1000, longest: 1000 },
     networks: { free: 1000, delay: 1000, longest: 1000 },
+    accounts: { free: 1000, delay: 1000, longest: 1000, waiting: 4 },
     forget: 900_000,
     waiting: 32,
   },
