@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Tunnel, TunnelEnd } from '../contracts/backend.ts'
+import { isLost } from '../http/lost-connection.ts'
 import { closeFrame, FrameFollower } from './websocket-frames.ts'
 
 /** How the client is told (RFC 6455 §7.4.1). */
@@ -11,6 +12,8 @@ const CLOSES: Readonly<Record<TunnelEnd, Buffer>> = {
 }
 /** Milliseconds for the client to take the close and end its side. */
 const GRACE_MS = 1000
+/** Milliseconds between two looks at whether the client is still there. */
+const LOOK_MS = 4000
 
 export interface TunnelRules {
   readonly endsWithToken: boolean
@@ -41,7 +44,16 @@ export class WebsocketTunnel implements Tunnel {
     upstream.setTimeout(idle, () => this.close('idle'))
     // Then the client's alone can, whose side of the connection may still be open.
     upstream.once('close', () => client.setTimeout(idle, () => client.destroy()))
-    client.once('close', () => this.#closed())
+    const looking = setInterval(() => this.#look(), LOOK_MS).unref()
+    client.once('close', () => {
+      clearInterval(looking)
+      this.#closed()
+    })
+  }
+
+  /** While the upstream does not read, nobody reads the client either, and its reset would not be noticed. */
+  #look(): void {
+    if (this.#client.isPaused() && isLost(this.#client)) this.#client.destroy()
   }
 
   onEnd(listener: (end: TunnelEnd) => void): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import { isLost } from '../http/lost-connection.ts'
 import { Fault } from '../kernel/faults.ts'
 
 /** The body of a request that has none, for whoever reads it all the same: it ends at once (C7.4). */
@@ -53,6 +54,11 @@ export class RequestBody extends Readable {
   /** True while we, not the client, hold the body up. */
   get heldUp(): boolean {
     return this.#request.isPaused()
+  }
+
+  /** True if the client has reset the connection while we held the body up: node would notice when it reads on. */
+  get isLost(): boolean {
+    return this.heldUp && isLost(this.#request.socket)
   }
 
   /** The rest will not come, or not be understood. Readers learn it now, or when they begin to read. */

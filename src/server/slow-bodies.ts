@@ -14,7 +14,8 @@ export interface SlowBodyLimits {
 
 /**
  * Ends bodies that trickle in to hold a connection (T5.3). Node's `requestTimeout` is of no use for it: it would cut a
- * long, fast upload too. Watched only while somebody reads, and excused while it is we who hold the body up.
+ * long, fast upload too. Watched only while somebody reads, and excused while it is we who hold the body up; then nothing
+ * is read from the client, and that it has reset the connection is noticed here.
  */
 export class SlowBodies implements BodyWatch {
   readonly #since = new Map<RequestBody, number>()
@@ -34,10 +35,14 @@ export class SlowBodies implements BodyWatch {
     this.#since.delete(body)
   }
 
-  /** Breaks those that are too slow, with Fault `request_timeout`. */
+  /** Breaks those that are too slow, with Fault `request_timeout`, and those whose client is gone, with `client_gone`. */
   sweep(): void {
     const now = this.#clock.monotonic()
     for (const [body, since] of this.#since) {
+      if (body.isLost) {
+        body.break(new Fault('client_gone', { detail: 'the client left while its body was not read on' }))
+        continue
+      }
       const elapsed = now - since
       const due = (elapsed / 1000) * this.#limits.bodyRate
       if (elapsed < this.#limits.request || body.heldUp || body.received >= due) continue

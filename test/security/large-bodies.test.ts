@@ -155,6 +155,27 @@ describe('T5 bodies of any size', () => {
     upload.destroy()
   })
 
+  it('T5.1 notices within 5 s that a client has reset its upload, though the upstream reads nothing', async () => {
+    let asked = 0
+    const { gateway, authorization } = await before((incoming) => {
+      asked += 1
+      incoming.on('error', () => undefined).pause()
+    })
+    const { stream, given } = supply()
+    const upload = uploading(gateway, authorization)
+    upload.on('error', () => undefined)
+    stream.pipe(upload)
+    await expect.poll(() => asked).toBe(1)
+    await settled(given)
+    stream.unpipe(upload)
+    upload.socket?.resetAndDestroy()
+    const gone = async (): Promise<boolean> => {
+      const told = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+      return /^postern_decisions_total\{reason="client_gone".* 1$/m.test(told)
+    }
+    await expect.poll(gone, { timeout: 5000 }).toBe(true)
+  })
+
   it('T5.3 takes no more from an upstream than the client reads', async () => {
     const { stream, given } = supply()
     const { gateway, authorization } = await before((_incoming, response) => {

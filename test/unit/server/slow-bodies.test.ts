@@ -7,7 +7,7 @@ function start() {
   let time = 0
   const bodies = new SlowBodies({ request: 8000, bodyRate: 1024 }, { now: () => 0, monotonic: () => time })
   const broken: Fault[] = []
-  const body = { received: 0, heldUp: false, break: (fault: Fault) => broken.push(fault) }
+  const body = { received: 0, heldUp: false, isLost: false, break: (fault: Fault) => broken.push(fault) }
   bodies.add(body as unknown as RequestBody)
   const sweepAt = (ms: number): number => {
     time = ms
@@ -31,6 +31,13 @@ describe('T5.3 slow bodies', () => {
     body.received = 1024 * 60
     expect(sweepAt(60_000)).toBe(0)
     expect(sweepAt(61_000)).toBe(1)
+  })
+
+  it('T5.1 whose client is gone are broken at once', () => {
+    const { body, broken, sweepAt } = start()
+    body.isLost = true
+    expect(sweepAt(1)).toBe(1)
+    expect(broken[0]?.code).toBe('client_gone')
   })
 
   it('T5.3 are excused while it is we who hold them up, and forgotten when they end', () => {
