@@ -13,7 +13,6 @@ import { takesWebsocket } from './gateway/takes-websocket.ts'
 import { identityDoor } from './identity/door.ts'
 import { GRANTS } from './identity/grants.ts'
 import { FAULTS } from './kernel/fault-table.ts'
-import { watchKeys } from './keys/watch-keys.ts'
 import type { Condition } from './operations/health.ts'
 import { openLog } from './operations/log.ts'
 import { compileMaintenance } from './operations/maintenance-config.ts'
@@ -25,7 +24,7 @@ import { Generation } from './generation.ts'
 import { digestOfHoldings } from './holdings-digest.ts'
 import { closeBackends, compileService, openParts, type Parts } from './service.ts'
 import type { Reports, Servant } from './supervisor/crew.ts'
-import { loadOf, openWorld, type WorkerOptions, type WorkerWorld } from './world.ts'
+import { loadOf, openWorld, watchOwnKeys, type WorkerOptions, type WorkerWorld } from './world.ts'
 
 export interface Worker extends Servant<Configuration> {
   readonly urls: ServiceUrls
@@ -58,8 +57,7 @@ export async function startWorker(
       gatekeeper: world.admission,
     })
     const worker = new ServingWorker(parts, { world, relay, listener, reports })
-    if (world.keys)
-      worker.stopWatching = await watchKeys({ keys: world.keys, store: world.store, recorder: relay })
+    worker.stopWatching = await watchOwnKeys(world, configuration, relay)
     return worker
   } catch (error) {
     await world.state.close()

@@ -10,6 +10,7 @@ import { planKeys } from './keys/config.ts'
 import { IssuerKeys } from './keys/issuer-keys.ts'
 import { openKeys } from './keys/open-keys.ts'
 import type { ServiceKeys } from './keys/service-keys.ts'
+import { watchKeys } from './keys/watch-keys.ts'
 import { compileLoad } from './limits/config.ts'
 import { LoadGuard } from './limits/load-guard.ts'
 import type { MaintenanceBook } from './operations/maintenance-book.ts'
@@ -78,6 +79,22 @@ export async function openWorld(
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
   }
+}
+
+/**
+ * Keeps our own keys in step with their folder until what it answers is called. A store in memory can be reached by
+ * nobody else: `keys rotate --compromised` leaves its families to this process.
+ */
+export async function watchOwnKeys(
+  { keys, store, ender }: WorkerWorld,
+  { store: { kind } }: Configuration,
+  recorder: Recorder,
+): Promise<() => void> {
+  if (keys === undefined) return () => undefined
+  const endFamilies = async (): Promise<void> =>
+    recorder.note('warn', 'refresh_token_families_ended', { families: await ender.endAllFamilies() })
+  const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
+  return watchKeys({ keys, store, recorder, secretReplaced })
 }
 
 /** The number of workers is that of the start: a reload does not change it. */

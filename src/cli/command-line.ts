@@ -32,7 +32,7 @@ const VERBS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./backup.ts')).backupVerb,
   },
   keys: {
-    usage: 'keys list|rotate|doctor [--compromised] [--config FILE]',
+    usage: 'keys list|rotate|doctor [--compromised [--yes]] [--config FILE]',
     summary: 'Signing keys: which there are, the next ones, what is wrong with them',
     load: async () => (await import('./keys.ts')).keysVerb,
   },

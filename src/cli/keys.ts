@@ -4,7 +4,7 @@ import { readConfiguration, type Configuration } from '../configuration.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { examineKeys } from '../keys/examine-folder.ts'
-import { createKey, listKeyFiles, newestGeneration, readKeyFolder, removeKey } from '../keys/key-folder.ts'
+import { createKey, newestGeneration, readKeyFolder } from '../keys/key-folder.ts'
 import { createPrivateFolder, KeyFolderError } from '../keys/private-folder.ts'
 import { scheduleKeys } from '../keys/schedule.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
@@ -12,6 +12,7 @@ import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { configurationFile, tellReport } from './configuration-file.ts'
+import { replaceKeys } from './replace-keys.ts'
 import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
 
 interface Asked {
@@ -19,6 +20,8 @@ interface Asked {
   readonly plan: KeysPlan
   /** `--compromised`. */
   readonly compromised: boolean
+  /** `--yes`: do not ask. */
+  readonly yes: boolean
   readonly terminal: Terminal
 }
 
@@ -47,25 +50,13 @@ async function makeNext({ plan, terminal }: Asked, announce: number): Promise<vo
   }
 }
 
-/** `keys rotate`: the next keys, announced first; `--compromised`: in force at once, and all others removed. */
+/** `keys rotate`: the next keys, announced first; `--compromised`: see `replaceKeys`. */
 const rotate: Act = async (asked) => {
   const { plan, compromised } = asked
   await createPrivateFolder(plan.folder)
-  if (compromised) return replaceAll(asked)
+  if (compromised) return replaceKeys({ ...asked, folder: plan.folder, makeKeys: () => makeNext(asked, 0) })
   await readKeyFolder(plan.folder)
   await makeNext(asked, plan.rotation.announce)
-  return EXIT.done
-}
-
-/** Every key that is there is removed, also one that cannot be read; a running service follows within a second. */
-async function replaceAll(asked: Asked): Promise<number> {
-  const { plan, terminal } = asked
-  const before = await listKeyFiles(plan.folder)
-  await makeNext(asked, 0)
-  for (const file of before) {
-    await removeKey(plan.folder, file)
-    terminal.stdout.write(`${file}: removed; whatever it has signed is refused within a second\n`)
-  }
   return EXIT.done
 }
 
@@ -98,6 +89,14 @@ const ACTS: Readonly<Record<string, Act>> = { list, rotate, doctor }
 
 /** `postern keys list|rotate|doctor [--config FILE]`: the signing keys of a configuration, which may be serving. */
 export const keysVerb: Verb = {
+  help: `  list                   Which keys there are, and where each stands
+  rotate                 Make the next keys, which are published before they sign
+  rotate --compromised   Somebody may have read the keys: replace them and the secret of refresh tokens now. All
+                         tokens issued so far are refused, all refresh tokens end; it says how many, and asks
+    --yes                Do not ask; for scripts
+  doctor                 What is wrong with the keys, or will be
+  --config FILE          The configuration that is served
+`,
   async run(args, terminal) {
     const { positionals, values } = parseArgs({
       args: [...args],
@@ -120,7 +119,7 @@ export const keysVerb: Verb = {
     }
     const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)
     return tellTrouble(
-      () => act({ configuration, plan, compromised: values.compromised, terminal }),
+      () => act({ configuration, plan, compromised: values.compromised, yes: values.yes, terminal }),
       terminal,
     )
   },

@@ -54,7 +54,8 @@ export class SuccessorSecret implements SecretDeriver {
    */
   async look(): Promise<boolean> {
     const stamp = await stampOf(join(this.#folder, FILE))
-    if (stamp === this.#stamp) return false
+    // One that was made just now has no stamp yet: it is read again the next time.
+    if (stamp === this.#stamp && stamp !== 'gone') return false
     const before = this.#secret
     this.#secret = await readSecret(this.#folder)
     this.#deriver = derivedBy(this.#secret)

@@ -9,7 +9,7 @@ export interface KeyWatchParts {
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
   /** Called when another secret for refresh tokens stands in the folder, and is in force here. */
-  readonly secretReplaced?: () => Promise<void>
+  readonly secretReplaced: () => Promise<void>
 }
 
 /** Milliseconds between two looks at the folder, some 50 µs each: what was removed is refused well within a second. */
@@ -72,7 +72,7 @@ class KeyWatch {
       this.#secretReplaced = true
     }
     if (!this.#secretReplaced) return
-    await secretReplaced?.()
+    await secretReplaced()
     this.#secretReplaced = false
   }
 

@@ -4,10 +4,12 @@ import { describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
 import { keysVerb } from '../../src/cli/keys.ts'
 import type { Terminal } from '../../src/cli/verb.ts'
+import { configFiles } from '../support/config-files.ts'
+import { ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { at, streaming } from '../support/streaming.ts'
 import { keyFiles, stealKey, type Forge } from '../support/thief.ts'
-import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
+import { ALL_AT_ACME, basic, issueToken, type TokenResponse } from '../support/tokens.ts'
 import {
   askWebsocket,
   closeOf,
@@ -19,6 +21,7 @@ import {
 // or not, forged or genuine.
 
 const LIST = at('fund-list')
+const DEMO = join(ROOT, 'config/demo.yaml')
 
 interface Scene {
   readonly gateway: StartedPostern
@@ -71,11 +74,15 @@ const SHUT = { api: 401, userinfo: false, active: false }
 /** Milliseconds within which every process follows; polled, so that a slow machine fails nothing that is right. */
 const SOON = { timeout: 5_000, interval: 20 }
 
-async function rotateCompromised({ data }: StartedPostern) {
+async function rotateCompromised({ data }: StartedPostern, kind = 'sqlite') {
   let told = ''
   const write = { write: (text: string) => (told += text) !== '' }
   const terminal = { env: { POSTERN_DATA: data }, stdout: write, stderr: write } as unknown as Terminal
-  return { code: await keysVerb.run(['rotate', '--compromised', '--yes'], terminal), told }
+  const config = configFiles({ 'postern.yaml': `extends: ${DEMO}\nstore: { kind: ${kind} }\n` })(
+    'postern.yaml',
+  )
+  const args = ['rotate', '--compromised', '--yes', '--config', config]
+  return { code: await keysVerb.run(args, terminal), told }
 }
 
 const removeKeys = async ({ data }: StartedPostern): Promise<void> => {
@@ -84,7 +91,7 @@ const removeKeys = async ({ data }: StartedPostern): Promise<void> => {
 
 describe('T3.10 a stolen signing key', () => {
   it.each([
-    ['is withdrawn by `keys rotate --compromised`', rotateCompromised],
+    ['is withdrawn by `keys rotate --compromised`', (gateway: StartedPostern) => rotateCompromised(gateway)],
     ['is withdrawn by the removal of every key file', removeKeys],
   ])('C4.16 %s: what it has signed opens no door any more, remembered or not', async (_, withdraw) => {
     const { gateway, upstream, primed, forge, forged } = await steal()
@@ -135,6 +142,39 @@ describe('T3.10 a stolen signing key', () => {
     expect(await ask()).toBe(400)
     await removeKeys(gateway)
     await expect.poll(ask, SOON).toBe(200)
+  })
+})
+
+describe('T3.10 refresh tokens, whose secret was in the same folder', () => {
+  const refresh = async ({ authUrl }: StartedPostern, token: string): Promise<TokenResponse | number> => {
+    const response = await fetch(`${authUrl}/connect/token`, {
+      method: 'POST',
+      headers: { Authorization: basic('acme-books') },
+      body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: token }),
+    })
+    return response.status === 200 ? ((await response.json()) as TokenResponse) : response.status
+  }
+  const login = (gateway: StartedPostern): Promise<TokenResponse> =>
+    issueToken(gateway, { scope: 'openid offline_access target:b/ACME' })
+
+  it.each(['sqlite', 'memory'] as const)('C6.1.7 all families end, with a store of kind %s', async (kind) => {
+    const gateway = await postern({
+      change: (loaded) => (kind === 'sqlite' ? loaded : { ...loaded, store: { ...loaded.store, kind } }),
+    })
+    const { refresh_token: used = '' } = await login(gateway)
+    const { refresh_token: unused = '' } = await login(gateway)
+    const next = await refresh(gateway, used)
+    const successor = typeof next === 'number' ? '' : (next.refresh_token ?? '')
+    expect(successor).not.toBe('')
+    const { code, told } = await rotateCompromised(gateway, kind)
+    expect([code, told]).toEqual([
+      0,
+      expect.stringContaining(kind === 'sqlite' ? '2 families' : 'in the memory'),
+    ])
+    for (const token of [unused, successor, used])
+      await expect.poll(() => refresh(gateway, token), SOON).toBe(400)
+    const { refresh_token: fresh = '' } = await login(gateway)
+    expect(await refresh(gateway, fresh)).toMatchObject({ token_type: 'bearer' })
   })
 })
 

@@ -33,11 +33,8 @@ export class Endings implements Ender {
     return each(tokens, options, (kind, where) => this.#parts.store.countBy(kind, where))
   }
 
-  async endAllFamilies(): Promise<number> {
-    const { store } = this.#parts
-    const ended = await store.removeBy(FAMILY, {})
-    await store.removeBy(REFRESH_TOKEN, {})
-    return ended
+  endAllFamilies(): Promise<number> {
+    return endAllFamilies(this.#parts.store)
   }
 
   /** When the family would end by itself, milliseconds since the epoch: the rule lasts as long. */
@@ -45,6 +42,14 @@ export class Endings implements Ender {
     if (!('family' in tokens)) return undefined
     return (await this.#parts.store.find(FAMILY, tokens.family))?.expiresAt
   }
+}
+
+/** Ends every family of refresh tokens of a store, which may be serving. Answers how many. */
+export async function endAllFamilies(store: Pick<Store, 'removeBy'>): Promise<number> {
+  // Families before their tokens: without its family a token is worth nothing.
+  const ended = await store.removeBy(FAMILY, {})
+  await store.removeBy(REFRESH_TOKEN, {})
+  return ended
 }
 
 /** The sorts of records that a rule ends, in the order in which one gives rise to the next. */

@@ -1,6 +1,7 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { keysVerb } from '../../../src/cli/keys.ts'
 import type { Terminal } from '../../../src/cli/verb.ts'
@@ -20,11 +21,14 @@ async function newData(): Promise<string> {
 
 const openIn = (data: string) => openKeys(planKeys(data, { rotation: ROTATION }), systemClock)
 
-async function run(data: string, ...args: readonly string[]) {
+const run = (data: string, ...args: readonly string[]) => runAt(data, new PassThrough(), ...args)
+
+async function runAt(data: string, stdin: PassThrough, ...args: readonly string[]) {
   const told = { stdout: '', stderr: '' }
   const write = (name: 'stdout' | 'stderr') => ({ write: (text: string) => (told[name] += text) !== '' })
   const terminal = {
     env: { POSTERN_DATA: data },
+    stdin,
     stdout: write('stdout'),
     stderr: write('stderr'),
   } as unknown as Terminal
@@ -96,6 +100,77 @@ describe('postern keys', () => {
     const { code, stdout } = await run(data, 'doctor')
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^WARN .*first start makes it/)])
     expect(await readdir(data)).toEqual([])
+  })
+
+  const families = async (data: string, count: number): Promise<void> => {
+    const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
+    for (let at = 0; at < count; at++)
+      await store.create('refresh_family', `family-${at}`, {
+        value: { client: 'acme-books' },
+        expiresAt: Date.now() + 60_000,
+        indexes: { family: `family-${at}` },
+      })
+    await store.close()
+  }
+  const secretOf = (data: string): Promise<string> =>
+    readFile(join(data, 'keys', 'successors.secret'), 'utf8')
+  /** A terminal at which somebody types a line. */
+  const typing = (line: string): PassThrough => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true })
+    stdin.end(`${line}\n`)
+    return stdin
+  }
+
+  it('T3.10 rotate --compromised replaces keys and secret, and ends all families; it says how many', async () => {
+    const data = await newData()
+    const kids = (await openIn(data)).kids
+    const secret = await secretOf(data)
+    await families(data, 3)
+    const { code, stdout } = await run(data, 'rotate', '--compromised', '--yes')
+    expect(code).toBe(0)
+    expect(stdout).toContain('3 families of refresh tokens will end')
+    expect(stdout).toContain('3 families of refresh tokens ended\n')
+    expect(stdout).toMatch(/^ES256-1\.jwk: removed/m)
+    expect(await keyFiles(data)).toEqual(['ES256-2.jwk', 'RS256-2.jwk'])
+    expect(await secretOf(data)).not.toBe(secret)
+    const keys = await openIn(data)
+    expect(keys.kids.some((kid) => kids.includes(kid))).toBe(false)
+    // At once: there is nothing to announce them beside.
+    expect(keys.schedule().map(({ state }) => state)).toEqual(['signing', 'signing'])
+    expect((await run(data, 'rotate', '--compromised', '--yes')).stdout).toContain('0 families')
+  })
+
+  it('T3.10 rotate --compromised asks first, and changes nothing unless the answer is yes', async () => {
+    const data = await newData()
+    await openIn(data)
+    const secret = await secretOf(data)
+    await families(data, 2)
+    const refused = await runAt(data, typing('no'), 'rotate', '--compromised')
+    expect([refused.code, refused.stdout]).toEqual([
+      2,
+      expect.stringMatching(/2 families .*nothing was changed/s),
+    ])
+    await expect(run(data, 'rotate', '--compromised')).rejects.toThrow('add --yes')
+    expect(await keyFiles(data)).toEqual(['ES256-1.jwk', 'RS256-1.jwk'])
+    expect(await secretOf(data)).toBe(secret)
+    const done = await runAt(data, typing('yes'), 'rotate', '--compromised')
+    expect([done.code, done.stdout]).toEqual([
+      0,
+      expect.stringContaining('2 families of refresh tokens ended'),
+    ])
+    expect(await keyFiles(data)).toEqual(['ES256-2.jwk', 'RS256-2.jwk'])
+  })
+
+  it('T3.10 rotate --compromised replaces the keys though the store is damaged, or a key is; and says so', async () => {
+    const data = await newData()
+    await openIn(data)
+    await writeFile(join(data, 'postern.sqlite'), 'no database at all')
+    await writeFile(join(data, 'keys', 'RS256-1.jwk'), '{}')
+    const { code, stdout, stderr } = await run(data, 'rotate', '--compromised', '--yes')
+    expect(code).toBe(1)
+    expect(stdout).toContain('could not be counted')
+    expect(stderr).toContain('could not be ended')
+    expect(await keyFiles(data)).toEqual(['ES256-2.jwk', 'RS256-2.jwk'])
   })
 
   it('refuses another word', async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -6,6 +6,7 @@ import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
 import { recallKeys, rememberKeys, meaningOf } from '../../../src/keys/key-history.ts'
 import { openKeys } from '../../../src/keys/open-keys.ts'
 import type { ServiceKeys } from '../../../src/keys/service-keys.ts'
+import { replaceSuccessorSecret } from '../../../src/keys/successor-secret.ts'
 import type { RotationPlan } from '../../../src/keys/schedule.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 
@@ -183,6 +184,52 @@ describe('C6.3.4 rotation', () => {
   })
 })
 
+describe('T3.10 key files that are removed', () => {
+  it('C6.3.4 take their keys with them, also the last one: a new one is made, under a number of its own', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
+    const [kid] = published(one) as [string]
+    const found = await one.find(kid, 'ES256')
+    const { key } = await one.sign({}, { typ: 'JWT', algorithm: 'ES256' })
+    expect([found?.[0]?.standing.isBelieved(), key.isBelieved()]).toEqual([true, true])
+    await rm(join(folder, 'ES256-1.jwk'))
+    await one.look()
+    expect([found?.[0]?.standing.isBelieved(), key.isBelieved()]).toEqual([false, false])
+    expect(await one.find(kid, 'ES256')).toBeUndefined()
+    // Whoever wants a signature meanwhile gets it from the next key.
+    const { key: next } = await one.sign({}, { typ: 'JWT', algorithm: 'ES256' })
+    expect(next.isBelieved()).toBe(true)
+    expect(await keyFiles(folder)).toEqual(['ES256-2.jwk'])
+    await other.tend()
+    expect(published(other)).toEqual(published(one))
+    expect(one.schedule().map(({ state }) => state)).toEqual(['signing'])
+  })
+
+  it('C6.3.4 a key that is put back is believed again, and what it verified before is judged anew', async () => {
+    const folder = await newFolder()
+    const keys = await openAt(folder, movableClock())
+    const [kid] = published(keys) as [string]
+    const before = (await keys.find(kid, 'ES256'))?.[0]?.standing
+    await rename(join(folder, 'ES256-1.jwk'), join(folder, 'away'))
+    await keys.tend()
+    await rename(join(folder, 'away'), join(folder, 'ES256-1.jwk'))
+    await keys.tend()
+    expect(before?.isBelieved()).toBe(false)
+    expect((await keys.find(kid, 'ES256'))?.[0]?.standing.isBelieved()).toBe(true)
+  })
+
+  it('C6.3.4 a key that is read again from its file is the same key', async () => {
+    const folder = await newFolder()
+    const keys = await openAt(folder, movableClock())
+    const [kid] = published(keys) as [string]
+    const before = (await keys.find(kid, 'ES256'))?.[0]?.standing
+    await utimes(join(folder, 'ES256-1.jwk'), 1, 1)
+    await keys.look()
+    expect(before?.isBelieved()).toBe(true)
+  })
+})
+
 describe('C6.1.7 the secret that successors are derived with', () => {
   it('is the same in every process and after a restart, and another one elsewhere', async () => {
     const [folder, elsewhere] = [await newFolder(), await newFolder()]
@@ -192,6 +239,33 @@ describe('C6.1.7 the secret that successors are derived with', () => {
     expect(derived.size).toBe(1)
     expect((await openAt(elsewhere, clock)).derive('token')).not.toBe([...derived][0])
     expect([...derived][0]).toMatch(/^[\w-]{43}$/)
+  })
+
+  it('T3.10 is taken by every process once it is replaced', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const all = await Promise.all([1, 2, 3].map(() => openAt(folder, clock)))
+    const before = all[0]?.derive('token')
+    await replaceSuccessorSecret(folder)
+    expect(await Promise.all(all.map((keys) => keys.lookAtSecret()))).toEqual([true, true, true])
+    const derived = new Set(all.map((keys) => keys.derive('token')))
+    expect(derived.size).toBe(1)
+    expect(derived).not.toContain(before)
+    expect(await all[0]?.lookAtSecret()).toBe(false)
+  })
+
+  it('is followed by a new one where it is lost, and by none in a folder that stands in the place of its own', async () => {
+    const folder = await newFolder()
+    const clock = movableClock()
+    const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
+    await rm(join(folder, 'successors.secret'))
+    await one.lookAtSecret()
+    await other.lookAtSecret()
+    expect(one.derive('token')).toBe(other.derive('token'))
+    await rename(folder, `${folder}.away`)
+    await mkdir(folder, { mode: 0o700 })
+    expect(await one.lookAtSecret()).toBe(false)
+    expect(await readdir(folder)).toEqual([])
   })
 })
 

@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs'
+import type { Configuration } from '../configuration.ts'
+import type { Store } from '../contracts/store.ts'
+import { endAllFamilies } from '../identity/tokens/endings.ts'
+import { FAMILY } from '../identity/tokens/families.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { listKeyFiles, removeKey } from '../keys/key-folder.ts'
+import { reasonOf } from '../keys/private-folder.ts'
+import { replaceSuccessorSecret } from '../keys/successor-secret.ts'
+import { sqliteFile } from '../stores/config.ts'
+import { openStore } from '../stores/open-store.ts'
+import { StoreError } from '../stores/store-error.ts'
+import { confirm } from './confirm.ts'
+import { EXIT, type Terminal } from './verb.ts'
+
+export interface Replacement {
+  readonly configuration: Configuration
+  readonly folder: string
+  /** `--yes`. */
+  readonly yes: boolean
+  readonly terminal: Terminal
+  /** Makes keys that sign at once, and tells of them. */
+  readonly makeKeys: () => Promise<void>
+}
+
+/**
+ * `keys rotate --compromised`: other keys and another secret for refresh tokens, and nothing left of what was issued
+ * with the old ones; a running service follows within a second. Families end before the keys are replaced: whatever a
+ * thief still gets by a refresh token is signed by a key that goes next.
+ */
+export async function replaceKeys(replacement: Replacement): Promise<number> {
+  const { configuration, folder, terminal } = replacement
+  const before = await listKeyFiles(folder)
+  const families = await openFamilies(configuration)
+  try {
+    terminal.stdout.write(
+      `Every access token and id_token issued so far will be refused. ${families.told}\n` +
+        `Use this when somebody may have read ${folder}; \`keys rotate\` is for everything else.\n`,
+    )
+    if (!(await confirm(replacement.yes, terminal))) {
+      terminal.stdout.write('nothing was changed\n')
+      return EXIT.refused
+    }
+    const failed = await endFamilies(families, terminal)
+    await replaceSuccessorSecret(folder)
+    terminal.stdout.write('successors.secret: replaced\n')
+    await replacement.makeKeys()
+    for (const file of before) {
+      await removeKey(folder, file)
+      terminal.stdout.write(`${file}: removed; whatever it has signed is refused within a second\n`)
+    }
+    return failed ? EXIT.failed : EXIT.done
+  } finally {
+    await families.close()
+  }
+}
+
+interface Families {
+  /** How many there are and what becomes of them. */
+  readonly told: string
+  /** Answers how many were ended; undefined if that is not for this process to do. */
+  readonly end: () => Promise<number | undefined>
+  readonly close: () => Promise<void>
+}
+
+/** The families where they are kept. A store that cannot be opened does not keep a stolen key in use. */
+async function openFamilies({ data, store: config }: Configuration): Promise<Families> {
+  const close = (): Promise<void> => Promise.resolve()
+  if (config.kind === 'memory') return { told: IN_MEMORY, end: () => Promise.resolve(undefined), close }
+  if (!existsSync(sqliteFile(data)))
+    return { told: '0 families of refresh tokens end.', end: () => Promise.resolve(0), close }
+  let store: Store | undefined
+  try {
+    store = await openStore(config, data, systemClock)
+    return familiesOf(store, await store.countBy(FAMILY, {}))
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
+    await store?.close()
+    const told =
+      'The families of refresh tokens could not be counted, and may not end: the store is out of reach.'
+    return { told, end: () => Promise.reject(thrown), close }
+  }
+}
+
+const familiesOf = (store: Store, count: number): Families => ({
+  told: `${count} families of refresh tokens will end: their users must log in again.`,
+  end: () => endAllFamilies(store),
+  close: () => store.close(),
+})
+
+const IN_MEMORY =
+  'The families of refresh tokens are in the memory of the service, which ends them when it sees the new secret.'
+
+/** True if they could not be ended. */
+async function endFamilies(families: Families, { stdout, stderr }: Terminal): Promise<boolean> {
+  try {
+    const ended = await families.end()
+    if (ended !== undefined) stdout.write(`${ended} families of refresh tokens ended\n`)
+    return false
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
+    stderr.write(
+      `postern: the families of refresh tokens could not be ended (${reasonOf(thrown)}); ` +
+        'the keys are replaced all the same. Run this again when the store is back.\n',
+    )
+    return true
+  }
+}
