@@ -30,12 +30,12 @@ export const says =
   (socket) =>
     socket.write(bytes, 'latin1')
 
-/** On an address, port 0, or at a path. Answers the port. */
-export async function listen(server: Server, where = '127.0.0.1'): Promise<number> {
+/** On an address, port 0 unless told otherwise, or at a path. Answers the port. */
+export async function listen(server: Server, where = '127.0.0.1', port = 0): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => sockets.add(socket.on('error', () => undefined)))
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(where.startsWith('/') ? where : { port: 0, host: where }, resolve)
+    server.once('error', reject).listen(where.startsWith('/') ? where : { port, host: where }, resolve)
   })
   onTestFinished(
     () =>

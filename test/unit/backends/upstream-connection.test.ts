@@ -101,6 +101,28 @@ describe('when a connection is used again', () => {
   })
 })
 
+describe('the age of a connection', () => {
+  it('C8.4 ends it behind an answer, however busy it is', async () => {
+    const { call, told, closed } = openConnection(await upstream(says(WHOLE)), { age: 100 })
+    const before = performance.now()
+    while (!told.includes('closed')) expect(await textOf(call().answer)).toBe('ok')
+    expect(performance.now() - before).toBeGreaterThan(74)
+    await closed
+    expect(told.filter((event) => event !== 'freed')).toEqual(['closed'])
+  })
+
+  it('C8.4 ends it while nothing is asked of it, and never in the middle of an answer', async () => {
+    const idle = openConnection(await upstream(says(WHOLE)), { age: 50 })
+    await idle.call().answer
+    await idle.closed
+    const slow = await upstream((socket) => {
+      socket.write(`${OK}Content-Length: 4\r\n\r\nab`)
+      setTimeout(() => socket.write('cd'), 100)
+    })
+    expect(await textOf(openConnection(slow, { age: 10 }).call().answer)).toBe('abcd')
+  })
+})
+
 const FRAMINGS = [
   ['a length', `${OK}Content-Length: 200000\r\n\r\n`, (text: string) => text],
   [

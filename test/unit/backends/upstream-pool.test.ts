@@ -1,9 +1,11 @@
-import type { Socket } from 'node:net'
+import dns from 'node:dns'
+import { createServer, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   faulty,
+  listen,
   OK,
   openPool,
   rawUpstream,
@@ -113,6 +115,40 @@ describe('the connections to a target', () => {
     await vi.waitFor(() => expect(open()).toBe(1), { interval: 2 })
     expect(pool.inFlight).toBe(0)
   })
+})
+
+it('C8.4 a name that stands for another address is noticed under load, when connections are old', async () => {
+  const [first, second] = ['127.13.57.1', '127.13.57.2']
+  const answersWith = (name: string) =>
+    createServer((socket) => socket.on('data', () => socket.write(`${OK}Content-Length: 3\r\n\r\n${name}`)))
+  const port = await listen(answersWith('one'), first)
+  await listen(answersWith('two'), second, port)
+  const lookup = vi.spyOn(dns, 'lookup')
+  onTestFinished(() => lookup.mockRestore())
+  const nameIs = (address: string): void =>
+    void lookup.mockImplementation(((_: string, __: object, found: (error: null, all: object[]) => void) =>
+      found(null, [{ address, family: 4 }])) as unknown as typeof dns.lookup)
+  nameIs(first)
+  const { get } = overPool(`http://moving.test:${port}`, { connectionAge: 200 })
+  let answers: string[] = []
+  let isOver = false
+  const work = async (): Promise<void> => {
+    while (!isOver) answers.push(await textOf(get('').answer))
+  }
+  const workers = Array.from({ length: 4 }, work)
+  await vi.waitFor(() => expect(answers.length).toBeGreaterThan(100), { interval: 5 })
+  expect(new Set(answers)).toEqual(new Set(['one']))
+  nameIs(second)
+  await vi.waitFor(
+    () => {
+      const latest = answers
+      answers = []
+      expect(new Set(latest)).toEqual(new Set(['two']))
+    },
+    { interval: 50, timeout: 5000 },
+  )
+  isOver = true
+  await Promise.all(workers)
 })
 
 describe('a call that waits for a connection', () => {
