@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
 import { keysVerb } from '../../src/cli/keys.ts'
 import type { Terminal } from '../../src/cli/verb.ts'
+import { crewConfig, startCrew } from '../support/crew.ts'
+import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { configFiles } from '../support/config-files.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
@@ -85,7 +87,7 @@ async function rotateCompromised({ data }: StartedPostern, kind = 'sqlite') {
   return { code: await keysVerb.run(args, terminal), told }
 }
 
-const removeKeys = async ({ data }: StartedPostern): Promise<void> => {
+const removeKeys = async ({ data }: Pick<StartedPostern, 'data'>): Promise<void> => {
   for (const file of keyFiles(data)) await rm(join(data, 'keys', file))
 }
 
@@ -142,6 +144,23 @@ describe('T3.10 a stolen signing key', () => {
     expect(await ask()).toBe(400)
     await removeKeys(gateway)
     await expect.poll(ask, SOON).toBe(200)
+  })
+})
+
+describe('T3.10 several processes', () => {
+  it('C4.16 every worker refuses what a withdrawn key has signed', async () => {
+    const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
+    const crew = await startCrew(crewConfig(upstream.url))
+    const forged = stealKey(crew.data, await crew.token())({ jti: 'forged' })
+    // By turns, so that every worker has verified it, and would remember it.
+    const ask = async (): Promise<Set<number>> =>
+      new Set(
+        (await Promise.all(Array.from({ length: 8 }, () => crew.call(forged)))).map(({ status }) => status),
+      )
+    expect(await ask()).toEqual(new Set([200]))
+    await removeKeys(crew)
+    await expect.poll(ask, SOON).toEqual(new Set([401]))
+    expect((await crew.call(await crew.token())).status).toBe(200)
   })
 })
 

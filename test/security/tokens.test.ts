@@ -209,6 +209,42 @@ describe('T3.2 other spellings of one token', () => {
   })
 })
 
+describe('T3.2 the other signature that fits an ECDSA key', () => {
+  /** Of P-256 (FIPS 186-5). */
+  const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+  /** The same r, and n − s: whoever sees a token can work it out, and it is as genuine. */
+  const twin = (token: string): string => {
+    const [header, claims, signature = ''] = token.split('.')
+    const bytes = Buffer.from(signature, 'base64url')
+    const s = ORDER - BigInt(`0x${bytes.subarray(32).toString('hex')}`)
+    const other = Buffer.concat([bytes.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex')])
+    return `${header}.${claims}.${other.toString('base64url')}`
+  }
+  const revoke = (token: string): Promise<Response> =>
+    fetch(`${http.gateway.authUrl}/connect/revocation`, {
+      method: 'POST',
+      headers: { Authorization: basic('acme-books') },
+      body: new URLSearchParams({ token }),
+    })
+
+  it('C6.3.3 both open the door, and the revocation of either ends both: nothing is keyed by a signature', async () => {
+    for (const shown of [0, 1] as const) {
+      const token = forge({}, { jti: `twin-${shown}` })
+      const both = [token, twin(token)] as const
+      for (const each of both) expect((await call(http, each)).status).toBe(200)
+      expect((await revoke(both[shown])).status).toBe(200)
+      http.forget()
+      for (const each of both) await expectInvalid(`twin ${shown}`, each)
+    }
+  })
+
+  it('C6.3.3 one that was never shown before is refused when the other was revoked', async () => {
+    const token = forge({}, { jti: 'twin-unseen' })
+    expect((await revoke(token)).status).toBe(200)
+    await expectInvalid('twin', twin(token))
+  })
+})
+
 describe('T3.3 claims', () => {
   const claims: readonly (readonly [string, () => Json | string])[] = [
     ['no exp', () => ({ exp: undefined })],
