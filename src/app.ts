@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Environment } from './config/references.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
 import type { Recorder } from './contracts/recorder.ts'
+import { NOBODY, type Holdings } from './directory/holdings.ts'
 import { ServiceControl } from './control.ts'
 import { reportOnlyAreas } from './dangers.ts'
 import { LocalLockouts } from './identity/lockouts.ts'
@@ -18,9 +19,10 @@ import { FileWatch } from './operations/file-watch.ts'
 import { Health, WELL } from './operations/health.ts'
 import { gapLine, openLog } from './operations/log.ts'
 import { standardOutput, type LogDestination } from './operations/standard-output.ts'
-import { Reloader } from './reload.ts'
+import { endLostMeanwhile } from './recorded-holdings.ts'
+import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from './server/config.ts'
-import { openState, type State } from './state.ts'
+import { longestLifeOf, openState, type State } from './state.ts'
 import { countWorkers } from './supervisor/config.ts'
 import type { Reports, Servant } from './supervisor/crew.ts'
 import { VERSION } from './version.ts'
@@ -238,13 +240,20 @@ async function openControl(
   const { recorder, lockouts } = office
   const { environment, source } = options
   const state = await stateOf(configuration, options, office, opened)
-  const control = new ServiceControl(configuration, { state, crew, lockouts, recorder })
-  if (source === undefined) return control
+  const parts = { state, crew, lockouts, recorder }
+  if (source === undefined) {
+    const holdings = (await readHoldings(configuration, environment)) ?? NOBODY
+    await endLost(holdings, state, recorder)
+    return new ServiceControl(configuration, { ...parts, holdings: () => holdings })
+  }
   const reloader = await Reloader.open(configuration, {
     file: source.file,
     environment,
     crew,
+    revoker: state.rules,
     ender: state.ender,
+    store: state.store,
+    adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
     recorder,
     changed: (next) => {
       control.adopt(next)
@@ -253,8 +262,20 @@ async function openControl(
     },
     read: (read) => files.watch(read),
   })
+  await endLost(reloader.holdings, state, recorder)
+  const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
   control.reloadBy(reloader)
   return control
+}
+
+/** What was removed from the directory while the service was down is ended as a reload would have. */
+async function endLost(
+  holdings: Holdings,
+  { store, ender }: Pick<State, 'store' | 'ender'>,
+  recorder: Pick<Recorder, 'note'>,
+): Promise<void> {
+  const rules = await endLostMeanwhile(holdings, store, ender)
+  if (rules > 0) recorder.note('info', 'revoked_at_start', { rules })
 }
 
 function openAdmin(

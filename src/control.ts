@@ -4,12 +4,20 @@ import { closableNames } from './closable-names.ts'
 import { viewOf } from './config/schema-view.ts'
 import { Report } from './config/report.ts'
 import { withoutSecrets } from './config/without-secrets.ts'
-import { configurationSchema, type Configuration } from './configuration.ts'
+import { configurationSchema, isSidecar, type Configuration } from './configuration.ts'
 import type { GuessingKey, Lockouts } from './contracts/lockouts.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { RevokedTokens } from './contracts/tokens.ts'
+import type { Holdings } from './directory/holdings.ts'
 import { CLIENT } from './directory/stored-records.ts'
-import type { ControlRoom, ReloadOutcome, RestartOutcome } from './operations/control-room.ts'
+import { unknownIds } from './known-ids.ts'
+import type {
+  ControlRoom,
+  ReloadOutcome,
+  RestartOutcome,
+  RevokeOptions,
+  RevokeOutcome,
+} from './operations/control-room.ts'
 import { compileMaintenance, type ClosableNames } from './operations/maintenance-config.ts'
 import type { Operator } from './operations/operator.ts'
 import type { Reloader } from './reload.ts'
@@ -18,8 +26,10 @@ import type { Servant } from './supervisor/crew.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */
-  readonly state: Pick<State, 'maintenance' | 'ender' | 'store'>
+  readonly state: Pick<State, 'maintenance' | 'ender' | 'rules' | 'store'>
   readonly crew: Servant<Configuration>
+  /** Who may have what by the configuration in force. */
+  readonly holdings: () => Holdings
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
 }
@@ -72,9 +82,21 @@ export class ServiceControl implements ControlRoom {
     return withoutSecrets(viewOf(configurationSchema), this.#configuration)
   }
 
-  async revoke(tokens: RevokedTokens, operator: Operator): Promise<void> {
-    await this.#parts.state.ender.end(tokens)
-    this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...operator })
+  async revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
+    const { ender } = this.#parts.state
+    const problems = options.force ? [] : await this.#unknown(tokens)
+    if (problems.length > 0) return { outcome: 'unknown', problems }
+    if (options.preview) return { outcome: 'previewed', ended: await ender.preview(tokens, options) }
+    const ended = await ender.end(tokens, options)
+    this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
+    return { outcome: 'revoked', ended }
+  }
+
+  /** A sidecar knows nobody: whoever its issuers name may be revoked. */
+  async #unknown(tokens: RevokedTokens): Promise<readonly string[]> {
+    const { state, holdings } = this.#parts
+    if (isSidecar(this.#configuration)) return []
+    return unknownIds(tokens, { ...state, holdings: holdings() })
   }
 
   async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {

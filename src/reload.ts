@@ -5,14 +5,16 @@ import type { Environment } from './config/references.ts'
 import { Report } from './config/report.ts'
 import type { Configuration } from './configuration.ts'
 import type { Recorder } from './contracts/recorder.ts'
-import type { Ender, RevokedTokens } from './contracts/tokens.ts'
+import type { Store } from './contracts/store.ts'
+import type { Ender, Revoker } from './contracts/tokens.ts'
 import { compileDirectory } from './directory/compile.ts'
-import { holdingsOf, revocationsForDirectoryChange, type Holdings } from './directory/holdings.ts'
+import { holdingsOf, lossesBetween, type Holdings, type Loss } from './directory/holdings.ts'
 import { fixedChanges } from './fixed-settings.ts'
 import { Fault } from './kernel/faults.ts'
 import type { ReloadOutcome } from './operations/control-room.ts'
 import type { Operator } from './operations/operator.ts'
 import { compileScopes } from './scopes/config.ts'
+import { recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
 import { digestOfHoldings } from './holdings-digest.ts'
 import { ContentsChanged, type Servant } from './supervisor/crew.ts'
@@ -22,7 +24,11 @@ export interface ReloaderParts {
   readonly file: string
   readonly environment: Environment
   readonly crew: Pick<Servant<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
+  readonly revoker: Revoker
   readonly ender: Pick<Ender, 'end'>
+  readonly store: Store
+  /** Told of the configuration before anything is begun by it; rejects with a Fault if that cannot be recorded. */
+  readonly adopting: (configuration: Configuration) => Promise<void>
   readonly recorder: Pick<Recorder, 'note'>
   /** Called when another configuration is in force. */
   readonly changed: (configuration: Configuration) => void
@@ -52,6 +58,11 @@ export class Reloader {
     if (holdings === undefined || digestOfHoldings(holdings) !== parts.crew.opened)
       throw new ContentsChanged()
     return new Reloader(configuration, holdings, parts)
+  }
+
+  /** By the configuration that is in force. */
+  get holdings(): Holdings {
+    return this.#holdings
   }
 
   /** One at a time. Rejects only if a part of the service failed. */
@@ -92,10 +103,11 @@ export class Reloader {
       if (error instanceof ContentsChanged) throw error
       return this.#refuse(error)
     }
-    const rules = revocationsForDirectoryChange(this.#holdings, holdings)
+    const losses = lossesBetween(this.#holdings, holdings)
     try {
-      // Before, so that a store that is out of reach refuses the reload; after, for what is issued meanwhile.
-      await this.#revoke(rules)
+      // Rules before, so that a store that is out of reach refuses the reload; all after, for what is begun meanwhile.
+      await this.#parts.adopting(configuration)
+      await this.#makeRules(losses)
     } catch (error) {
       await crew.abort()
       if (!(error instanceof Fault)) throw error
@@ -105,15 +117,21 @@ export class Reloader {
     this.#configuration = configuration
     this.#holdings = holdings
     changed(configuration)
-    await this.#revoke(rules).catch((cause: unknown) => {
-      // The rules of before hold. What was issued by the old directory in between lives to its end: minutes.
-      recorder.note('error', 'revocation_after_reload_failed', { cause, rules: rules.length })
+    await this.#end(losses).catch((cause: unknown) => {
+      // The rules of before hold. The next start compares with what was recorded last, and ends the rest.
+      recorder.note('error', 'revocation_after_reload_failed', { cause, rules: losses.length })
     })
-    return { outcome: 'reloaded', warnings: problemLines(report), revoked: rules.length }
+    return { outcome: 'reloaded', warnings: problemLines(report), revoked: losses.length }
   }
 
-  async #revoke(rules: readonly RevokedTokens[]): Promise<void> {
-    for (const rule of rules) await this.#parts.ender.end(rule)
+  async #makeRules(losses: readonly Loss[]): Promise<void> {
+    for (const { tokens } of losses) await this.#parts.revoker.revoke(tokens)
+  }
+
+  async #end(losses: readonly Loss[]): Promise<void> {
+    const { ender, store } = this.#parts
+    for (const { tokens, consents } of losses) await ender.end(tokens, { consents })
+    await recordHoldings(this.#holdings, store)
   }
 
   /** Every problem, as `postern check` tells it; a worker tells only that there is one. */
@@ -132,7 +150,7 @@ export class Reloader {
  * The directory is compiled once more than it is served, but only what it lets whom have is kept. Undefined if it has
  * problems: what was left out for them would count as removed.
  */
-async function readHoldings(
+export async function readHoldings(
   { scopes, directory }: Configuration,
   environment: Environment,
 ): Promise<Holdings | undefined> {

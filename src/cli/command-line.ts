@@ -58,8 +58,8 @@ const VERBS: Readonly<Record<string, Row>> = {
   },
   revoke: {
     usage: 'revoke [--client ID] [--subject SUB] …',
-    summary: 'Revoke access tokens that are out there',
-    load: async () => (await import('./orders.ts')).revokeVerb,
+    summary: 'End what is held: sessions, refresh tokens, codes, access tokens',
+    load: async () => (await import('./revoke.ts')).revokeVerb,
   },
   reload: {
     usage: 'reload [--config FILE]',

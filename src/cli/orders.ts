@@ -39,23 +39,6 @@ export const restartVerb: Verb = {
   },
 }
 
-/** `postern revoke --client … --subject … --business …`: access tokens that are out there are good no more. */
-export const revokeVerb: Verb = {
-  help: `  --jti ID, --family ID        One token, or one family
-  --subject, --client, --business   One of them, or what all that are given have in common
-  --reason TEXT                For the log
-  --config FILE                The configuration that is served
-`,
-  run(args, terminal) {
-    const text = { type: 'string' } as const
-    const options = { ...REASON, jti: text, family: text, subject: text, client: text, business: text }
-    const { config, reason, ...rule } = parseArgs({ args: [...args], options }).values
-    if (Object.keys(rule).length === 0) throw new UsageError('expected whose tokens')
-    const body = { ...rule, reason, by: operatorName(terminal) }
-    return giveOrder({ method: 'POST', path: '/revoke', body }, config, terminal, () => 'revoked\n')
-  },
-}
-
 interface Told {
   readonly user: string
   readonly client?: string

@@ -1,16 +1,25 @@
+import { createHash } from 'node:crypto'
 import type { RevokedTokens } from '../contracts/tokens.ts'
 import type { Directory } from './compile.ts'
+import { mayHold } from './standing.ts'
 
 interface ClientHoldings {
+  /** Else it holds nothing. */
+  readonly mayHold: boolean
   readonly businesses: readonly string[]
 }
 
 interface UserHoldings {
+  readonly username: string
+  /** Else they hold nothing. */
+  readonly mayHold: boolean
+  /** A digest of the password's hash: another one, and who logged in by the old must do so again. */
+  readonly password: string
   readonly businesses: readonly string[]
   readonly customers: readonly string[]
 }
 
-/** Who may get what where, as one directory says it: what a later one is compared with. Whoever is disabled holds nothing. */
+/** Who may have what where, as one directory says it: what a later one is compared with. */
 export interface Holdings {
   readonly businesses: ReadonlySet<string>
   readonly clients: ReadonlyMap<string, ClientHoldings>
@@ -18,57 +27,79 @@ export interface Holdings {
   readonly users: ReadonlyMap<string, UserHoldings>
 }
 
-export function holdingsOf({ businesses, clients, users }: Directory): Holdings {
-  const enabled = [...users.values()].filter(({ disabled }) => !disabled)
-  return {
-    businesses: new Set(businesses.keys()),
-    clients: new Map([...clients].filter(([, { disabled }]) => !disabled)),
-    users: new Map(
-      enabled.map(({ subject, access, customers }) => [
-        subject,
-        { businesses: Object.keys(access), customers },
-      ]),
-    ),
-  }
+export const NOBODY: Holdings = { businesses: new Set(), clients: new Map(), users: new Map() }
+
+/** Characters of base64url; the hash itself is not kept. */
+const DIGEST = 22
+
+const digestOf = (text: string): string =>
+  createHash('sha256').update(text).digest('base64url').slice(0, DIGEST)
+
+export const holdingsOf = ({ businesses, clients, users }: Directory): Holdings => ({
+  businesses: new Set(businesses.keys()),
+  clients: new Map(
+    [...clients.values()].map((client) => [
+      client.id,
+      { mayHold: mayHold(client), businesses: client.businesses },
+    ]),
+  ),
+  users: new Map(
+    [...users.values()].map((user) => [
+      user.subject,
+      {
+        username: user.username,
+        mayHold: mayHold(user),
+        password: digestOf(user.password),
+        businesses: Object.keys(user.access),
+        customers: user.customers,
+      },
+    ]),
+  ),
+})
+
+/** What is to be ended because one directory takes another's place. */
+export interface Loss {
+  readonly tokens: RevokedTokens
+  /** Consents too: whoever is removed is gone, and the id may be given to somebody else one day. */
+  readonly consents: boolean
 }
+
+const losing = (tokens: RevokedTokens, consents = false): Loss => ({ tokens, consents })
 
 const lost = (before: Iterable<string>, after: { includes(value: string): boolean }): string[] =>
   [...before].filter((value) => !after.includes(value))
 
-function lostBusinesses(before: Holdings, after: Holdings): RevokedTokens[] {
-  return [...before.businesses]
+const lostBusinesses = (before: Holdings, after: Holdings): Loss[] =>
+  [...before.businesses]
     .filter((business) => !after.businesses.has(business))
-    .map((business) => ({ business }))
+    .map((business) => losing({ business }, true))
+
+function lostByClient(client: string, before: ClientHoldings, after: ClientHoldings | undefined): Loss[] {
+  if (after === undefined) return [losing({ client }, true)]
+  if (!before.mayHold) return []
+  if (!after.mayHold) return [losing({ client })]
+  return lost(before.businesses, after.businesses).map((business) => losing({ client, business }))
 }
 
-function lostByClients(before: Holdings, after: Holdings): RevokedTokens[] {
-  return [...before.clients].flatMap(([client, { businesses }]): RevokedTokens[] => {
-    const now = after.clients.get(client)
-    if (now === undefined) return [{ client }]
-    return lost(businesses, now.businesses).map((business) => ({ client, business }))
-  })
-}
-
-function lostByUsers(before: Holdings, after: Holdings): RevokedTokens[] {
-  return [...before.users].flatMap(([subject, { businesses, customers }]): RevokedTokens[] => {
-    const now = after.users.get(subject)
-    if (now === undefined) return [{ subject }]
-    return [
-      ...lost(businesses, now.businesses).map((business) => ({ subject, business })),
-      ...lost(customers, now.customers).map((client) => ({ client, subject })),
-    ]
-  })
+function lostByUser(subject: string, before: UserHoldings, after: UserHoldings | undefined): Loss[] {
+  if (after === undefined) return [losing({ subject }, true)]
+  // Another name and another password at once: the subject has been given to somebody else.
+  const another = before.username !== after.username && before.password !== after.password
+  if (another) return [losing({ subject }, true)]
+  if (!before.mayHold) return []
+  if (!after.mayHold || before.password !== after.password) return [losing({ subject })]
+  return [
+    ...lost(before.businesses, after.businesses).map((business) => losing({ subject, business })),
+    ...lost(before.customers, after.customers).map((client) => losing({ client, subject })),
+  ]
 }
 
 /**
- * The rules by which whoever was removed or disabled loses what they hold: businesses, clients, users, a business of
- * a client or of a user, a user of a customer. Nothing for what is new, or was disabled before.
+ * What whoever was removed, disabled, locked or given another password loses: businesses, clients, users, a business of
+ * a client or of a user, a user of a customer. Nothing for what is new.
  */
-export const revocationsForDirectoryChange = (
-  before: Holdings,
-  after: Holdings,
-): readonly RevokedTokens[] => [
+export const lossesBetween = (before: Holdings, after: Holdings): readonly Loss[] => [
   ...lostBusinesses(before, after),
-  ...lostByClients(before, after),
-  ...lostByUsers(before, after),
+  ...[...before.clients].flatMap(([id, client]) => lostByClient(id, client, after.clients.get(id))),
+  ...[...before.users].flatMap(([subject, user]) => lostByUser(subject, user, after.users.get(subject))),
 ]

@@ -1,19 +1,11 @@
 import type { Client, People, User } from '../contracts/people.ts'
-
-/**
- * THE answer to "may this person or client hold tokens now" (C6.3.5): nobody who is locked or disabled. It is asked in
- * this file only, so that every door says the same.
- */
-const mayHold = ({
-  disabled,
-  locked = false,
-}: Pick<User, 'disabled'> & Partial<Pick<User, 'locked'>>): boolean => !disabled && !locked
+import { mayHold } from '../directory/standing.ts'
 
 const holding = <T extends User | Client>(found: T | undefined): T | undefined =>
   found !== undefined && mayHold(found) ? found : undefined
 
 /**
- * The people of the directory as identity sees them, at every door: whoever may not hold tokens is not found. Rejects
+ * The people of the directory as identity sees them, at every door: whoever may not hold tokens is not found (C6.3.5). Rejects
  * where the directory cannot be reached.
  */
 export interface Holders extends People {

@@ -37,7 +37,7 @@ const PLAIN: Readonly<Record<number, string>> = {
   413: 'the body is too large',
   415: 'send the body as application/json',
   500: 'something went wrong; the log tells more',
-  503: 'the store is out of reach; nothing has changed',
+  503: 'the store is out of reach; what was asked is not done, or in part: try again',
 }
 
 /** `body.until  must match …`: where, and what is expected. Echoes no value. */

@@ -1,6 +1,6 @@
 /** The admin API's other routes: reload, restart, revocation, lockouts, the configuration in force. */
-import type { RevokedTokens } from '../contracts/tokens.ts'
 import {
+  count,
   members,
   ok,
   problemsSchema,
@@ -11,38 +11,9 @@ import {
   type AdminRoute,
   type Schema,
 } from './admin-routes.ts'
+import { REVOKE_ROUTE } from './admin-revoke.ts'
 
-const count = (description: string): Schema => ({ type: 'integer', minimum: 0, description })
 const whoOnly = members(WHO)
-
-/** The combinations of members that a revocation may name. */
-export const REVOCATIONS = [
-  ['jti'],
-  ['family'],
-  ['subject'],
-  ['client'],
-  ['business'],
-  ['client', 'subject'],
-  ['client', 'business'],
-  ['subject', 'business'],
-  ['client', 'subject', 'business'],
-] as const
-
-const REVOCABLE = {
-  jti: text('The `jti` of one access token.'),
-  family: text('A family of refresh tokens, with its access tokens.'),
-  subject: text('The `sub` of a user.'),
-  client: text('A client id.'),
-  business: text('A business code.'),
-}
-
-function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens | undefined {
-  const named = Object.keys(REVOCABLE).filter((key) => body[key] !== undefined)
-  const fits = REVOCATIONS.some(
-    (row) => row.length === named.length && named.every((key) => row.some((word) => word === key)),
-  )
-  return fits ? (Object.fromEntries(named.map((key) => [key, body[key]])) as RevokedTokens) : undefined
-}
 
 const lockoutSchema = members(
   {
@@ -107,27 +78,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
       return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
     },
   },
-  {
-    method: 'POST',
-    path: '/revoke',
-    operationId: 'revoke',
-    summary:
-      'Revoke access tokens that are out there: of one token, family, user, client, business, or several of the latter',
-    body: { ...members({ ...REVOCABLE, ...WHO }) },
-    answers: {
-      200: [
-        'Revoked in this process; everywhere within a second',
-        members({ outcome: { const: 'revoked' } }, ['outcome']),
-      ],
-    },
-    handle: async (room, { body, operator }) => {
-      const tokens = readRevocation(body)
-      if (tokens === undefined)
-        return reject([`expected one of: ${REVOCATIONS.map((row) => row.join(' + ')).join('; ')}`])
-      await room.revoke(tokens, operator)
-      return ok({ outcome: 'revoked' })
-    },
-  },
+  REVOKE_ROUTE,
   {
     method: 'GET',
     path: '/lockouts',

@@ -40,6 +40,8 @@ export const text = (description: string, more: Schema = {}): Schema => ({
   ...more,
 })
 
+export const count = (description: string): Schema => ({ type: 'integer', minimum: 0, description })
+
 /** An object of known members; others are refused. */
 export const members = (properties: Schema, required: readonly string[] = []): Schema => ({
   type: 'object',
@@ -67,6 +69,12 @@ export const ok = (body: unknown): AdminAnswer => ({ status: 200, body })
 /** 409: understood, but the service is not in a state for it. */
 export const refuse = (error: string, problems: readonly string[]): AdminAnswer => ({
   status: 409,
+  body: { error, problems },
+})
+
+/** 404: what was named does not exist. */
+export const notFound = (error: string, problems: readonly string[]): AdminAnswer => ({
+  status: 404,
   body: { error, problems },
 })
 

@@ -1,5 +1,5 @@
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
-import type { RevokedTokens } from '../contracts/tokens.ts'
+import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { MaintenanceBook } from './maintenance-book.ts'
 import type { ClosableNames } from './maintenance-config.ts'
 import type { Operator } from './operator.ts'
@@ -13,6 +13,18 @@ export type RestartOutcome =
   | { readonly outcome: 'restarted'; readonly workers: number }
   | { readonly outcome: 'refused'; readonly problems: readonly string[] }
 
+export interface RevokeOptions {
+  /** Changes nothing. */
+  readonly preview: boolean
+  readonly consents: boolean
+  /** Also where an id is not known. */
+  readonly force: boolean
+}
+
+export type RevokeOutcome =
+  | { readonly outcome: 'revoked' | 'previewed'; readonly ended: Ended }
+  | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
+
 /** What operators can do to a service that runs: the admin API, signals and the watched files all come here. */
 export interface ControlRoom {
   readonly maintenance: Pick<MaintenanceBook, 'list' | 'set' | 'end'>
@@ -23,8 +35,11 @@ export interface ControlRoom {
   hasStoredClient(id: string): Promise<boolean>
   /** The configuration in force, without its secrets. */
   configuration(): unknown
-  /** Rejects with Fault `identity_unavailable` if it could not be kept: then nothing is revoked. */
-  revoke(tokens: RevokedTokens, operator: Operator): Promise<void>
+  /**
+   * Ends what is held (C6.3.3); `problems` has a line for each id that is not known, and then nothing has changed.
+   * Rejects with Fault `identity_unavailable` if it is not done whole: it may be done in part then.
+   */
+  revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome>
   /** Forgets the failures of all that fit every member given; answers how many there were. */
   clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
   reload(operator: Operator): Promise<ReloadOutcome>

@@ -114,7 +114,9 @@ describe('operators', { timeout: 60_000 }, () => {
     const { postern, token, call } = await start()
     const before = await token()
     expect((await call(before)).status).toBe(200)
-    expect((await postern('revoke', '--client', 'acme-books', '--business', 'ACME')).out).toBe('revoked\n')
+    expect((await postern('revoke', '--client', 'acme-books', '--business', 'ACME')).out).toBe(
+      'revoked: 0 sessions, 0 families of refresh tokens, 0 codes, 0 consents, and the access tokens\n',
+    )
     expect((await call(before)).status).toBe(401)
     expect((await call(await token())).status).toBe(200)
   })

@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
 import { compileDirectory } from '../../../src/directory/compile.ts'
 import type { DirectoryConfig } from '../../../src/directory/config.ts'
-import { holdingsOf, type Holdings, revocationsForDirectoryChange } from '../../../src/directory/holdings.ts'
+import { holdingsOf, type Holdings, lossesBetween } from '../../../src/directory/holdings.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 
 const HASH = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
 const PASSWORD =
   '$argon2id$v=19$m=19456,t=2,p=1$ONkPwx0e0TE+rLENpK9ssg$OjB8Q/llxpQX5ZPdg/d3WkrQivUVr9DkS90gzdW84vs'
+
+const OTHER_PASSWORD = PASSWORD.replace('ONkPwx0e', 'OTHERx0e')
 
 const client = (businesses: readonly string[], more: object = {}) => ({
   kind: 'customer' as const,
@@ -76,7 +78,21 @@ describe('C6.1.7 a directory that takes another’s place revokes', () => {
       { users: { alice: { ...alice, access: { ACME: 'Other', GLOBEX: 'Reader' } }, bob } },
       [],
     ],
-    ['nothing where a user is locked', { users: { alice: { ...alice, locked: true }, bob } }, []],
+    [
+      'C6.3.5 a user who is locked',
+      { users: { alice: { ...alice, locked: true }, bob } },
+      [{ subject: 'sub-alice' }],
+    ],
+    [
+      'a user who has another password',
+      { users: { alice: { ...alice, password: OTHER_PASSWORD }, bob } },
+      [{ subject: 'sub-alice' }],
+    ],
+    [
+      'a subject that is given to somebody else',
+      { users: { eve: { ...alice, password: OTHER_PASSWORD }, bob } },
+      [{ subject: 'sub-alice' }],
+    ],
     ['nothing where a user name changes', { users: { alicia: alice, bob } }, []],
     ['a user who is removed', { users: { bob } }, [{ subject: 'sub-alice' }]],
     [
@@ -124,13 +140,24 @@ describe('C6.1.7 a directory that takes another’s place revokes', () => {
       ],
     ],
   ])('%s', async (_, changes, rules) => {
-    expect(revocationsForDirectoryChange(await compile(), await compile(changes))).toEqual(rules)
+    expect(lossesBetween(await compile(), await compile(changes)).map(({ tokens }) => tokens)).toEqual(rules)
   })
 
   it('nothing of what was disabled before', async () => {
     const before = { users: { alice: { ...alice, disabled: true }, bob }, clients: { books, ledger } }
-    expect(revocationsForDirectoryChange(await compile(before), await compile({ users: { bob } }))).toEqual(
-      [],
-    )
+    const after = { users: { alice: { ...alice, disabled: true, access: {} }, bob } }
+    expect(lossesBetween(await compile(before), await compile(after))).toEqual([])
+  })
+
+  it('consents too of who is removed or whose subject is somebody else’s, and of nobody else', async () => {
+    const removed = await compile({ users: { bob }, clients: { books } })
+    expect(lossesBetween(await compile(), removed)).toEqual([
+      { tokens: { client: 'ledger' }, consents: true },
+      { tokens: { subject: 'sub-alice' }, consents: true },
+    ])
+    const given = await compile({ users: { eve: { ...alice, password: OTHER_PASSWORD }, bob } })
+    expect(lossesBetween(await compile(), given)).toMatchObject([{ consents: true }])
+    const locked = await compile({ users: { alice: { ...alice, locked: true }, bob } })
+    expect(lossesBetween(await compile(), locked)).toMatchObject([{ consents: false }])
   })
 })

@@ -38,7 +38,14 @@ async function startApi(overrides: Partial<ControlRoom> = {}) {
     }),
     hasStoredClient: (id) => Promise.resolve(id === 'stored'),
     configuration: () => ({ vendor: 'postern' }),
-    revoke: (...told) => Promise.resolve(void asked.push(told)),
+    revoke: (...told) => {
+      asked.push(told)
+      return Promise.resolve(
+        'client' in told[0] && told[0].client === 'nobody'
+          ? { outcome: 'unknown', problems: ['client  is not known: "nobody"'] }
+          : { outcome: 'revoked', ended: { sessions: 1, families: 2, codes: 3, consents: 0 } },
+      )
+    },
     clearLockouts: (...told) => Promise.resolve(asked.push(told)),
     reload: (...told) => Promise.resolve({ outcome: 'reloaded', warnings: [], revoked: asked.push(told) }),
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
@@ -149,14 +156,24 @@ describe('admin API', () => {
   it('revokes by what the members have in common, and refuses combinations that no rule has', async () => {
     const { call, asked } = await startApi()
     const sent = { client: 'c', subject: 's', business: 'ACME', reason: 'lost' }
-    expect((await call('POST', '/revoke', sent)).status).toBe(200)
+    expect(await call('POST', '/revoke', sent)).toEqual({
+      status: 200,
+      body: { outcome: 'revoked', sessions: 1, families: 2, codes: 3, consents: 0 },
+    })
     expect(asked).toEqual([
       [
         { client: 'c', subject: 's', business: 'ACME' },
+        { preview: false, consents: false, force: false },
         { by: undefined, reason: 'lost', via: '127.0.0.1' },
       ],
     ])
-    for (const wrong of [{}, { jti: 'j', client: 'c' }, { client: '' }])
+    await call('POST', '/revoke', { client: 'c', preview: true, consents: true, force: true })
+    expect(asked.at(-1)).toMatchObject([{ client: 'c' }, { preview: true, consents: true, force: true }, {}])
+    expect(await call('POST', '/revoke', { client: 'nobody' })).toMatchObject({
+      status: 404,
+      body: { problems: ['client  is not known: "nobody"'] },
+    })
+    for (const wrong of [{}, { jti: 'j', client: 'c' }, { client: '' }, { client: 'c', preview: 'yes' }])
       expect((await call('POST', '/revoke', wrong)).status).toBe(400)
   })
 
@@ -164,7 +181,7 @@ describe('admin API', () => {
     const { call } = await startApi({ revoke: () => Promise.reject(new Fault('identity_unavailable')) })
     expect(await call('POST', '/revoke', { client: 'c' })).toEqual({
       status: 503,
-      body: { error: 'the store is out of reach; nothing has changed' },
+      body: { error: 'the store is out of reach; what was asked is not done, or in part: try again' },
     })
   })
 
