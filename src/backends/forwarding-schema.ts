@@ -88,7 +88,7 @@ const ejection = section(
       description:
         'Calls in a row that get no answer from a target (refused, reset, too slow, not HTTP) and put it out.',
     }),
-    for: duration({ default: '10s', description: 'How long; then one call tries it again.' }),
+    for: duration({ orZero: true, default: '10s', description: 'How long; then one call tries it again.' }),
   },
   {
     default: {},

@@ -13,7 +13,7 @@
  */
 import { Type } from 'typebox'
 import type { Static, TObject, TProperties, TRecord, TSchema, TUnsafe } from 'typebox'
-import { DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
+import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
 
 export { Type }
 export type { Static, TSchema }
@@ -35,17 +35,30 @@ interface TextOptions extends Told {
 const marked = <T>(mark: Mark, schema: object): TUnsafe<T> =>
   Type.Unsafe<T>({ type: 'string', [MARK]: mark, ...schema })
 
-/** A time with a unit (`30s`, `250ms`, `15m`, `30d`); milliseconds after loading. `default` is written so too. */
-export const duration = (options: TextOptions): TUnsafe<number> =>
-  marked('duration', {
-    pattern: DURATION_PATTERN,
-    expected: 'a duration such as "30s", "250ms" or "15m"',
+interface AmountOptions extends TextOptions {
+  /** Whether 0 means something here. A limit of 0 is refused: nothing would pass it, or everything. */
+  readonly orZero?: boolean
+}
+
+const amount = (
+  mark: Mark,
+  pattern: string,
+  [what, such]: readonly [string, string],
+  { orZero = false, ...options }: AmountOptions,
+): TUnsafe<number> =>
+  marked(mark, {
+    pattern: orZero ? pattern : aboveZero(pattern),
+    expected: orZero ? `${what} ${such}` : `${what} above zero, ${such}`,
     ...options,
   })
 
+/** A time with a unit (`30s`, `250ms`, `15m`, `30d`); milliseconds after loading. `default` is written so too. */
+export const duration = (options: AmountOptions): TUnsafe<number> =>
+  amount('duration', DURATION_PATTERN, ['a duration', 'such as "30s", "250ms" or "15m"'], options)
+
 /** A size with a unit (`512B`, `64KiB`, `1MiB`); bytes after loading. */
-export const size = (options: TextOptions): TUnsafe<number> =>
-  marked('size', { pattern: SIZE_PATTERN, expected: 'a size such as "64KiB" or "1MiB"', ...options })
+export const size = (options: AmountOptions): TUnsafe<number> =>
+  amount('size', SIZE_PATTERN, ['a size', 'such as "64KiB" or "1MiB"'], options)
 
 /**
  * A secret: `{ file: … }` or `{ env: NAME, default: … }`; a plain string only where `plain` says so (hashes, say).

@@ -21,10 +21,11 @@ const ALGORITHMS = ['ES256', 'RS256'] as const
 const delays = (free: number, delay: string, longest: string) => ({
   free: wholeNumber({ minimum: 1, default: free, description: 'Failures that cost nothing yet.' }),
   delay: duration({
+    orZero: true,
     default: delay,
     description: 'What the next one costs; it doubles with each further one.',
   }),
-  longest: duration({ default: longest, description: 'What one costs at most.' }),
+  longest: duration({ orZero: true, default: longest, description: 'What one costs at most.' }),
 })
 
 const guessing = section(
@@ -113,6 +114,7 @@ export const identitySchema = section(
           description: 'How long a family of refresh tokens lives, however often it is used.',
         }),
         grace: duration({
+          orZero: true,
           default: '30s',
           description: 'How long a used refresh token gives the same successor again (C6.1.7).',
         }),

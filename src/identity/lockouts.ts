@@ -38,7 +38,7 @@ interface Delays {
 
 /** What so many failures cost: nothing at first, then doubling from `delay` up to `longest`. Milliseconds. */
 export const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
-  failures < free ? 0 : Math.min(longest, delay * 2 ** (failures - free))
+  failures < free || delay === 0 ? 0 : Math.min(longest, delay * 2 ** (failures - free))
 
 /** Failures at names. There are two of these: whoever invents names fills only the one. */
 interface Counts {

@@ -17,6 +17,7 @@ export const keysSchema = section(
         }),
         every: duration({ default: '30d', description: 'How long a key signs.' }),
         announce: duration({
+          orZero: true,
           default: '1d',
           description:
             'How long a new key is published before it signs: longer than any client or upstream keeps the key set.',

@@ -34,7 +34,11 @@ const issuer = section({
     default: 'client_id',
     description: 'The claim that names the client; `azp`, for some.',
   }),
-  leeway: duration({ default: '0s', description: 'Tolerance on the expiry, at most `60s` (C4.16).' }),
+  leeway: duration({
+    orZero: true,
+    default: '0s',
+    description: 'Tolerance on the expiry, at most `60s` (C4.16).',
+  }),
   longestLife: duration({
     default: '1d',
     description: 'A token whose life (`exp` less `iat`) is longer is refused; at most `30d`.',

@@ -72,6 +72,7 @@ const addresses = section(
 const shedding = section(
   {
     delay: duration({
+      orZero: true,
       default: '250ms',
       description:
         'A growing share of new calls is answered 503 while the event loop is usually later than this. `0s`: never.',

@@ -29,7 +29,10 @@ const entrySchema = section({
   ),
   message: optional(text({ description: 'Told to clients in place of the fixed text.' })),
   retryAfter: optional(
-    duration({ description: 'Told to clients. If not given: what is left until `until`, else two minutes.' }),
+    duration({
+      orZero: true,
+      description: 'Told to clients. If not given: what is left until `until`, else two minutes.',
+    }),
   ),
   allowAddresses: list(text({ description: 'An address or a CIDR network.' }), {
     default: [],

@@ -63,16 +63,19 @@ const timeouts = section(
       description: 'How long an idle connection is kept; longer than that of the load balancer in front.',
     }),
     lameDuck: duration({
+      orZero: true,
       default: '500ms',
       description: 'On shutdown: how long new connections are still served, after readiness went off.',
     }),
     silence: duration({
+      orZero: true,
       default: '2s',
       description:
         'On shutdown: how long a connection without a call must be silent before it is closed. A request that comes ' +
         'until then is answered, and told that the connection closes.',
     }),
     drain: duration({
+      orZero: true,
       default: '10s',
       description: 'On shutdown: the longest wait for calls in flight; then they are cut.',
     }),
@@ -119,7 +122,11 @@ const cors = section(
         'Response headers that pages may read, beside `X-Request-Id`, `RateLimit`, `RateLimit-Policy`, ' +
         '`Retry-After`, `WWW-Authenticate`, `Allow` and `ETag`.',
     }),
-    maxAge: duration({ default: '10m', description: 'How long browsers may remember a preflight.' }),
+    maxAge: duration({
+      orZero: true,
+      default: '10m',
+      description: 'How long browsers may remember a preflight.',
+    }),
   },
   {
     description:

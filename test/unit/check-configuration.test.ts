@@ -249,6 +249,43 @@ describe('T3.12 no token may live longer than revocation rules are kept', () => 
   })
 })
 
+describe('T7 limits of nothing', () => {
+  it.each(['target', 'headers', 'body', 'answer', 'bodyRate'])(
+    'T7 server.limits.%s of 0 is refused',
+    async (name) => {
+      const told = await problems(`server: { limits: { ${name}: 0KiB } }`)
+      expect(about(told, `server.limits.${name}`)).toEqual([
+        `server.limits.${name}  expected a size above zero, such as "64KiB" or "1MiB", got "0KiB"`,
+      ])
+    },
+  )
+
+  it('T7 so is every other amount of 0, but for those of which 0 means something', () => {
+    const allowing: string[] = []
+    const walk = (node: unknown, key: string): void => {
+      if (typeof node !== 'object' || node === null) return
+      const { pattern } = node as { pattern?: unknown }
+      if (typeof pattern === 'string' && ['0s', '0B'].some((zero) => new RegExp(pattern).test(zero)))
+        if (pattern.endsWith('(ms|s|m|h|d)$') || pattern.endsWith('(B|KiB|MiB|GiB)$')) allowing.push(key)
+      for (const [name, child] of Object.entries(node)) walk(child, name)
+    }
+    walk(JSON.parse(readFileSync(config('schema.json'), 'utf8')), '')
+    expect([...new Set(allowing)].sort()).toEqual([
+      'announce',
+      'delay',
+      'drain',
+      'for',
+      'grace',
+      'lameDuck',
+      'leeway',
+      'longest',
+      'maxAge',
+      'retryAfter',
+      'silence',
+    ])
+  })
+})
+
 describe('a check of the whole', () => {
   it('tells problems of several rooms at once, though a section could not be read', async () => {
     const told = await problems(

@@ -65,7 +65,7 @@ describe('loading a configuration', () => {
       'server:\n  timeout: 30\n  listen: nowhere\nports: [1, 0, x]\non: yes\n',
     )
     expect(problems).toEqual([
-      'a.yaml:2  server.timeout  expected a duration such as "30s", "250ms" or "15m", got 30',
+      'a.yaml:2  server.timeout  expected a duration above zero, such as "30s", "250ms" or "15m", got 30',
       'a.yaml:3  server.listen  expected host:port, such as "127.0.0.1:8080", got "nowhere"',
       'a.yaml:4  ports[1]  expected a whole number, at least 1, got 0',
       'a.yaml:4  ports[2]  expected a whole number, at least 1, got "x"',
