@@ -1,45 +1,43 @@
 import { decodeSegment } from '../http/request-target.ts'
-import type { PatternSegment } from './path-pattern.ts'
+import { takes, type ParameterType, type PatternSegment } from './path-pattern.ts'
 
-/** A parameter's branch; typed ones are tried before the untyped one. */
-interface ParameterBranch<T> {
-  readonly name: string
-  readonly type: string
-  readonly test: RegExp | undefined
-  readonly node: Node<T>
+/** A parameter's branch: of one place and one type there is one, however the parameter is called. */
+export interface ParameterBranch<T> {
+  readonly type: ParameterType
+  readonly node: RouteNode<T>
 }
 
-interface Node<T> {
-  readonly literals: Map<string, Node<T>>
+export interface RouteNode<T> {
+  readonly literals: Map<string, RouteNode<T>>
+  /** Typed ones come before the untyped one. */
   readonly parameters: ParameterBranch<T>[]
   value: T | undefined
 }
 
-const newNode = <T>(): Node<T> => ({ literals: new Map(), parameters: [], value: undefined })
+const newNode = <T>(): RouteNode<T> => ({ literals: new Map(), parameters: [], value: undefined })
 
 export interface Match<T> {
   readonly value: T
-  readonly params: Readonly<Record<string, string>>
+  /** The parameters' values, decoded, from left to right. */
+  readonly values: readonly string[]
 }
 
-const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+const NO_VALUES: readonly string[] = Object.freeze([])
 
 /**
  * The route table: one tree per level and area, so that a lookup costs the same with ten actions or ten thousand.
- * It sees canonical segments only (C3.4), and matches them exactly, case included.
+ * It sees canonical segments only (C3.4), and matches them exactly, case included. A literal wins over a parameter.
  */
 export class ActionTable<T> {
-  readonly #roots = new Map<string, Node<T>>()
+  readonly #roots = new Map<string, RouteNode<T>>()
 
-  /** False if another action already has this very path. */
-  add(level: 'b' | 'f', area: string, pattern: readonly PatternSegment[], value: T): boolean {
+  /** Puts `value` at a path, unless there is one: then that one is answered. */
+  add(level: 'b' | 'f', area: string, pattern: readonly PatternSegment[], value: T): T {
     const key = `${level}/${area}`
     let node = this.#roots.get(key)
     if (node === undefined) this.#roots.set(key, (node = newNode()))
     for (const segment of pattern) node = branch(node, segment)
-    if (node.value !== undefined) return false
-    node.value = value
-    return true
+    return (node.value ??= value)
   }
 
   /** `from` is the index of the first segment below the area. */
@@ -47,37 +45,45 @@ export class ActionTable<T> {
     const root = this.#roots.get(`${level}/${area}`)
     return root === undefined ? undefined : walk(root, segments, from, undefined)
   }
+
+  rootOf(level: 'b' | 'f', area: string): RouteNode<T> | undefined {
+    return this.#roots.get(`${level}/${area}`)
+  }
+
+  get roots(): Iterable<RouteNode<T>> {
+    return this.#roots.values()
+  }
 }
 
-function branch<T>(node: Node<T>, segment: PatternSegment): Node<T> {
+function branch<T>(node: RouteNode<T>, segment: PatternSegment): RouteNode<T> {
   if (segment.kind === 'literal') {
     const next = node.literals.get(segment.text) ?? newNode<T>()
     node.literals.set(segment.text, next)
     return next
   }
-  const same = node.parameters.find(({ name, type }) => name === segment.name && type === segment.type)
+  const { type } = segment
+  const same = node.parameters.find((each) => each.type.text === type.text)
   if (same) return same.node
-  const added = { name: segment.name, type: segment.type, test: segment.test, node: newNode<T>() }
+  const added = { type, node: newNode<T>() }
   node.parameters.push(added)
-  node.parameters.sort((a, b) => Number(a.test === undefined) - Number(b.test === undefined))
+  node.parameters.sort((a, b) => Number(a.type.test === undefined) - Number(b.type.test === undefined))
   return added.node
 }
 
 interface Bound {
-  readonly name: string
   readonly value: string
   readonly before: Bound | undefined
 }
 
 function walk<T>(
-  node: Node<T>,
+  node: RouteNode<T>,
   segments: readonly string[],
   index: number,
   bound: Bound | undefined,
 ): Match<T> | undefined {
   const segment = segments[index]
   if (segment === undefined)
-    return node.value === undefined ? undefined : { value: node.value, params: collect(bound) }
+    return node.value === undefined ? undefined : { value: node.value, values: collect(bound) }
   const literal = node.literals.get(segment)
   const found = literal && walk(literal, segments, index + 1, bound)
   if (found || node.parameters.length === 0) return found
@@ -85,23 +91,23 @@ function walk<T>(
 }
 
 function walkParameters<T>(
-  node: Node<T>,
+  node: RouteNode<T>,
   value: string,
   segments: readonly string[],
   index: number,
   before: Bound | undefined,
 ): Match<T> | undefined {
-  for (const { name, test, node: next } of node.parameters) {
-    if (test !== undefined && !test.test(value)) continue
-    const found = walk(next, segments, index + 1, { name, value, before })
+  for (const { type, node: next } of node.parameters) {
+    if (!takes(type, value)) continue
+    const found = walk(next, segments, index + 1, { value, before })
     if (found) return found
   }
   return undefined
 }
 
-function collect(bound: Bound | undefined): Readonly<Record<string, string>> {
-  if (bound === undefined) return NO_PARAMS
-  const params: Record<string, string> = Object.create(null) as Record<string, string>
-  for (let at: Bound | undefined = bound; at; at = at.before) params[at.name] = at.value
-  return params
+function collect(bound: Bound | undefined): readonly string[] {
+  if (bound === undefined) return NO_VALUES
+  const values: string[] = []
+  for (let at: Bound | undefined = bound; at; at = at.before) values.unshift(at.value)
+  return values
 }

@@ -39,6 +39,13 @@ export interface Action {
   readonly area: string
   readonly name: string
   readonly backend: Backend
+  /** The names of its path's parameters, from left to right. */
+  readonly parameters: readonly string[]
+}
+
+/** What one path offers: the methods of all actions that are configured for it, however they call its parameters. */
+export interface Route {
   readonly methods: ReadonlyMap<string, Operation>
+  /** What Allow lists (C4.6): HEAD wherever GET is. */
   readonly allow: readonly string[]
 }

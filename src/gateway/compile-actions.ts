@@ -2,13 +2,15 @@ import type { Report, KeyPath } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
-import { ActionTable } from './action-table.ts'
-import type { Action, BodyRule, Operation, ScopeRule } from './action.ts'
+import type { ActionTable } from './action-table.ts'
+import type { Action, BodyRule, Operation, Route } from './action.ts'
+import { RouteCompiler, type ConfiguredRoute } from './compile-routes.ts'
 import type { ActionConfig, AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
-import { parsePathPattern, type PatternSegment } from './path-pattern.ts'
+import { parameterNames, parsePathPattern, type PatternSegment } from './path-pattern.ts'
+import { compileScopeRule, isReportOnly } from './scope-rule.ts'
 
 export interface CompiledActions {
-  readonly table: ActionTable<Action>
+  readonly table: ActionTable<Route>
   /** By slot. */
   readonly actions: readonly Action[]
   /** The backends of report-only areas, by area. */
@@ -30,21 +32,17 @@ export function compileActions(
   report: Report,
 ): CompiledActions {
   reportAreas(known, report)
-  const table = new ActionTable<Action>()
+  const routes = new RouteCompiler(report)
   const actions: Action[] = []
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
     const pattern = readPattern(config.action, [...path, 'action'], report)
-    const action = compileAction(config, actions.length, known, path, report)
-    if (pattern === undefined || action === undefined) continue
-    if (table.add(action.level, config.area, pattern, action)) actions.push(action)
-    else
-      report.error(
-        [...path, 'action'],
-        'stands a second time at this level and area; it could never be reached',
-      )
+    const compiled = compileAction(config, pattern ?? [], actions.length, known, path, report)
+    if (pattern === undefined || compiled === undefined) continue
+    actions.push(compiled.action)
+    routes.add({ ...compiled, pattern, path })
   }
-  return { table, actions, reportOnly: reportOnlyAreas(known) }
+  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(known) }
 }
 
 function reportAreas({ areas, backends, catalogue }: Known, report: Report): void {
@@ -60,9 +58,9 @@ function reportAreas({ areas, backends, catalogue }: Known, report: Report): voi
 
 function reportOnlyAreas({ areas, backends }: Known): ReadonlyMap<string, Backend> {
   const open = new Map<string, Backend>()
-  for (const [area, { mode, backend: name }] of Object.entries(areas)) {
-    const backend = mode === 'report-only' ? backends.get(name) : undefined
-    if (backend !== undefined) open.set(area, backend)
+  for (const [name, area] of Object.entries(areas)) {
+    const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
+    if (backend !== undefined) open.set(name, backend)
   }
   return open
 }
@@ -83,11 +81,12 @@ function readPattern(text: string, path: KeyPath, report: Report): readonly Patt
 
 function compileAction(
   config: ActionConfig,
+  pattern: readonly PatternSegment[],
   slot: number,
   known: Known,
   path: KeyPath,
   report: Report,
-): Action | undefined {
+): Pick<ConfiguredRoute, 'action' | 'methods'> | undefined {
   const area = Object.hasOwn(known.areas, config.area) ? known.areas[config.area] : undefined
   if (area === undefined) {
     report.error([...path, 'area'], `names no area; there are ${Object.keys(known.areas).join(', ')}`)
@@ -95,29 +94,23 @@ function compileAction(
   }
   const backend = known.backends.get(area.backend)
   if (backend === undefined) return undefined // told with the area
-  const methods = new Map<string, Operation>()
   const action: Action = {
     slot,
     level: config.level === 'business' ? 'b' : 'f',
     area: config.area,
     name: config.action,
     backend,
-    methods,
-    allow: allowOf(config),
+    parameters: parameterNames(pattern),
   }
-  for (const [method, operation] of Object.entries(config.methods))
-    methods.set(
-      method,
-      compileOperation(action, method, operation, known, [...path, 'methods', method], report),
-    )
-  const get = methods.get('GET')
-  if (get) methods.set('HEAD', get)
-  return action
+  const methods = Object.entries(config.methods).map(
+    ([method, operation]) =>
+      [
+        method,
+        compileOperation(action, method, operation, known, [...path, 'methods', method], report),
+      ] as const,
+  )
+  return { action, methods: new Map(methods) }
 }
-
-/** What Allow lists (C4.6): HEAD wherever GET is. */
-const allowOf = (config: ActionConfig): readonly string[] =>
-  Object.keys(config.methods).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
 
 function compileOperation(
   action: Action,
@@ -150,9 +143,9 @@ function compileOperation(
       versioned: versions.length > 1 || versions[0] !== 1,
       produces: config.produces,
     },
-    scopes: withArea(
-      compileScopeRule(config.scopes, catalogue, [...path, 'scopes'], report),
-      areas[action.area]?.scopes ?? [],
+    scopes: compileScopeRule(
+      checkedRule(config.scopes, catalogue, [...path, 'scopes'], report),
+      areas[action.area],
       catalogue,
     ),
     versions: { versions, defaultVersion },
@@ -177,31 +170,14 @@ function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, report: 
   }
 }
 
-/** C5.3: implication is applied here, at load: a rule holds every value that satisfies it. */
-function compileScopeRule(
+function checkedRule(
   config: ScopeRuleConfig,
   catalogue: Catalogue,
   path: KeyPath,
   report: Report,
-): ScopeRule {
-  const values = config.any ?? config.all ?? []
+): ScopeRuleConfig {
   if ((config.any === undefined) === (config.all === undefined))
     report.error(path, 'needs either any or all, so that no action is open to every token')
-  reportUnknown(values, catalogue, path, report)
-  const satisfiers = values.map((value) => catalogue.satisfiers(value))
-  return config.all
-    ? { challenge: values.join(' '), groups: satisfiers }
-    : { challenge: values[0] ?? '', groups: [new Set(satisfiers.flatMap((set) => [...set]))] }
-}
-
-/** What an area needs is needed as all-of, beside the action's own rule, and stands behind it in a challenge (C4.13). */
-function withArea(
-  { groups, challenge }: ScopeRule,
-  needed: readonly string[],
-  catalogue: Catalogue,
-): ScopeRule {
-  return {
-    challenge: [challenge, ...needed].join(' '),
-    groups: [...groups, ...needed.map((value) => catalogue.satisfiers(value))],
-  }
+  reportUnknown(config.any ?? config.all ?? [], catalogue, path, report)
+  return config
 }

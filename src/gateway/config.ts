@@ -91,7 +91,9 @@ const actionSchema = section({
   action: text({
     description:
       'Its path below the area. `{name}` is a parameter, `{name:uuid}` and `{name:integer}` are typed, ' +
-      '`{name:/pattern/}` must match the pattern (C3.3).',
+      '`{name:/pattern/}` must match the pattern (C3.3). A literal beside a parameter wins. Parameters of one type at one ' +
+      'place are the same, whatever their names, so that several entries may offer methods of one path; parameters of ' +
+      'different types that may take the same value there are refused.',
   }),
   methods: section(
     {

@@ -1,12 +1,16 @@
+/** What a parameter takes (C3.3). Two of the same text are the same type. */
+export interface ParameterType {
+  /** As configured: `uuid`, `/[a-z]+/`; empty for an untyped one. */
+  readonly text: string
+  readonly test: RegExp | undefined
+  /** All values that it takes, where they can be listed: of a pattern such as `/open|closed/`. */
+  readonly values: readonly string[] | undefined
+}
+
 /** One segment of an action's path: a literal, or a parameter with an optional type (C3.3). */
 export type PatternSegment =
   | { readonly kind: 'literal'; readonly text: string }
-  | {
-      readonly kind: 'parameter'
-      readonly name: string
-      readonly type: string
-      readonly test: RegExp | undefined
-    }
+  | { readonly kind: 'parameter'; readonly name: string; readonly type: ParameterType }
 
 const LITERAL = /^[A-Za-z0-9._~-]+$/
 const PARAMETER = /^\{([A-Za-z][A-Za-z0-9_]*)(?::(.+))?\}$/s
@@ -14,14 +18,30 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 const TYPES: Readonly<Record<string, RegExp>> = { uuid: UUID, integer: /^(?:0|[1-9][0-9]{0,17})$/ }
 
+const UNTYPED: ParameterType = { text: '', test: undefined, values: undefined }
+
+/** Plain words with bars between them: nothing in it means anything else in a regular expression. */
+const WORDS = /^[A-Za-z0-9_~]+(?:\|[A-Za-z0-9_~]+)*$/
+
 /** `uuid`, `integer` or `/pattern/`, which must match the whole value. Throws SyntaxError on anything else. */
-function compileType(type: string): RegExp {
-  const known = TYPES[type]
-  if (known) return known
-  const pattern = /^\/(.+)\/$/s.exec(type)?.[1]
+function compileType(text: string): ParameterType {
+  const known = Object.hasOwn(TYPES, text) ? TYPES[text] : undefined
+  if (known) return { text, test: known, values: undefined }
+  const pattern = /^\/(.+)\/$/s.exec(text)?.[1]
   if (pattern === undefined)
-    throw new SyntaxError(`unknown parameter type "${type}"; use uuid, integer or /pattern/`)
-  return new RegExp(`^(?:${pattern})$`, 'u')
+    throw new SyntaxError(`unknown parameter type "${text}"; use uuid, integer or /pattern/`)
+  const values = WORDS.test(pattern) ? pattern.split('|') : undefined
+  return { text, test: new RegExp(`^(?:${pattern})$`, 'u'), values }
+}
+
+export const takes = ({ test }: ParameterType, value: string): boolean =>
+  test === undefined || test.test(value)
+
+/** Whether no value is taken by both, as far as that can be told: of two patterns in general it can't. */
+export function areDisjoint(one: ParameterType, other: ParameterType): boolean {
+  if (Object.hasOwn(TYPES, one.text) && Object.hasOwn(TYPES, other.text)) return one.text !== other.text
+  if (one.values) return !one.values.some((value) => takes(other, value))
+  return other.values !== undefined && !other.values.some((value) => takes(one, value))
 }
 
 function parseSegment(text: string): PatternSegment {
@@ -29,12 +49,7 @@ function parseSegment(text: string): PatternSegment {
   const [, name, type] = PARAMETER.exec(text) ?? []
   if (name === undefined)
     throw new SyntaxError(`"${text}" is neither a plain segment nor {name} nor {name:type}`)
-  return {
-    kind: 'parameter',
-    name,
-    type: type ?? '',
-    test: type === undefined ? undefined : compileType(type),
-  }
+  return { kind: 'parameter', name, type: type === undefined ? UNTYPED : compileType(type) }
 }
 
 /** Splits at the slashes outside braces: a pattern may hold slashes, and braces of its own. */
@@ -53,8 +68,11 @@ function splitSegments(path: string): string[] {
 /** An action's path as configured. Throws SyntaxError whose message says what is wrong. */
 export function parsePathPattern(path: string): readonly PatternSegment[] {
   const segments = splitSegments(path).map(parseSegment)
-  const names = segments.flatMap((segment) => (segment.kind === 'parameter' ? [segment.name] : []))
+  const names = parameterNames(segments)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw new SyntaxError(`the parameter {${twice}} stands twice`)
   return segments
 }
+
+export const parameterNames = (pattern: readonly PatternSegment[]): readonly string[] =>
+  pattern.flatMap((segment) => (segment.kind === 'parameter' ? [segment.name] : []))

@@ -113,7 +113,7 @@ function unmatched(
   const backend = reportOnly.get(area)
   if (backend === undefined) throw new Fault('internal', { detail: 'a report-only area without a backend' })
   const level = segments[2] === 'f' ? 'f' : 'b'
-  const action: Action = { slot: -1, level, area, name: '', backend, methods: new Map(), allow: [] }
+  const action: Action = { slot: -1, level, area, name: '', backend, parameters: [] }
   return {
     operation: {
       action,

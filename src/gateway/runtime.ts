@@ -8,13 +8,13 @@ import type { Switches } from '../contracts/switches.ts'
 import type { Negotiation } from '../http/accept.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Action } from './action.ts'
+import type { Route } from './action.ts'
 import type { ActionTable } from './action-table.ts'
 import type { TokenCheck } from './token-check.ts'
 
 /** Everything that a decision reads, frozen: one snapshot per call, swapped whole by a reload. */
 export interface Runtime {
-  readonly actions: ActionTable<Action>
+  readonly actions: ActionTable<Route>
   /** Areas in which nothing is refused; usually there are none. */
   readonly reportOnly: ReadonlyMap<string, Backend>
   readonly negotiation: Negotiation

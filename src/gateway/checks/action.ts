@@ -1,7 +1,7 @@
 import type { RequestTarget } from '../../http/request-target.ts'
 import { decodeSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { Action, Operation } from '../action.ts'
+import type { Operation, Route } from '../action.ts'
 import type { ActionTable } from '../action-table.ts'
 
 /** What the URL names (C3.2), before it is known whether any of it exists. */
@@ -16,7 +16,7 @@ export interface Asked {
 export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
 
 /** C4.6: the area and action exist, and offer this method (HEAD wherever GET is). */
-export function matchAction(table: ActionTable<Action>, { segments }: RequestTarget, method: string): Asked {
+export function matchAction(table: ActionTable<Route>, { segments }: RequestTarget, method: string): Asked {
   const level = segments[2] ?? ''
   const areaAt = AREA_AT[level]
   const area = areaAt === undefined ? undefined : segments[areaAt]
@@ -27,8 +27,18 @@ export function matchAction(table: ActionTable<Action>, { segments }: RequestTar
   if (operation === undefined) throw new Fault('method_not_allowed', { allow: match.value.allow })
   return {
     operation,
-    params: match.params,
+    params: paramsOf(operation.action.parameters, match.values),
     business: decodeSegment(segments[3] ?? ''),
     fund: level === 'f' ? decodeSegment(segments[4] ?? '') : undefined,
   }
+}
+
+const NO_PARAMS: Asked['params'] = Object.freeze({})
+
+/** The values under the names that the action has for them. */
+function paramsOf(names: readonly string[], values: readonly string[]): Asked['params'] {
+  if (names.length === 0) return NO_PARAMS
+  const params = Object.create(null) as Record<string, string>
+  for (let at = 0; at < names.length; at++) params[names[at] ?? ''] = values[at] ?? ''
+  return params
 }
