@@ -22,7 +22,7 @@ import { standardOutput, type LogDestination } from './operations/standard-outpu
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from './server/config.ts'
-import { longestLifeOf, openState, type State } from './state.ts'
+import { admitState, longestLifeOf, openState, type State } from './state.ts'
 import { countWorkers } from './supervisor/config.ts'
 import type { Reports, Servant } from './supervisor/crew.ts'
 import { VERSION } from './version.ts'
@@ -63,6 +63,7 @@ export interface Running extends ServiceUrls {
  */
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
   const office = openOffice(configuration, options)
+  await admit(configuration, office)
   tellReportOnly(configuration, office)
   // Watched from the start: a change while the service starts is acted on as soon as it can be.
   const ready = Promise.withResolvers<ServiceControl>()
@@ -183,6 +184,18 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
 }
 
 const isWorker = (crew: Servant<Configuration>): crew is Worker => 'world' in crew
+
+/** Before anybody opens the store: what is found wrong with it later makes the service unready. */
+async function admit(configuration: Configuration, office: Office): Promise<void> {
+  const { later } = await admitState(configuration)
+  let damaged = false
+  office.health.add({ name: 'store', healthy: () => !damaged && office.state?.store.trouble === undefined })
+  void later.then((error) => {
+    if (error === undefined) return
+    damaged = true
+    office.recorder.note('error', 'store.unfit', { detail: error.message })
+  })
+}
 
 /** Only the kind in use is loaded: a supervisor of others serves nothing itself. */
 async function startCrew(

@@ -11,7 +11,7 @@ import { MaintenanceBook } from './operations/maintenance-book.ts'
 import { MaintenanceSwitches } from './operations/maintenance.ts'
 import { ChangeFeed } from './stores/change-feed.ts'
 import { RecordedLife, type LongestLife } from './stores/longest-life.ts'
-import { openStore } from './stores/open-store.ts'
+import { admitStore, openStore } from './stores/open-store.ts'
 import { startPurging } from './stores/purge.ts'
 import { RevocationRules } from './stores/revocations.ts'
 
@@ -33,10 +33,17 @@ export interface StateParts {
   readonly appended: () => void
 }
 
+/** Examines the store once, before any process of the service opens it (T5.12): see `admitStore`. */
+export const admitState = (configuration: Configuration): ReturnType<typeof admitStore> =>
+  admitStore(storeOf(configuration), configuration.data)
+
 /** Rejects with StoreError, or Fault `identity_unavailable`, with nothing left open. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   const { clock, recorder } = parts
-  const store = await openStore(storeOf(configuration), configuration.data, clock)
+  const store = await openStore(storeOf(configuration), configuration.data, clock, (trouble) => {
+    if (trouble === undefined) recorder.note('info', 'store.works_again')
+    else recorder.note('error', 'store.unfit', { detail: trouble })
+  })
   const { feed, longestLife } = await openRecords(store, configuration, parts)
   const switches = new MaintenanceSwitches(clock)
   const stopPurging = startPurging({ store, recorder })

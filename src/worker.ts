@@ -103,7 +103,7 @@ class ServingWorker implements Worker {
   }
 
   condition(): Condition {
-    return conditionOf(this.#current.parts, this.world.issuerKeys)
+    return conditionOf(this.#current.parts, this.world.issuerKeys, this.world.store)
   }
 
   get opened(): string {

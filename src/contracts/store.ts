@@ -87,5 +87,7 @@ export interface Store {
   changes(sequence: number): Promise<readonly Change[]>
   /** Removes at most `limit` expired records (and counters, and changes); answers how many: 0 when none is left. */
   purge(limit: number): Promise<number>
+  /** What keeps it from working until somebody mends it, in words for the log: a file that is gone, or damaged. */
+  readonly trouble?: string | undefined
   close(): Promise<void>
 }

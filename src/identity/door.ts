@@ -1,5 +1,6 @@
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
+import { withStoreBudget } from '../kernel/store-budget.ts'
 import type { Attempt } from './context.ts'
 import type { Endpoint, Room } from './endpoint.ts'
 import type { Identity } from './room.ts'
@@ -15,7 +16,9 @@ export const identityDoor =
     const { endpoints, room } = current()
     const { target } = exchange
     const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
-    return endpoint === undefined ? elsewhere(exchange) : answerAt(endpoint, exchange, room)
+    return endpoint === undefined
+      ? elsewhere(exchange)
+      : withStoreBudget(() => answerAt(endpoint, exchange, room))
   }
 
 async function answerAt(endpoint: Endpoint, exchange: Exchange, room: Room): Promise<Answer> {

@@ -50,4 +50,5 @@ export const planSqlite = (config: StoreConfig & { kind: 'sqlite' }, data: strin
   path: sqliteFile(data),
   synchronous: config.synchronous,
   maxSize: config.maxSize,
+  marked: true,
 })

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { migrate } from './sqlite-schema.ts'
 import { describeTrouble, isBusy } from './sqlite-trouble.ts'
 import { StoreError } from './store-error.ts'
+import { markStore, requireNotLost, requireSame, wayOut } from './store-marker.ts'
 
 export interface SqlitePlan {
   /** Absolute path of the file. */
@@ -12,6 +13,8 @@ export interface SqlitePlan {
   readonly synchronous: 'normal' | 'full'
   /** Bytes that the file may grow to. */
   readonly maxSize: number | undefined
+  /** Whether a marker tells that the folder has a store (store-marker.ts): of every store but those of some tests. */
+  readonly marked?: boolean
 }
 
 /** Milliseconds that a statement waits for another process's lock. */
@@ -29,7 +32,8 @@ const reasonOf = (thrown: unknown): string =>
   describeTrouble(thrown) ?? (thrown instanceof Error ? thrown.message : String(thrown))
 
 /** SQLite gives its -wal and -shm files the mode of the database file, so that one must be right first. */
-function claimFile(path: string): void {
+function claimFile({ path, marked = false }: SqlitePlan): void {
+  if (marked && requireNotLost(path)) requireSame(path)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', PRIVATE_FILE))
   if ((statSync(path).mode & OTHERS_MAY_ANYTHING) !== 0) chmodSync(path, PRIVATE_FILE)
@@ -59,14 +63,15 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
   const lastTry = performance.now() + OPENING_TIMEOUT
   for (;;) {
     try {
-      claimFile(plan.path)
-      return tryOpen(plan)
+      claimFile(plan)
+      const db = tryOpen(plan)
+      if (plan.marked === true) markStore(plan.path)
+      return db
     } catch (thrown) {
       if (thrown instanceof StoreError) throw thrown
       if (isBusy(thrown) && performance.now() < lastTry) continue
       throw new StoreError(
-        `The store ${plan.path} cannot be opened: ${reasonOf(thrown)}. If it is damaged, stop every process that ` +
-          'uses it and restore a backup, or move it away: then refresh tokens, consents and sessions are lost.',
+        `The store ${plan.path} cannot be opened: ${reasonOf(thrown)}. If it is damaged: ${wayOut(plan.path)}`,
         { cause: thrown },
       )
     }

@@ -3,13 +3,14 @@ import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { programBeside } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { SqlitePlan } from './sqlite-file.ts'
-import { monotonicMs, type Opening, type Reply } from './sqlite-messages.ts'
+import { budget, STORE_TIME } from '../kernel/store-budget.ts'
+import { BUSY_TIMEOUT, type SqlitePlan } from './sqlite-file.ts'
+import { monotonicMs, type Opening, type Reply, type Trouble } from './sqlite-messages.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
 
 /** Milliseconds within which every verb is answered, if only by a fault (T5.5: half a second). */
-const ANSWER_WITHIN = 450
+const ANSWER_WITHIN = STORE_TIME
 /** How many verbs may wait: far more than are ever answered in time. */
 const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
@@ -21,7 +22,23 @@ interface Waiting {
   readonly resolve: (value: unknown) => void
   readonly reject: (reason: unknown) => void
   readonly timer: NodeJS.Timeout
+  /** Stops the clock of the request that waits. */
+  readonly settled: (() => void) | undefined
 }
+
+/** Hears what keeps a store from working, or that nothing does any more. */
+export type TroubleTold = (trouble: string | undefined) => void
+
+/** Milliseconds: with less than that left nothing is asked. */
+const LEAST = 10
+const STEP = 50
+
+/**
+ * Milliseconds that a statement may wait for a lock, so that there is an answer in time however it ends. In steps: the
+ * thread sets it only where it changes.
+ */
+const patienceOf = (within: number): number =>
+  Math.min(BUSY_TIMEOUT, Math.round((within * BUSY_TIMEOUT) / ANSWER_WITHIN / STEP) * STEP)
 
 const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
@@ -42,19 +59,30 @@ export class SqliteLink {
   #startedAt = 0
   #lastId = 0
   #closed = false
+  #trouble: string | undefined
+  readonly #told: TroubleTold
 
-  private constructor(plan: SqlitePlan) {
+  private constructor(plan: SqlitePlan, told: TroubleTold) {
     this.#plan = plan
+    this.#told = told
+  }
+
+  /** What keeps the store from working, in words for the log: its files are gone, replaced or damaged. */
+  get trouble(): string | undefined {
+    return this.#trouble
   }
 
   /** Rejects with StoreError if the file is not fit to be used (T7). */
-  static async open(plan: SqlitePlan): Promise<SqliteLink> {
-    const link = new SqliteLink(plan)
+  static async open(plan: SqlitePlan, told: TroubleTold = () => undefined): Promise<SqliteLink> {
+    const link = new SqliteLink(plan, told)
     await link.#start()
     return link
   }
 
-  /** Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. */
+  /**
+   * Rejects with Fault `identity_unavailable` if there is no answer within 450 ms, which all that one request asks has
+   * together.
+   */
   ask<V extends SqliteVerb>(
     verb: V,
     ...args: Parameters<SqliteVerbs[V]>
@@ -63,11 +91,15 @@ export class SqliteLink {
     if (this.#waiting.size >= PENDING_LIMIT) return Promise.reject(unavailable('too many wait for it'))
     const worker = this.#running()
     if (worker === undefined) return Promise.reject(unavailable('its thread has ended'))
+    const time = budget()
+    const within = Math.min(ANSWER_WITHIN, time?.left() ?? ANSWER_WITHIN)
+    if (within < LEAST) return Promise.reject(unavailable('what this request asked before took too long'))
     const id = (this.#lastId += 1)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#fail(id, unavailable('no answer in time')), ANSWER_WITHIN)
-      this.#waiting.set(id, { resolve: resolve as Waiting['resolve'], reject, timer })
-      worker.postMessage({ id, verb, args, deadline: monotonicMs() + ANSWER_WITHIN })
+      const timer = setTimeout(() => this.#fail(id, unavailable('no answer in time')), within)
+      const settled = time?.spend()
+      this.#waiting.set(id, { resolve: resolve as Waiting['resolve'], reject, timer, settled })
+      worker.postMessage({ id, verb, args, deadline: monotonicMs() + within, patience: patienceOf(within) })
     })
   }
 
@@ -86,7 +118,10 @@ export class SqliteLink {
   #running(): Worker | undefined {
     if (this.#worker === undefined && monotonicMs() - this.#startedAt >= RESTART_AFTER)
       // Whether it opens is told to those who wait.
-      this.#start().catch(() => undefined)
+      this.#start().then(
+        () => this.#setTrouble(undefined),
+        (error: unknown) => this.#setTrouble(error instanceof Error ? error.message : String(error)),
+      )
     return this.#worker
   }
 
@@ -99,8 +134,9 @@ export class SqliteLink {
     })
     this.#worker = worker
     return new Promise((resolve, reject) => {
-      worker.on('message', (message: Opening | Reply) => {
+      worker.on('message', (message: Opening | Reply | Trouble) => {
         if ('outcome' in message) this.#settle(message)
+        else if ('trouble' in message) this.#setTrouble(message.trouble)
         else if (message.opened) resolve()
         else reject(new StoreError(message.message))
       })
@@ -112,6 +148,12 @@ export class SqliteLink {
         this.#abandon(worker)
       })
     })
+  }
+
+  #setTrouble(trouble: string | undefined): void {
+    if (trouble === this.#trouble) return
+    this.#trouble = trouble
+    this.#told(trouble)
   }
 
   #abandon(worker: Worker): void {
@@ -132,6 +174,7 @@ export class SqliteLink {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     clearTimeout(waiting?.timer)
+    waiting?.settled?.()
     return waiting
   }
 }

@@ -8,6 +8,8 @@ export type Ask<V extends SqliteVerb = SqliteVerb> = {
     readonly args: Parameters<SqliteVerbs[Verb]>
     /** By `monotonicMs`, after which nobody waits for it any more. */
     readonly deadline: number
+    /** Milliseconds that its statement may wait for a lock. */
+    readonly patience: number
   }
 }[V]
 
@@ -17,6 +19,11 @@ export type Reply =
   | { readonly id: number; readonly outcome: 'unavailable'; readonly detail: string }
   /** A mistake of the code. */
   | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
+
+/** What keeps the store from working, in words for the log; told when it changes. */
+export interface Trouble {
+  readonly trouble: string | undefined
+}
 
 /** The first message of the thread. */
 export type Opening = { readonly opened: true } | { readonly opened: false; readonly message: string }

@@ -1,7 +1,9 @@
 /** The thread of the store: the only place where SQLite runs while serving (why: sqlite-link.ts). */
+import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { FileGuard } from './file-guard.ts'
 import { BUSY_TIMEOUT, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import { monotonicMs, type Ask, type Opening, type Reply } from './sqlite-messages.ts'
+import { monotonicMs, type Ask, type Opening, type Reply, type Trouble } from './sqlite-messages.ts'
 import { describeTrouble } from './sqlite-trouble.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 
@@ -14,39 +16,94 @@ const READS: ReadonlySet<SqliteVerb> = new Set([
   'changes',
   'running',
 ] as const)
+/** How often the files are looked at, in milliseconds. */
+const LOOK = 1000
+
+/** Answers what is asked, and knows how the store is. */
+class Answering {
+  readonly #db: DatabaseSync
+  readonly #verbs: SqliteVerbs
+  readonly #guard: FileGuard
+  readonly #send: (message: Reply | Trouble) => void
+  /** Milliseconds that SQLite waits for a lock now. */
+  #patience = BUSY_TIMEOUT
+  #told: string | undefined
+
+  constructor(db: DatabaseSync, path: string, send: (message: Reply | Trouble) => void) {
+    this.#db = db
+    this.#verbs = prepareVerbs(db)
+    this.#guard = new FileGuard(path)
+    this.#send = send
+  }
+
+  answer(ask: Ask): void {
+    // What is written to a file that is not there any more is lost.
+    if (!READS.has(ask.verb)) this.#guard.look()
+    const reply = this.#reply(ask)
+    // First: whoever hears that it failed can ask why.
+    this.#tell()
+    this.#send(reply)
+  }
+
+  look(): void {
+    this.#guard.look()
+    this.#tell()
+  }
+
+  #reply(ask: Ask): Reply {
+    const { id } = ask
+    const { unfit } = this.#guard
+    if (unfit !== undefined) return { id, outcome: 'unavailable', detail: unfit }
+    if (isLate(ask)) return { id, outcome: 'unavailable', detail: 'those before it took too long' }
+    try {
+      this.#wait(ask.patience)
+      // The union of asks ties each verb to its arguments; the compiler cannot follow that through a lookup.
+      const verb = this.#verbs[ask.verb] as (...args: Ask['args']) => unknown
+      const value = verb(...ask.args)
+      this.#guard.succeeded()
+      return { id, outcome: 'done', value }
+    } catch (thrown) {
+      this.#guard.failed(thrown)
+      const detail = describeTrouble(thrown)
+      return detail === undefined
+        ? { id, outcome: 'broken', error: thrown }
+        : { id, outcome: 'unavailable', detail }
+    }
+  }
+
+  #wait(patience: number): void {
+    if (patience === this.#patience) return
+    this.#db.exec(`PRAGMA busy_timeout = ${patience}`)
+    this.#patience = patience
+  }
+
+  #tell(): void {
+    const { trouble } = this.#guard
+    if (trouble === this.#told) return
+    this.#told = trouble
+    this.#send({ trouble })
+  }
+}
 
 /**
  * Whether it can still be answered in time, should its statement have to wait for a lock as long as it may. What
  * cannot is not begun, so that nothing is written after its caller was told that it failed; and where a frozen
  * process holds the lock, those who queued up behind one waiting statement are told so at once, not one by one.
  */
-const isLate = ({ verb, deadline }: Ask): boolean =>
-  deadline - monotonicMs() < (READS.has(verb) ? 0 : BUSY_TIMEOUT)
-
-function answer(verbs: SqliteVerbs, ask: Ask): Reply {
-  const { id } = ask
-  if (isLate(ask)) return { id, outcome: 'unavailable', detail: 'those before it took too long' }
-  try {
-    // The union of asks ties each verb to its arguments; the compiler cannot follow that through a lookup.
-    const verb = verbs[ask.verb] as (...args: Ask['args']) => unknown
-    return { id, outcome: 'done', value: verb(...ask.args) }
-  } catch (thrown) {
-    const detail = describeTrouble(thrown)
-    return detail === undefined
-      ? { id, outcome: 'broken', error: thrown }
-      : { id, outcome: 'unavailable', detail }
-  }
-}
+const isLate = ({ verb, deadline, patience }: Ask): boolean =>
+  deadline - monotonicMs() < (READS.has(verb) ? 0 : patience)
 
 /** Opens the store, says so, and answers what is asked until it is told to close. */
 function answerAsks(port: MessagePort, plan: SqlitePlan): void {
-  const send = (message: Opening | Reply): void => port.postMessage(message)
+  const send = (message: Opening | Reply | Trouble): void => port.postMessage(message)
   try {
     const db = openSqliteFile(plan)
-    const verbs = prepareVerbs(db)
+    const answering = new Answering(db, plan.path, send)
+    const looking = setInterval(() => answering.look(), LOOK)
     port.on('message', (ask: Ask | 'close') => {
-      if (ask !== 'close') send(answer(verbs, ask))
+      if (ask !== 'close') answering.answer(ask)
       else {
+        clearInterval(looking)
         db.close()
         port.close()
       }

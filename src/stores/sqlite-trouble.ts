@@ -14,16 +14,38 @@ const TROUBLES: ReadonlyMap<number, string> = new Map([
 const BUSY = 5
 const LOWEST_BYTE = 0xff
 
-const codeOf = (thrown: unknown): number | undefined =>
+/** That its file was moved or deleted, of the extended codes. */
+const MOVED = 1032
+const READ_OR_WRITE = 10
+const CANNOT_OPEN = 14
+const DAMAGED = 11
+const NO_DATABASE = 26
+
+const extendedCodeOf = (thrown: unknown): number | undefined =>
   thrown instanceof Error && 'errcode' in thrown && typeof thrown.errcode === 'number'
-    ? thrown.errcode & LOWEST_BYTE
+    ? thrown.errcode
     : undefined
+
+function codeOf(thrown: unknown): number | undefined {
+  const code = extendedCodeOf(thrown)
+  return code === undefined ? undefined : code & LOWEST_BYTE
+}
 
 /** What keeps the store from answering, in words for the log; undefined if the error is none of that kind. */
 export function describeTrouble(thrown: unknown): string | undefined {
   const code = codeOf(thrown)
   const known = code === undefined ? undefined : TROUBLES.get(code)
   return known === undefined ? undefined : `${known} (SQLite ${String(code)})`
+}
+
+/**
+ * Whether an error tells that the store's files are not fit to be used: for good (`lasting`), or as long as it comes
+ * again (`passing`). Undefined of every other error.
+ */
+export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefined {
+  const code = codeOf(thrown)
+  if (code === DAMAGED || code === NO_DATABASE || extendedCodeOf(thrown) === MOVED) return 'lasting'
+  return code === READ_OR_WRITE || code === CANNOT_OPEN ? 'passing' : undefined
 }
 
 export const isBusy = (thrown: unknown): boolean => codeOf(thrown) === BUSY

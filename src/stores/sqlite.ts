@@ -10,7 +10,7 @@ import type {
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import { SqliteLink } from './sqlite-link.ts'
+import { SqliteLink, type TroubleTold } from './sqlite-link.ts'
 import { keyToColumn, toChange, toEntry } from './sqlite-rows.ts'
 import type { IndexColumns, Times } from './sqlite-verbs.ts'
 import { toText } from './value-text.ts'
@@ -38,14 +38,18 @@ export class SqliteStore implements Store {
   }
 
   /** Rejects with StoreError if the file is not fit to be used (T7). */
-  static async open(plan: SqlitePlan, clock: Clock): Promise<SqliteStore> {
-    const link = await SqliteLink.open(plan)
+  static async open(plan: SqlitePlan, clock: Clock, told?: TroubleTold): Promise<SqliteStore> {
+    const link = await SqliteLink.open(plan, told)
     try {
       return new SqliteStore(link, clock, await link.ask('running'))
     } catch (error) {
       await link.close()
       throw error
     }
+  }
+
+  get trouble(): string | undefined {
+    return this.#link.trouble
   }
 
   create(kind: string, key: string, { value, expiresAt, indexes = {} }: NewEntry): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { Fault } from '../../src/kernel/faults.ts'
+import { withStoreBudget } from '../../src/kernel/store-budget.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -132,6 +134,32 @@ describe('T5.5 a store that another process has locked', () => {
     expect(performance.now() - released).toBeLessThan(1000)
     // Nothing that was answered 503 was done after all.
     expect(await store.consume('key', 'before')).toMatchObject({ first: true })
+  })
+
+  it('frozen: one request is answered within half a second, however much it asks', async () => {
+    const { store } = await locked(true)
+    const request = async (): Promise<void> => {
+      for (let n = 0; n < 4; n += 1)
+        expectUnavailable((await timed(store.create('key', `${n}`, { value: {} }))).fault)
+    }
+    expect((await timed(withStoreBudget(request))).ms).toBeLessThan(500)
+    // What belongs to no request has its own time for each.
+    expect((await timed(request())).ms).toBeGreaterThan(750)
+  })
+
+  it('frozen: what a request has left behind after its answer has time as everybody', async () => {
+    const { store, holder } = await locked(true)
+    const left = Promise.withResolvers<() => Promise<boolean>>()
+    await withStoreBudget(async () => {
+      const later = AsyncLocalStorage.snapshot()
+      left.resolve(() => later(() => store.create('key', 'later', { value: {} })))
+      await timed(store.create('key', 'a', { value: {} }))
+      await timed(store.create('key', 'b', { value: {} }))
+    })
+    holder.process.kill('SIGCONT')
+    holder.process.stdin?.write('release\n')
+    await holder.line('released')
+    expect(await (await left.promise)()).toBe(true)
   })
 
   it('by a process that is killed: free at once', async () => {

@@ -1,0 +1,222 @@
+import {
+  copyFileSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Fault } from '../../src/kernel/faults.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { admitSqlite } from '../../src/stores/admit-sqlite.ts'
+import { backUpSqlite } from '../../src/stores/backup.ts'
+import { FileGuard } from '../../src/stores/file-guard.ts'
+import { SqliteStore } from '../../src/stores/sqlite.ts'
+import { StoreError } from '../../src/stores/store-error.ts'
+import { markerOf } from '../../src/stores/store-marker.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { spawnPostern } from '../support/spawn-postern.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+
+const ALL = ['', '-wal', '-shm']
+const planOf = (path: string) => ({ path, synchronous: 'normal', maxSize: undefined, marked: true }) as const
+
+async function openAt(path: string, told?: (trouble: string | undefined) => void): Promise<SqliteStore> {
+  const store = await SqliteStore.open(planOf(path), systemClock, told)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** A store with something in it; its path. */
+async function newStore(): Promise<{ path: string; store: SqliteStore; told: (string | undefined)[] }> {
+  const path = join(await dataFolder(), 'postern.sqlite')
+  const told: (string | undefined)[] = []
+  const store = await openAt(path, (trouble) => told.push(trouble))
+  await store.create('key', 'before', { value: {} })
+  return { path, store, told }
+}
+
+const remove = (path: string): void => {
+  for (const suffix of ALL) rmSync(path + suffix, { force: true })
+}
+
+/** Another file in its place. */
+function fill(path: string, text: string): void {
+  remove(path)
+  writeFileSync(path, text)
+}
+
+const refused = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+
+async function expectUnavailable(promise: Promise<unknown>): Promise<void> {
+  expect(await refused(promise)).toMatchObject({ constructor: Fault, code: 'identity_unavailable' })
+}
+
+const LOOK = { interval: 20, timeout: 5000 }
+
+describe('T5.12 a store whose files are taken away while it is open', () => {
+  it.each([
+    ['deleted', (path: string) => remove(path), /postern\.sqlite was deleted/],
+    ['replaced', (path: string) => fill(path, 'another'), /sqlite was replaced/],
+    ['without its -wal', (path: string) => rmSync(`${path}-wal`), /sqlite-wal was deleted/],
+  ])('%s: nothing more is written, and it says so', async (_name, take, words) => {
+    const { path, store, told } = await newStore()
+    take(path)
+    const left = ALL.map((suffix) => existsSync(path + suffix))
+    // At once, though nobody has looked yet: what is answered would be lost.
+    await expectUnavailable(store.append('topic', {}))
+    expect(store.trouble).toMatch(words)
+    expect(told).toEqual([store.trouble])
+    await expectUnavailable(store.find('key', 'before'))
+    expect(ALL.map((suffix) => existsSync(path + suffix))).toEqual(left)
+  })
+
+  it('is noticed though nobody writes', async () => {
+    const { path, store } = await newStore()
+    remove(path)
+    await vi.waitFor(() => expect(store.trouble).toMatch(/deleted/), LOOK)
+  })
+
+  it('works again when they are put back', async () => {
+    const { path, store, told } = await newStore()
+    renameSync(path, `${path}.away`)
+    await expectUnavailable(store.append('topic', {}))
+    renameSync(`${path}.away`, path)
+    expect(await store.append('topic', {})).toBeGreaterThan(0)
+    expect(await store.find('key', 'before')).toBeDefined()
+    await vi.waitFor(() => expect(told.at(-1)).toBeUndefined(), LOOK)
+  })
+
+  it.each([
+    [11, /damaged/],
+    [26, /no database/],
+    [1032, /cannot be written/],
+  ])('says so for good after SQLite has said %i', async (errcode, words) => {
+    const { path } = await newStore()
+    const guard = new FileGuard(path)
+    guard.failed(Object.assign(new Error('said'), { errcode }))
+    guard.succeeded()
+    guard.look()
+    expect(guard.unfit).toMatch(words)
+  })
+
+  it('says so as long as the disk reports errors, and goes on trying', async () => {
+    const { path } = await newStore()
+    const guard = new FileGuard(path)
+    guard.failed(Object.assign(new Error('said'), { errcode: 10 | (1 << 8) }))
+    expect(guard.trouble).toMatch(/disk/)
+    expect(guard.unfit).toBeUndefined()
+    guard.succeeded()
+    expect(guard.trouble).toBeUndefined()
+  })
+})
+
+describe('T5.12 no second store takes the place of one that', () => {
+  const REFUSAL = /restore a backup.*remove \S+store-marker\.json.*keys rotate --compromised/
+
+  it.each([
+    ['is gone', remove],
+    ['was emptied', (path: string) => fill(path, '')],
+  ])('%s: it is refused, until the marker is removed on purpose', async (_name, lose) => {
+    const { path, store } = await newStore()
+    await store.close()
+    lose(path)
+    for (const attempt of [
+      () => SqliteStore.open(planOf(path), systemClock),
+      () => admitSqlite(planOf(path)),
+    ]) {
+      const error = await refused(attempt())
+      expect(error).toBeInstanceOf(StoreError)
+      expect((error as StoreError).message).toMatch(REFUSAL)
+    }
+    expect(existsSync(path) && statSync(path).size > 0).toBe(false)
+    rmSync(markerOf(path))
+    expect(await (await openAt(path)).find('key', 'before')).toBeUndefined()
+  })
+
+  it('was replaced: who opens it is refused, until the service starts with it', async () => {
+    // It is still open somewhere, as that of a service is that has not noticed yet.
+    const { path } = await newStore()
+    const copy = `${path}.copy`
+    backUpSqlite(path, copy)
+    remove(path)
+    copyFileSync(copy, path)
+    expect(await refused(SqliteStore.open(planOf(path), systemClock))).toMatchObject({
+      message: expect.stringContaining('another file than the one that the service was started with'),
+    })
+    await admitSqlite(planOf(path))
+    expect(await (await openAt(path)).find('key', 'before')).toBeDefined()
+  })
+
+  it('has a marker that was cut short', async () => {
+    const { path, store } = await newStore()
+    await store.close()
+    writeFileSync(markerOf(path), '')
+    remove(path)
+    expect(await refused(SqliteStore.open(planOf(path), systemClock))).toBeInstanceOf(StoreError)
+  })
+})
+
+describe('T5.12 a damaged store', () => {
+  const PAGE = 4096
+
+  async function damaged(damage: (path: string, pages: number) => void): Promise<string> {
+    const { path, store } = await newStore()
+    const text = 'x'.repeat(400)
+    await Promise.all(
+      Array.from({ length: 600 }, (_, n) => store.create('filler', `k${n}`, { value: { text } })),
+    )
+    await store.close()
+    damage(path, statSync(path).size / PAGE)
+    return path
+  }
+
+  function overwrite(path: string, from: number, bytes: number): void {
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(bytes, 0xa5), 0, bytes, from)
+  }
+
+  it.each([
+    ['in its first page', (path: string) => overwrite(path, 0, PAGE)],
+    ['behind its header', (path: string) => overwrite(path, 100, PAGE - 100)],
+    ['here and there', (path: string, pages: number) => overwrite(path, Math.floor(pages / 2) * PAGE, PAGE)],
+  ])('%s is refused at the start, and left as it is', async (_name, damage) => {
+    const path = await damaged(damage)
+    const before = readFileSync(path)
+    const error = await refused(admitSqlite(planOf(path)))
+    expect(error).toBeInstanceOf(StoreError)
+    expect((error as StoreError).message).toMatch(/is damaged: .*restore a backup/)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  it('that takes long to examine is served meanwhile, and told afterwards', async () => {
+    const path = await damaged((file, pages) => overwrite(file, Math.floor(pages / 2) * PAGE, PAGE))
+    const { later } = await admitSqlite(planOf(path), 0)
+    expect(await later).toBeInstanceOf(StoreError)
+  })
+})
+
+it('T5.12 a service whose store is deleted is not ready, says why, and does not start with another', async () => {
+  const data = await dataFolder()
+  const environment = { POSTERN_DATA: data }
+  const postern = await spawnPostern({ environment })
+  remove(join(data, 'postern.sqlite'))
+  const ready = async (): Promise<unknown> => (await fetch(`${postern.adminUrl}/health/ready`)).json()
+  await vi.waitFor(
+    async () => expect(await ready()).toMatchObject({ status: 'not ready', failing: ['store'] }),
+    { interval: 50, timeout: 10_000 },
+  )
+  await expect(issueToken(postern, { scope: `${ALL_AT_ACME} offline_access` })).rejects.toThrow(/^503/)
+  await postern.stop()
+  expect(postern.output()).toContain('"event":"store.unfit"')
+  await expect(spawnPostern({ environment })).rejects.toThrow(/is gone, though this folder had one/)
+})
