@@ -1,7 +1,8 @@
 /** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { compileBackends, type BackendSurroundings } from './backends/config.ts'
+import { compileBackends, type BackendConfig, type BackendSurroundings } from './backends/config.ts'
+import { contentsOfBackend } from './backends/contents.ts'
 import type { Environment } from './config/references.ts'
 import { Report } from './config/report.ts'
 import type { Configuration } from './configuration.ts'
@@ -67,6 +68,8 @@ export interface Parts {
   readonly catalogue: Catalogue
   readonly directory: Directory
   readonly backends: ReadonlyMap<string, Backend>
+  /** By backend: what its files held when it was opened, in one word. */
+  readonly contents: ReadonlyMap<string, string>
   readonly actions: CompiledActions
 }
 
@@ -92,8 +95,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Opens what a configuration names. A backend whose configuration is as before is kept: its connections stay warm, and
- * sample data that was written stays. Rejects with ConfigurationError, with nothing left open.
+ * Opens what a configuration names. A backend whose configuration and files are as before is kept: its connections stay
+ * warm, and sample data that was written stays. Rejects with ConfigurationError, with nothing left open.
  */
 export async function openParts(configuration: Configuration, world: World, before?: Parts): Promise<Parts> {
   const report = new Report()
@@ -101,7 +104,8 @@ export async function openParts(configuration: Configuration, world: World, befo
   const catalogue = compileScopes(configuration.scopes, report)
   const directory = await compileDirectory(configuration.directory, catalogue, report, world.environment)
   await reportOpenedDemo(configuration, directory, report)
-  const kept = keptBackends(configuration, before)
+  const now = await contentsOf(configuration, 'now')
+  const kept = keptBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
   const surroundings = {
     vendor,
@@ -115,19 +119,37 @@ export async function openParts(configuration: Configuration, world: World, befo
   const opened = await compileBackends(Object.fromEntries(wanted), report, surroundings)
   const backends = new Map([...kept, ...opened])
   const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
-  if (!report.failed) return { configuration, catalogue, directory, backends, actions }
+  if (!report.failed) {
+    const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
+    return { configuration, catalogue, directory, backends, contents, actions }
+  }
   await closeBackends(opened.values())
   throw new ConfigurationError(report)
 }
 
+const isModule = ({ kind }: BackendConfig): boolean => kind === 'module'
+
+async function contentsOf(
+  { backends }: Configuration,
+  when: 'now' | 'loaded',
+  which: (config: BackendConfig) => boolean = () => true,
+): Promise<Map<string, string>> {
+  const asked = Object.entries(backends).filter(([, config]) => which(config))
+  const told = asked.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
+  return new Map(await Promise.all(told))
+}
+
 function keptBackends(
   { backends, vendor, server }: Configuration,
+  now: ReadonlyMap<string, string>,
   before: Parts | undefined,
 ): Map<string, Backend> {
   if (before === undefined || before.configuration.vendor !== vendor) return new Map()
   if (before.configuration.server.limits.answer !== server.limits.answer) return new Map()
   const old = before.configuration.backends
-  const same = Object.keys(backends).filter((name) => isDeepStrictEqual(backends[name], old[name]))
+  const same = Object.keys(backends).filter(
+    (name) => isDeepStrictEqual(backends[name], old[name]) && now.get(name) === before.contents.get(name),
+  )
   return new Map(
     same.flatMap((name) => {
       const backend = before.backends.get(name)

@@ -1,10 +1,17 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { ModuleFactory } from '../contracts/module.ts'
+import type { ModuleConfig } from './module-schema.ts'
+import { contentsAsLoaded, contentsNow, importFile } from './module-files.ts'
 
 /** Where a module is to be found: its file, or the name of a package. */
 export type ModuleSource = { readonly file: string } | { readonly package: string }
+
+/** Undefined where it names both a file and a package, or neither. */
+export function sourceOf({ file, package: name }: ModuleConfig): ModuleSource | undefined {
+  if (file !== undefined && name !== undefined) return undefined
+  return file !== undefined ? { file } : name === undefined ? undefined : { package: name }
+}
 
 /** Imports a module. Rejects with an Error whose message says why it cannot be used. */
 export async function loadFactory(source: ModuleSource): Promise<ModuleFactory> {
@@ -14,18 +21,26 @@ export async function loadFactory(source: ModuleSource): Promise<ModuleFactory> 
   throw new Error(`its default export is ${typeof factory}; expected a function that makes a backend`)
 }
 
-const importUrl = (url: string): Promise<unknown> => import(/* @vite-ignore */ url)
-
-const importFile = (file: string): Promise<unknown> => importUrl(pathToFileURL(file).href)
-
 /** A package of the project that Postern was started in; else, for packages that only `import` finds, beside Postern. */
 function importPackage(name: string): Promise<unknown> {
-  const project = createRequire(join(process.cwd(), 'package.json'))
+  const file = fileOf({ package: name })
+  return file === undefined ? (import(/* @vite-ignore */ name) as Promise<unknown>) : importFile(file)
+}
+
+function fileOf(source: ModuleSource): string | undefined {
+  if ('file' in source) return source.file
   try {
-    return importFile(project.resolve(name))
+    return createRequire(join(process.cwd(), 'package.json')).resolve(source.package)
   } catch {
-    return importUrl(name)
+    return undefined
   }
+}
+
+/** What the files of an imported module hold, in one word: when they were imported, or now. */
+export function contentsOf(source: ModuleSource, when: 'loaded' | 'now'): string {
+  const file = fileOf(source)
+  if (file === undefined) return ''
+  return when === 'loaded' ? contentsAsLoaded(file) : contentsNow(file)
 }
 
 /** Compilers that write CommonJS put the default export into another one. */

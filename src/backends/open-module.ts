@@ -4,7 +4,7 @@ import type { ModuleBackend, ModuleContext, ModuleFactory } from '../contracts/m
 import type { FundRegistry } from '../contracts/places.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { readCode, type Code } from '../scopes/scope-token.ts'
-import { loadFactory, type ModuleSource } from './load-module.ts'
+import { loadFactory, sourceOf } from './load-module.ts'
 import type { ModuleConfig } from './module-schema.ts'
 import { onAccountOf } from './module-blame.ts'
 import { UserModule, type ModuleFailed } from './module.ts'
@@ -60,11 +60,6 @@ function fundCode(text: string): Code {
   throw new TypeError(
     'addFund: a fund code is printable ASCII without spaces, slashes, quotes and backslashes (RFC 6749 §3.3)',
   )
-}
-
-function sourceOf({ file, package: name }: ModuleConfig): ModuleSource | undefined {
-  if (file !== undefined && name !== undefined) return undefined
-  return file !== undefined ? { file } : name === undefined ? undefined : { package: name }
 }
 
 async function make(
