@@ -2,19 +2,39 @@
 import type { Environment } from './config/references.ts'
 import { Report } from './config/report.ts'
 import type { Configuration } from './configuration.ts'
+import type { Client, User } from './contracts/people.ts'
 import { compileDirectory, type Directory } from './directory/compile.ts'
+import { toClient } from './directory/compile-client.ts'
+import { compileUser } from './directory/compile-user.ts'
+import type { StoredClient, StoredUser } from './directory/stored-records.ts'
+import { compileScopeRule, isReportOnly, satisfies } from './gateway/scope-rule.ts'
+import { GRANTS } from './identity/grants.ts'
+import type { Clock } from './kernel/clock.ts'
 import type { Catalogue } from './scopes/catalogue.ts'
 import { compileScopes } from './scopes/config.ts'
 
 /** One thing that somebody may do. */
 export interface Access {
-  readonly kind: 'client' | 'role' | 'user'
-  /** Client id, name of a role, or user name. */
+  readonly kind: 'anybody' | 'client' | 'role' | 'user'
+  /** Client id, name of a role, or user name; `anybody`: whoever can reach the service. */
   readonly who: string
   /** `GET fund-data/fund-list (business)`; for users, the role that they have. */
   readonly what: string
-  /** Business code; empty for roles. */
+  /** Business code; empty where it is not at a business. */
   readonly where: string
+}
+
+/** What of the directory stands in the store. */
+export interface StoredPeopleRecords {
+  readonly clients: readonly StoredClient[]
+  readonly users: readonly StoredUser[]
+}
+
+export interface AccessParts {
+  /** Serves the files of the directory. */
+  readonly environment: Environment
+  readonly stored: StoredPeopleRecords
+  readonly clock: Clock
 }
 
 interface Operation {
@@ -22,15 +42,16 @@ interface Operation {
   readonly isOpenTo: (scopes: ReadonlySet<string>) => boolean
 }
 
-const operationsOf = ({ actions }: Configuration): Operation[] =>
+/** By the gateway's own rule of each (C4.7): area scopes, implication and all. */
+const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): Operation[] =>
   actions.flatMap(({ level, area, action, methods }) =>
-    Object.entries(methods).map(([method, { scopes }]) => ({
-      what: `${method} ${area}/${action} (${level})`,
-      isOpenTo: (held) =>
-        scopes.any?.some((value) => held.has(value)) ??
-        scopes.all?.every((value) => held.has(value)) ??
-        false,
-    })),
+    Object.entries(methods).map(([method, { scopes }]) => {
+      const rule = compileScopeRule(scopes, areas[area], catalogue)
+      return {
+        what: `${method} ${area}/${action} (${level})`,
+        isOpenTo: (held: ReadonlySet<string>) => satisfies(held, rule),
+      }
+    }),
   )
 
 const openTo = (
@@ -42,36 +63,76 @@ const openTo = (
   return operations.filter(({ isOpenTo }) => isOpenTo(held)).map(({ what }) => what)
 }
 
+/** In a report-only area no token is asked for, and paths that no action has are forwarded too. */
+const openToAnybody = ({ areas }: Configuration): Access[] =>
+  Object.entries(areas)
+    .filter(([, area]) => isReportOnly(area))
+    .map(([name]) => ({
+      kind: 'anybody',
+      who: 'anybody',
+      what: `every call of ${name}, without a token too (report-only)`,
+      where: '',
+    }))
+
+/** Of two with one id the configuration's is the one (directory/layered-people.ts). */
+const clientsOf = ({ clients }: Directory, { stored }: AccessParts): Client[] => [
+  ...clients.values(),
+  ...stored.clients.map(({ record }) => toClient(record)).filter(({ id }) => !clients.has(id)),
+]
+
 function clientAccess(
-  { clients }: Directory,
+  { businesses: known }: Directory,
+  client: Client,
   operations: readonly Operation[],
   catalogue: Catalogue,
+  clock: Clock,
 ): Access[] {
-  const enabled = [...clients.values()].filter(({ disabled }) => !disabled)
-  return enabled.flatMap(({ id, scopes, businesses }) =>
-    openTo(operations, catalogue, scopes).flatMap((what) =>
-      businesses.map((where): Access => ({ kind: 'client', who: id, what, where })),
-    ),
-  )
+  const { id, disabled, grants, scopes, businesses } = client
+  if (disabled) return []
+  const access = (what: string, where: string): Access => ({ kind: 'client', who: id, what, where })
+  const usable = grants.filter((grant) => GRANTS.get(grant)?.mayUse(client, clock))
+  const places = businesses.filter((code) => known.has(code))
+  return [
+    ...usable.map((grant) => access(`the grant ${grant}`, '')),
+    ...openTo(operations, catalogue, scopes).flatMap((what) => places.map((where) => access(what, where))),
+  ]
 }
 
-function userAccess({ users }: Directory): Access[] {
-  const enabled = [...users.values()].filter(({ disabled }) => !disabled)
-  return enabled.flatMap(({ username, access }) =>
-    Object.entries(access).map(([where, what]): Access => ({ kind: 'user', who: username, what, where })),
-  )
+const usersOf = ({ users, roles }: Directory, { stored }: AccessParts): User[] =>
+  [
+    ...users.values(),
+    ...stored.users.map(({ record }) => record).filter((user) => !users.has(user.username)),
+  ].map((record) => compileUser(record, roles))
+
+function userAccess(
+  { businesses }: Directory,
+  { username, disabled, locked, access, customers }: User,
+): Access[] {
+  if (disabled || locked) return []
+  const told = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
+  return [
+    ...[...access].filter(([where]) => businesses.has(where)).map(([where, { role }]) => told(role, where)),
+    ...customers.map((client) => told(`a login through ${client}`, '')),
+  ]
 }
 
-/** Everything that clients, roles and users may do. `environment` serves the files of the directory. */
-export async function accessOf(configuration: Configuration, environment: Environment): Promise<Access[]> {
+/** Everything that anybody, clients, roles and users may do. */
+export async function accessOf(configuration: Configuration, parts: AccessParts): Promise<Access[]> {
   const told = new Report()
   const catalogue = compileScopes(configuration.scopes, told)
-  const directory = await compileDirectory(configuration.directory, catalogue, told, environment)
-  const operations = operationsOf(configuration)
+  const directory = await compileDirectory(configuration.directory, catalogue, told, parts.environment)
+  const operations = operationsOf(configuration, catalogue)
   const roles = Object.entries(configuration.directory.roles).flatMap(([who, { scopes }]) =>
     openTo(operations, catalogue, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
   )
-  return [...clientAccess(directory, operations, catalogue), ...roles, ...userAccess(directory)]
+  return [
+    ...openToAnybody(configuration),
+    ...clientsOf(directory, parts).flatMap((client) =>
+      clientAccess(directory, client, operations, catalogue, parts.clock),
+    ),
+    ...roles,
+    ...usersOf(directory, parts).flatMap((user) => userAccess(directory, user)),
+  ]
 }
 
 export interface AccessChange {
