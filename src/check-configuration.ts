@@ -14,6 +14,7 @@ import {
   warnOfReportOnly,
 } from './dangers.ts'
 import { compileDirectory } from './directory/compile.ts'
+import { reportTakenIds } from './directory/uniqueness.ts'
 import { compileActions } from './gateway/compile-actions.ts'
 import { compileIdentity } from './identity/config.ts'
 import { systemClock } from './kernel/clock.ts'
@@ -26,6 +27,7 @@ import { compileMaintenance } from './operations/maintenance-config.ts'
 import { compileScopes } from './scopes/config.ts'
 import { compileServer } from './server/config.ts'
 import { compileStore } from './stores/config.ts'
+import { peekIntoStore } from './stores/peek.ts'
 import { compileWorkers, countWorkers } from './supervisor/config.ts'
 
 interface Check {
@@ -81,6 +83,14 @@ const PART_CHECKS: readonly Check[] = [
   {
     needs: ['directory', 'scopes'],
     run: (all, report, environment) => compileDirectory(all.directory, catalogueOf(all), report, environment),
+  },
+  {
+    needs: ['directory', 'scopes', 'store', 'data', 'issuers'],
+    run: async (all, report, environment) => {
+      if (isSidecar(all)) return
+      const directory = await compileDirectory(all.directory, catalogueOf(all), new Report(), environment)
+      await peekIntoStore(all.store, all.data, (store) => reportTakenIds(directory, store, report))
+    },
   },
   {
     needs: ['directory', 'scopes', 'server'],

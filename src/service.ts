@@ -5,7 +5,7 @@ import { compileBackends, type BackendConfig, type BackendSurroundings } from '.
 import { contentsOfBackend } from './backends/contents.ts'
 import type { Environment } from './config/references.ts'
 import { Report } from './config/report.ts'
-import type { Configuration } from './configuration.ts'
+import { isSidecar, type Configuration } from './configuration.ts'
 import type { Admission } from './contracts/admission.ts'
 import type { Audit } from './contracts/audit.ts'
 import type { Backend } from './contracts/backend.ts'
@@ -21,6 +21,7 @@ import { LayeredPeople } from './directory/layered-people.ts'
 import type { OpenedFunds } from './directory/opened-funds.ts'
 import type { StoredDirectory } from './directory/stored-directory.ts'
 import { StoredPeople } from './directory/stored-people.ts'
+import { reportTakenIds } from './directory/uniqueness.ts'
 import { compileActions, type CompiledActions } from './gateway/compile-actions.ts'
 import { compileFaultRenderer, type FaultRenderer } from './gateway/render.ts'
 import type { Runtime } from './gateway/runtime.ts'
@@ -104,6 +105,7 @@ export async function openParts(configuration: Configuration, world: World, befo
   const catalogue = compileScopes(configuration.scopes, report)
   const directory = await compileDirectory(configuration.directory, catalogue, report, world.environment)
   await reportOpenedDemo(configuration, directory, report)
+  if (!report.failed && !isSidecar(configuration)) await reportTakenIds(directory, world.store, report)
   const now = await contentsOf(configuration, 'now')
   const kept = keptBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))

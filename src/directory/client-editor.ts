@@ -7,7 +7,14 @@ import { clientRecordSchema, type ClientRecord } from './config.ts'
 import { readRecord } from './read-record.ts'
 import { DirectoryRefusal } from './refusal.ts'
 import { hashSecret } from './secret-hash.ts'
-import { announce, changeRecord, recordsOf, untilInForce, type EditingParts } from './stored-editing.ts'
+import {
+  announce,
+  changeRecord,
+  recordsOf,
+  refuseTaken,
+  untilInForce,
+  type EditingParts,
+} from './stored-editing.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-records.ts'
 
 /** As an operator writes it; the secret is made, not given. */
@@ -130,10 +137,7 @@ export class ClientEditor {
   }
 
   #refuseConfigured(id: string): void {
-    if (this.#parts.configured.clients.has(id))
-      throw new DirectoryRefusal(
-        `Client "${id}" stands in the configuration, which no command changes: edit it there.`,
-      )
+    refuseTaken(this.#parts, { client: id })
   }
 
   #listed(client: StoredClient): ListedClient {

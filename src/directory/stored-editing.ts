@@ -7,6 +7,7 @@ import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
 import { DirectoryRefusal } from './refusal.ts'
 import { DIRECTORY_TOPIC } from './stored-records.ts'
+import { claimedByConfiguration, everyRecord, type Claim } from './uniqueness.ts'
 
 /** What editing the records of the store needs, whoever edits: a command beside the service, or the service itself. */
 export interface EditingParts {
@@ -35,16 +36,14 @@ export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): P
 /** Resolves when every process that can read the store judges by what was announced. */
 export const untilInForce = ({ pause = delay }: EditingParts): Promise<unknown> => pause(SPREAD)
 
-/** Records at a time: some milliseconds each. */
-const PAGE = 1000
-
 /** Every record of a kind, however many. */
-export async function* recordsOf({ store }: EditingParts, kind: string): AsyncGenerator<Entry> {
-  let page: readonly Entry[] = []
-  do {
-    page = await store.list(kind, { after: page.at(-1)?.key, limit: PAGE })
-    yield* page
-  } while (page.length === PAGE)
+export const recordsOf = ({ store }: EditingParts, kind: string): AsyncGenerator<Entry> =>
+  everyRecord(store, kind)
+
+/** Throws DirectoryRefusal if the configuration has given the id to somebody else. */
+export function refuseTaken({ configured }: EditingParts, claim: Claim): void {
+  const taken = claimedByConfiguration(claim, configured)
+  if (taken !== undefined) throw new DirectoryRefusal(taken)
 }
 
 /** Changes one record by what it is now, however many others do the same. Refuses if there is none. */

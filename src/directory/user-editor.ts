@@ -7,7 +7,14 @@ import { complaintsAt } from './complaints.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
 import { readRecord } from './read-record.ts'
 import { DirectoryRefusal } from './refusal.ts'
-import { announce, changeRecord, recordsOf, untilInForce, type EditingParts } from './stored-editing.ts'
+import {
+  announce,
+  changeRecord,
+  recordsOf,
+  refuseTaken,
+  untilInForce,
+  type EditingParts,
+} from './stored-editing.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -95,9 +102,9 @@ export class UserEditor {
   /** The subject first, so that it is never two users'. What a crash in between leaves, the next attempt takes up. */
   async #create(record: UserRecord): Promise<void> {
     const { username, subject } = record
-    const { store, configured } = this.#parts
+    const { store } = this.#parts
+    refuseTaken(this.#parts, { subject, username })
     const taken = new DirectoryRefusal(`Subject "${subject}" is another user’s.`)
-    if (configured.usersBySubject.has(subject)) throw taken
     const owner: StoredSubject = { username }
     if (!(await store.create(SUBJECT, subject, { value: owner }))) {
       const other = await store.find(SUBJECT, subject)

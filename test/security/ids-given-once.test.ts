@@ -1,0 +1,99 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { checkConfiguration } from '../../src/check-configuration.ts'
+import type { Configuration } from '../../src/configuration.ts'
+import { ConfigurationError } from '../../src/service.ts'
+import { SqliteStore } from '../../src/stores/sqlite.ts'
+import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { ROOT } from '../support/spawn-postern.ts'
+import { startPostern } from '../support/start-postern.ts'
+
+// A subject or client id that is given to somebody else: who gets it gets what the other holds.
+
+const DORA = 'sub-of-dora'
+
+/** A data folder in whose store dora and the client tally stand, as the commands would have added them. */
+async function storeOf(user: object = {}, client: object = {}): Promise<string> {
+  const data = await dataFolder()
+  const path = join(data, 'postern.sqlite')
+  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, movableClock())
+  const record = { username: 'dora', subject: DORA, customers: [], access: {}, claims: {}, ...user }
+  await store.create('directory_subject', DORA, { value: { username: 'dora' } })
+  await store.create('directory_user', 'dora', { value: { record } })
+  const tally = {
+    id: 'tally',
+    kind: 'customer',
+    name: 'Tally',
+    secrets: [],
+    grants: ['password'],
+    scopes: [],
+  }
+  await store.create('directory_client', 'tally', { value: { record: { ...tally, ...client }, ends: {} } })
+  await store.close()
+  return data
+}
+
+type Directory = Configuration['directory']
+
+/** Starts by the demo's directory with something changed; answers the problems, or none if it started. */
+async function starting(
+  data: string,
+  change: (directory: Directory) => Partial<Directory>,
+): Promise<string[]> {
+  try {
+    const service = await startPostern({
+      data,
+      change: (all) => ({ ...all, directory: { ...all.directory, ...change(all.directory) } }),
+    })
+    await service.close()
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error
+    return error.report.problems.map(({ path, message }) => `${path.join('.')}  ${message}`)
+  }
+}
+
+const renamed = (name: string) => (directory: Directory) => {
+  const { bob, ...users } = directory.users
+  return { users: { ...users, [name]: { ...bob!, subject: DORA } } }
+}
+const withTally = (directory: Directory) => ({
+  clients: { ...directory.clients, tally: directory.clients['acme-books']! },
+})
+
+describe('C6.3.3 a subject and a client id are given once, over configuration and store', () => {
+  it('a start refuses a configured user with the subject of another in the store', async () => {
+    expect(await starting(await storeOf(), renamed('eve'))).toEqual([
+      'directory.users.eve.subject  is that of "dora", who stands in the store: whoever got it would get what the other holds',
+    ])
+  })
+
+  it('a start refuses a configured client with an id of the store', async () => {
+    expect(await starting(await storeOf(), withTally)).toEqual([
+      expect.stringMatching(/^directory\.clients\.tally {2}stands in the store too/),
+    ])
+  })
+
+  it('the configuration may take over a user under the same name, and a client that was disabled', async () => {
+    expect(await starting(await storeOf(), renamed('dora'))).toEqual([])
+    expect(await starting(await storeOf({}, { disabled: true }), withTally)).toEqual([])
+  })
+
+  it('a subject of which nobody became the owner refuses nobody', async () => {
+    expect(await starting(await storeOf({ subject: 'another' }), renamed('eve'))).toEqual([])
+  })
+
+  it('check tells the same of the store beside the configuration, and makes none where there is none', async () => {
+    const source = (name: string): string =>
+      `extends: ${join(ROOT, 'config/demo.yaml')}\ndirectory: { users: { ${name}: { subject: ${DORA}, password: $argon2id$v=19$m=19456,t=2,p=1$ONkPwx0e0TE+rLENpK9ssg$OjB8Q/llxpQX5ZPdg/d3WkrQivUVr9DkS90gzdW84vs } } }`
+    const at = configFiles({ 'a.yaml': source('eve').replace(/password: (\S+) /, "password: '$1' ") })
+    const told = async (data: string) =>
+      (await checkConfiguration(at('a.yaml'), { POSTERN_DATA: data })).problems.map(({ path }) =>
+        path.join('.'),
+      )
+    expect(await told(await storeOf())).toEqual(['directory.users.eve.subject'])
+    expect(await told(await dataFolder())).toEqual([])
+  })
+})
