@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { UsageError, type Terminal } from './verb.ts'
 
@@ -11,7 +12,10 @@ export async function confirm(yes: boolean, { stdin, stderr }: Terminal): Promis
     throw new UsageError('this cannot be undone, and nobody can be asked here: add --yes if it is meant')
   const lines = createInterface({ input: stdin, output: stderr })
   try {
-    return (await lines.question('Type yes to go on: ')).trim().toLowerCase() === 'yes'
+    // Where the input ends without an answer, `question` would never be answered.
+    const ended = once(lines, 'close').then(() => '')
+    const answer = await Promise.race([lines.question('Type yes to go on: '), ended])
+    return answer.trim().toLowerCase() === 'yes'
   } finally {
     lines.close()
   }

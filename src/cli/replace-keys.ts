@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Configuration } from '../configuration.ts'
 import type { Store } from '../contracts/store.ts'
 import { endAllFamilies } from '../identity/tokens/endings.ts'
@@ -13,6 +14,9 @@ import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { confirm } from './confirm.ts'
 import { EXIT, type Terminal } from './verb.ts'
+
+const ATTEMPTS = 10
+const PAUSE_MS = 200
 
 export interface Replacement {
   readonly configuration: Configuration
@@ -85,9 +89,21 @@ async function openFamilies({ data, store: config }: Configuration): Promise<Fam
 
 const familiesOf = (store: Store, count: number): Families => ({
   told: `${count} families of refresh tokens will end: their users must log in again.`,
-  end: () => endAllFamilies(store),
+  end: () => endWhileBusy(store, count),
   close: () => store.close(),
 })
+
+/** A store that serves may be busy for a moment: what was ended stays ended, and the rest is tried again. */
+async function endWhileBusy(store: Store, count: number): Promise<number> {
+  for (let left = ATTEMPTS; ; left--)
+    try {
+      // An attempt that failed half way does not tell how many it ended.
+      return Math.max(await endAllFamilies(store), left === ATTEMPTS ? 0 : count)
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || left === 1) throw thrown
+      await delay(PAUSE_MS)
+    }
+}
 
 const IN_MEMORY =
   'The families of refresh tokens are in the memory of the service, which ends them when it sees the new secret.'

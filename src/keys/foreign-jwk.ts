@@ -58,8 +58,12 @@ export function admitKeys(set: readonly Jwk[]): AdmittedKeys {
     }
     return true
   })
+  if (keys.length === 0)
+    remarks.push({ level: 'warn', event: 'issuer_keys_empty', kid: undefined, reason: EMPTY })
   return { keys: keys.map(publicMembers), remarks }
 }
+
+const EMPTY = 'the key set holds no key that may verify: all tokens of the issuer are refused'
 
 const PRIVATE =
   'the key set holds private members of it: whoever has read the set can sign with it; the issuer should replace it'

@@ -87,8 +87,8 @@ export class ForeignKeys implements KeyFinder {
   /** Nothing that these keys have verified is believed from now on. */
   close(): void {
     clearInterval(this.#timer)
-    this.#use([])
     this.#closed = true
+    this.#keep([])
   }
 
   get state(): KeysState {
@@ -168,14 +168,19 @@ export class ForeignKeys implements KeyFinder {
   #use(set: readonly Jwk[]): void {
     if (this.#closed) return
     const { keys, remarks } = admitKeys(set)
+    this.#keep(keys)
+    for (const { kid } of keys) if (typeof kid === 'string') this.#absent.delete(kid)
+    for (const remark of remarks) this.#tell(remark)
+  }
+
+  /** Ends the standing of all others. */
+  #keep(keys: readonly Jwk[]): void {
     this.#keys = keys
     for (const [id, { algorithm, standing }] of this.#used) {
       if (keys.some((jwk) => fitsAlgorithm(jwk, algorithm) && idOf(jwk, algorithm) === id)) continue
       standing.end()
       this.#used.delete(id)
     }
-    for (const { kid } of keys) if (typeof kid === 'string') this.#absent.delete(kid)
-    for (const remark of remarks) this.#tell(remark)
   }
 
   /** Whether anything that these keys have verified was used since the last time. */

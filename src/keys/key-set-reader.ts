@@ -83,10 +83,13 @@ export class KeySetReader {
 
   /** A reading that begins after this call, shared by all who call before it begins. */
   #readNext(): Promise<void> {
-    this.#next ??= this.#afterThis().finally(() => {
-      this.#next = undefined
+    if (this.#next !== undefined) return this.#next
+    const next = this.#afterThis().finally(() => {
+      // Meanwhile others may wait for the one after it.
+      if (this.#next === next) this.#next = undefined
     })
-    return this.#next
+    this.#next = next
+    return next
   }
 
   async #afterThis(): Promise<void> {

@@ -84,20 +84,33 @@ function integerBytes(value: unknown): Buffer {
  * signature, and an even one is no RSA at all.
  */
 export function rsaWeakness({ n, e }: Jwk): string | undefined {
-  const [modulus, exponent] = [integerBytes(n), integerBytes(e)]
+  const modulus = integerBytes(n)
   const [first = 0] = modulus
-  const bits = modulus.length * 8 - (Math.clz32(first) - 24)
+  return weaknessOf(modulus.length * 8 - (Math.clz32(first) - 24), integerBytes(e))
+}
+
+/** `exponent` big-endian, without zeros in front. */
+function weaknessOf(bits: number, exponent: Uint8Array): string | undefined {
   if (bits < MIN_RSA_BITS) return `its RSA modulus has less than ${MIN_RSA_BITS} bits`
   const last = exponent.at(-1) ?? 0
   if (last % 2 === 0) return 'its RSA exponent is even'
   return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
 }
 
+/** What Web Crypto tells of an RSA key, and of no other. */
+interface RsaFacts {
+  readonly modulusLength?: number
+  readonly publicExponent?: Uint8Array
+}
+
 async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
-  const weakness = jwk['kty'] === 'RSA' ? rsaWeakness(jwk) : undefined
-  if (weakness !== undefined) throw new TypeError(weakness)
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
+  // As it was understood, whatever way it was written.
+  const { modulusLength, publicExponent } = key.algorithm as RsaFacts
+  if (modulusLength === undefined || publicExponent === undefined) return key
+  const weakness = weaknessOf(modulusLength, publicExponent)
+  if (weakness !== undefined) throw new TypeError(weakness)
   return key
 }
 

@@ -29,6 +29,13 @@ function begin() {
 }
 
 describe('the token that tells an upstream who calls', () => {
+  it('T3.10 is made anew once the key that signed it was withdrawn, however young it is', async () => {
+    const { tokenOf, withdraw } = begin()
+    expect([await tokenOf(), await tokenOf()]).toEqual(['token-1', 'token-1'])
+    withdraw()
+    expect(await tokenOf()).toBe('token-2')
+  })
+
   it('C8.2 is for one backend, of one minute, and says who calls for what', async () => {
     const { tokenOf, signed, clock } = begin()
     await tokenOf({ fund: 'SUPER1' })

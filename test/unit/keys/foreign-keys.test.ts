@@ -7,10 +7,19 @@ async function key(kid: string): Promise<Jwk> {
   return { ...publicPart(await generatePrivateJwk('ES256'), 'ES256'), kid, alg: 'ES256' }
 }
 
+/** Whatever was begun has had its turn. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** An issuer whose answers a test chooses, and whose fetches are counted. */
 function issuer(first: readonly Jwk[]) {
   const clock = movableClock()
-  const state = { keys: first, down: false, fetches: 0, hold: undefined as Promise<unknown> | undefined }
+  const state = {
+    keys: first,
+    down: false,
+    fetches: 0,
+    hold: undefined as Promise<unknown> | undefined,
+    around: undefined as (() => Promise<void>) | undefined,
+  }
   const notes: string[] = []
   const found = new ForeignKeys({
     issuer: 'https://issuer.example',
@@ -18,6 +27,7 @@ function issuer(first: readonly Jwk[]) {
       state.fetches += 1
       const { keys } = state
       await state.hold
+      await state.around?.()
       if (state.down) throw new Error('down')
       return keys
     },
@@ -25,7 +35,7 @@ function issuer(first: readonly Jwk[]) {
     recorder: { note: (_level, event) => void notes.push(event) },
     pause: (milliseconds) => {
       clock.advance(milliseconds)
-      return Promise.resolve()
+      return settled()
     },
   })
   return { clock, state, notes, keys: found }
@@ -88,9 +98,6 @@ describe('T3.5: the keys of a foreign issuer', () => {
     expect(await keys.find('a', 'RS256')).toBeUndefined()
   })
 })
-
-/** Whatever was begun has had its turn. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('T3.5: a slow issuer', () => {
   it('costs one caller one wait: while it does not answer, all others hear at once that it cannot be told', async () => {
@@ -203,6 +210,26 @@ describe('T3.10: the standing of a foreign key', () => {
     expect(await minutes(5, true)).toBe(5)
     expect(await minutes(5, false)).toBe(0)
     expect(await minutes(1, true)).toBe(1)
+  })
+
+  it('T3.5 two readings are never under way together, whoever waits for which', async () => {
+    const { keys, state } = issuer([await key('a')])
+    let most = 0
+    let now = 0
+    state.around = async () => {
+      now += 1
+      most = Math.max(most, now)
+      await settled()
+      now -= 1
+    }
+    const asked: Promise<unknown>[] = []
+    for (let at = 0; at < 60; at++) {
+      asked.push(keys.find(`k${at}`, 'ES256'))
+      if (at % 3 === 0) await settled()
+      if (at % 7 === 0) await Promise.resolve()
+    }
+    await Promise.all(asked)
+    expect(most).toBe(1)
   })
 
   it('ends when the keys are given up', async () => {
