@@ -15,7 +15,12 @@ import { isConnectionFault, isTimeout, upstreamFault } from './upstream-errors.t
 import type { UpstreamRequest } from './upstream-request.ts'
 import type { Identify } from './upstream-identity.ts'
 import type { PoolRules } from './upstream-pool.ts'
-import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from './upstream-reader.ts'
+import {
+  NOT_SENT,
+  type UpstreamCallback,
+  type UpstreamReader,
+  type UpstreamResponse,
+} from './upstream-reader.ts'
 import { refusalAnswer } from './upstream-refusal.ts'
 import { judgeStatus } from './upstream-status.ts'
 import type { TargetChanged } from './upstream-target.ts'
@@ -112,7 +117,14 @@ class Carriage implements Forwarding, UpstreamRequest {
   }
 
   #cancel(): void {
-    this.#gone = new Fault('client_gone', { detail: 'the client left while the upstream was working' })
+    const upstream = this.#reader === undefined ? NOT_SENT : this.#reader.progress
+    this.#gone = new Fault('client_gone', {
+      detail:
+        upstream === NOT_SENT
+          ? 'the client left before anything was sent to the upstream'
+          : 'the client left while the upstream was working: the call was cancelled, and may have been carried out',
+      ...(upstream !== undefined && { upstream }),
+    })
     this.#reader?.cancel(this.#gone)
   }
 }

@@ -94,7 +94,9 @@ export class UserModule implements Backend {
     const { promise, resolve, reject } = Promise.withResolvers<BackendAnswer>()
     const question = new Question(reject, (thrown) => this.#rules.failed(thrown, call.id))
     const cancel = this.#after(this.#rules.timeout, () => question.stop(new Fault('upstream_timeout')))
-    call.onCancel(() => question.stop(new Fault('client_gone')))
+    call.onCancel(() =>
+      question.stop(new Fault('client_gone', { detail: 'the client left while the module was working' })),
+    )
     void onAccountOf(question, () => this.#ask(call, question))
       .then((answer) => {
         question.answered()

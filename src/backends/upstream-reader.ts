@@ -26,6 +26,9 @@ export interface UpstreamSource {
 
 const EMPTY = Buffer.alloc(0)
 
+/** Of a call that still waits for its connection. */
+export const NOT_SENT = 'not_sent'
+
 /** Why a call is given up whose body nobody reads on: its connection is not drained. */
 class NotWanted extends Error {
   override readonly name = 'NotWanted'
@@ -78,6 +81,11 @@ export class UpstreamReader {
   /** Whether it was answered to the end, or failed. */
   get isOver(): boolean {
     return this.#done
+  }
+
+  /** How far the call is: not sent, or the status that was answered; undefined in between. */
+  get progress(): number | typeof NOT_SENT | undefined {
+    return this.#source === undefined ? NOT_SENT : this.#head?.status
   }
 
   /** Called if the call is cancelled while it waits for its connection. */

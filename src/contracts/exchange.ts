@@ -20,6 +20,8 @@ export interface Exchange {
   readonly scheme: 'http' | 'https'
   /** Clock.monotonic() when the head had been read. */
   readonly startedAt: number
+  /** Whether the client has left before the answer was complete. */
+  readonly gone?: boolean
   /** Calls the listener (once, soon) if the client leaves before the answer is complete. */
   onGone(listener: () => void): void
   /** Calls the listener once, when the answer was sent to its end or the client has left, whichever it is. */

@@ -19,6 +19,8 @@ export interface DecisionEvent {
   readonly reported?: { readonly fault: Fault; readonly area: string } | undefined
   /** Time spent waiting for the backend; undefined if it was not asked. */
   readonly upstreamMs: number | undefined
+  /** What the backend answered; undefined if it gave no answer. */
+  readonly upstreamStatus?: number | undefined
   readonly totalMs: number
 }
 

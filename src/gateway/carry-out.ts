@@ -108,6 +108,7 @@ function ask(
   }
   const answered = (answer: BackendAnswer): Answer | Promise<Answer> => {
     if (release !== undefined) releaseAfter(answer, exchange, release)
+    findings.upstreamStatus = answer.status
     tell('answered')
     const represented = represent(answer, decision, call, runtime, exchange)
     return answer.body.kind === 'stream'

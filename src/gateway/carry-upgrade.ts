@@ -8,6 +8,8 @@ import type { Decision } from './pipeline.ts'
 import { refuse } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 
+const SWITCHED = 101
+
 /**
  * What follows the decision about an upgrade, which is the decision about any call: the backend takes the connection
  * over, or refuses it in an answer like all others.
@@ -27,6 +29,7 @@ export async function carryUpgrade(
   const release = occupy(runtime.admission, decision)
   try {
     const opened = await hand(runtime, operation.action.backend, call, exchange.upgrade, findings)
+    findings.upstreamStatus = opened.kind === 'open' ? SWITCHED : opened.answer.status
     if (opened.kind === 'refused') return (release?.(), refuse(opened.answer, runtime, exchange))
     return open(opened, release)
   } catch (thrown) {
@@ -38,7 +41,7 @@ export async function carryUpgrade(
 /** The backend's place for a call in flight is held for as long as the tunnel stands. */
 function open({ tunnel }: Extract<UpgradeOutcome, { kind: 'open' }>, release: Release | undefined): Answer {
   if (release !== undefined) tunnel.onEnd(release)
-  return { status: 101, headers: {}, body: undefined, tunnel }
+  return { status: SWITCHED, headers: {}, body: undefined, tunnel }
 }
 
 async function hand(

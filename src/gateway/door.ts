@@ -98,6 +98,7 @@ function record(
     fund: findings.fund,
     reported: reportedBy(findings),
     upstreamMs: findings.upstreamMs,
+    upstreamStatus: findings.upstreamStatus,
     totalMs: clock.monotonic() - exchange.startedAt,
   })
 }

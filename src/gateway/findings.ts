@@ -16,6 +16,8 @@ export class Findings {
   headers: Readonly<Record<string, string>> | undefined = undefined
   /** Milliseconds spent waiting for the backend. */
   upstreamMs: number | undefined = undefined
+  /** What the backend answered. */
+  upstreamStatus: number | undefined = undefined
   /** Set for a call of a report-only area. */
   observation: Observation | undefined = undefined
 

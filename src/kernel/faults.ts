@@ -24,6 +24,11 @@ export interface FaultFacts {
   readonly contentRange?: string
   /** The scope member of an insufficient_scope challenge (C4.13). */
   readonly scope?: string
+  /**
+   * For the log only, of a call that its client did not wait for: what the upstream had answered by then, or that
+   * nothing of it had been sent. Absent: it was sent, and may have been carried out.
+   */
+  readonly upstream?: number | 'not_sent'
   /** The status of an upstream's 4xx that has no row of its own (C8.4). */
   readonly status?: number
 }

@@ -47,10 +47,23 @@ export function compileCallLine({ actions, clientAddress, timestamp }: CallLineP
       (slot === undefined ? '' : (named[slot] ?? '')) +
       `,"ms":${milliseconds(totalMs)}` +
       (upstreamMs === undefined ? '' : `,"upstreamMs":${milliseconds(upstreamMs)}`) +
+      (exchange.gone === true || fault?.code === 'client_gone' ? goneMembers(event) : '') +
       (told === undefined ? '' : membersOf(faultFacts(told))) +
       ',"event":"call"}\n'
     )
   }
+}
+
+/**
+ * Of a call that its client did not wait for: the status was sent to nobody, and what counts is what became of it
+ * upstream. `cancelled` may have been carried out.
+ */
+function goneMembers({ fault, upstreamMs, upstreamStatus }: DecisionEvent): string {
+  const gone = ',"clientGone":true'
+  if (upstreamMs === undefined) return gone
+  const upstream = upstreamStatus ?? fault?.facts.upstream
+  if (typeof upstream === 'number') return `${gone},"upstream":"answered","upstreamStatus":${upstream}`
+  return `${gone},"upstream":"${upstream ?? (fault?.code === 'client_gone' ? 'cancelled' : 'failed')}"`
 }
 
 const member = (name: string, value: string | undefined): string =>

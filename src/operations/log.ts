@@ -45,7 +45,7 @@ export function openLog(config: LogConfig, { clock, destination: sink, actions }
   const told: ReadonlySet<string> = new Set(LOG_LEVELS.slice(LOG_LEVELS.indexOf(config.level)))
   return {
     decision: (event) => {
-      const level = (event.fault ?? event.reported?.fault)?.row.level ?? 'info'
+      const level = levelOf(event)
       if (told.has(level) && wanted(event)) sink.write(callLine(event, level))
     },
     token: (event) => logger[event.fault?.row.level ?? 'info'](tokenLine(event), 'token'),
@@ -82,6 +82,13 @@ function timestamps(clock: Clock): () => string {
     at = now
     return text
   }
+}
+
+/** A client that leaves is nothing to tell, unless its call has reached a backend: then it may have been carried out. */
+function levelOf({ fault, reported, upstreamMs }: DecisionEvent): LogConfig['level'] {
+  if (fault === undefined && reported === undefined) return 'info'
+  const level = (fault ?? reported?.fault)?.row.level ?? 'info'
+  return level === 'debug' && upstreamMs !== undefined ? 'info' : level
 }
 
 /** Our own trouble is told even where calls are not. */

@@ -71,6 +71,11 @@ export class IncomingExchange implements Exchange {
     return this.declared ?? (this.#noBody ??= new NoBody())
   }
 
+  get gone(): boolean {
+    const { response } = this.wire
+    return (response.destroyed && !response.writableFinished) || this.upgrade?.socket.destroyed === true
+  }
+
   onGone(listener: () => void): void {
     const { response } = this.wire
     this.onEnd(() => {

@@ -160,6 +160,30 @@ describe('log', () => {
     }
   })
 
+  it('C8.5 tells what became upstream of a call that its client did not wait for', () => {
+    const { log, lines } = startLog({ level: 'info' })
+    const gone = fakeExchange({ target, gone: true })
+    const fault = new Fault('client_gone')
+    log.decision(fakeDecision({ fault, status: 400, upstreamMs: 1 }))
+    log.decision(fakeDecision({ fault: new Fault('client_gone', { upstream: 'not_sent' }), upstreamMs: 1 }))
+    log.decision(fakeDecision({ fault: new Fault('client_gone', { upstream: 201 }), upstreamMs: 1 }))
+    log.decision(fakeDecision({ exchange: gone, upstreamMs: 1, upstreamStatus: 204 }))
+    log.decision(fakeDecision({ exchange: gone, fault: new Fault('upstream_timeout'), upstreamMs: 1 }))
+    log.decision(fakeDecision({ exchange: gone }))
+    // It has reached nobody: nothing was done.
+    log.decision(fakeDecision({ fault, status: 400 }))
+    expect(
+      lines().map(({ clientGone, upstream, upstreamStatus }) => [clientGone, upstream, upstreamStatus]),
+    ).toEqual([
+      [true, 'cancelled', undefined],
+      [true, 'not_sent', undefined],
+      [true, 'answered', 201],
+      [true, 'answered', 204],
+      [true, 'failed', undefined],
+      [true, undefined, undefined],
+    ])
+  })
+
   it('leaves addresses out when told to', () => {
     const { log, written } = startLog({ clientAddress: false })
     log.decision(fakeDecision())
