@@ -10,8 +10,8 @@ import { Turnstile, type Line } from './turnstile.ts'
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32
-/** Two or three seconds of waiting: longer than that, a client had better come again. */
-const WAITING = 64
+/** Some three seconds of waiting: longer than that, a client had better come again. One client has half of them. */
+const WAITING = 128
 /** Of those that have failed too often. Small: whoever is right among them comes again. */
 const DOUBTFUL_WAITING = 4
 /** What one hash takes, for telling when to come again. Seconds. */
