@@ -214,7 +214,8 @@ export class UpstreamConnection implements ResponseSink {
     try {
       const read = parser.receive(bytes as Buffer, 0, end)
       if (parser.ended) {
-        if (read !== end) this.#owner.strayed()
+        // Where the connection was to end anyway, as after HEAD, a body that came all the same can harm nobody.
+        if (read !== end && parser.persistent) this.#owner.strayed()
         this.#complete(read === end && parser.persistent)
       } else if (parser.progressed && this.#phase === 'answering' && this.#reading)
         this.#deadline.set(this.#rules.timeouts.idle)

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import type { UpstreamRequest } from '../../src/backends/upstream-request.ts'
 import { openHttpBackend } from '../support/http-backend.ts'
 import { makeCall } from '../support/calls.ts'
 import { OK, openPool, rawUpstream, textOf, WHOLE } from '../support/upstream-connections.ts'
@@ -79,6 +80,25 @@ describe('an answer that nothing should follow', () => {
     sendLate(FORGED)
     expect(await textOf(next.answer)).toBe('ok')
     expect([sockets.length, heads.length]).toEqual([2, 2])
+  })
+})
+
+describe('a connection that is given up behind an answer', () => {
+  it.each<[string, Partial<UpstreamRequest>, string, string]>([
+    ['304', { method: 'GET' }, 'HTTP/1.1 304 X\r\n\r\n', 'ECONNRESET'],
+    ['204', { method: 'DELETE' }, 'HTTP/1.1 204 X\r\n\r\n', 'ECONNRESET'],
+    ['one to HEAD', { method: 'HEAD' }, `${OK}Content-Length: 2\r\n\r\n`, 'ECONNRESET'],
+    // Some of the body may still be on its way to the upstream.
+    ['204', { method: 'POST', body: Buffer.from('a body') }, 'HTTP/1.1 204 X\r\n\r\n', 'end'],
+  ])('T5.1 of %s to %j keeps no port that a body need not', async (_what, request, bytes, how) => {
+    const ended = Promise.withResolvers<string | undefined>()
+    const url = await rawUpstream((socket) => {
+      socket.once('data', () => socket.write(bytes))
+      socket.once('end', () => ended.resolve('end'))
+      socket.once('error', (error: NodeJS.ErrnoException) => ended.resolve(error.code))
+    })
+    await openPool(url).call(request).answer
+    expect(await ended.promise).toBe(how)
   })
 })
 

@@ -64,6 +64,13 @@ describe('when a connection is used again', () => {
     expect(told).toEqual(['strayed', 'closed'])
   })
 
+  it('T2.8 a body behind an answer to HEAD harms nobody, and is told to nobody', async () => {
+    const { call, told, closed } = openConnection(await upstream(says(WHOLE)))
+    expect(await textOf(call({ method: 'HEAD' }).answer)).toBe('')
+    await closed
+    expect(told).toEqual(['closed'])
+  })
+
   it('T5.1 not where it is kept by nobody, and it says so', async () => {
     const { call, told, closed } = openConnection(await upstream(says(WHOLE)), { keep: 0 })
     await call().answer
