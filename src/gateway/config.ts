@@ -63,7 +63,8 @@ const operation = section(
     produces: optional(
       list(mediaType, {
         minItems: 1,
-        description: 'Response types of its own; its successes are then not enveloped (C7.1).',
+        description:
+          'Response types of its own; its successes are then not enveloped (C7.1), and come with `nosniff` and a sandboxing `Content-Security-Policy`.',
       }),
     ),
     consumes: optional(

@@ -10,6 +10,7 @@ import { OpenTunnels } from './open-tunnels.ts'
 import { decide, decidePreflight, decideUserinfo } from './pipeline.ts'
 import type { FaultRenderer } from './render.ts'
 import { decideReportOnly, reportOnlyArea } from './report-only.ts'
+import { guardBytes } from './guard-bytes.ts'
 import type { Runtime } from './runtime.ts'
 import { describePrincipal } from './userinfo.ts'
 
@@ -64,15 +65,19 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
   }
 }
 
-/** Adds what goes on every answer of this call: its rate (C4.5), and what its browser wants to hear (C4.18). */
+/**
+ * Adds what goes on every answer of this call: its rate (C4.5), what its browser wants to hear (C4.18), and in a
+ * report-only area what keeps the browser from believing what no check has let through.
+ */
 function completed(
   answer: Answer,
-  { headers: more }: Findings,
+  { headers: more, observation }: Findings,
   { cors }: Runtime,
   { head }: Exchange,
 ): Answer {
-  if (more === undefined && cors === undefined) return answer
-  const headers = { ...answer.headers, ...more }
+  if (more === undefined && cors === undefined && observation === undefined) return answer
+  const own = observation === undefined ? answer.headers : guardBytes(answer.headers)
+  const headers = { ...own, ...more }
   return { ...answer, headers: cors?.onAnswer(head, headers) ?? headers }
 }
 

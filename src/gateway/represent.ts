@@ -6,6 +6,7 @@ import { ENVELOPE_TYPE, errorsEnvelope, successEnvelope } from '../http/envelope
 import { stringifyJson } from '../http/json.ts'
 import type { Outcome } from './checks/representation.ts'
 import type { Decision } from './pipeline.ts'
+import { guardBytes } from './guard-bytes.ts'
 import { readAnswer } from './read-answer.ts'
 import type { Runtime } from './runtime.ts'
 import { envelopeStream, verifyEnvelope, withoutBom } from './verify-json.ts'
@@ -26,7 +27,7 @@ export function represent(
   if (answer.body.kind === 'errors') return refuse(answer, runtime, exchange)
   if (answer.status === 304) return { status: 304, headers: validatorsOf(answer, decision), body: undefined }
   return outcome.kind === 'own'
-    ? passOn(answer, outcome.type)
+    ? guarded(passOn(answer, outcome.type))
     : envelop(answer, decision, call, outcome, runtime)
 }
 
@@ -63,6 +64,8 @@ function headersOf({ headers }: BackendAnswer, contentType?: string, converted =
   if (converted) asConverted(told)
   return told
 }
+
+const guarded = (answer: Answer): Answer => ({ ...answer, headers: guardBytes(answer.headers) })
 
 /** An action with `produces`: the success goes on as the backend gave it (C7.1). */
 function passOn(answer: BackendAnswer, type: string): Answer {
@@ -125,7 +128,7 @@ function passEnvelope(
 ): Answer {
   const told = withLength(headers, body)
   if (format !== 'json' || status === 206 || given['content-encoding'] !== undefined)
-    return { status, headers: told, body: payloadOf(body) }
+    return { status, headers: guardBytes(told), body: payloadOf(body) }
   if (body.kind === 'bytes') {
     const bytes = withoutBom(body.bytes)
     const text = asciiOf(bytes)
@@ -168,8 +171,10 @@ async function convert(
 }
 
 /** 304 tells the validators that 200 would (RFC 9110 §15.4.5). */
-const validatorsOf = (answer: BackendAnswer, decision: Decision): Headers =>
-  headersOf(answer, undefined, !passesVerbatim(decision))
+function validatorsOf(answer: BackendAnswer, decision: Decision): Headers {
+  const headers = headersOf(answer, undefined, !passesVerbatim(decision))
+  return decision.outcome.kind === 'own' ? guardBytes(headers) : headers
+}
 
 /**
  * The bytes are not the upstream's any more: its strong validator is a weak one at best (RFC 9110 §8.8.1), and the ranges
