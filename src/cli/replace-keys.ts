@@ -6,7 +6,8 @@ import { endAllFamilies } from '../identity/tokens/endings.ts'
 import { FAMILY } from '../identity/tokens/families.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { listKeyFiles, removeKey } from '../keys/key-folder.ts'
+import { listKeyFiles, readKeyFolder, removeKey } from '../keys/key-folder.ts'
+import { rememberKeys } from '../keys/key-history.ts'
 import { reasonOf } from '../keys/private-folder.ts'
 import { replaceSuccessorSecret } from '../keys/successor-secret.ts'
 import { sqliteFile } from '../stores/config.ts'
@@ -35,7 +36,6 @@ export interface Replacement {
  */
 export async function replaceKeys(replacement: Replacement): Promise<number> {
   const { configuration, folder, terminal } = replacement
-  const before = await listKeyFiles(folder)
   const families = await openFamilies(configuration)
   try {
     terminal.stdout.write(
@@ -47,16 +47,24 @@ export async function replaceKeys(replacement: Replacement): Promise<number> {
       return EXIT.refused
     }
     const failed = await endFamilies(families, terminal)
-    await replaceSuccessorSecret(folder)
-    terminal.stdout.write('successors.secret: replaced\n')
-    await replacement.makeKeys()
-    for (const file of before) {
-      await removeKey(folder, file)
-      terminal.stdout.write(`${file}: removed; whatever it has signed is refused within a second\n`)
-    }
+    await replaceFiles(replacement)
+    // Else the next start would take them for another installation's.
+    const kids = (await readKeyFolder(folder)).map(({ kid }) => kid)
+    await families.remember(kids).catch(() => undefined)
     return failed ? EXIT.failed : EXIT.done
   } finally {
     await families.close()
+  }
+}
+
+async function replaceFiles({ folder, terminal, makeKeys }: Replacement): Promise<void> {
+  const before = await listKeyFiles(folder)
+  await replaceSuccessorSecret(folder)
+  terminal.stdout.write('successors.secret: replaced\n')
+  await makeKeys()
+  for (const file of before) {
+    await removeKey(folder, file)
+    terminal.stdout.write(`${file}: removed; whatever it has signed is refused within a second\n`)
   }
 }
 
@@ -65,15 +73,17 @@ interface Families {
   readonly told: string
   /** Answers how many were ended; undefined if that is not for this process to do. */
   readonly end: () => Promise<number | undefined>
+  /** Tells the store which keys are the service's own. */
+  readonly remember: (kids: readonly string[]) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 /** The families where they are kept. A store that cannot be opened does not keep a stolen key in use. */
 async function openFamilies({ data, store: config }: Configuration): Promise<Families> {
-  const close = (): Promise<void> => Promise.resolve()
-  if (config.kind === 'memory') return { told: IN_MEMORY, end: () => Promise.resolve(undefined), close }
-  if (!existsSync(sqliteFile(data)))
-    return { told: '0 families of refresh tokens end.', end: () => Promise.resolve(0), close }
+  const none = (): Promise<undefined> => Promise.resolve(undefined)
+  const elsewhere = { end: none, remember: none, close: none }
+  if (config.kind === 'memory') return { ...elsewhere, told: IN_MEMORY }
+  if (!existsSync(sqliteFile(data))) return { ...elsewhere, told: '0 families of refresh tokens will end.' }
   let store: Store | undefined
   try {
     store = await openStore(config, data, systemClock)
@@ -83,13 +93,14 @@ async function openFamilies({ data, store: config }: Configuration): Promise<Fam
     await store?.close()
     const told =
       'The families of refresh tokens could not be counted, and may not end: the store is out of reach.'
-    return { told, end: () => Promise.reject(thrown), close }
+    return { ...elsewhere, told, end: () => Promise.reject(thrown) }
   }
 }
 
 const familiesOf = (store: Store, count: number): Families => ({
   told: `${count} families of refresh tokens will end: their users must log in again.`,
   end: () => endWhileBusy(store, count),
+  remember: (kids) => rememberKeys(kids, store),
   close: () => store.close(),
 })
 

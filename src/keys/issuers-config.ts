@@ -6,7 +6,10 @@ import { KNOWN_ALGORITHMS } from './signatures.ts'
 
 const issuer = section({
   issuer: url({ description: 'Its `iss`, exactly.' }),
-  jwks: url({ description: 'Where its keys are. https, or http on loopback.' }),
+  jwks: url({
+    description:
+      'Where its keys are. https, or http on loopback. Read at the start, when a token names a key that is not known, and each minute while tokens come: a key that is no longer there is believed no more.',
+  }),
   audience: text({ description: 'The `aud` that a token must name.' }),
   typ: list(text({ description: 'A media type without `application/`, in lower case.' }), {
     default: ['at+jwt'],

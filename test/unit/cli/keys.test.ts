@@ -138,6 +138,11 @@ describe('postern keys', () => {
     // At once: there is nothing to announce them beside.
     expect(keys.schedule().map(({ state }) => state)).toEqual(['signing', 'signing'])
     expect((await run(data, 'rotate', '--compromised', '--yes')).stdout).toContain('0 families')
+    // The store takes them for its own: no start will warn of a foreign folder.
+    expect(await run(data, 'doctor')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('ok The store'),
+    })
   })
 
   it('T3.10 rotate --compromised asks first, and changes nothing unless the answer is yes', async () => {
