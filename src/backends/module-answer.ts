@@ -12,6 +12,8 @@ export interface AnswerRules {
   readonly passed: ReadonlySet<string>
   /** The request was a conditional one, and may be answered 304. */
   readonly conditional: boolean
+  /** The request carried Range, and may be answered 206. */
+  readonly ranged: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly streams: StreamRules

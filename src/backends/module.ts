@@ -123,6 +123,7 @@ export class UserModule implements Backend {
     return {
       passed: this.#passed,
       conditional: headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined,
+      ranged: headers['range'] !== undefined,
       now: this.#clock.now(),
       streams: { idle: this.#rules.idle, after: this.#after },
       limit: this.#rules.answerLimit,

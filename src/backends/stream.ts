@@ -99,7 +99,7 @@ export class StreamBackend implements Backend {
   /** As of any call (C8.4), but that a success is none: it would be the answer to another question. */
   #judge({ authorization }: Call, status: number): StatusVerdict {
     const authorizationForwarded = this.#rules.forwardAuthorization && authorization !== undefined
-    const verdict = judgeStatus(status, { conditional: false, authorizationForwarded })
+    const verdict = judgeStatus(status, { conditional: false, ranged: false, authorizationForwarded })
     if (verdict.kind !== 'answer') return verdict
     throw new Fault('upstream_broken', { detail: `the upstream answered a handshake with ${status}` })
   }

@@ -5,6 +5,8 @@ import type { FaultCode, FaultFacts } from '../kernel/faults.ts'
 export interface StatusContext {
   /** The request carried If-None-Match or If-Modified-Since. */
   readonly conditional: boolean
+  /** The request carried Range: the bytes of the answer reach the client as they are. */
+  readonly ranged: boolean
   /** The client's Authorization was passed on: a 401 is then the client's to see. */
   readonly authorizationForwarded: boolean
 }
@@ -43,6 +45,8 @@ const UNAUTHORISED = errors('upstream_unauthorised')
 
 /** How an upstream's final status is told to the client: the table of C8.4, for every forwarding backend. */
 export function judgeStatus(status: number, context: StatusContext): StatusVerdict {
+  // A part that nobody asked for would pass for the whole.
+  if (status === 206) return context.ranged ? ANSWER : BROKEN
   if (status >= 200 && status < 300) return ANSWER
   if (status === 304 && context.conditional) return ANSWER
   if (status === 401 && context.authorizationForwarded) return UNAUTHORISED

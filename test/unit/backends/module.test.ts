@@ -133,6 +133,11 @@ describe('C8.1: what a module answers', () => {
     expect((await answering({ status: 304 }, { headers })).status).toBe(304)
   })
 
+  it('C8.4 is 206 only to a request with a range', async () => {
+    expect((await faultOf(answering({ status: 206 }))).code).toBe('upstream_broken')
+    expect((await answering({ status: 206 }, { headers: { range: 'bytes=0-1' } })).status).toBe(206)
+  })
+
   it('may be a stream of text or bytes; of a HEAD it is let go', async () => {
     const { body } = await answering({
       body: { kind: 'stream', stream: Readable.from(['a', Buffer.from('b')]) },
