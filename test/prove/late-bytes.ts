@@ -1,7 +1,9 @@
 /**
- * `node test/prove/late-bytes.ts [--code FOLDER] [--calls 3000]`: how many calls read bytes that an upstream sent behind
- * the answer to another call, through the `http` backend and, beside it, through undici, with 95 % bounds. `--code`
- * takes the backend from another checkout. Half of the calls get a faulty answer, the others are its possible victims.
+ * How many calls read bytes that an upstream sent behind the answer to another call, through the `http` backend and,
+ * beside it, through undici, with 95 % bounds:
+ * `node test/prove/late-bytes.ts [--code FOLDER] [--calls 3000] [--connections 8] [--every 2]`
+ * `--code` takes the backend from another checkout. One call in `--every` gets a faulty answer; the others are its
+ * possible victims.
  */
 import { fork } from 'node:child_process'
 import type { AddressInfo } from 'node:net'
@@ -21,13 +23,17 @@ const { values: options } = parseArgs({
       type: 'string',
       default: '304,304-length,204,204-length,head,doubled,short,empty,chunked,error,hints,continue',
     },
+    connections: { type: 'string', default: '8' },
+    every: { type: 'string', default: '2' },
     delays: { type: 'string', default: 'same,turn,1ms,5ms,next' },
   },
 })
 const CALLS = Number(options.calls)
 const SIDE_BY_SIDE = 16
-/** Fewer connections than calls at once: each is used again at once. */
-const CONNECTIONS = 8
+/** By default fewer than calls at once: each is used again at once. */
+const CONNECTIONS = Number(options.connections)
+/** One call in so many gets a faulty answer. */
+const EVERY = Number(options.every)
 
 const from = async (file: string): Promise<unknown> =>
   import(pathToFileURL(resolve(options.code, 'test/support', file)).href)
@@ -78,7 +84,7 @@ async function run(client: Client, kind: string, delay: string): Promise<Tally> 
   const work = async (): Promise<void> => {
     while (asked < CALLS) {
       const number = String((asked += 1))
-      const isFaulty = asked % 2 === 0
+      const isFaulty = asked % EVERY === 0
       const method = isFaulty && kind === 'head' ? 'HEAD' : 'GET'
       try {
         const text = await client.ask(method, `/late/${isFaulty ? kind : 'good'}/${delay}/${number}`)

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { UpstreamRequest } from '../../src/backends/upstream-request.ts'
 import { openHttpBackend } from '../support/http-backend.ts'
 import { makeCall } from '../support/calls.ts'
@@ -124,6 +124,22 @@ describe('an upstream that sent bytes behind an answer', () => {
       'close',
     ])
     expect(told).toEqual([`${url} distrusted`])
+    await backend.close()
+  })
+
+  it('T2.8 is trusted again when it sent none for ten minutes', async () => {
+    const { url, sockets } = await faulty(WHOLE + FORGED)
+    const told: string[] = []
+    const backend = openHttpBackend(url, { targetChanged: (_, change) => told.push(change) })
+    const ask = () => backend.answer(makeCall())
+    await ask()
+    await ask()
+    expect([sockets.length, told]).toEqual([2, ['distrusted']])
+    const later = performance.now() + 10 * 60_000
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => later)
+    onTestFinished(() => now.mockRestore())
+    for (let nth = 0; nth < 3; nth += 1) await ask()
+    expect([sockets.length, told]).toEqual([3, ['distrusted', 'trusted']])
     await backend.close()
   })
 
