@@ -22,6 +22,7 @@ import type { OpenedFunds } from './directory/opened-funds.ts'
 import type { StoredDirectory } from './directory/stored-directory.ts'
 import { StoredPeople } from './directory/stored-people.ts'
 import { reportTakenIds } from './directory/uniqueness.ts'
+import type { Conversions } from './gateway/conversion/conversions.ts'
 import { compileActions, type CompiledActions } from './gateway/compile-actions.ts'
 import { compileFaultRenderer, type FaultRenderer } from './gateway/render.ts'
 import type { Runtime } from './gateway/runtime.ts'
@@ -56,6 +57,7 @@ export interface World {
   readonly admission: Admission
   readonly audit: Audit
   readonly openedFunds: OpenedFunds
+  readonly conversions: Conversions
   readonly targetChanged: BackendSurroundings['targetChanged']
   readonly moduleFailed: BackendSurroundings['moduleFailed']
   readonly storedDirectory: StoredDirectory

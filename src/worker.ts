@@ -171,6 +171,7 @@ class ServingWorker implements Worker {
     await closeBackends(this.#backendsInUse())
     this.stopWatching()
     this.world.issuerKeys.close()
+    this.world.conversions.close()
     await this.world.state.close()
     return cut
   }

@@ -1,4 +1,5 @@
 /** What a worker's decisions read and drive, beyond one configuration: opened once, kept over reloads. */
+import { Conversions } from './gateway/conversion/conversions.ts'
 import type { Environment } from './config/references.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
 import type { Recorder } from './contracts/recorder.ts'
@@ -77,6 +78,7 @@ export async function openWorld(
       }),
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
+    conversions: new Conversions(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
   }
 }

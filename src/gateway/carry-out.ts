@@ -34,8 +34,8 @@ export const carryOut = (
 /** The call that a backend gets. Reads the body, and so throws what of C4.11 is left; at once where there is none. */
 export function prepareCall(runtime: Runtime, exchange: Exchange, decision: Decision): Call | Promise<Call> {
   const taken = decision.observation
-    ? takeBodyAnyway(decision, exchange)
-    : takeBody(decision.body, exchange, decision.operation)
+    ? takeBodyAnyway(decision, exchange, runtime.conversions)
+    : takeBody(decision.body, exchange, decision.operation, runtime.conversions)
   return goOn(taken, (body) => callOf(runtime, exchange, decision, body))
 }
 

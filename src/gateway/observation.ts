@@ -24,6 +24,16 @@ export class Observation {
     }
   }
 
+  /** The same of a check that may take time. */
+  async holdLater<T>(check: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await check()
+    } catch (thrown) {
+      this.keep(thrown)
+      return undefined
+    }
+  }
+
   keep(thrown: unknown): void {
     this.#fault ??= toFault(thrown)
   }

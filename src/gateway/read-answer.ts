@@ -1,72 +1,96 @@
 import { upstreamFault } from '../backends/upstream-errors.ts'
-import type { BackendBody, BackendFormat } from '../contracts/backend.ts'
-import { isEnvelope, wrapPayload } from '../http/envelope.ts'
-import type { JsonObject, JsonValue } from '../http/json-value.ts'
-import { parseJson } from '../http/json.ts'
+import type { BackendBody } from '../contracts/backend.ts'
+import type { Format } from '../http/accept.ts'
+import { successEnvelope } from '../http/envelope.ts'
 import { readBody } from '../http/read-body.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../http/xml-read.ts'
+import type { ItemNames } from '../http/xml-write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
+import { isSmall, type Conversions } from './conversion/conversions.ts'
+import { broken, convertAnswer, dataOf, type AnswerTask, type Speech } from './conversion/tasks.ts'
 
-/** What a backend answers: its format, and whether its successes are envelopes already. */
-export interface Speech {
-  readonly format: BackendFormat
-  readonly payload: 'bare' | 'envelope'
+export interface EnvelopeRules {
+  /** Who answered. */
+  readonly backend: Speech & { readonly name: string }
+  readonly to: Format
+  readonly items: ItemNames
+  /** Bytes of an answer that are held. */
+  readonly limit: number
 }
 
-/** An upstream is trusted more than a client, but not with our stack: bounds beside that on its bytes. */
-const LIMITS = { depth: 200, nodes: 1_000_000, references: 1_000_000 }
+const NONE = Buffer.alloc(0)
 
 /**
- * The `Data` of a successful answer that has to be converted, or was a value from the start (C8.6).
- * @param limit bytes of a stream that are held
- * @throws Fault `answer_too_large`; `upstream_broken` for what does not parse, or is no envelope where one was promised
+ * The envelope of a successful answer that has to be converted, or was a value from the start (C8.6). At once where it
+ * is small; a large one is converted beside the thread that serves (T4.7).
+ * @throws Fault `answer_too_large`, `answer_unconvertible`, `conversion_busy`; `upstream_broken` for what does not parse,
+ *   or is no envelope where one was promised
  */
-export async function readAnswer(body: BackendBody, speech: Speech, limit: number): Promise<JsonObject> {
-  const value = body.kind === 'value' ? body.value : parse(await readBytes(body, limit), speech, limit)
-  if (speech.payload === 'bare' || value === null) return wrapPayload(value)
-  if (isEnvelope(value)) return value.Data
-  throw new Fault('upstream_broken', { detail: 'the upstream answered something else than an envelope' })
+export function envelopeOf(
+  body: BackendBody,
+  rules: EnvelopeRules,
+  conversions: Conversions,
+): Uint8Array | Promise<Uint8Array> {
+  const { backend, to, items, limit } = rules
+  if (body.kind === 'value') return successEnvelope(to, dataOf(body.value, backend), items)
+  if (body.kind === 'stream') return convertStream(body.stream, rules, conversions)
+  const bytes = body.kind === 'bytes' ? body.bytes : NONE
+  if (bytes.length > limit) throw tooLarge(limit)
+  const task = taskOf(bytes, rules)
+  return isSmall(bytes, true) ? convertAnswer(task) : convertLarge(task, rules, conversions)
 }
 
-async function readBytes(body: BackendBody, limit: number): Promise<Buffer> {
-  if (body.kind === 'bytes') {
-    if (body.bytes.length > limit) throw tooLarge(limit)
-    return body.bytes
-  }
-  if (body.kind !== 'stream') return Buffer.alloc(0)
+const taskOf = (bytes: Buffer, { backend, to, items, limit }: EnvelopeRules): AnswerTask => ({
+  kind: 'answer',
+  bytes,
+  speech: { format: backend.format, payload: backend.payload },
+  to,
+  items,
+  limit,
+})
+
+async function convertLarge(
+  task: AnswerTask,
+  { backend }: EnvelopeRules,
+  conversions: Conversions,
+): Promise<Uint8Array> {
+  const leave = await conversions.enter(backend.name)
   try {
-    return await readBody(body.stream, limit)
+    return await conversions.run(task)
+  } finally {
+    leave()
+  }
+}
+
+/** Nothing is read before there is a place for it: until then the upstream is held up. */
+async function convertStream(
+  stream: Extract<BackendBody, { kind: 'stream' }>['stream'],
+  rules: EnvelopeRules,
+  conversions: Conversions,
+): Promise<Uint8Array> {
+  let leave: (() => void) | undefined
+  try {
+    leave = await conversions.enter(rules.backend.name)
+    const task = taskOf(await readStream(stream, rules.limit), rules)
+    return await (isSmall(task.bytes, true) ? convertAnswer(task) : conversions.run(task))
+  } finally {
+    leave?.()
+    stream.destroy()
+  }
+}
+
+async function readStream(
+  stream: Extract<BackendBody, { kind: 'stream' }>['stream'],
+  limit: number,
+): Promise<Buffer> {
+  try {
+    return await readBody(stream, limit)
   } catch (thrown) {
-    body.stream.destroy()
     const { code, facts } = toFault(thrown)
     // Whoever reads a body takes its sender for a client; here it is the upstream that left (C8.4).
     if (code === 'client_gone') throw upstreamFault(facts.cause)
-    if (code !== 'body_too_large') throw broken(thrown)
-    throw tooLarge(limit)
+    throw code === 'body_too_large' ? tooLarge(limit) : broken(thrown)
   }
 }
 
 const tooLarge = (limit: number): Fault =>
   new Fault('answer_too_large', { detail: `an answer to be converted is larger than ${limit} bytes` })
-
-function parse(bytes: Buffer, { format, payload }: Speech, limit: number): JsonValue {
-  if (bytes.length === 0) return null
-  try {
-    if (format !== 'xml') return parseJson(bytes, LIMITS)
-    return readXml(bytes, payload === 'envelope' ? ENVELOPE_SCHEMA : undefined, {
-      ...LIMITS,
-      bytes: limit,
-    })
-  } catch (thrown) {
-    throw broken(thrown)
-  }
-}
-
-/** Faults of our parsers speak of a request; here it is the upstream that was wrong. */
-function broken(thrown: unknown): Fault {
-  const { code, facts } = toFault(thrown)
-  return new Fault('upstream_broken', {
-    cause: thrown,
-    detail: `the upstream's answer cannot be converted: ${code} ${facts.say ?? ''}`,
-  })
-}

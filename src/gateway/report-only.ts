@@ -21,6 +21,7 @@ import { admit } from './checks/admit.ts'
 import { requireApiVersion } from './checks/api-version.ts'
 import { authenticate } from './checks/authenticate.ts'
 import { judgeBody, parseBody, type BodyPlan } from './checks/body.ts'
+import type { Conversions } from './conversion/conversions.ts'
 import { passServiceMaintenance, refuseInPlaceMaintenance } from './checks/maintenance.ts'
 import { requirePlace } from './checks/place.ts'
 import { readTarget } from './checks/readable.ts'
@@ -159,6 +160,7 @@ const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 export async function takeBodyAnyway(
   { body: plan, operation, observation }: Decision,
   { body, head }: Exchange,
+  conversions: Conversions,
 ): Promise<CallBody> {
   if (plan.kind === 'none' || BODILESS.has(head.method)) return refuseNothing(plan, observation)
   const contentType = head.headers['content-type']
@@ -168,7 +170,7 @@ export async function takeBodyAnyway(
     observation?.keep(new Fault('body_too_large'))
     return { kind: 'stream', stream: rest, contentType, length: undefined }
   }
-  const parsed = observation?.hold(() => parseBody(plan, bytes, operation))
+  const parsed = await observation?.holdLater(async () => parseBody(plan, bytes, operation, conversions))
   if (parsed) return parsed
   return { kind: 'stream', stream: Readable.from([bytes]), contentType, length: bytes.length }
 }

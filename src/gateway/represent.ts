@@ -2,12 +2,13 @@ import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { bearerChallenge } from '../http/authorization.ts'
-import { ENVELOPE_TYPE, errorsEnvelope, successEnvelope } from '../http/envelope.ts'
+import { ENVELOPE_TYPE, errorsEnvelope } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
 import type { Outcome } from './checks/representation.ts'
+import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
 import { guardBytes } from './guard-bytes.ts'
-import { readAnswer } from './read-answer.ts'
+import { envelopeOf } from './read-answer.ts'
 import type { Runtime } from './runtime.ts'
 import { envelopeStream, verifyEnvelope, withoutBom } from './verify-json.ts'
 import { asciiOf, wrapJson, wrapJsonStream } from './wrap-json.ts'
@@ -107,7 +108,7 @@ function envelop(
   // A module's bytes are JSON text too: what it answers as a value never comes here as bytes, unless it is large.
   if (hasPayload && backend.format !== 'xml' && outcome.format === 'json' && backend.payload === 'bare')
     return wrapped(status, headers, body)
-  return convert(answer, decision, { status, headers }, outcome, runtime.answerLimit)
+  return convert(answer, decision, { status, headers }, outcome, runtime)
 }
 
 /** Of an answer that holds several ranges of what was asked for (RFC 9110 §14.6). */
@@ -159,16 +160,19 @@ function* piecesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += AT_ONCE) yield bytes.subarray(at, at + AT_ONCE)
 }
 
-async function convert(
+function convert(
   { body }: BackendAnswer,
   { operation }: Decision,
   head: Pick<Answer, 'status' | 'headers'>,
   { format }: Enveloped,
-  limit: number,
-): Promise<Answer> {
-  const data = await readAnswer(body, operation.action.backend, limit)
-  return { ...head, body: successEnvelope(format, data, operation.items) }
+  { answerLimit, conversions }: Runtime,
+): Answer | Promise<Answer> {
+  const rules = { backend: operation.action.backend, to: format, items: operation.items, limit: answerLimit }
+  return goOn(envelopeOf(body, rules, conversions), (bytes) => ({ ...head, body: bufferOf(bytes) }))
 }
+
+const bufferOf = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** 304 tells the validators that 200 would (RFC 9110 §15.4.5). */
 function validatorsOf(answer: BackendAnswer, decision: Decision): Headers {

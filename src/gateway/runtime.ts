@@ -10,6 +10,7 @@ import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Route } from './action.ts'
 import type { ActionTable } from './action-table.ts'
+import type { Conversions } from './conversion/conversions.ts'
 import type { TokenCheck } from './token-check.ts'
 
 /** Everything that a decision reads, frozen: one snapshot per call, swapped whole by a reload. */
@@ -37,6 +38,7 @@ export interface Runtime {
   readonly bodyLimit: number
   /** Bytes of an upstream's answer that are held for a conversion. */
   readonly answerLimit: number
+  readonly conversions: Conversions
   /** C4.14: the header must be spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
   /** Absent where pages of other origins may not call (C4.18). */

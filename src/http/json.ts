@@ -1,4 +1,5 @@
 import { Fault } from '../kernel/faults.ts'
+import { Slices } from '../kernel/slices.ts'
 import type { JsonObject, JsonValue } from './json-value.ts'
 import { numberOf } from './number-literal.ts'
 import { quoted } from './say.ts'
@@ -21,6 +22,12 @@ export const JSON_LIMITS: JsonLimits = { depth: 100, nodes: 100_000 }
 export const parseJson = (bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): JsonValue =>
   new JsonReader(decodeUtf8(bytes), limits).read()
 
+/** The same in slices, so that others are served in between: of a large text (T4.7). */
+export const parseJsonInSlices = async (
+  bytes: Uint8Array,
+  limits: JsonLimits = JSON_LIMITS,
+): Promise<JsonValue> => new JsonReader(decodeUtf8(bytes), limits).readInSlices()
+
 /** JSON text of a value, without loss: literals as they came. What it writes, parseJson reads as the same value. */
 export const stringifyJson = (value: JsonValue): string => JSON.stringify(value)
 
@@ -42,11 +49,23 @@ const WORDS: readonly (readonly [string, JsonValue])[] = [
 ]
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
+/** An object or a list that is being read. */
+interface Level {
+  readonly object: JsonObject | undefined
+  readonly list: JsonValue[] | undefined
+  key: string
+}
+
+/** Characters of a string that are looked at one by one, which for short ones is faster. */
+const NEAR = 64
+const NOT_PLAIN = /["\\\x00-\x1f]/g
+
 class JsonReader {
   private readonly text: string
   private readonly limits: JsonLimits
   private at = 0
-  private depth = 0
+  private readonly levels: Level[] = []
+  private root: JsonValue | undefined
   private nodes = 0
 
   constructor(text: string, limits: JsonLimits) {
@@ -55,9 +74,23 @@ class JsonReader {
   }
 
   read(): JsonValue {
-    const value = this.value()
+    while (this.root === undefined) this.step()
+    return this.end(this.root)
+  }
+
+  async readInSlices(): Promise<JsonValue> {
+    const slices = new Slices()
+    while (this.root === undefined) {
+      this.step()
+      const paused = slices.pause()
+      if (paused) await paused
+    }
+    return this.end(this.root)
+  }
+
+  private end(root: JsonValue): JsonValue {
     if (!Number.isNaN(this.peek())) this.fail('something follows the value')
-    return value
+    return root
   }
 
   /** The next character that is not white space; NaN at the end. */
@@ -67,47 +100,56 @@ class JsonReader {
     return code
   }
 
-  private value(): JsonValue {
+  /** Reads one value, or the beginning of one that holds others. */
+  private step(): void {
     const code = this.peek()
     if (++this.nodes > this.limits.nodes) this.fail(`more than ${this.limits.nodes} values`)
-    if (code === QUOTE) return this.string()
-    if (code === OPEN_OBJECT) return this.nested(() => this.object())
-    if (code === OPEN_LIST) return this.nested(() => this.list())
-    return this.scalar()
+    if (code === QUOTE) this.complete(this.string())
+    else if (code === OPEN_OBJECT) this.open(Object.create(null) as JsonObject, undefined)
+    else if (code === OPEN_LIST) this.open(undefined, [])
+    else this.complete(this.scalar())
   }
 
-  private nested<T>(read: () => T): T {
-    if (++this.depth > this.limits.depth) this.fail(`nested more than ${this.limits.depth} levels deep`)
+  private open(object: JsonObject | undefined, list: JsonValue[] | undefined): void {
+    if (this.levels.length >= this.limits.depth)
+      this.fail(`nested more than ${this.limits.depth} levels deep`)
     this.at++
-    const value = read()
-    this.at++
-    this.depth--
-    return value
+    const level = { object, list, key: '' }
+    if (this.peek() === (object === undefined ? CLOSE_LIST : CLOSE_OBJECT)) {
+      this.at++
+      this.complete(object ?? list ?? [])
+      return
+    }
+    this.levels.push(level)
+    if (object !== undefined) this.key(level, object)
   }
 
-  private object(): JsonObject {
-    const object = Object.create(null) as JsonObject
-    if (this.peek() === CLOSE_OBJECT) return object
-    for (;;) {
-      if (this.peek() !== QUOTE) this.fail('expected a key in double quotes')
-      const start = this.at
-      const key = this.string()
-      if (key in object) this.fail(`the key ${quoted(key)} is there twice`, start, true)
-      this.expect(COLON, 'expected ":" after the key')
-      object[key] = this.value()
-      if (this.peek() === CLOSE_OBJECT) return object
-      this.expect(COMMA, 'expected "," or "}"')
-    }
+  private key(level: Level, object: JsonObject): void {
+    if (this.peek() !== QUOTE) this.fail('expected a key in double quotes')
+    const start = this.at
+    level.key = this.string()
+    if (level.key in object) this.fail(`the key ${quoted(level.key)} is there twice`, start)
+    this.expect(COLON, 'expected ":" after the key')
   }
 
-  private list(): JsonValue[] {
-    const list: JsonValue[] = []
-    if (this.peek() === CLOSE_LIST) return list
-    for (;;) {
-      list.push(this.value())
-      if (this.peek() === CLOSE_LIST) return list
-      this.expect(COMMA, 'expected "," or "]"')
+  /** Puts a value where it belongs, and whatever ends with it. */
+  private complete(given: JsonValue): void {
+    let value = given
+    for (let level = this.levels.at(-1); level !== undefined; level = this.levels.at(-1)) {
+      const { object, list } = level
+      if (object !== undefined) object[level.key] = value
+      else list?.push(value)
+      const close = object === undefined ? CLOSE_LIST : CLOSE_OBJECT
+      if (this.peek() !== close) {
+        this.expect(COMMA, object === undefined ? 'expected "," or "]"' : 'expected "," or "}"')
+        if (object !== undefined) this.key(level, object)
+        return
+      }
+      this.at++
+      this.levels.pop()
+      value = object ?? list ?? []
     }
+    this.root = value
   }
 
   private expect(code: number, why: string): void {
@@ -131,8 +173,9 @@ class JsonReader {
   private string(): string {
     const start = this.at
     let escaped = false
-    for (;;) {
-      const code = this.text.charCodeAt(++this.at)
+    for (let near = start + NEAR; ;) {
+      if (++this.at > near) near = this.skipPlain() + NEAR
+      const code = this.text.charCodeAt(this.at)
       if (code === QUOTE) break
       if (code === BACKSLASH) {
         escaped = true
@@ -142,6 +185,12 @@ class JsonReader {
     }
     const end = this.at++
     return escaped ? this.unescape(start, end + 1) : this.text.slice(start + 1, end)
+  }
+
+  /** Goes on to the next character of a long string that is not plain: an expression finds it many times faster. */
+  private skipPlain(): number {
+    NOT_PLAIN.lastIndex = this.at
+    return (this.at = NOT_PLAIN.exec(this.text)?.index ?? this.text.length)
   }
 
   private unescape(start: number, end: number): string {

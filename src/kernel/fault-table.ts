@@ -252,6 +252,9 @@ export const FAULTS = {
     'Too many requests for the data service. Wait before the next one.',
   ),
   answer_unconvertible: trouble(INTERNAL),
+  conversion_busy: unavailable(
+    'Too many large bodies are being converted at the moment. Try again shortly, or with less at a time.',
+  ),
   answer_too_large: trouble(
     'The answer is too large to be given in this format. Ask for less at a time, or for the other format.',
   ),

@@ -211,6 +211,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
       connection.respond({ headers: { 'Content-Type': 'application/json' }, body: '{"Name":"a\\u0000b"}' }),
     { Accept: 'application/xml' },
   ),
+  conversion_busy: 'test/unit/gateway/conversions.test.ts',
   answer_too_large: failing(
     (connection) => {
       const body = JSON.stringify(['x'.repeat(2000)])

@@ -1,22 +1,19 @@
 import type { CallBody } from '../../contracts/backend.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
 import {
   judgeContentType,
   judgeOwnContentType,
   MEDIA_TYPE_OF,
   type BodyKind,
 } from '../../http/content-type.ts'
-import { formToJson, parseForm } from '../../http/form.ts'
 import { declaredBody, type BodyDeclaration } from '../../http/head-checks.ts'
 import type { Head } from '../../http/head.ts'
-import type { JsonValue } from '../../http/json-value.ts'
-import { parseJson, stringifyJson } from '../../http/json.ts'
+import { parseJsonInSlices } from '../../http/json.ts'
 import { readBody } from '../../http/read-body.ts'
-import { readXml } from '../../http/xml-read.ts'
-import { writeXml } from '../../http/xml-write.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
+import { Fault } from '../../kernel/faults.ts'
 import type { BodyRule, Operation } from '../action.ts'
+import { isSmall, type Conversions } from '../conversion/conversions.ts'
+import { PARSERS, writeRequest } from '../conversion/tasks.ts'
 
 /** What C4.11 says of a body before any of it is read (C4.17). */
 export type BodyPlan =
@@ -68,10 +65,11 @@ export function takeBody(
   plan: BodyPlan,
   exchange: Pick<Exchange, 'body'>,
   operation: Operation,
+  conversions: Conversions,
 ): CallBody | Promise<CallBody> {
   if (plan.kind === 'none') return NO_BODY
   if (plan.kind === 'opaque') return { ...plan, kind: 'stream', stream: exchange.body }
-  return readBody(exchange.body, plan.limit).then((bytes) => parseBody(plan, bytes, operation))
+  return readBody(exchange.body, plan.limit).then((bytes) => parseBody(plan, bytes, operation, conversions))
 }
 
 /** What is left of C4.11 once a body that is to be parsed has been read. */
@@ -79,48 +77,41 @@ export function parseBody(
   { as }: Extract<BodyPlan, { kind: 'parsed' }>,
   bytes: Buffer,
   operation: Operation,
-): CallBody {
+  conversions: Conversions,
+): CallBody | Promise<CallBody> {
   if (bytes.length === 0) return (planNothing(operation.body), NO_BODY)
   if (operation.body.kind === 'none') throw new Fault('body_unexpected')
-  return convertBody(as, bytes, operation)
-}
-
-type Parser = (bytes: Buffer, schema: BodySchema | undefined) => JsonValue
-
-const PARSERS: Readonly<Record<BodyKind, Parser>> = {
-  json: (bytes) => parseJson(bytes),
-  // The bytes were counted as they were read: a limit of XML's own must not be lower than the configured one.
-  xml: (bytes, schema) => readXml(bytes, schema, { bytes: bytes.length }),
-  form: (bytes, schema) => formToJson(parseForm(bytes), schema),
-}
-
-type Writer = (value: JsonValue, items: Operation['items']) => string
-
-const WRITERS: Readonly<Record<'json' | 'xml', Writer>> = {
-  json: (value) => stringifyJson(value),
-  xml: (value, items) => writeXml(value, 'ApiRequest', items),
+  return isSmall(bytes, as === 'xml' || operation.action.backend.format === 'xml')
+    ? convertBody(as, bytes, operation)
+    : convertLarge(as, bytes, operation, conversions)
 }
 
 /** A body that needs no conversion goes on byte for byte (C7.6), but never unparsed: what was judged is what is sent. */
-function convertBody(kind: BodyKind, bytes: Buffer, operation: Operation): CallBody {
-  const { body, action, items } = operation
+function convertBody(kind: BodyKind, bytes: Buffer, { body, action, items }: Operation): CallBody {
   const { format } = action.backend
   const value = PARSERS[kind](bytes, body.schema)
   body.validate?.(value)
   if (format === 'value') return { kind: 'value', value }
-  const converted = kind === format ? bytes : Buffer.from(write(value, format, items))
+  const converted = kind === format ? bytes : writeRequest(value, format, items)
   return { kind: 'bytes', bytes: converted, contentType: MEDIA_TYPE_OF[format] }
 }
 
-/** What JSON can say and XML cannot is, in a request, the client's to mend: 400, not the 500 of an answer. */
-function write(value: JsonValue, format: 'json' | 'xml', items: Operation['items']): string {
+/** The same of a large one, beside the thread that serves (T4.7); what it is as a value is read here, in slices. */
+async function convertLarge(
+  kind: BodyKind,
+  bytes: Buffer,
+  { body, action, items }: Operation,
+  conversions: Conversions,
+): Promise<CallBody> {
+  const { format, name } = action.backend
+  const to = format === 'xml' ? 'xml' : 'json'
+  const { schema } = body
+  const leave = await conversions.enter(name)
   try {
-    return WRITERS[format](value, items)
-  } catch (thrown) {
-    if (toFault(thrown).code !== 'answer_unconvertible') throw thrown
-    throw new Fault('body_malformed', {
-      cause: thrown,
-      say: 'It holds a character that the data service cannot be sent.',
-    })
+    const judged = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items })
+    if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(judged) }
+    return { kind: 'bytes', bytes: judged, contentType: MEDIA_TYPE_OF[format] }
+  } finally {
+    leave()
   }
 }

@@ -1,0 +1,18 @@
+/** A thread for conversions: what is large would keep everybody else waiting on the one that serves (T4.7). */
+import { parentPort } from 'node:worker_threads'
+import { own, replyOf, type Reply } from './messages.ts'
+import { perform, type Task } from './tasks.ts'
+
+function answer(task: Task): Reply {
+  try {
+    return { bytes: own(perform(task)) }
+  } catch (thrown) {
+    return replyOf(thrown)
+  }
+}
+
+const port = parentPort
+port?.on('message', (task: Task) => {
+  const reply = answer(task)
+  port.postMessage(reply, 'bytes' in reply ? [reply.bytes.buffer] : [])
+})

@@ -1,0 +1,124 @@
+/** What conversions do, from bytes to bytes, so that they can be done on any thread. */
+import type { BackendFormat } from '../../contracts/backend.ts'
+import type { Format } from '../../http/accept.ts'
+import type { BodySchema } from '../../http/body-schema.ts'
+import type { BodyKind } from '../../http/content-type.ts'
+import { isEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
+import { formToJson, parseForm } from '../../http/form.ts'
+import type { JsonObject, JsonValue } from '../../http/json-value.ts'
+import { parseJson, stringifyJson } from '../../http/json.ts'
+import { compileValidator } from '../../http/validate-body.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
+import { writeXml, type ItemNames } from '../../http/xml-write.ts'
+import { Fault, toFault, type FaultCode } from '../../kernel/faults.ts'
+
+/** What a backend answers: its format, and whether its successes are envelopes already. */
+export interface Speech {
+  readonly format: BackendFormat
+  readonly payload: 'bare' | 'envelope'
+}
+
+/** An upstream's answer, to be told in an envelope of another format (C8.6). */
+export interface AnswerTask {
+  readonly kind: 'answer'
+  readonly bytes: Uint8Array
+  readonly speech: Speech
+  readonly to: Format
+  readonly items: ItemNames
+  /** `server.limits.answer`. */
+  readonly limit: number
+}
+
+/** A client's body, to be judged, and told in the backend's format (C4.11, C7.6). */
+export interface RequestTask {
+  readonly kind: 'request'
+  readonly bytes: Uint8Array
+  readonly as: BodyKind
+  readonly to: 'json' | 'xml'
+  readonly schema: BodySchema | undefined
+  readonly items: ItemNames
+}
+
+export type Task = AnswerTask | RequestTask
+
+/** Does a task. Throws the fault of whoever sent the bytes. */
+export const perform = (task: Task): Uint8Array =>
+  task.kind === 'answer' ? convertAnswer(task) : convertRequest(task)
+
+/** The fault of a task that needs more memory than there is for one. */
+export const TOO_LARGE: Readonly<Record<Task['kind'], FaultCode>> = {
+  answer: 'answer_too_large',
+  request: 'body_too_large',
+}
+
+/** An upstream is trusted more than a client, but not with our stack: bounds beside that on its bytes. */
+const LIMITS = { depth: 200, nodes: 1_000_000, references: 1_000_000 }
+/** Times of the limit: XML that is written has at most so many more bytes than what it is made of. */
+const MOST_GROWTH = 8
+
+/** Throws Fault `upstream_broken`, `answer_unconvertible`, `answer_too_large`. */
+export function convertAnswer({ bytes, speech, to, items, limit }: AnswerTask): Uint8Array {
+  const converted = successEnvelope(to, dataOf(parse(bytes, speech, limit), speech), items)
+  if (converted.length <= limit * MOST_GROWTH) return converted
+  throw new Fault('answer_too_large', { detail: `converted, it has more than ${limit * MOST_GROWTH} bytes` })
+}
+
+/** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
+export function dataOf(value: JsonValue, { payload }: Speech): JsonObject {
+  if (payload === 'bare' || value === null) return wrapPayload(value)
+  if (isEnvelope(value)) return value.Data
+  throw new Fault('upstream_broken', { detail: 'the upstream answered something else than an envelope' })
+}
+
+function parse(bytes: Uint8Array, { format, payload }: Speech, limit: number): JsonValue {
+  if (bytes.length === 0) return null
+  try {
+    if (format !== 'xml') return parseJson(bytes, LIMITS)
+    return readXml(bytes, payload === 'envelope' ? ENVELOPE_SCHEMA : undefined, { ...LIMITS, bytes: limit })
+  } catch (thrown) {
+    throw broken(thrown)
+  }
+}
+
+/** Faults of our parsers speak of a request; here it is the upstream that was wrong. */
+export function broken(thrown: unknown): Fault {
+  const { code, facts } = toFault(thrown)
+  return new Fault('upstream_broken', {
+    cause: thrown,
+    detail: `the upstream's answer cannot be converted: ${code} ${facts.say ?? ''}`,
+  })
+}
+
+type Parser = (bytes: Uint8Array, schema: BodySchema | undefined) => JsonValue
+
+/** How a client's body is read, by its type. */
+export const PARSERS: Readonly<Record<BodyKind, Parser>> = {
+  json: (bytes) => parseJson(bytes),
+  // The bytes were counted as they were read: a limit of XML's own must not be lower than the configured one.
+  xml: (bytes, schema) => readXml(bytes, schema, { bytes: bytes.length }),
+  form: (bytes, schema) => formToJson(parseForm(bytes), schema),
+}
+
+const WRITERS: Readonly<Record<'json' | 'xml', (value: JsonValue, items: ItemNames) => string>> = {
+  json: (value) => stringifyJson(value),
+  xml: (value, items) => writeXml(value, 'ApiRequest', items),
+}
+
+function convertRequest({ bytes, as, to, schema, items }: RequestTask): Uint8Array {
+  const value = PARSERS[as](bytes, schema)
+  if (schema !== undefined) compileValidator(schema)(value)
+  return as === to ? bytes : writeRequest(value, to, items)
+}
+
+/** What JSON can say and XML cannot is, in a request, the client's to mend: 400, not the 500 of an answer. */
+export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNames): Buffer {
+  try {
+    return Buffer.from(WRITERS[to](value, items))
+  } catch (thrown) {
+    if (toFault(thrown).code !== 'answer_unconvertible') throw thrown
+    throw new Fault('body_malformed', {
+      cause: thrown,
+      say: 'It holds a character that the data service cannot be sent.',
+    })
+  }
+}

@@ -1,0 +1,142 @@
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { after } from '../../kernel/after.ts'
+import { programBeside } from '../../kernel/beside.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { faultOf, type Reply } from './messages.ts'
+import { TOO_LARGE, type Task } from './tasks.ts'
+
+/** Conversions side by side: a long one keeps the next from waiting, but not the third. */
+const MOST = 2
+/** Milliseconds that a conversion may take: sixteen mebibytes of the worst that was found take four seconds. */
+const MOST_TIME = 30_000
+/** Milliseconds that a thread is kept without work. It takes some 20 MB, and 0.1 s to start. */
+const IDLE = 60_000
+/** Mebibytes of a thread's values: a million of them, read and written, take about half of it. */
+const HEAP = 1024
+
+interface Job {
+  readonly task: Task
+  readonly resolve: (bytes: Buffer) => void
+  readonly reject: (fault: Fault) => void
+}
+
+/** A thread, and the job that it does. */
+class Thread {
+  readonly #worker: Worker
+  readonly #freed: () => void
+  #job: Job | undefined
+  #cancelTimer: (() => void) | undefined
+
+  constructor(freed: () => void, ended: (thread: Thread) => void) {
+    this.#freed = freed
+    const cache = getCompileCacheDir() // of this version of Node; the setting is the folder above
+    this.#worker = new Worker(programBeside(import.meta.url, 'convert-thread'), {
+      name: 'conversion',
+      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
+      resourceLimits: { maxOldGenerationSizeMb: HEAP },
+    })
+    this.#worker.unref()
+    this.#worker
+      .on('message', (reply: Reply) => this.#settle(reply))
+      .on('error', (error: Error & { code?: string }) => this.#fail(this.#faultOfError(error)))
+      .once('exit', () => {
+        this.#fail(new Fault('internal', { detail: 'the thread of a conversion has ended' }))
+        this.#cancelTimer?.()
+        ended(this)
+      })
+    this.#rest()
+  }
+
+  get isFree(): boolean {
+    return this.#job === undefined
+  }
+
+  run(job: Job): void {
+    this.#job = job
+    this.#cancelTimer?.()
+    this.#cancelTimer = after(MOST_TIME, () => {
+      this.#fail(new Fault('conversion_busy', { detail: `a conversion took more than ${MOST_TIME} ms` }))
+      this.end()
+    })
+    // A copy: the memory that the bytes lie in may be shared with others.
+    const bytes = new Uint8Array(job.task.bytes)
+    this.#worker.ref()
+    this.#worker.postMessage({ ...job.task, bytes }, [bytes.buffer])
+  }
+
+  end(): void {
+    void this.#worker.terminate()
+  }
+
+  #rest(): void {
+    this.#worker.unref()
+    this.#cancelTimer?.()
+    this.#cancelTimer = after(IDLE, () => this.end())
+  }
+
+  #settle(reply: Reply): void {
+    const job = this.#take()
+    if ('bytes' in reply) job?.resolve(Buffer.from(reply.bytes.buffer))
+    else job?.reject(faultOf(reply))
+    this.#rest()
+    this.#freed()
+  }
+
+  #fail(fault: Fault): void {
+    this.#take()?.reject(fault)
+  }
+
+  #take(): Job | undefined {
+    const job = this.#job
+    this.#job = undefined
+    return job
+  }
+
+  #faultOfError(cause: Error & { code?: string }): Fault {
+    const kind = this.#job?.task.kind
+    const outOfMemory = cause.code === 'ERR_WORKER_OUT_OF_MEMORY' && kind !== undefined
+    return new Fault(outOfMemory ? TOO_LARGE[kind] : 'internal', {
+      cause,
+      detail: 'a conversion ended its thread',
+    })
+  }
+}
+
+/** Does tasks on threads of their own, which are started when there is something to do. */
+export class Threads {
+  readonly #threads = new Set<Thread>()
+  readonly #queue: Job[] = []
+
+  /** Rejects with the fault of the task. */
+  run(task: Task): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ task, resolve, reject })
+      this.#next()
+    })
+  }
+
+  close(): void {
+    for (const thread of this.#threads) thread.end()
+  }
+
+  #next(): void {
+    const thread = [...this.#threads].find(({ isFree }) => isFree) ?? this.#start()
+    const job = thread && this.#queue.shift()
+    if (job !== undefined) thread?.run(job)
+  }
+
+  #start(): Thread | undefined {
+    if (this.#threads.size >= MOST) return undefined
+    const thread = new Thread(
+      () => this.#next(),
+      (ended) => {
+        this.#threads.delete(ended)
+        if (this.#queue.length > 0) this.#next()
+      },
+    )
+    this.#threads.add(thread)
+    return thread
+  }
+}

@@ -1,0 +1,153 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { Conversions, isSmall } from '../../../src/gateway/conversion/conversions.ts'
+import { Places } from '../../../src/gateway/conversion/places.ts'
+import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { manualAfter } from '../../support/manual-after.ts'
+
+const conversions = new Conversions()
+afterAll(() => conversions.close())
+
+const LIMIT = 16 * 1024 ** 2
+const bare = { format: 'json', payload: 'bare' } as const
+
+const toXml = (text: string, limit = LIMIT): Task => ({
+  kind: 'answer',
+  bytes: Buffer.from(text),
+  speech: bare,
+  to: 'xml',
+  items: { Funds: 'Fund' },
+  limit,
+})
+const fromXml = (text: string): Task => ({
+  kind: 'answer',
+  bytes: Buffer.from(text),
+  speech: { format: 'xml', payload: 'bare' },
+  to: 'json',
+  items: {},
+  limit: LIMIT,
+})
+const request = (text: string, more: Partial<Extract<Task, { kind: 'request' }>> = {}): Task => ({
+  kind: 'request',
+  bytes: Buffer.from(text),
+  as: 'json',
+  to: 'json',
+  schema: undefined,
+  items: {},
+  ...more,
+})
+
+const thrownBy = (work: () => unknown): unknown => {
+  try {
+    work()
+  } catch (thrown) {
+    return thrown
+  }
+  return undefined
+}
+
+describe('T4.7 a conversion beside the thread that serves', () => {
+  it.each([
+    ['an answer to XML', toXml('{"Funds":[1,1e5,"\\u00e9",null,{}]}')],
+    ['an answer to JSON', fromXml('<a><b type="number">1.0</b></a>')],
+    ['a request to XML', request('{"a":[1]}', { to: 'xml' })],
+    ['a request that stays as it is', request(' {"a": 1.0}', { schema: { type: 'object' } })],
+    [
+      'a form',
+      request('a=1&b=%C3%A9', {
+        as: 'form',
+        schema: { type: 'object', properties: { a: { type: 'integer' } } },
+      }),
+    ],
+    ['an empty answer', toXml('')],
+  ])('C7.5 gives what it gives at once: %s', async (_case, task) => {
+    const here = Buffer.from(perform(task)).toString()
+    expect((await conversions.run(task)).toString()).toBe(here)
+    expect(task.bytes.byteLength).toBe(Buffer.from(task.bytes).length) // not taken away
+  })
+
+  it.each([
+    ['an answer that does not parse', toXml('{"a":')],
+    ['an answer that XML cannot say', toXml('{"a":"\\u0000"}')],
+    ['an answer that grows too large', toXml(JSON.stringify({ [' '.repeat(5000)]: 1 }), 6000)],
+    ['a request that does not parse', request('{"a":1,"a":2}')],
+    ['a request that does not fit', request('{"a":1}', { schema: { type: 'object', required: ['b'] } })],
+    ['a request that XML cannot say', request('{"a":"\\u0000"}', { to: 'xml' })],
+  ])('throws the fault that it throws at once: %s', async (_case, task) => {
+    const here = thrownBy(() => perform(task)) as Fault
+    expect(here).toBeInstanceOf(Fault)
+    const there = (await conversions.run(task).catch((thrown: unknown) => thrown)) as Fault
+    expect(there).toBeInstanceOf(Fault)
+    expect([there.code, there.publicText]).toEqual([here.code, here.publicText])
+  })
+
+  it('lets others run while 300,000 numbers become XML', async () => {
+    let turns = 0
+    const timer = setInterval(() => turns++, 1)
+    const xml = await conversions.run(toXml(`[${'1,'.repeat(299_999)}1]`))
+    clearInterval(timer)
+    expect(xml.length).toBeGreaterThan(7_000_000)
+    expect(turns).toBeGreaterThan(20)
+  })
+
+  it('is not needed for what is small, and XML is small for less', () => {
+    expect([isSmall(Buffer.alloc(8192), true), isSmall(Buffer.alloc(8193), true)]).toEqual([true, false])
+    expect([isSmall(Buffer.alloc(65_536), false), isSmall(Buffer.alloc(65_537), false)]).toEqual([
+      true,
+      false,
+    ])
+  })
+})
+
+describe('T4.7 places for large bodies', () => {
+  const busy = expect.objectContaining({
+    code: 'conversion_busy',
+    facts: expect.objectContaining({ retryAfter: 2 }),
+  })
+
+  it('are bounded; who waits gets the next, in turn', async () => {
+    const { after } = manualAfter()
+    const places = new Places({ most: 4, waiting: 2, patience: 1000 }, after)
+    const leaves = [
+      await places.enter('a'),
+      await places.enter('a'),
+      await places.enter('b'),
+      await places.enter('b'),
+    ]
+    const entered: string[] = []
+    const third = places.enter('c').then((leave) => (entered.push('c'), leave))
+    const fourth = places.enter('d').then((leave) => (entered.push('d'), leave))
+    await expect(places.enter('e')).rejects.toEqual(busy)
+    expect(entered).toEqual([])
+    leaves[0]?.()
+    ;(await third)()
+    ;(await fourth)()
+    expect(entered).toEqual(['c', 'd'])
+  })
+
+  it('are a backend’s for half of them at most, and others pass it by', async () => {
+    const timers = manualAfter()
+    const places = new Places({ most: 4, waiting: 2, patience: 1000 }, timers.after)
+    const leave = await places.enter('slow')
+    await places.enter('slow')
+    let waited = true
+    const third = places.enter('slow').then(() => (waited = false))
+    await places.enter('quick')
+    expect(waited).toBe(true)
+    leave()
+    await third
+    expect(timers.delays()).toEqual([])
+  })
+
+  it('are waited for so long and no longer', async () => {
+    const timers = manualAfter()
+    const places = new Places({ most: 2, waiting: 2, patience: 1000 }, timers.after)
+    const leave = await places.enter('a')
+    const late = expect(places.enter('a')).rejects.toEqual(busy)
+    expect(timers.delays()).toEqual([1000])
+    await timers.fire()
+    await late
+    leave()
+    ;(await places.enter('a'))()
+  })
+})
