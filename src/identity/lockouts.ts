@@ -54,6 +54,8 @@ export class LocalLockouts implements AttemptGate, Lockouts {
   readonly #timer: Timer
   readonly #turns = new OneAtATime()
   readonly #accountTurns = new OneAtATime()
+  /** Attempts that run, by name, from networks that are not familiar: each may be one more failure. */
+  readonly #running = new Map<string, number>()
   readonly #known: Counts
   readonly #invented: Counts
   readonly #networks: FailureTable<string>
@@ -89,10 +91,11 @@ export class LocalLockouts implements AttemptGate, Lockouts {
       let ended = false
       return {
         end: (right) => {
-          const hold = ended ? 0 : this.#count(key, counts, right, familiar)
-          if (!ended) leaveAccount?.()
-          if (!ended) leave()
+          if (ended) return Promise.resolve(0)
           ended = true
+          const hold = this.#count(key, counts, right, familiar)
+          leaveAccount?.()
+          leave()
           return Promise.resolve(hold)
         },
       }
@@ -142,8 +145,14 @@ export class LocalLockouts implements AttemptGate, Lockouts {
     return [this.#known, this.#invented]
   }
 
-  #isGuessedAt(tally: Tally<string> | undefined): boolean {
-    return (tally?.failures ?? 0) >= this.#rules.accounts.free
+  #isGuessedAt(tally: Tally<string> | undefined, running = 0): boolean {
+    return (tally?.failures ?? 0) + running >= this.#rules.accounts.free
+  }
+
+  #run(user: string, more: 1 | -1): void {
+    const running = (this.#running.get(user) ?? 0) + more
+    if (running > 0) this.#running.set(user, running)
+    else this.#running.delete(user)
   }
 
   /** Waits until what the failures have earned has passed since the last one. */
@@ -160,19 +169,29 @@ export class LocalLockouts implements AttemptGate, Lockouts {
       : new Fault('invalid_grant', { detail: 'too many attempts are waiting' })
   }
 
-  /** Where an account is guessed at: one at a time of all who were never seen to log in where they come from. */
-  async #enterAccount(user: string, { accounts }: Counts): Promise<(() => void) | undefined> {
-    if (!this.#isGuessedAt(accounts.find(user))) return undefined
-    if (this.#accountTurns.inLine(user) > this.#rules.accounts.waiting)
-      throw new Fault('invalid_grant', { detail: 'too many attempts at an account that is guessed at' })
-    const leave = await this.#accountTurns.enter(user)
-    try {
-      await this.#wait(accounts.find(user), this.#rules.accounts)
-    } catch (thrown) {
-      leave()
-      throw thrown
+  /**
+   * Where an account is guessed at: one at a time of all who were never seen to log in where they come from. Answers
+   * how to leave. Nothing is waited for between asking and counting those that run: else whoever sends a thousand at
+   * once is let in before the first of them has failed.
+   */
+  async #enterAccount(user: string, { accounts }: Counts): Promise<() => void> {
+    let leave: (() => void) | undefined
+    if (this.#isGuessedAt(accounts.find(user), this.#running.get(user))) {
+      if (this.#accountTurns.inLine(user) > this.#rules.accounts.waiting)
+        throw new Fault('invalid_grant', { detail: 'too many attempts at an account that is guessed at' })
+      leave = await this.#accountTurns.enter(user)
+      try {
+        await this.#wait(accounts.find(user), this.#rules.accounts)
+      } catch (thrown) {
+        leave()
+        throw thrown
+      }
     }
-    return leave
+    this.#run(user, 1)
+    return () => {
+      this.#run(user, -1)
+      leave?.()
+    }
   }
 
   /** Answers how long a failed answer is held back. */

@@ -221,6 +221,22 @@ describe('C6.3.5 an account that is guessed at from many networks', () => {
     await Promise.all(attempts.slice(0, 5))
   })
 
+  it('T3.8 200 guesses sent at once are no way around it: 101 run, four wait, the others are refused', async () => {
+    const { guard } = open({ accounts: ACCOUNTS })
+    const gate = Promise.withResolvers<undefined>()
+    let running = 0
+    const attempts = Array.from({ length: 200 }, (_, at) =>
+      guard.attempt(from(at), STRANGER, () => ((running += 1), gate.promise)),
+    )
+    const settled = Promise.allSettled(attempts)
+    await new Promise(setImmediate)
+    expect(running).toBe(101)
+    gate.resolve(undefined)
+    const refused = (await settled).filter(({ status }) => status === 'rejected')
+    expect(refused).toHaveLength(95)
+    expect(running).toBe(105)
+  })
+
   it('T3.9 a name that nobody has is slowed down alike', async () => {
     const { delays, guard } = open({ accounts: ACCOUNTS })
     for (let at = 0; at < 102; at++)
