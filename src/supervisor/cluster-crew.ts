@@ -12,6 +12,7 @@ import { conditionOfCrew, mergeConditions, type Condition } from '../operations/
 import { ContentsChanged, type Servant } from './crew.ts'
 import { OrderError } from './open-orders.ts'
 import { Roster, type RosterParts } from './roster.ts'
+import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 export interface CrewParts<C> extends RosterParts<C> {
@@ -21,9 +22,10 @@ export interface CrewParts<C> extends RosterParts<C> {
 
 /** A worker that died while a reload was prepared costs a second attempt. */
 const ATTEMPTS = 2
-/** Turns of the event loop in which nobody connects, after which no connection waits: each turn accepts one. */
+/** Turns of the event loop in which no worker is offered a connection, after which none is left to be. */
 const QUIET_TURNS = 3
-const LONGEST_WAIT_FOR_QUIET_MS = 250
+/** A worker that is frozen does not take what it is offered. */
+const LONGEST_HANDOVER_MS = 2000
 
 interface Prepared<C> {
   readonly configuration: C
@@ -32,6 +34,7 @@ interface Prepared<C> {
 }
 
 export class ClusterCrew<C> implements Servant<C> {
+  readonly #ports = new SharedPorts()
   readonly #roster: Roster<C>
   readonly #size: number
   #prepared: Prepared<C> | undefined
@@ -165,15 +168,15 @@ export class ClusterCrew<C> implements Servant<C> {
     if (this.#roster.workers.length > 0) {
       this.drain()
       await wait(this.#roster.closeTimes.lameDuck)
-      await this.#untilQuiet()
+      await this.#ports.close()
+      await this.#untilHandedOver()
       for (const worker of this.#roster.workers) worker.leaveRotation()
     }
     return this.#roster.close()
   }
 
-  /** No connection is on its way to a worker, and none waits to be accepted. */
-  async #untilQuiet(): Promise<void> {
-    const deadline = performance.now() + LONGEST_WAIT_FOR_QUIET_MS
+  async #untilHandedOver(): Promise<void> {
+    const deadline = performance.now() + LONGEST_HANDOVER_MS
     let turns = 0
     while (turns < QUIET_TURNS && performance.now() < deadline) {
       await nextTurn()

@@ -1,4 +1,5 @@
 import type { Recorder } from '../contracts/recorder.ts'
+import { OrderError } from './open-orders.ts'
 import type { RunningTime } from './running-time.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
@@ -38,13 +39,10 @@ export class Watchdog {
       this.#frozen.delete(worker)
     })
     const look = async (): Promise<void> => {
-      const answered = await worker.ask({ type: 'ping' }).then(
-        () => true,
-        () => false,
-      )
+      const late = await worker.ask({ type: 'ping' }).then(() => false, isLate)
       if (gone) return
-      if (answered) this.#frozen.delete(worker)
-      else void this.#suspect(worker)
+      if (late) void this.#suspect(worker)
+      else this.#frozen.delete(worker)
       this.#parts.time.after(PING_MS, () => void look())
     }
     void look()
@@ -84,3 +82,6 @@ export class Watchdog {
     return new Promise((resolve) => this.#parts.time.after(PING_MS, resolve))
   }
 }
+
+/** One that has closed its channel is about to end, and not frozen. */
+const isLate = (error: unknown): boolean => error instanceof OrderError && error.end === 'late'

@@ -56,6 +56,13 @@ describe('T5.9 frozen workers', () => {
     expect(dog.isFrozen(two)).toBe(false)
   })
 
+  it('takes one that has closed its channel for what it is: about to end', async () => {
+    const { time, workers, notes } = startWatch()
+    workers[0].ask = () => Promise.reject(new OrderError('gone', 'the worker process ended'))
+    await pass(time, 8000)
+    expect([notes.events, workers[0].killed]).toEqual([[], false])
+  })
+
   it('kills one at a time: the next when another serves in the place of the first', async () => {
     const { time, workers, dog, state, notes } = startWatch()
     for (const worker of workers) worker.frozen = true
