@@ -6,9 +6,11 @@ import { unhurried } from '../support/unhurried.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const LIFE = 900_000
+/** Of the day of the demo's agreements: before it began there would be none, and no grant. */
+const NOON = Date.UTC(2026, 0, 15, 12)
 
 async function started() {
-  const clock = movableClock()
+  const clock = movableClock(NOON)
   const gateway = await postern({ clock, change: unhurried })
   const { access_token: token, refresh_token: refresh } = await issueToken(gateway, {
     scope: 'fund.read offline_access target:b/ACME',
