@@ -1,7 +1,7 @@
 /** The configuration of a deployment: the rooms' pieces as one schema, and what only the whole can tell. */
 import { backendsSchema } from './backends/config.ts'
 import { loadFile } from './config/load.ts'
-import { flag, section, text, type Static } from './config/pieces.ts'
+import { choice, flag, section, text, type Static } from './config/pieces.ts'
 import type { Environment } from './config/references.ts'
 import type { Report } from './config/report.ts'
 import { directorySchema } from './directory/config.ts'
@@ -35,6 +35,12 @@ export const configurationSchema = section({
     default: 'data',
     description:
       'Folder for keys and state, relative to the working directory; `POSTERN_DATA` moves it. Made if it is not there.',
+  }),
+  dataGroup: choice(['others', 'own'], {
+    default: 'others',
+    description:
+      'Who the group of the data folder is. `others`: keys that it may read are refused. `own`: this service alone, as a ' +
+      'Kubernetes `fsGroup`; what the group may do with the files in it is taken back at each start.',
   }),
   workers: workersSchema,
   store: storeSchema,

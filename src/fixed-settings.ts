@@ -5,7 +5,15 @@ import type { KeyPath } from './config/report.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
 
 /** Sections that are read at the start only. */
-const FIXED: readonly (keyof Configuration)[] = ['server', 'admin', 'data', 'store', 'workers', 'keys']
+const FIXED: readonly (keyof Configuration)[] = [
+  'server',
+  'admin',
+  'data',
+  'dataGroup',
+  'store',
+  'workers',
+  'keys',
+]
 
 /** What of them is read anew all the same, with all that is below it. */
 const LIVE = ['server.limits.body', 'server.strictHeaderNames', 'server.cors']

@@ -1,6 +1,7 @@
 import { startPostern, type Running } from '../app.ts'
 import { checkConfiguration, loadConfiguration } from '../check-configuration.ts'
-import type { Configuration } from '../configuration.ts'
+import { isSidecar, type Configuration } from '../configuration.ts'
+import { takeBackFromGroup } from '../data-group.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { onSignals } from '../server/drain.ts'
 import { ConfigurationError } from '../service.ts'
@@ -62,6 +63,15 @@ function obeySignals({ control }: Running): () => void {
   }
 }
 
+/** See data-group.ts. */
+async function takeBack(configuration: Configuration, { stderr }: Terminal): Promise<void> {
+  const { data, dataGroup } = configuration
+  if (dataGroup !== 'own' || isSidecar(configuration)) return
+  const taken = await takeBackFromGroup(data)
+  if (taken.length > 0)
+    stderr.write(`postern: took from the group what it could do with ${taken.join(', ')} (dataGroup: own)\n`)
+}
+
 interface Loaded {
   readonly configuration: Configuration
   readonly file: string
@@ -80,6 +90,7 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
   const { env: environment, stderr } = terminal
   // Whoever read these lines may have left (a log shipper that restarts): no reason to end a service.
   stderr.on('error', () => undefined)
+  await takeBack(configuration, terminal)
   const source = { file, files }
   const running = await startPostern(configuration, { clock: systemClock, environment, source })
   const { baseUrl, adminPort, adminTokenFile } = running

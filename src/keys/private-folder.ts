@@ -12,6 +12,10 @@ const OTHERS_MAY_WRITE = 0o022
 // Windows has no mode bits: there, who may read is a matter of the folder's access list.
 const HAS_MODES = process.platform !== 'win32'
 
+/** What else helps where nobody but the group may: a Kubernetes fsGroup opens all files of a volume to it. */
+const ofGroup = (mode: number): string =>
+  (mode & 0o007) === 0 ? ', or set `dataGroup: own` if its group is this service alone' : ''
+
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
 export const reasonOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
@@ -55,7 +59,7 @@ export async function listPrivateFolder(folder: string): Promise<readonly string
     if (HAS_MODES && (mode & OTHERS_MAY_WRITE) !== 0)
       throw new KeyFolderError(
         `The folder of the signing keys, ${folder}, can be written by other users (mode ${octal(mode)}): ` +
-          'they could put a key of their own there. Run chmod 700 on it.',
+          `they could put a key of their own there. Run chmod 700 on it${ofGroup(mode)}.`,
       )
     return await readdir(folder)
   } catch (thrown) {
@@ -85,7 +89,7 @@ export async function readPrivateFile(path: string, what: string): Promise<strin
   if (HAS_MODES && (mode & OTHERS_MAY_ANYTHING) !== 0)
     throw new KeyFolderError(
       `The ${what} file ${path} is open to other users (mode ${octal(mode)}). Whoever has read it can make ` +
-        'tokens: replace it, or, if nobody can have, run chmod 600 on it.',
+        `tokens: replace it, or, if nobody can have, run chmod 600 on it${ofGroup(mode)}.`,
     )
   return text
 }

@@ -23,7 +23,8 @@ export async function readAdminToken(data: string): Promise<string> {
   const { mode } = await file.stat()
   if (HAS_MODES && (mode & OTHERS) !== 0)
     throw new AdminTokenError(
-      `The admin token ${path} is open to other users. Delete the file; the next start makes another.`,
+      `The admin token ${path} is open to other users. Delete the file; the next start makes another. If only its ` +
+        'group may read it, and that is this service alone, set `dataGroup: own`.',
     )
   const token = (await file.readFile('utf8')).trim()
   if (token.length < SHORTEST)

@@ -108,7 +108,7 @@ interface Container {
 }
 
 interface Pod {
-  readonly securityContext: object
+  readonly securityContext: { readonly fsGroup?: number; readonly fsGroupChangePolicy?: string }
   readonly terminationGracePeriodSeconds: number
   readonly enableServiceLinks: boolean
   readonly automountServiceAccountToken: boolean
@@ -124,6 +124,12 @@ interface Resource {
   readonly metadata: { readonly name: string }
   readonly data: Readonly<Record<string, string>>
   readonly spec: {
+    readonly podSelector: { readonly matchLabels: Labels }
+    readonly policyTypes: readonly string[]
+    readonly ingress: readonly {
+      readonly from: unknown
+      readonly ports: readonly { readonly port: string }[]
+    }[]
     readonly selector: Labels & { readonly matchLabels: Labels }
     readonly ports: readonly { readonly targetPort: string }[]
     readonly serviceName?: string
@@ -137,6 +143,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
   Service: 'v1',
   StatefulSet: 'apps/v1',
   Deployment: 'apps/v1',
+  NetworkPolicy: 'networking.k8s.io/v1',
 }
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
@@ -210,6 +217,30 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
     expect(configuration?.admin.listen).toMatch(/^127\.0\.0\.1:/)
     const { drain = 0, lameDuck = 0 } = configuration?.server.timeouts ?? {}
     expect(pod().terminationGracePeriodSeconds * 1000).toBeGreaterThan(drain + lameDuck)
+  })
+
+  it('T2.2 trusts no address that another pod may have, and lets in the ingress and monitoring alone', () => {
+    const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
+    expect(readConfiguration(file, {}).configuration?.server.trustedProxies).toEqual([])
+    const { podSelector, policyTypes, ingress } = only('NetworkPolicy').spec
+    expect(workload().spec.template.metadata.labels).toMatchObject(podSelector.matchLabels)
+    expect(policyTypes).toEqual(['Ingress'])
+    const ports = (postern().ports ?? []).map((port) => port.name)
+    expect(ingress.flatMap((rule) => rule.ports.map(({ port }) => port))).toEqual(ports)
+    for (const { from } of ingress)
+      expect(from).toEqual([
+        { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': expect.any(String) } } },
+      ])
+  })
+
+  it('T7 says that the group of its volume is the service alone, where it has one', () => {
+    const { fsGroup, fsGroupChangePolicy } = pod().securityContext
+    const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
+    const own = readConfiguration(file, {}).configuration?.dataGroup
+    expect([own, fsGroupChangePolicy]).toEqual(
+      fsGroup === undefined ? ['others', undefined] : ['own', 'OnRootMismatch'],
+    )
+    expect(fsGroup === undefined).toBe(workload().spec.volumeClaimTemplates === undefined)
   })
 
   it('holds a configuration that is fit to serve, without a warning', async () => {
