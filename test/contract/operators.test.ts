@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
+import { postForm } from '../support/oauth.ts'
 import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
@@ -119,6 +120,59 @@ describe('operators', { timeout: 60_000 }, () => {
     )
     expect((await call(before)).status).toBe(401)
     expect((await call(await token())).status).toBe(200)
+  })
+
+  it('C6.3.3 revoke refresh tokens, codes and sessions with them; told how many, and before it is done', async () => {
+    const service = await start()
+    const { postern, call } = service
+    const held = await issueToken(service, { scope: `${ALL_AT_ACME} offline_access` })
+    const refresh = async (): Promise<number> => {
+      const params = { grant_type: 'refresh_token', refresh_token: held.refresh_token ?? '' }
+      return (await postForm(service, '/connect/token', { params })).status
+    }
+    const counts = '0 sessions, 1 family of refresh tokens, 0 codes, 0 consents, and the access tokens'
+    expect((await postern('revoke', '--client', 'acme-books', '--preview')).out).toBe(
+      `would be revoked: ${counts}; nothing has changed\n`,
+    )
+    expect((await call(held.access_token)).status).toBe(200)
+    expect((await postern('revoke', '--client', 'acme-books')).out).toBe(`revoked: ${counts}\n`)
+    expect((await call(held.access_token)).status).toBe(401)
+    expect(await refresh()).toBe(400)
+  })
+
+  it('C6.3.3 are refused an id that nobody knows, unless they force it', async () => {
+    const { postern } = await start()
+    for (const args of [
+      ['--client', 'acme-boks'],
+      ['--subject', 'nobody'],
+      ['--business', 'ACNE'],
+      ['--client', 'acme-books', '--business', 'ACNE'],
+      ['--family', 'AAAAAAAAAAAAAAAAAAAAAA'],
+      ['--jti', 'not-of-our-form'],
+    ]) {
+      const refused = await postern('revoke', ...args)
+      expect([refused.code, refused.out]).toEqual([1, ''])
+      expect(refused.err).toMatch(/nobody and nothing of that id is known\n {2}\w+ {2}is not known: /)
+      expect((await postern('revoke', ...args, '--preview')).code).toBe(1)
+      expect((await postern('revoke', ...args, '--force')).code).toBe(0)
+    }
+  })
+
+  it('C6.3.5 reload: who is locked, or has another password, holds nothing any more', async () => {
+    const service = await start()
+    const { postern, token, call, write } = service
+    const held = [await token(), await token()] as const
+    const bob = /bob:[^]*?password: (\S+)/.exec(readFileSync(DEMO, 'utf8'))?.[1] ?? ''
+    write(`directory: { users: { alice: { password: '${bob}' } } }`)
+    expect((await postern('reload')).code).toBe(0)
+    expect((await call(held[0])).status).toBe(401)
+    write('')
+    expect((await postern('reload')).code).toBe(0)
+    const again = await token()
+    expect((await call(again)).status).toBe(200)
+    write('directory: { users: { alice: { locked: true } } }')
+    expect((await postern('reload')).code).toBe(0)
+    expect((await call(again)).status).toBe(401)
   })
 
   it('reload: who was removed from the directory loses access, others keep it', async () => {
