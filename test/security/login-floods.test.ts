@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Configuration } from '../../src/configuration.ts'
+import { crewConfig, startCrew } from '../support/crew.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { form, requestBytes } from '../support/requests.ts'
@@ -64,8 +65,8 @@ describe('C6.3.5 logins with invented client ids', () => {
 
 describe('C6.3.5 one account, guessed at from many networks', () => {
   /** As a login is sent, without waiting for its answer. */
-  async function send(service: StartedPostern, password: string, address: string) {
-    const connection = await openRaw(service.port)
+  async function send(port: number, password: string, address: string) {
+    const connection = await openRaw(port)
     onTestFinished(() => connection.destroy())
     const { headers, body } = form({ grant_type: 'password', username: 'alice', password, scope: SCOPE })
     connection.send(
@@ -95,7 +96,7 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
 
     // One waits for its delay, four for that one; what is more is refused as a wrong password is.
     const sent = await Promise.all(
-      [1, 2, 3, 4, 5, 6].map((at) => send(service, 'alice-password', `203.0.${at}.1`)),
+      [1, 2, 3, 4, 5, 6].map((at) => send(service.port, 'alice-password', `203.0.${at}.1`)),
     )
     const answered = () => sent.filter(({ unread }) => unread !== '')
     await vi.waitFor(() => expect(answered()).toHaveLength(1))
@@ -111,5 +112,33 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
     // An operator ends it: whoever comes next is let in at once.
     expect(await service.control.clearLockouts({ user: 'alice' }, { via: 'test' })).toBeGreaterThan(0)
     expect((await logIn(service, 'alice-password', from('203.0.101.1'))).status).toBe(200)
+  }, 30_000)
+
+  it('T3.8 is counted for all processes together, and an operator sees and ends it', async () => {
+    const crew = await startCrew(
+      crewConfig(
+        'http://127.0.0.1:9',
+        `server: { trustedProxies: [127.0.0.1], timeouts: { drain: 50ms } }
+identity: { guessing: { accounts: { free: 6, delay: 10m, longest: 10m } } }`,
+      ),
+    )
+    const port = Number(new URL(crew.baseUrl).port)
+    const statusOf = async (password: string, address: string): Promise<number> =>
+      (await (await send(port, password, address)).response()).status
+    expect(await statusOf('alice-password', '192.0.2.7')).toBe(200)
+    // Each on a connection of its own: they go to the processes in turns.
+    for (let at = 0; at < 6; at++) expect(await statusOf('wrong', `198.51.${at}.1`)).toBe(400)
+    expect(await crew.order('GET', '/lockouts')).toMatchObject({
+      lockouts: [{ user: 'alice', failures: 6, delay: 600_000 }],
+    })
+    const sent = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map((at) => send(port, 'alice-password', `203.0.${at}.1`)),
+    )
+    await vi.waitFor(() => expect(sent.filter(({ unread }) => unread !== '')).toHaveLength(1))
+    for (const address of ['192.0.2.8', '192.0.2.9'])
+      expect(await statusOf('alice-password', address)).toBe(200)
+    // Six keys, and the account.
+    expect(await crew.order('DELETE', '/lockouts?user=alice')).toEqual({ cleared: 7 })
+    expect(await statusOf('alice-password', '203.0.100.1')).toBe(200)
   }, 30_000)
 })
