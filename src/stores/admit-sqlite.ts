@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import { execFile } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { programBeside } from '../kernel/beside.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
 import { markStore, requireNotLost, wayOut } from './store-marker.ts'
 
-/** What the thread that examines a file has found: undefined if nothing is wrong. */
+/** What was found in a file: nothing if `damage` is absent. */
 export interface Examined {
-  readonly damage: string | undefined
+  readonly damage?: string | undefined
 }
 
 /** Milliseconds that a start waits for the examination. */
@@ -34,23 +36,26 @@ export async function admitSqlite(
   return { later: examined }
 }
 
-/** On a thread of its own: of a large file it takes seconds. Never rejects: who cannot examine has found nothing. */
+/**
+ * In a process of its own: of a large file it takes minutes, which a thread cannot be taken out of, and no process ends
+ * before its threads have. Never rejects: who cannot examine has found nothing.
+ */
 function examine(path: string): Promise<StoreError | undefined> {
   return new Promise((resolve) => {
-    const worker = new Worker(programBeside(import.meta.url, 'examine-thread'), {
-      name: 'store-check',
-      workerData: path,
-      env: {},
-    })
-    worker.unref()
-    worker.on('message', ({ damage }: Examined) => {
+    const program = fileURLToPath(programBeside(import.meta.url, 'examine-program'))
+    const child = execFile(process.execPath, [program, path], { env: {} }, (error, stdout) => {
+      process.off('exit', kill)
+      const damage = error === null ? (JSON.parse(stdout) as Examined).damage : undefined
       resolve(
         damage === undefined
           ? undefined
           : new StoreError(`The store ${path} is damaged: ${damage}. ${wayOut(path)}`),
       )
     })
-    worker.on('error', () => resolve(undefined))
-    worker.on('exit', () => resolve(undefined))
+    // Whoever waits for it has a timer; nobody else is kept.
+    child.unref()
+    for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref()
+    const kill = (): unknown => child.kill('SIGKILL')
+    process.once('exit', kill)
   })
 }

@@ -1,6 +1,5 @@
-/** Examines the file of a store (admit-sqlite.ts), and changes nothing in it. */
+/** `examine-program PATH`: examines the file of a store (admit-sqlite.ts), and changes nothing in it. */
 import { DatabaseSync } from 'node:sqlite'
-import { parentPort, workerData } from 'node:worker_threads'
 import type { Examined } from './admit-sqlite.ts'
 import { describeDamage, describeTrouble } from './sqlite-trouble.ts'
 
@@ -22,4 +21,4 @@ function findDamage(path: string): string | undefined {
   }
 }
 
-parentPort?.postMessage({ damage: findDamage(String(workerData)) } satisfies Examined)
+process.stdout.write(JSON.stringify({ damage: findDamage(process.argv[2] ?? '') } satisfies Examined))
