@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { admitKeys, type KeyRemark } from './foreign-jwk.ts'
 import type { KeyFinder, TrustedKey } from './key-finder.ts'
-import { KeySetReader } from './key-set-reader.ts'
+import { INTERVAL, KeySetReader } from './key-set-reader.ts'
 import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
 import { Standing } from './standing.ts'
 
@@ -20,8 +20,11 @@ export interface ForeignKeysParts {
 
 /** Milliseconds: how often is looked whether the key set should be read again. */
 const TICK = 250
-/** How long a `kid` that a reading did not bring is taken for unknown without another one. */
-const ABSENT = 10_000
+/**
+ * How long a `kid` that a reading did not bring is taken for unknown without another one. No longer than the pause
+ * between two readings: else whoever guesses the next `kid` could have its first tokens refused.
+ */
+const ABSENT = INTERVAL
 /** Unknown ids remembered, and calls that wait for a reading, at most: a flood of ids costs no more memory than this. */
 const MOST_ABSENT = 1_000
 const MOST_WAITING = 1_000

@@ -15,7 +15,7 @@ const FRESH = 60_000
 /** Between two attempts while it cannot be had, also behind their back. */
 const RETRY = 5_000
 /** Between the beginnings of two readings, whoever asks for whatever: what an unknown `kid` may cost the issuer. */
-const INTERVAL = 1_000
+export const INTERVAL = 1_000
 
 /**
  * When a foreign key set is read: once at a time, at most once a second, and so that a slow issuer costs one caller one

@@ -82,6 +82,30 @@ describe('T3.5: the keys of a foreign issuer', () => {
     expect(state.fetches).toBeLessThan(5)
   })
 
+  it('that are named before they are published are found a second after they are, whoever asked for them before', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    await keys.find('a', 'ES256')
+    // Somebody guesses the next one, again and again.
+    for (let at = 0; at < 5; at++) {
+      expect(await keys.find('next', 'ES256')).toBeUndefined()
+      clock.advance(300)
+    }
+    state.keys = [...state.keys, await key('next')]
+    clock.advance(1_000)
+    expect(await keys.find('next', 'ES256')).toHaveLength(1)
+  })
+
+  it('of one unknown id are asked for once a second, however many tokens name it', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    await keys.find('a', 'ES256')
+    const [before, since] = [state.fetches, clock.now()]
+    for (let at = 0; at < 500; at++) {
+      expect(await keys.find('x', 'ES256')).toBeUndefined()
+      clock.advance(20)
+    }
+    expect(state.fetches - before).toBeLessThanOrEqual((clock.now() - since) / 1000 + 1)
+  })
+
   it('without a kid are taken only where there is no choice', async () => {
     const { keys, state, clock } = issuer([await key('a')])
     expect(await keys.find(undefined, 'ES256')).toBeDefined()
