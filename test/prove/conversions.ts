@@ -194,6 +194,12 @@ console.log(
   '| case | status | MiB answered | longest delay ms | of CPU ms | call ms | RSS MiB |\n|---|---|---|---|---|---|---|',
 )
 const of = (name: string, format: string): string => `?case=${encodeURIComponent(name)}&format=${format}`
+await watched()
+await wait(3000)
+const quiet = await watched()
+console.log(
+  `| nothing, for 3 s | | | ${quiet.max.toFixed(0)} | ${quiet.cpu.toFixed(0)} | | ${quiet.rss.toFixed(0)} |`,
+)
 await measure(
   '(first thread) JSON to XML: 150,000 records',
   `fund-data/take${of('150,000 records', 'json')}`,

@@ -27,6 +27,8 @@ class Thread {
   readonly #worker: Worker
   readonly #freed: () => void
   #job: Job | undefined
+  /** It was told to end, and takes no job any more; the next is for another, once this one is gone. */
+  #ending = false
   #cancelTimer: (() => void) | undefined
 
   constructor(freed: () => void, ended: (thread: Thread) => void) {
@@ -50,7 +52,7 @@ class Thread {
   }
 
   get isFree(): boolean {
-    return this.#job === undefined
+    return this.#job === undefined && !this.#ending
   }
 
   run(job: Job): void {
@@ -63,10 +65,16 @@ class Thread {
     // A copy: the memory that the bytes lie in may be shared with others.
     const bytes = new Uint8Array(job.task.bytes)
     this.#worker.ref()
-    this.#worker.postMessage({ ...job.task, bytes }, [bytes.buffer])
+    try {
+      this.#worker.postMessage({ ...job.task, bytes }, [bytes.buffer])
+    } catch (cause) {
+      this.#fail(new Fault('internal', { cause, detail: 'a conversion could not be handed over' }))
+      this.#rest()
+    }
   }
 
   end(): void {
+    this.#ending = true
     void this.#worker.terminate()
   }
 
