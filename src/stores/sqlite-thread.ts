@@ -46,7 +46,11 @@ class Answering {
   }
 
   look(): void {
-    this.#guard.look()
+    try {
+      this.#guard.lookInside()
+    } catch {
+      // It was taken away between two system calls, or there is no descriptor left: the next look tells.
+    }
     this.#tell()
   }
 

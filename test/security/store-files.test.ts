@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
@@ -61,6 +62,11 @@ async function expectUnavailable(promise: Promise<unknown>): Promise<void> {
   expect(await refused(promise)).toMatchObject({ constructor: Fault, code: 'identity_unavailable' })
 }
 
+function overwrite(path: string, from: number, bytes: number): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(bytes, 0xa5), 0, bytes, from)
+}
+
 const LOOK = { interval: 20, timeout: 5000 }
 
 describe('T5.12 a store whose files are taken away while it is open', () => {
@@ -84,6 +90,16 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
     const { path, store } = await newStore()
     remove(path)
     await vi.waitFor(() => expect(store.trouble).toMatch(/deleted/), LOOK)
+  })
+
+  it.each([
+    ['emptied', (path: string) => writeFileSync(path, '')],
+    ['overwritten at its beginning', (path: string) => overwrite(path, 0, 4096)],
+  ])('is noticed where it was %s', async (_name, damage) => {
+    const { path, store } = await newStore()
+    damage(path)
+    await vi.waitFor(() => expect(store.trouble).toMatch(/was overwritten/), LOOK)
+    await expectUnavailable(store.append('topic', {}))
   })
 
   it('works again when they are put back', async () => {
@@ -171,18 +187,13 @@ describe('T5.12 a damaged store', () => {
 
   async function damaged(damage: (path: string, pages: number) => void): Promise<string> {
     const { path, store } = await newStore()
-    const text = 'x'.repeat(400)
-    await Promise.all(
-      Array.from({ length: 600 }, (_, n) => store.create('filler', `k${n}`, { value: { text } })),
-    )
     await store.close()
+    const db = new DatabaseSync(path)
+    const insert = db.prepare("INSERT INTO record (kind, key, value) VALUES ('filler', ?, ?)")
+    for (let n = 0; n < 600; n += 1) insert.run(`k${n}`, JSON.stringify({ text: 'x'.repeat(400) }))
+    db.close()
     damage(path, statSync(path).size / PAGE)
     return path
-  }
-
-  function overwrite(path: string, from: number, bytes: number): void {
-    const file = openSync(path, 'r+')
-    writeSync(file, Buffer.alloc(bytes, 0xa5), 0, bytes, from)
   }
 
   it.each([
