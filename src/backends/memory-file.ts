@@ -1,7 +1,8 @@
 import type { BodySchema } from '../http/body-schema.ts'
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject, JsonValue } from '../http/json-value.ts'
 import { parseJson } from '../http/json.ts'
 import { compileValidator } from '../http/validate-body.ts'
+import { Fault } from '../kernel/faults.ts'
 
 /** The file of a `memory` backend: collections of records, and what each action does with one of them. */
 export interface MemoryFile {
@@ -85,17 +86,26 @@ const FILE_LIMITS = { depth: 50, nodes: 5_000_000 }
 
 /**
  * Reads and checks a data file.
- * @throws Fault `body_malformed` or `body_invalid`, whose `say` names line or field; RangeError on what does not
- * fit together
+ * @throws RangeError whose message names what is wrong, and where
  */
 export function parseMemoryFile(bytes: Uint8Array): MemoryFile {
-  const value = parseJson(bytes, FILE_LIMITS)
-  validateFile(value)
+  const value = readValue(bytes)
   // The validator has just seen that it is one.
   const file = value as unknown as MemoryFile
   for (const [action, methods] of Object.entries(file.actions))
     for (const [method, rule] of Object.entries(methods)) checkRule(file, `actions.${action}.${method}`, rule)
   return file
+}
+
+/** Faults keep names that a client sent to themselves; these stand in the operator's own file, and are told. */
+function readValue(bytes: Uint8Array): JsonValue {
+  try {
+    const value = parseJson(bytes, FILE_LIMITS)
+    validateFile(value)
+    return value
+  } catch (thrown) {
+    throw thrown instanceof Fault ? new RangeError(thrown.facts.say ?? thrown.message) : thrown
+  }
 }
 
 const NEEDED = { list: ['as'], read: ['by'], create: [], merge: ['by'] } as const
