@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Environment } from './config/references.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
 import type { Recorder } from './contracts/recorder.ts'
-import { NOBODY, type Holdings } from './directory/holdings.ts'
+import { NOBODY } from './directory/holdings.ts'
 import { ServiceControl } from './control.ts'
 import { reportOnlyAreas } from './dangers.ts'
 import { LocalLockouts } from './identity/lockouts.ts'
@@ -256,7 +256,7 @@ async function openControl(
   const parts = { state, crew, lockouts, recorder }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NOBODY
-    await endLost(holdings, state, recorder)
+    await endLostMeanwhile(holdings, { ...state, recorder })
     return new ServiceControl(configuration, { ...parts, holdings: () => holdings })
   }
   const reloader = await Reloader.open(configuration, {
@@ -275,20 +275,10 @@ async function openControl(
     },
     read: (read) => files.watch(read),
   })
-  await endLost(reloader.holdings, state, recorder)
+  await endLostMeanwhile(reloader.holdings, { ...state, recorder })
   const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
   control.reloadBy(reloader)
   return control
-}
-
-/** What was removed from the directory while the service was down is ended as a reload would have. */
-async function endLost(
-  holdings: Holdings,
-  { store, ender }: Pick<State, 'store' | 'ender'>,
-  recorder: Pick<Recorder, 'note'>,
-): Promise<void> {
-  const rules = await endLostMeanwhile(holdings, store, ender)
-  if (rules > 0) recorder.note('info', 'revoked_at_start', { rules })
 }
 
 function openAdmin(

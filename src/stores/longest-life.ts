@@ -1,4 +1,5 @@
 import type { Store } from '../contracts/store.ts'
+import { Fault } from '../kernel/faults.ts'
 
 /** How long a revocation rule must be kept, in milliseconds. */
 export interface LongestLife {
@@ -29,10 +30,13 @@ export class RecordedLife implements LongestLife {
     this.#all = tokens
   }
 
-  /** Rejects with Fault `identity_unavailable`. */
+  /** Where it cannot be recorded now (the store is full, say), this process knows it all the same, and serves. */
   static async open(store: Records, lives: LongestLife): Promise<RecordedLife> {
     const recorded = new RecordedLife(store, lives.tokens)
-    await recorded.raise(lives.all)
+    recorded.#all = lives.all
+    await recorded.raise(lives.all).catch((thrown: unknown) => {
+      if (!(thrown instanceof Fault)) throw thrown
+    })
     return recorded
   }
 
@@ -46,14 +50,12 @@ export class RecordedLife implements LongestLife {
       const entry = await this.#store.find(LONGEST_LIFE, KEY)
       const kept = Number(entry?.value['ms'] ?? 0)
       const value = { ms: Math.max(kept, ms, this.#all) }
+      this.#all = value.ms
       const done =
         entry === undefined
           ? await this.#store.create(LONGEST_LIFE, KEY, { value })
           : value.ms === kept || (await this.#store.replace(LONGEST_LIFE, KEY, entry.version, value))
-      if (done) {
-        this.#all = value.ms
-        return
-      }
+      if (done) return
     }
   }
 }

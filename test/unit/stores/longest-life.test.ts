@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { Fault } from '../../../src/kernel/faults.ts'
 import { RecordedLife } from '../../../src/stores/longest-life.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -18,4 +19,12 @@ it('T3.12 of several that record at once the longest stays', async () => {
   const lives = [3, 90, 30, 7].map((days) => RecordedLife.open(store, { tokens: DAY, all: days * DAY }))
   await Promise.all(lives)
   expect((await RecordedLife.open(store, { tokens: DAY, all: DAY })).all).toBe(90 * DAY)
+})
+
+it('is known to this process also where the store cannot record it', async () => {
+  const store = new MemoryStore(movableClock())
+  store.create = () => Promise.reject(new Fault('identity_unavailable'))
+  const life = await RecordedLife.open(store, { tokens: DAY, all: 90 * DAY })
+  expect(life.all).toBe(90 * DAY)
+  await expect(life.raise(91 * DAY)).rejects.toMatchObject({ code: 'identity_unavailable' })
 })
