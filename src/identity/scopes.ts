@@ -3,6 +3,7 @@ import type { Places } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
 import { isIdentityScope, type Catalogue } from '../scopes/catalogue.ts'
 import {
+  businessTarget,
   isScopeValue,
   joinScope,
   readScopeValue,
@@ -10,7 +11,7 @@ import {
   type ScopeText,
   type ScopeValue,
 } from '../scopes/scope-token.ts'
-import { businessTarget, isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
+import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
 
 /** A request's scope: values in its order, each once, the target among them at its place. */
 export interface RequestedScope {

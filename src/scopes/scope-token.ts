@@ -39,3 +39,6 @@ export function splitScope(text: string): readonly ScopeValue[] | undefined {
 export const isScopeValue = (text: string): text is ScopeValue => SCOPE_TOKEN.test(text)
 
 export const joinScope = (values: Iterable<ScopeValue>): ScopeText => [...values].join(' ') as ScopeText
+
+/** The scope value that picks a business (C5.4). */
+export const businessTarget = (business: Code): ScopeValue => `target:b/${business}` as ScopeValue

@@ -1,4 +1,4 @@
-import { readCode, type Code, type ScopeValue } from './scope-token.ts'
+import { readCode, type Code } from './scope-token.ts'
 
 /** What a token opens: one business, or one fund of it (C5.4). */
 export type Target =
@@ -18,6 +18,3 @@ export function parseTarget(value: string): Target | undefined {
   const fund = readCode(atFund)
   return fund && { level: 'fund', business, fund }
 }
-
-/** The scope value that picks a business: made of a code, it can hold nothing that a code can't. */
-export const businessTarget = (business: Code): ScopeValue => `target:b/${business}` as ScopeValue
