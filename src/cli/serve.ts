@@ -51,6 +51,9 @@ function untilStopped(running: Running): Promise<number> {
   })
 }
 
+/** For what is under way when the service has stopped: the last lines of the log, above all. */
+const LEFTOVERS_MS = 2000
+
 /** SIGHUP: read the configuration anew. SIGUSR2: replace the workers, one after the other. */
 function obeySignals({ control }: Running): () => void {
   const orders = {
@@ -100,6 +103,8 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
   try {
     return await untilStopped(running)
   } finally {
+    // What a module has left running (a timer, a connection) must not keep the process.
+    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
     disobey()
   }
 }

@@ -49,14 +49,14 @@ export class Roster<C> {
     this.#time.start()
   }
 
-  /** Those that serve. */
+  /** Those that serve. One that is gone counts no more, though its exit may not have been told yet. */
   get workers(): readonly WorkerHandle<C>[] {
-    return this.#workers
+    return this.#workers.filter(({ isGone }) => !isGone)
   }
 
   /** Those of them that do not stand still. */
   get awake(): readonly WorkerHandle<C>[] {
-    return this.#workers.filter((worker) => !this.#watchdog.isFrozen(worker))
+    return this.workers.filter((worker) => !this.#watchdog.isFrozen(worker))
   }
 
   get port(): number {
@@ -126,7 +126,7 @@ export class Roster<C> {
 
   /** Whether a worker is missing that nobody is starting: a restart may have begun to replace the one that died. */
   isShort(starting = this.#starting.size): boolean {
-    return !this.#closing && this.#workers.length + starting < this.#parts.size
+    return !this.#closing && this.workers.length + starting < this.#parts.size
   }
 
   /** Waits for the replacement of one that died, for so long. */

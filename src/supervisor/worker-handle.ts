@@ -73,6 +73,11 @@ export class WorkerHandle<C> {
     return this.#worker.process.pid
   }
 
+  /** Whether it can be told nothing more: it has ended, or is about to. */
+  get isGone(): boolean {
+    return this.#gone || !this.#worker.isConnected()
+  }
+
   /** Resolves with the order's value. Rejects with OrderError, and always does one of the two. */
   ask<K extends keyof Values>(
     order: Asked<C> & { readonly type: K },
@@ -134,7 +139,7 @@ export class WorkerHandle<C> {
   }
 
   #send(order: Order<C>): boolean {
-    if (this.#gone || !this.#worker.isConnected()) return false
+    if (this.isGone) return false
     this.#worker.send(order, () => undefined)
     return true
   }

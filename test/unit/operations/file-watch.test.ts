@@ -62,6 +62,17 @@ describe('watched files', () => {
     expect(told()).toBe(1)
   })
 
+  it('tells a change in a folder that is never silent', async () => {
+    const { at, next, told } = watchFiles({ 'a.yaml': 'a' }, ['a.yaml'])
+    let count = 0
+    const noise = setInterval(() => writeFileSync(at('neighbour'), String((count += 1))), 20)
+    onTestFinished(() => clearInterval(noise))
+    const change = next()
+    writeFileSync(at('a.yaml'), 'other')
+    await change
+    expect(told()).toBe(1)
+  })
+
   it('goes on where a folder cannot be watched, and says so', () => {
     const { notes, watch, at } = watchFiles({}, [])
     watch.watch(new Set([at('nowhere/a.yaml')]))

@@ -1,0 +1,94 @@
+/** Several worker processes, of which one dies or freezes, or whose supervisor does (T5.9, T5.7). More of it: test/prove/. */
+import { connect, type Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { crewConfig, startCrew, type StartedCrew } from '../support/crew.ts'
+import { answerJson, startUpstream } from '../support/start-upstream.ts'
+
+const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
+/** Milliseconds: on a busy machine a process takes seconds to start. Nobody waits that long otherwise. */
+const PATIENCE = 60_000
+const LONG = 120_000
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+const told = (crew: StartedCrew, event: string): number =>
+  crew.log().filter((line) => line['event'] === event).length
+
+const untilWhole = (crew: StartedCrew) =>
+  expect.poll(() => crew.workers().length, { timeout: PATIENCE }).toBe(2)
+
+describe('a worker that fails within an order', { timeout: LONG }, () => {
+  it('T5.9 a reload, the next one, a restart and SIGTERM end, though a worker is killed in the midst of it', async () => {
+    const crew = await startCrew(crewConfig((await startUpstream(FUNDS)).url))
+    for (let delay = 0; delay < 2; delay++) {
+      const reload = crew.order('POST', '/reload')
+      await new Promise((resolve) => setTimeout(resolve, delay))
+      process.kill(crew.workers()[delay % 2] ?? 0, 'SIGKILL')
+      expect(await reload).toMatchObject({ outcome: 'reloaded' })
+      await untilWhole(crew)
+    }
+    expect(await crew.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
+    const workers = crew.workers()
+    expect(await crew.stop()).toBe(0)
+    expect(workers.filter(isAlive)).toEqual([])
+  })
+
+  it('T5.9 a worker that is frozen is replaced, and serves what a reload meanwhile brought', async () => {
+    const upstream = await startUpstream(FUNDS)
+    const crew = await startCrew(crewConfig(upstream.url))
+    const token = await crew.token()
+    const [frozen = 0] = crew.workers()
+    process.kill(frozen, 'SIGSTOP')
+    crew.write(`${crewConfig(upstream.url)}\nmaintenance: [{ scope: area/fund-data }]`)
+    expect(await crew.order('POST', '/reload')).toMatchObject({ outcome: 'reloaded' })
+    expect(isAlive(frozen)).toBe(false)
+    expect(told(crew, 'worker_frozen')).toBe(1)
+    await untilWhole(crew)
+    await expect.poll(() => told(crew, 'worker_started'), { timeout: PATIENCE }).toBe(3)
+    const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await crew.call(token)).status))
+    expect(new Set(statuses)).toEqual(new Set([503]))
+  })
+
+  it('T5.9 SIGTERM ends the service though a worker is frozen, and leaves no process behind', async () => {
+    const crew = await startCrew(crewConfig((await startUpstream(FUNDS)).url))
+    const workers = crew.workers()
+    process.kill(workers[1] ?? 0, 'SIGSTOP')
+    expect(await crew.stop()).toBe(0)
+    expect(workers.filter(isAlive)).toEqual([])
+  })
+})
+
+describe('a supervisor that is killed', { timeout: LONG }, () => {
+  it('T5.7 its workers finish the calls in flight, and then end', async () => {
+    const upstream = await startUpstream(() => undefined)
+    const crew = await startCrew(crewConfig(upstream.url))
+    const token = await crew.token()
+    const workers = crew.workers()
+    const calls = Array.from({ length: 6 }, () => askAlone(crew.port, token))
+    await upstream.received(6)
+    process.kill(crew.pid, 'SIGKILL')
+    await expect.poll(() => isAlive(crew.pid)).toBe(false)
+    const body = '{"FundSummaries":[],"TotalCount":0}'
+    const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    for (const { socket } of upstream.connections) socket.write(head + body)
+    for (const answer of await Promise.all(calls)) expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*"Data":/)
+    await expect.poll(() => workers.filter(isAlive), { timeout: PATIENCE }).toEqual([])
+  })
+})
+
+/** A call over a connection of its own; answers all that came until it was closed. */
+async function askAlone(port: number, token: string): Promise<string> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.write(
+    `GET /api/1.0/b/ACME/fund-data/fund-list HTTP/1.1\r\nHost: localhost:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+  )
+  let text = ''
+  for await (const chunk of socket as AsyncIterable<Buffer>) text += chunk.toString()
+  return text
+}
