@@ -1,8 +1,11 @@
 /** How long one request may wait for the store, over all that it asks of it (T5.5). */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Milliseconds. A request that got no further by then is answered 503, within half a second. */
-export const STORE_TIME = 450
+/**
+ * Milliseconds. A request that got no further by then is answered 503, within half a second: some of that is left for
+ * the hash of a password.
+ */
+const STORE_TIME = 400
 
 /** The time of one request. Only waiting counts: what it does between two questions, hashing a password, does not. */
 export class StoreBudget {

@@ -3,14 +3,14 @@ import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { programBeside } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
-import { budget, STORE_TIME } from '../kernel/store-budget.ts'
+import { budget } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, type SqlitePlan } from './sqlite-file.ts'
 import { monotonicMs, type Opening, type Reply, type Trouble } from './sqlite-messages.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
 
 /** Milliseconds within which every verb is answered, if only by a fault (T5.5: half a second). */
-const ANSWER_WITHIN = STORE_TIME
+const ANSWER_WITHIN = 450
 /** How many verbs may wait: far more than are ever answered in time. */
 const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
@@ -80,7 +80,7 @@ export class SqliteLink {
   }
 
   /**
-   * Rejects with Fault `identity_unavailable` if there is no answer within 450 ms, which all that one request asks has
+   * Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All that one request asks has 400
    * together.
    */
   ask<V extends SqliteVerb>(
