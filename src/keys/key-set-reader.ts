@@ -19,8 +19,8 @@ export const INTERVAL = 1_000
 
 /**
  * When a foreign key set is read: once at a time, at most once a second, and so that a slow issuer costs one caller one
- * wait. While the last reading failed, only a caller that begins another one waits for it; all others hear at once that
- * it cannot be told.
+ * wait. Where it was slow to fail, or has failed twice in a row, only a caller that begins another reading waits for it;
+ * all others hear at once that it cannot be told. After one quick failure all wait for the next reading: it is near.
  */
 export class KeySetReader {
   readonly #parts: KeySetReaderParts
@@ -28,7 +28,9 @@ export class KeySetReader {
   #reading: Promise<void> | undefined
   #next: Promise<void> | undefined
   #had = false
-  #failing = false
+  /** Readings in a row. */
+  #failures = 0
+  #slow = false
 
   constructor(parts: KeySetReaderParts) {
     this.#parts = parts
@@ -41,7 +43,7 @@ export class KeySetReader {
 
   /** Whether the last reading failed. */
   get failing(): boolean {
-    return this.#failing
+    return this.#failures > 0
   }
 
   /** When the last reading began, Clock.monotonic(). */
@@ -54,7 +56,7 @@ export class KeySetReader {
    * the cause where it cannot be had.
    */
   async need(found: () => boolean): Promise<void> {
-    if (this.#failing && !this.#mayBegin()) throw new Error('the last attempt failed a moment ago')
+    if (this.#isHopeless() && !this.#mayBegin()) throw new Error('the last attempt failed a moment ago')
     if (this.#reading !== undefined) {
       await this.#reading
       if (found()) return
@@ -65,12 +67,16 @@ export class KeySetReader {
   /** Whether it should be read again, if it is in use. */
   isStale(): boolean {
     const age = this.#parts.clock.monotonic() - this.#begunAt
-    return this.#reading === undefined && age >= (this.#failing || !this.#had ? RETRY : FRESH)
+    return this.#reading === undefined && age >= (this.failing || !this.#had ? RETRY : FRESH)
   }
 
   /** Reads it behind the back of the calls. Never rejects: `changed` is told. */
   async refresh(): Promise<void> {
     await this.#readNext().catch(() => undefined)
+  }
+
+  #isHopeless(): boolean {
+    return this.failing && (this.#slow || this.#failures > 1)
   }
 
   #mayBegin(): boolean {
@@ -109,11 +115,12 @@ export class KeySetReader {
     try {
       await this.#parts.read()
       this.#had = true
-      if (this.#failing) this.#parts.changed(undefined)
-      this.#failing = false
+      if (this.failing) this.#parts.changed(undefined)
+      this.#failures = 0
     } catch (cause) {
-      if (!this.#failing) this.#parts.changed({ cause })
-      this.#failing = true
+      if (!this.failing) this.#parts.changed({ cause })
+      this.#failures += 1
+      this.#slow = this.#untilDue() <= 0
       throw cause
     }
   }

@@ -127,6 +127,10 @@ describe('T3.5: a slow issuer', () => {
   it('costs one caller one wait: while it does not answer, all others hear at once that it cannot be told', async () => {
     const { keys, state, clock } = issuer([await key('a')])
     state.down = true
+    state.around = () => {
+      clock.advance(5_000)
+      return Promise.resolve()
+    }
     const first = Array.from({ length: 20 }, (_, at) => keys.find(`k${at}`, 'ES256').catch(String))
     await Promise.all(first)
     expect(state.fetches).toBe(1)
@@ -140,6 +144,29 @@ describe('T3.5: a slow issuer', () => {
     state.down = false
     held.resolve(undefined)
     expect(await waiting).toHaveLength(1)
+    expect(await keys.find('a', 'ES256')).toHaveLength(1)
+  })
+
+  it('that fails quickly once is asked again in a second, and nobody is refused meanwhile', async () => {
+    const { keys, state } = issuer([await key('a')])
+    state.down = true
+    await expect(keys.find('a', 'ES256')).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+    state.down = false
+    const found = await Promise.all(Array.from({ length: 20 }, () => keys.find('a', 'ES256')))
+    expect(found.every((each) => each?.length === 1)).toBe(true)
+    expect(state.fetches).toBe(2)
+  })
+
+  it('that failed twice is asked by one caller a second; all others hear at once that it cannot be told', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    state.down = true
+    for (let at = 0; at < 2; at++) await keys.find('a', 'ES256').catch(() => undefined)
+    const since = clock.now()
+    for (let at = 0; at < 50; at++)
+      await expect(keys.find('a', 'ES256')).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+    expect([state.fetches, clock.now() - since]).toEqual([2, 0])
+    state.down = false
+    clock.advance(1_000)
     expect(await keys.find('a', 'ES256')).toHaveLength(1)
   })
 
