@@ -220,6 +220,9 @@ it('T5.12 a service whose store is deleted is not ready, says why, and does not 
   const data = await dataFolder()
   const environment = { POSTERN_DATA: data }
   const postern = await spawnPostern({ environment })
+  onTestFinished(async () => {
+    await postern.stop()
+  })
   remove(join(data, 'postern.sqlite'))
   const ready = async (): Promise<unknown> => (await fetch(`${postern.adminUrl}/health/ready`)).json()
   await vi.waitFor(
