@@ -141,6 +141,8 @@ export class Reloader {
     if (report.failed) return refused(...problemLines(report))
     const found = cause instanceof ConfigurationError ? problemLines(cause.report) : []
     if (found.length > 0) return refused(...found)
+    // It had a problem a moment ago.
+    if (cause === undefined) throw new ContentsChanged()
     recorder.note('error', 'reload_failed', { cause })
     return refused('it could not be opened, though it has no problem; the log tells more')
   }
