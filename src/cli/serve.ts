@@ -97,11 +97,13 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
   const source = { file, files }
   const running = await startPostern(configuration, { clock: systemClock, environment, source })
   const { baseUrl, adminPort, adminTokenFile } = running
+  // Before it says that it serves: whoever reads that may send a signal at once, and an unheard one kills the process.
+  const stopped = untilStopped(running)
+  const disobey = obeySignals(running)
   stderr.write(`postern: serving ${file} at ${baseUrl} (admin listener: port ${adminPort})\n`)
   if (adminTokenFile !== undefined) stderr.write(`postern: the admin API’s token is in ${adminTokenFile}\n`)
-  const disobey = obeySignals(running)
   try {
-    return await untilStopped(running)
+    return await stopped
   } finally {
     // What a module has left running (a timer, a connection) must not keep the process.
     setTimeout(() => process.exit(), LEFTOVERS_MS).unref()

@@ -128,7 +128,7 @@ class JsonReader {
     if (this.peek() !== QUOTE) this.fail('expected a key in double quotes')
     const start = this.at
     level.key = this.string()
-    if (level.key in object) this.fail(`the key ${quoted(level.key)} is there twice`, start)
+    if (level.key in object) this.fail(`the key ${quoted(level.key)} is there twice`, start, true)
     this.expect(COLON, 'expected ":" after the key')
   }
 

@@ -48,9 +48,10 @@ describe('a worker that fails within an order', { timeout: LONG }, () => {
     crew.write(`${crewConfig(upstream.url)}\nmaintenance: [{ scope: area/fund-data }]`)
     expect(await crew.order('POST', '/reload')).toMatchObject({ outcome: 'reloaded' })
     expect(isAlive(frozen)).toBe(false)
-    expect(told(crew, 'worker_frozen')).toBe(1)
     await untilWhole(crew)
+    // The log is written within a second.
     await expect.poll(() => told(crew, 'worker_started'), { timeout: PATIENCE }).toBe(3)
+    await expect.poll(() => told(crew, 'worker_frozen'), { timeout: PATIENCE }).toBe(1)
     const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await crew.call(token)).status))
     expect(new Set(statuses)).toEqual(new Set([503]))
   })
