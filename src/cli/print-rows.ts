@@ -23,3 +23,10 @@ export function printRows(
 export const printJson = (value: unknown, { stdout }: Terminal): void => {
   stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
+
+/** `1 code`, `2 codes`. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`
+
+export const countedFamilies = (count: number): string =>
+  counted(count, 'family of refresh tokens', 'families of refresh tokens')

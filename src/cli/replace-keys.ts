@@ -14,6 +14,7 @@ import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { confirm } from './confirm.ts'
+import { countedFamilies } from './print-rows.ts'
 import { EXIT, type Terminal } from './verb.ts'
 
 const ATTEMPTS = 10
@@ -98,7 +99,7 @@ async function openFamilies({ data, store: config }: Configuration): Promise<Fam
 }
 
 const familiesOf = (store: Store, count: number): Families => ({
-  told: `${count} families of refresh tokens will end: their users must log in again.`,
+  told: `${countedFamilies(count)} will end: ${count === 1 ? 'its user' : 'their users'} must log in again.`,
   end: () => endWhileBusy(store, count),
   remember: (kids) => rememberKeys(kids, store),
   close: () => store.close(),
@@ -123,7 +124,7 @@ const IN_MEMORY =
 async function endFamilies(families: Families, { stdout, stderr }: Terminal): Promise<boolean> {
   try {
     const ended = await families.end()
-    if (ended !== undefined) stdout.write(`${ended} families of refresh tokens ended\n`)
+    if (ended !== undefined) stdout.write(`${countedFamilies(ended)} ended\n`)
     return false
   } catch (thrown) {
     if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown

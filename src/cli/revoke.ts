@@ -1,6 +1,7 @@
 /** `postern revoke`: what is held is ended, at once and for good (C6.3.3). */
 import { parseArgs } from 'node:util'
 import { giveOrder, operatorName } from './admin-client.ts'
+import { counted, countedFamilies } from './print-rows.ts'
 import { UsageError, type Verb } from './verb.ts'
 
 interface Revoked {
@@ -11,14 +12,12 @@ interface Revoked {
   readonly consents: number
 }
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
-
 function told({ outcome, sessions, families, codes, consents }: Revoked): string {
   const list = [
-    counted(sessions, 'session', 'sessions'),
-    counted(families, 'family of refresh tokens', 'families of refresh tokens'),
-    counted(codes, 'code', 'codes'),
-    counted(consents, 'consent', 'consents'),
+    counted(sessions, 'session'),
+    countedFamilies(families),
+    counted(codes, 'code'),
+    counted(consents, 'consent'),
   ].join(', ')
   return outcome === 'revoked'
     ? `revoked: ${list}, and the access tokens\n`
