@@ -17,6 +17,8 @@ import { wrk, type WrkResult } from './wrk.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 3)
+/** Another checkout of Postern, with its `node_modules`: measured in the same run, to compare two versions. */
+const BESIDE = process.env['BENCH_BESIDE']
 /** Seconds until the engine has compiled what a call goes through. */
 const WARMING = 6
 
@@ -55,8 +57,18 @@ const upstream = await startUpstream()
 const postern = await startPosternProcess(upstream.url)
 const publicKey = await publicKeyOf(postern.origin)
 const token = (postern.headers['Authorization'] ?? '').slice('Bearer '.length)
+const beside: Subject[] =
+  BESIDE === undefined
+    ? []
+    : [
+        {
+          ...(await startPosternProcess(upstream.url, '', { root: BESIDE })),
+          name: 'Postern as in BENCH_BESIDE',
+        },
+      ]
 const subjects: Subject[] = [
   postern,
+  ...beside,
   await startNodeProxy('bare', 'bare node:http + undici', upstream.url),
   await startNodeProxy('reply-from', '@fastify/reply-from as shipped', upstream.url),
   await startNodeProxy('http-proxy-jwt', '@fastify/http-proxy + @fastify/jwt', upstream.url, {

@@ -144,17 +144,17 @@ export interface PosternSubject extends Subject {
 export async function startPosternProcess(
   upstream: string,
   yaml = '',
-  { node = [] as readonly string[], file = 'upstream.yaml' } = {},
+  { node = [] as readonly string[], file = 'upstream.yaml', root = ROOT } = {},
 ): Promise<PosternSubject> {
   const folder = await newFolder()
   const [port, admin] = [await freePort(), await freePort()]
   const config = join(folder, 'postern.yaml')
-  await writeFile(config, `extends: ${join(ROOT, 'config', file)}\n${yaml}`)
+  await writeFile(config, `extends: ${join(root, 'config', file)}\n${yaml}`)
   const child = spawn(
     'sh',
     ['-c', `exec "${process.execPath}" ${node.join(' ')} src/main.ts serve ${config} > ${folder}/log`],
     {
-      cwd: ROOT,
+      cwd: root,
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
         ...process.env,
