@@ -5,8 +5,11 @@ export interface Subscriber {
   /**
    * At least once per change, in order of their sequence; the same change may come again, if the store was out of
    * reach when this process appended it. Acting on it twice must do what once does.
+   *
+   * `early`: such a change, told before others that came before it. It comes again, in its order, when the store can be
+   * read. Nobody may take it for a sign that those before it were heard of.
    */
-  apply(change: Change): void
+  apply(change: Change, early: boolean): void
   /** It has expired. */
   expire?(change: Change): void
 }

@@ -63,7 +63,7 @@ export class ChangeFeed implements Feed {
   /** What is known of the topic already is applied before this returns. */
   subscribe(topic: string, subscriber: Subscriber): void {
     this.#subscribers.set(topic, [...(this.#subscribers.get(topic) ?? []), subscriber])
-    for (const { change } of this.#known.values()) if (change.topic === topic) subscriber.apply(change)
+    for (const { change } of this.#known.values()) if (change.topic === topic) subscriber.apply(change, false)
   }
 
   /**
@@ -76,7 +76,7 @@ export class ChangeFeed implements Feed {
     this.#parts.appended?.()
     await this.refresh()
     // It is kept, and the caller is told so; it must then be in force here, though not all before it could be read.
-    if (this.#sequence < sequence) this.#tell({ sequence, topic, value, expiresAt })
+    if (this.#sequence < sequence) this.#tell({ sequence, topic, value, expiresAt }, true)
   }
 
   /** Reads now: resolves when all that was appended before the call is applied here, or could not be read. */
@@ -127,12 +127,12 @@ export class ChangeFeed implements Feed {
     for (const change of changes) {
       this.#sequence = change.sequence
       this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
-      this.#tell(change)
+      this.#tell(change, false)
     }
   }
 
-  #tell(change: Change): void {
-    for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.apply(change)
+  #tell(change: Change, early: boolean): void {
+    for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.apply(change, early)
   }
 
   /** A change is over by both clocks (Change.remaining), as the store has it. */

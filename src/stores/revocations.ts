@@ -14,10 +14,12 @@ export interface RevocationParts {
   readonly longestLife: LongestLife
 }
 
-/** What the rules of one key amount to: those of the latest, since a later rule ends all that an earlier one does. */
+/** What the rules of one key amount to: the reach of the latest, kept as long as the one that is kept longest. */
 interface Reach {
   readonly sequence: number
   readonly issuedBefore: number
+  /** Milliseconds since the epoch: by then, all that any of them ends has expired. */
+  readonly expiresAt: number
 }
 
 interface Table {
@@ -53,7 +55,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   constructor(parts: RevocationParts) {
     this.#parts = parts
     parts.feed.subscribe(REVOCATION_TOPIC, {
-      apply: (change) => this.#apply(change),
+      apply: (change, early) => this.#apply(change, early),
       expire: (change) => this.#expire(change),
     })
   }
@@ -90,7 +92,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     return false
   }
 
-  #apply(change: Change): void {
+  #apply(change: Change, early: boolean): void {
     const rule = readRule(change.value)
     if (rule === undefined) {
       this.#parts.recorder.note('error', 'revocation.unknown_rule', { sequence: change.sequence })
@@ -98,17 +100,19 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     }
     const { sequence } = change
     const { issuedBefore } = rule
-    this.#asOf = Math.max(this.#asOf, sequence)
+    // Else what begins here would pass for begun by whoever knew the rules before it, which are not heard of yet.
+    if (!early) this.#asOf = Math.max(this.#asOf, sequence)
     this.#change(rule, (before) => ({
       sequence: Math.max(before?.sequence ?? 0, sequence),
       issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),
+      expiresAt: Math.max(before?.expiresAt ?? 0, endOf(change)),
     }))
   }
 
   #expire(change: Change): void {
     const rule = readRule(change.value)
     if (rule)
-      this.#change(rule, (before) => (before && before.sequence > change.sequence ? before : undefined))
+      this.#change(rule, (before) => (before && before.expiresAt > endOf(change) ? before : undefined))
   }
 
   #change({ sort, key }: Rule, next: (before: Reach | undefined) => Reach | undefined): void {
@@ -119,6 +123,8 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     this.#count = this.#tables.reduce((sum, table) => sum + table.reaches.size, 0)
   }
 }
+
+const endOf = ({ expiresAt }: Change): number => expiresAt ?? Number.POSITIVE_INFINITY
 
 /** A family ends at a time of its own, which whoever ends it gives; of a token nothing else comes. */
 const lifeOf = (tokens: RevokedTokens, { tokens: ofTokens, all }: LongestLife): number =>

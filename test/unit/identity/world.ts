@@ -147,7 +147,7 @@ function feedOf(store: Store): RevocationParts['feed'] {
     },
     append: async (topic, value, expiresAt) => {
       const sequence = await store.append(topic, value, expiresAt)
-      follower?.apply({ sequence, topic, value, expiresAt })
+      follower?.apply({ sequence, topic, value, expiresAt }, false)
     },
   }
 }

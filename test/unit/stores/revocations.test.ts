@@ -174,6 +174,34 @@ describe('revocation rules', () => {
     expect(rules.isRevoked(principal(clock.now()))).toBe(true)
   })
 
+  it('T3.12 a rule that is made again, but for a shorter time, is kept until the longer one ends', async () => {
+    const { rules, clock, timers } = await opened()
+    await rules.revoke({ family: 'family-1' }, clock.now() + 3 * LIFE)
+    await rules.revoke({ family: 'family-1' })
+    clock.advance(LIFE + 62 * SECOND)
+    await timers.fire()
+    expect(rules.isRevoked(principal(clock.now()))).toBe(true)
+    clock.advance(2 * LIFE)
+    await timers.fire()
+    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
+  })
+
+  it('T3.13 that is in force before those that came earlier could be read makes nobody seem to know them', async () => {
+    const { rules, another, store, clock, timers } = await opened()
+    const other = await another()
+    await other.rules.revoke({ subject: 'alice' })
+    const changes = store.changes.bind(store)
+    store.changes = () => Promise.reject(new Fault('identity_unavailable'))
+    await rules.revoke({ subject: 'bob' })
+    expect(rules.isRevoked(principal(clock.now(), { subject: 'bob' }))).toBe(true)
+    const begun = principal(clock.now(), { asOf: rules.asOf })
+    store.changes = changes
+    await timers.fire()
+    await other.timers.fire()
+    expect([rules.isRevoked(begun), other.rules.isRevoked(begun)]).toEqual([true, true])
+    expect(rules.isRevoked(principal(clock.now(), { asOf: rules.asOf }))).toBe(false)
+  })
+
   it('that this version does not know are told, and change nothing', async () => {
     const { rules, store, recorder, timers, clock } = await opened()
     for (const value of [
