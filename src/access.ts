@@ -1,11 +1,12 @@
 /** Who may do what, as a configuration says it: flat, so that two configurations can be compared. */
 import type { Environment } from './config/references.ts'
-import { Report } from './config/report.ts'
+import type { Report } from './config/report.ts'
 import type { Configuration } from './configuration.ts'
 import type { Client, User } from './contracts/people.ts'
 import { compileDirectory, type Directory } from './directory/compile.ts'
 import { toClient } from './directory/compile-client.ts'
 import { compileUser } from './directory/compile-user.ts'
+import { mayHold } from './directory/standing.ts'
 import type { StoredClient, StoredUser } from './directory/stored-records.ts'
 import { compileScopeRule, isReportOnly, satisfies } from './gateway/scope-rule.ts'
 import { GRANTS } from './identity/grants.ts'
@@ -87,8 +88,8 @@ function clientAccess(
   catalogue: Catalogue,
   clock: Clock,
 ): Access[] {
-  const { id, disabled, grants, scopes, businesses } = client
-  if (disabled) return []
+  const { id, grants, scopes, businesses } = client
+  if (!mayHold(client)) return []
   const access = (what: string, where: string): Access => ({ kind: 'client', who: id, what, where })
   const usable = grants.filter((grant) => GRANTS.get(grant)?.mayUse(client, clock))
   const places = businesses.filter((code) => known.has(code))
@@ -104,11 +105,9 @@ const usersOf = ({ users, roles }: Directory, { stored }: AccessParts): User[] =
     ...stored.users.map(({ record }) => record).filter((user) => !users.has(user.username)),
   ].map((record) => compileUser(record, roles))
 
-function userAccess(
-  { businesses }: Directory,
-  { username, disabled, locked, access, customers }: User,
-): Access[] {
-  if (disabled || locked) return []
+function userAccess({ businesses }: Directory, user: User): Access[] {
+  const { username, access, customers } = user
+  if (!mayHold(user)) return []
   const told = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
   return [
     ...[...access].filter(([where]) => businesses.has(where)).map(([where, { role }]) => told(role, where)),
@@ -116,9 +115,15 @@ function userAccess(
   ]
 }
 
-/** Everything that anybody, clients, roles and users may do. */
-export async function accessOf(configuration: Configuration, parts: AccessParts): Promise<Access[]> {
-  const told = new Report()
+/**
+ * Everything that anybody, clients, roles and users may do. `told` hears what is wrong with the scopes and the directory:
+ * where it has failed, nobody would be served by them, and the answer is of no use.
+ */
+export async function accessOf(
+  configuration: Configuration,
+  parts: AccessParts,
+  told: Report,
+): Promise<Access[]> {
   const catalogue = compileScopes(configuration.scopes, told)
   const directory = await compileDirectory(configuration.directory, catalogue, told, parts.environment)
   const operations = operationsOf(configuration, catalogue)

@@ -1,6 +1,13 @@
 import { parseArgs } from 'node:util'
-import { accessOf, compareAccess, type Access, type StoredPeopleRecords } from '../access.ts'
+import {
+  accessOf,
+  compareAccess,
+  type Access,
+  type AccessChange,
+  type StoredPeopleRecords,
+} from '../access.ts'
 import { loadConfiguration } from '../check-configuration.ts'
+import type { Report } from '../config/report.ts'
 import { isSidecar, type Configuration } from '../configuration.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-records.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -10,10 +17,17 @@ import { StoreError } from '../stores/store-error.ts'
 import { tellReport } from './configuration-file.ts'
 import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
 
-function read(file: string, terminal: Terminal): Configuration | undefined {
+interface Read {
+  readonly file: string
+  readonly configuration: Configuration
+  readonly report: Report
+}
+
+function read(file: string, terminal: Terminal): Read | undefined {
   const { configuration, report } = loadConfiguration(file, terminal.env)
-  if (configuration === undefined) tellReport(file, report, terminal)
-  return configuration
+  if (configuration !== undefined) return { file, configuration, report }
+  tellReport(file, report, terminal)
+  return undefined
 }
 
 /**
@@ -57,16 +71,22 @@ function print(gained: readonly Access[], lost: readonly Access[]): string {
   return parts.length === 0 ? 'nobody gains or loses access\n' : parts.join('')
 }
 
-async function compare(before: Configuration, after: Configuration, terminal: Terminal) {
-  const stored = readStore([before, after], terminal)
+/** Undefined where one of the two says nothing, since its scopes or its directory have problems, which are told. */
+async function compare(before: Read, after: Read, terminal: Terminal): Promise<AccessChange | undefined> {
+  const stored = readStore([before.configuration, after.configuration], terminal)
   const parts = { environment: terminal.env, stored, clock: systemClock }
-  return compareAccess(await accessOf(before, parts), await accessOf(after, parts))
+  const access = [before, after].map(({ configuration, report }) => accessOf(configuration, parts, report))
+  const [old = [], next = []] = await Promise.all(access)
+  const refused = [before, after].filter(({ report }) => report.failed)
+  for (const { file, report } of refused) tellReport(file, report, terminal)
+  return refused.length > 0 ? undefined : compareAccess(old, next)
 }
 
 /** `postern diff OLD NEW`: who gains and who loses access to which actions, between two configurations. */
 export const diffVerb: Verb = {
   help: `  Clients and roles by action, users by the role that they have at a business; of the configurations and
-  of the store, which is only read. An area that becomes report-only is open to anybody.
+  of the store, which is only read. An area that becomes report-only is open to anybody. Exit code 2 if the scopes
+  or the directory of one have problems: nobody would be served by them.
   --json   {gained, lost}, each a list of {kind, who, what, where}
 `,
   async run(args, terminal) {
@@ -79,7 +99,9 @@ export const diffVerb: Verb = {
     const after = read(next, terminal)
     if (before === undefined || after === undefined) return EXIT.refused
     try {
-      const { gained, lost } = await compare(before, after, terminal)
+      const changes = await compare(before, after, terminal)
+      if (changes === undefined) return EXIT.refused
+      const { gained, lost } = changes
       terminal.stdout.write(
         values.json === true ? `${JSON.stringify({ gained, lost }, null, 2)}\n` : print(gained, lost),
       )

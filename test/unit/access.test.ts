@@ -47,6 +47,16 @@ describe('postern diff', () => {
     })
   })
 
+  it('compares nothing where a directory cannot be read, or names what is not there, and tells that', async () => {
+    const { code, out, err } = await diff(`
+directory:
+  files: { clients: /nowhere/clients.ndjson }
+  roles: { Read-only: { scopes: [fund.raed] } }`)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain('directory.files.clients  cannot be read')
+    expect(err).toContain('next.yaml:5  directory.roles.Read-only.scopes[0]  names no scope of the catalogue')
+  })
+
   it('tells what clients gain and lose, by action and business', async () => {
     const { out } = await diff(
       'directory: { clients: { globex-ledger: { businesses: [ACME], scopes: [fund.details.read] } } }',
