@@ -128,7 +128,7 @@ function passEnvelope(
   { format }: Enveloped,
 ): Answer {
   const told = withLength(headers, body)
-  if (format !== 'json' || status === 206 || given['content-encoding'] !== undefined)
+  if (format !== 'json' || status === 206 || isCoded(given))
     return { status, headers: guardBytes(told), body: payloadOf(body) }
   if (body.kind === 'bytes') {
     const bytes = withoutBom(body.bytes)
@@ -139,6 +139,10 @@ function passEnvelope(
   if (body.kind !== 'stream') return { status, headers: told, body: undefined }
   return { status, headers: told, body: through(body.stream, envelopeStream(body.length !== undefined)) }
 }
+
+/** `identity` says that nothing is coded (RFC 9110 §8.4). */
+const isCoded = ({ 'content-encoding': coding = 'identity' }: BackendAnswer['headers']): boolean =>
+  String(coding).toLowerCase() !== 'identity'
 
 /** Pipeline, not pipe: a stream that breaks must break what it goes through, so that the client sees a cut (C8.4). */
 const through = (stream: Readable, transform: Transform): Readable =>

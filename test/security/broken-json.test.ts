@@ -38,13 +38,13 @@ afterAll(async () => {
 
 type Framing = 'length' | 'chunked'
 
-/** The upstream sends these pieces, `pause` milliseconds apart. */
-function answering(pieces: readonly (string | Buffer)[], framing: Framing, pause = 0): void {
+/** The upstream sends these pieces, `pause` milliseconds apart, and `more` lines in its head. */
+function answering(pieces: readonly (string | Buffer)[], framing: Framing, pause = 0, more = ''): void {
   const bytes = pieces.map((piece) => Buffer.from(piece))
   const length = bytes.reduce((sum, each) => sum + each.length, 0)
   upstream.behave((connection) => {
     const frame = framing === 'length' ? `Content-Length: ${length}` : 'Transfer-Encoding: chunked'
-    connection.raw(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${frame}\r\n\r\n`)
+    connection.raw(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${more}${frame}\r\n\r\n`)
     void (async () => {
       for (const each of bytes) {
         if (framing === 'chunked') connection.raw(`${each.length.toString(16)}\r\n`)
@@ -110,6 +110,11 @@ describe.each(['bare', 'envelope'] as const)('C8.4 an upstream of payload %s', (
       answering([body], framing)
       expectFault(await ask(payload), 'upstream_broken')
     }
+  })
+
+  it('that says that nothing is coded, and answers HTML, is a 500', async () => {
+    answering(['<html>'], 'length', 0, 'Content-Encoding: Identity\r\n')
+    expectFault(await ask(payload), 'upstream_broken')
   })
 
   it.each(LARGE_BROKEN[payload])(
