@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import type { After } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -16,6 +17,8 @@ export interface StreamRules {
 export class ModuleStream extends Readable {
   readonly #source: Readable
   readonly #rules: StreamRules
+  /** As the call that it answers: whoever reads further pieces, or stops, does so on nobody's account (module-blame.ts). */
+  readonly #onAccount = AsyncLocalStorage.snapshot()
   readonly #begun = Promise.withResolvers<undefined>()
   #cancelIdle: (() => void) | undefined
   #listening = false
@@ -41,8 +44,10 @@ export class ModuleStream extends Readable {
 
   override _read(): void {
     this.#cancelIdle ??= this.#rules.after(this.#rules.idle, () => this.#late())
-    if (!this.#listening) this.#listen()
-    this.#source.resume()
+    this.#onAccount(() => {
+      if (!this.#listening) this.#listen()
+      this.#source.resume()
+    })
   }
 
   #listen(): void {
@@ -88,7 +93,7 @@ export class ModuleStream extends Readable {
     this.#calm()
     this.#begun.reject(error ?? broken('answered a stream that nobody read'))
     try {
-      this.#source.destroy()
+      this.#onAccount(() => this.#source.destroy())
     } catch {
       // its own `destroy`: what it throws changes nothing for the client
     }

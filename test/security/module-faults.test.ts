@@ -94,6 +94,9 @@ const FAULTS = {
   ended: 'upstream_broken',
 } as const
 
+/** Lines are written once a second at the latest. */
+const FLUSHED = { timeout: 5000 }
+
 const lines = (): string[] => gateway.output().split('\n')
 
 describe('C8.4: what a module does in its own time', () => {
@@ -106,7 +109,9 @@ describe('C8.4: what a module does in its own time', () => {
   it('that throws when its call is over is told in the log, with the call', async () => {
     const answer = await ask('afterwards')
     expect(answer.status).toBe(200)
-    await expect.poll(() => lines().find((line) => line.includes('"message":"afterwards"'))).toBeDefined()
+    await expect
+      .poll(() => lines().find((line) => line.includes('"message":"afterwards"')), FLUSHED)
+      .toBeDefined()
     const line = lines().find((each) => each.includes('"message":"afterwards"')) ?? '{}'
     const requestId = answer.headers['x-request-id']
     expect(JSON.parse(line)).toMatchObject({
@@ -120,7 +125,7 @@ describe('C8.4: what a module does in its own time', () => {
 
   it('T5.11 makes no line of the log longer than a bound', async () => {
     expectFault(await ask('message'), 'upstream_broken')
-    await expect.poll(() => gateway.output()).toContain('xxxxxxxx')
+    await expect.poll(() => gateway.output(), FLUSHED).toContain('xxxxxxxx')
     for (const line of lines()) expect(line.length).toBeLessThan(128 * 1024)
   })
 })
