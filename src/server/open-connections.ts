@@ -28,7 +28,12 @@ export class OpenConnections {
       this.#open.set(key, socket)
       socket.once('close', () => this.#open.delete(key))
     })
-    if (secure) server.on('secureConnection', (socket: Socket) => this.#open.set(keyOf(socket), socket))
+    // A peer that has reset its connection meanwhile has no address any more: nobody would take it out again.
+    if (secure)
+      server.on('secureConnection', (socket: Socket) => {
+        const key = keyOf(socket)
+        if (this.#open.has(key)) this.#open.set(key, socket)
+      })
   }
 
   /** Those on which a call is under way, or that are none of HTTP's any more. */
