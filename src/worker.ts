@@ -12,6 +12,7 @@ import { apiDoor } from './gateway/door.ts'
 import { takesWebsocket } from './gateway/takes-websocket.ts'
 import { identityDoor } from './identity/door.ts'
 import { GRANTS } from './identity/grants.ts'
+import { after } from './kernel/after.ts'
 import { FAULTS } from './kernel/fault-table.ts'
 import type { Condition } from './operations/health.ts'
 import { openLog } from './operations/log.ts'
@@ -132,7 +133,7 @@ class ServingWorker implements Worker {
     this.#fixtures.listener.renewCertificate()
     this.#leaving.add(before)
     const { drain } = before.parts.configuration.server.timeouts
-    setTimeout(() => this.#retireWhenIdle(before), drain).unref()
+    after(drain, () => this.#retireWhenIdle(before))
     return Promise.resolve()
   }
 

@@ -1,5 +1,4 @@
-/** Milliseconds. A longer one would fire at once, and again and again. */
-const LONGEST = 2 ** 31 - 1
+import { timerMs } from '../kernel/after.ts'
 
 /**
  * By when something has to happen. There is one timer, which looks at the time when it fires: setting one for every step
@@ -36,7 +35,7 @@ export class Deadline {
 
   #arm(now: number, ms: number): void {
     clearTimeout(this.#timer)
-    const within = Math.min(ms, LONGEST)
+    const within = timerMs(ms)
     this.#firesAt = now + within
     this.#timer = setTimeout(this.#look, within).unref()
   }

@@ -2,6 +2,7 @@ import type { KeyPath, Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { ModuleBackend, ModuleContext, ModuleFactory } from '../contracts/module.ts'
 import type { FundRegistry } from '../contracts/places.ts'
+import { timerMs } from '../kernel/after.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { readCode, type Code } from '../scopes/scope-token.ts'
 import { loadFactory, sourceOf } from './load-module.ts'
@@ -79,7 +80,7 @@ const isBackend = (made: unknown): made is ModuleBackend =>
 function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   // It keeps the process alive, which may have nothing else to wait for.
-  const timer = setTimeout(() => reject(new Error(`it took more than ${ms} ms to be made`)), ms)
+  const timer = setTimeout(() => reject(new Error(`it took more than ${ms} ms to be made`)), timerMs(ms))
   void work.then(resolve, reject).finally(() => clearTimeout(timer))
   return promise
 }

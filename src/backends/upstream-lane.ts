@@ -1,3 +1,4 @@
+import { timerMs } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
 import { UpstreamConnection, type ConnectionOwner, type ConnectionRules } from './upstream-connection.ts'
 import type { UpstreamRequest } from './upstream-request.ts'
@@ -153,7 +154,7 @@ export class Lane implements ConnectionOwner {
     const detail = 'no connection to the upstream came free in time'
     const late = setTimeout(
       () => reader.cancel(new Fault('upstream_timeout', { detail })),
-      this.#rules.timeouts.firstByte,
+      timerMs(this.#rules.timeouts.firstByte),
     )
     const waiting = { request, reader, late }
     this.#waiting.add(waiting)

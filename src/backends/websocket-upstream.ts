@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import { Agent } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { Tunnel } from '../contracts/backend.ts'
+import { timerMs } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamTimeouts } from './upstream-connection.ts'
@@ -70,7 +71,7 @@ export async function openWebsocket(
   const request = send(handshake, socket, head, rules)
   const late = setTimeout(
     () => reject(new Fault('upstream_timeout', { detail: 'no answer to the handshake' })),
-    rules.timeouts.connect + rules.timeouts.firstByte,
+    timerMs(rules.timeouts.connect + rules.timeouts.firstByte),
   )
   const stopWatching = onLeaving(socket, () =>
     reject(new Fault('client_gone', { detail: 'the client left during the handshake' })),

@@ -10,6 +10,7 @@ import type {
   Turn,
 } from '../contracts/lockouts.ts'
 import { networkOf } from '../http/network.ts'
+import { timerMs } from '../kernel/after.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { GuessingConfig } from './config.ts'
@@ -19,7 +20,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 /** Resolves after so many milliseconds. */
 export type Timer = (ms: number) => Promise<void>
 
-export const systemTimer: Timer = (ms) => delay(ms, undefined, { ref: false })
+export const systemTimer: Timer = (ms) => delay(timerMs(ms), undefined, { ref: false })
 
 /** Entries of each table. All five full are some 40 MB. */
 const REMEMBERED = 20_000

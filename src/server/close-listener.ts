@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import { timerMs } from '../kernel/after.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { OpenConnections } from './open-connections.ts'
 
@@ -61,14 +62,14 @@ export class ListenerEnd {
   /** @returns how many connections were cut within a call */
   async close(lameDuck = this.#times.lameDuck): Promise<number> {
     this.begin()
-    await wait(lameDuck)
+    await wait(timerMs(lameDuck))
     await untilQuiet(this.#parts.server)
     const closed = this.#parts.stop()
     let cut = 0
     const bound = setTimeout(() => {
       cut = this.#parts.connections.busy
       this.#parts.connections.destroy()
-    }, this.#times.drain)
+    }, timerMs(this.#times.drain))
     await closed
     clearInterval(this.#sweep)
     clearTimeout(bound)

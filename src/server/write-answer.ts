@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Answer } from '../contracts/exchange.ts'
+import { timerMs } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { IncomingExchange } from './incoming-exchange.ts'
 import { lingerThenClose } from './linger.ts'
@@ -199,7 +200,7 @@ const cut = (socket: Socket): unknown =>
 const drained = (response: ServerResponse, patience: number): Promise<void> =>
   new Promise((resolve) => {
     if (response.destroyed) resolve()
-    const late = setTimeout(() => response.destroy(), patience)
+    const late = setTimeout(() => response.destroy(), timerMs(patience))
     const done = (): void => {
       clearTimeout(late)
       response.off('drain', done).off('close', done)
@@ -211,7 +212,7 @@ const drained = (response: ServerResponse, patience: number): Promise<void> =>
 /** After the last piece. Most are with the kernel by then, and cost no timer. */
 function expectFlush(response: ServerResponse, patience: number): void {
   if (response.writableLength === 0 || response.destroyed) return
-  const late = setTimeout(() => response.destroy(), patience)
+  const late = setTimeout(() => response.destroy(), timerMs(patience))
   response.once('finish', () => clearTimeout(late)).once('close', () => clearTimeout(late))
 }
 

@@ -8,6 +8,7 @@
  */
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import { timerMs } from '../kernel/after.ts'
 import { conditionOfCrew, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type Servant } from './crew.ts'
 import { OrderError } from './open-orders.ts'
@@ -167,7 +168,7 @@ export class ClusterCrew<C> implements Servant<C> {
     this.#roster.startClosing()
     if (this.#roster.workers.length > 0) {
       this.drain()
-      await wait(this.#roster.closeTimes.lameDuck)
+      await wait(timerMs(this.#roster.closeTimes.lameDuck))
       await this.#ports.close()
       await this.#untilHandedOver()
       for (const worker of this.#roster.workers) worker.leaveRotation()

@@ -30,6 +30,18 @@ describe('T5.10 a listener that drains', () => {
     expect(await closing).toBe(0)
   })
 
+  it('cuts nothing at once where it may wait for longer than a timer of node can be set for', async () => {
+    const { port, listener } = await startListener(undefined, {
+      timeouts: { ...PATIENT.timeouts, drain: 2 ** 31 },
+    })
+    const fresh = await openRaw(port)
+    const closing = listener.close()
+    await untilRefused(port)
+    fresh.send(get('/api'))
+    expect(await fresh.response()).toMatchObject({ status: 200, headers: { connection: 'close' } })
+    expect(await closing).toBe(0)
+  })
+
   it('answers one more request over a kept connection, and tells that it closes', async () => {
     const { port, listener } = await startListener(undefined, PATIENT)
     const kept = await openRaw(port)
