@@ -6,6 +6,7 @@ import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml-write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { isSmall, type Conversions } from './conversion/conversions.ts'
+import type { OnGone } from './conversion/places.ts'
 import { broken, convertAnswer, dataOf, type AnswerTask, type Speech } from './conversion/tasks.ts'
 
 export interface EnvelopeRules {
@@ -22,21 +23,22 @@ const NONE = Buffer.alloc(0)
 /**
  * The envelope of a successful answer that has to be converted, or was a value from the start (C8.6). At once where it
  * is small; a large one is converted beside the thread that serves (T4.7).
- * @throws Fault `answer_too_large`, `answer_unconvertible`, `conversion_busy`; `upstream_broken` for what does not parse,
+ * @throws Fault `answer_too_large`, `answer_unconvertible`, `conversion_busy`, `client_gone`; `upstream_broken` for what does not parse,
  *   or is no envelope where one was promised
  */
 export function envelopeOf(
   body: BackendBody,
   rules: EnvelopeRules,
   conversions: Conversions,
+  onGone: OnGone,
 ): Uint8Array | Promise<Uint8Array> {
   const { backend, to, items, limit } = rules
   if (body.kind === 'value') return successEnvelope(to, dataOf(body.value, backend), items)
-  if (body.kind === 'stream') return convertStream(body.stream, rules, conversions)
+  if (body.kind === 'stream') return convertStream(body.stream, rules, conversions, onGone)
   const bytes = body.kind === 'bytes' ? body.bytes : NONE
   if (bytes.length > limit) throw tooLarge(limit)
   const task = taskOf(bytes, rules)
-  return isSmall(bytes, true) ? convertAnswer(task) : convertLarge(task, rules, conversions)
+  return isSmall(bytes, true) ? convertAnswer(task) : convertLarge(task, rules, conversions, onGone)
 }
 
 const taskOf = (bytes: Buffer, { backend, to, items, limit }: EnvelopeRules): AnswerTask => ({
@@ -52,8 +54,9 @@ async function convertLarge(
   task: AnswerTask,
   { backend }: EnvelopeRules,
   conversions: Conversions,
+  onGone: OnGone,
 ): Promise<Uint8Array> {
-  const leave = await conversions.enter(backend.name)
+  const leave = await conversions.enter(backend.name, onGone)
   try {
     return await conversions.run(task)
   } finally {
@@ -66,10 +69,11 @@ async function convertStream(
   stream: Extract<BackendBody, { kind: 'stream' }>['stream'],
   rules: EnvelopeRules,
   conversions: Conversions,
+  onGone: OnGone,
 ): Promise<Uint8Array> {
   let leave: (() => void) | undefined
   try {
-    leave = await conversions.enter(rules.backend.name)
+    leave = await conversions.enter(rules.backend.name, onGone)
     const task = taskOf(await readStream(stream, rules.limit), rules)
     return await (isSmall(task.bytes, true) ? convertAnswer(task) : conversions.run(task))
   } finally {

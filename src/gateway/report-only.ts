@@ -159,9 +159,10 @@ const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 /** `takeBody`, but what would be refused goes on as it came, unparsed. */
 export async function takeBodyAnyway(
   { body: plan, operation, observation }: Decision,
-  { body, head }: Exchange,
+  exchange: Exchange,
   conversions: Conversions,
 ): Promise<CallBody> {
+  const { body, head } = exchange
   if (plan.kind === 'none' || BODILESS.has(head.method)) return refuseNothing(plan, observation)
   const contentType = head.headers['content-type']
   if (plan.kind === 'opaque') return { kind: 'stream', stream: body, contentType, length: plan.length }
@@ -170,7 +171,11 @@ export async function takeBodyAnyway(
     observation?.keep(new Fault('body_too_large'))
     return { kind: 'stream', stream: rest, contentType, length: undefined }
   }
-  const parsed = await observation?.holdLater(async () => parseBody(plan, bytes, operation, conversions))
+  const parsed = await observation?.holdLater(async () =>
+    parseBody(plan, { bytes, onGone: (listener) => exchange.onGone(listener) }, operation, conversions),
+  )
+  if (exchange.gone === true)
+    throw new Fault('client_gone', { detail: 'the client left before its call went on' })
   if (parsed) return parsed
   return { kind: 'stream', stream: Readable.from([bytes]), contentType, length: bytes.length }
 }

@@ -5,6 +5,7 @@ import { bearerChallenge } from '../http/authorization.ts'
 import { ENVELOPE_TYPE, errorsEnvelope } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
 import type { Outcome } from './checks/representation.ts'
+import type { OnGone } from './conversion/places.ts'
 import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
 import { guardBytes } from './guard-bytes.ts'
@@ -108,7 +109,8 @@ function envelop(
   // A module's bytes are JSON text too: what it answers as a value never comes here as bytes, unless it is large.
   if (hasPayload && backend.format !== 'xml' && outcome.format === 'json' && backend.payload === 'bare')
     return wrapped(status, headers, body)
-  return convert(answer, decision, { status, headers }, outcome, runtime)
+  const onGone: OnGone = (listener) => call.onCancel(listener)
+  return convert(answer, decision, { status, headers }, { format: outcome.format, onGone }, runtime)
 }
 
 /** Of an answer that holds several ranges of what was asked for (RFC 9110 §14.6). */
@@ -168,11 +170,11 @@ function convert(
   { body }: BackendAnswer,
   { operation }: Decision,
   head: Pick<Answer, 'status' | 'headers'>,
-  { format }: Enveloped,
+  { format, onGone }: { readonly format: Enveloped['format']; readonly onGone: OnGone },
   { answerLimit, conversions }: Runtime,
 ): Answer | Promise<Answer> {
   const rules = { backend: operation.action.backend, to: format, items: operation.items, limit: answerLimit }
-  return goOn(envelopeOf(body, rules, conversions), (bytes) => ({ ...head, body: bufferOf(bytes) }))
+  return goOn(envelopeOf(body, rules, conversions, onGone), (bytes) => ({ ...head, body: bufferOf(bytes) }))
 }
 
 const bufferOf = (bytes: Uint8Array): Buffer =>

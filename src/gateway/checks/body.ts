@@ -13,6 +13,7 @@ import { readBody } from '../../http/read-body.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { BodyRule, Operation } from '../action.ts'
 import { isSmall, type Conversions } from '../conversion/conversions.ts'
+import type { OnGone } from '../conversion/places.ts'
 import { PARSERS, writeRequest } from '../conversion/tasks.ts'
 
 /** What C4.11 says of a body before any of it is read (C4.17). */
@@ -63,27 +64,37 @@ function planNothing(rule: BodyRule): BodyPlan {
  */
 export function takeBody(
   plan: BodyPlan,
-  exchange: Pick<Exchange, 'body'>,
+  exchange: Pick<Exchange, 'body' | 'onGone'>,
   operation: Operation,
   conversions: Conversions,
 ): CallBody | Promise<CallBody> {
   if (plan.kind === 'none') return NO_BODY
   if (plan.kind === 'opaque') return { ...plan, kind: 'stream', stream: exchange.body }
-  return readBody(exchange.body, plan.limit).then((bytes) => parseBody(plan, bytes, operation, conversions))
+  const onGone: OnGone = (listener) => exchange.onGone(listener)
+  return readBody(exchange.body, plan.limit).then((bytes) =>
+    parseBody(plan, { bytes, onGone }, operation, conversions),
+  )
+}
+
+/** A body that has been read, and when its client leaves. */
+interface Received {
+  readonly bytes: Buffer
+  readonly onGone: OnGone
 }
 
 /** What is left of C4.11 once a body that is to be parsed has been read. */
 export function parseBody(
   { as }: Extract<BodyPlan, { kind: 'parsed' }>,
-  bytes: Buffer,
+  received: Received,
   operation: Operation,
   conversions: Conversions,
 ): CallBody | Promise<CallBody> {
+  const { bytes } = received
   if (bytes.length === 0) return (planNothing(operation.body), NO_BODY)
   if (operation.body.kind === 'none') throw new Fault('body_unexpected')
   return isSmall(bytes, as === 'xml' || operation.action.backend.format === 'xml')
     ? convertBody(as, bytes, operation)
-    : convertLarge(as, bytes, operation, conversions)
+    : convertLarge(as, received, operation, conversions)
 }
 
 /** A body that needs no conversion goes on byte for byte (C7.6), but never unparsed: what was judged is what is sent. */
@@ -99,14 +110,14 @@ function convertBody(kind: BodyKind, bytes: Buffer, { body, action, items }: Ope
 /** The same of a large one, beside the thread that serves (T4.7); what it is as a value is read here, in slices. */
 async function convertLarge(
   kind: BodyKind,
-  bytes: Buffer,
+  { bytes, onGone }: Received,
   { body, action, items }: Operation,
   conversions: Conversions,
 ): Promise<CallBody> {
   const { format, name } = action.backend
   const to = format === 'xml' ? 'xml' : 'json'
   const { schema } = body
-  const leave = await conversions.enter(name)
+  const leave = await conversions.enter(name, onGone)
   try {
     const judged = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items })
     if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(judged) }

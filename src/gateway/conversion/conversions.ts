@@ -1,4 +1,4 @@
-import { Places, type Leave } from './places.ts'
+import { Places, type Leave, type OnGone } from './places.ts'
 import type { Task } from './tasks.ts'
 import { Threads } from './threads.ts'
 
@@ -18,11 +18,12 @@ export class Conversions {
   readonly #threads = new Threads()
 
   /**
-   * Waits for a place, which stands for the memory of one large body. Rejects with Fault `conversion_busy`.
+   * Waits for a place, which stands for the memory of one large body. Rejects with Fault `conversion_busy`,
+   * `client_gone`.
    * @param owner whose it is: a backend's name
    */
-  enter(owner: string): Promise<Leave> {
-    return this.#places.enter(owner)
+  enter(owner: string, onGone: OnGone): Promise<Leave> {
+    return this.#places.enter(owner, onGone)
   }
 
   /** Does a task on another thread. Rejects with its fault. */

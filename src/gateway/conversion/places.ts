@@ -18,6 +18,9 @@ interface Waiting {
 /** Gives a place back. Once. */
 export type Leave = () => void
 
+/** Calls the listener when the client has left for whom something is done. */
+export type OnGone = (listener: () => void) => void
+
 /** Seconds, told to clients. */
 const RETRY_AFTER = 2
 
@@ -39,8 +42,11 @@ export class Places {
     this.#after = after
   }
 
-  /** Waits for a place. Rejects with Fault `conversion_busy` where too many wait already, or none comes free in time. */
-  enter(owner: string): Promise<Leave> {
+  /**
+   * Waits for a place. Rejects with Fault `conversion_busy` where too many wait already, or none comes free in time, and
+   * with `client_gone`: else whoever asks and leaves, again and again, would be all who wait.
+   */
+  enter(owner: string, onGone?: OnGone): Promise<Leave> {
     if (this.#isFree(owner)) return Promise.resolve(this.#take(owner))
     if (this.#queue.size >= this.#rules.waiting) return Promise.reject(busy('too many wait for a conversion'))
     return new Promise((resolve, reject) => {
@@ -51,11 +57,18 @@ export class Places {
           resolve(this.#take(owner))
         },
       }
-      const cancel = this.#after(this.#rules.patience, () => {
+      const giveUp = (fault: Fault): void => {
+        cancel()
         this.#queue.delete(waiting)
-        reject(busy('no place for a conversion came free in time'))
-      })
+        reject(fault)
+      }
+      const cancel = this.#after(this.#rules.patience, () =>
+        giveUp(busy('no place for a conversion came free in time')),
+      )
       this.#queue.add(waiting)
+      onGone?.(() =>
+        giveUp(new Fault('client_gone', { detail: 'the client left while it waited for a conversion' })),
+      )
     })
   }
 

@@ -139,6 +139,20 @@ describe('T4.7 places for large bodies', () => {
     expect(timers.delays()).toEqual([])
   })
 
+  it('are waited for no longer than the client does', async () => {
+    const timers = manualAfter()
+    const places = new Places({ most: 2, waiting: 1, patience: 1000 }, timers.after)
+    const leave = await places.enter('a')
+    const gone: (() => void)[] = []
+    const left = places.enter('a', (listener) => gone.push(listener))
+    gone[0]?.()
+    await expect(left).rejects.toMatchObject({ code: 'client_gone' })
+    expect(timers.delays()).toEqual([])
+    const next = places.enter('a')
+    leave()
+    ;(await next)()
+  })
+
   it('are waited for so long and no longer', async () => {
     const timers = manualAfter()
     const places = new Places({ most: 2, waiting: 2, patience: 1000 }, timers.after)
