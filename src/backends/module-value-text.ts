@@ -1,6 +1,6 @@
 import { Fault } from '../kernel/faults.ts'
 import { Slices } from '../kernel/slices.ts'
-import { broken, isList, jsonPartOf, MOST_LEVELS, MOST_VALUES } from './module-part.ts'
+import { broken, isList, jsonPartOf, memberNames, MOST_LEVELS, MOST_VALUES } from './module-part.ts'
 
 /** A list or object that is being written, and how far. */
 interface Level {
@@ -93,7 +93,7 @@ class ValueWriter {
     if (this.#levels.length >= MOST_LEVELS)
       throw broken(`answered a circle, or more than ${MOST_LEVELS} levels`)
     const list = isList(given)
-    const names = list ? undefined : Object.keys(given)
+    const names = list ? undefined : memberNames(given)
     const length = names === undefined ? (given as readonly unknown[]).length : names.length
     if (this.#values + length > MOST_VALUES) throw broken(`answered more than ${MOST_VALUES} values`)
     this.#levels.push({ list, given, names, length, next: 0, first: true })

@@ -1,6 +1,6 @@
 import type { BackendBody } from '../contracts/backend.ts'
 import type { JsonObject, JsonValue } from '../http/json-value.ts'
-import { broken, isList, jsonPartOf, MOST_LEVELS, type Place } from './module-part.ts'
+import { broken, isList, jsonPartOf, memberNames, MOST_LEVELS, type Place } from './module-part.ts'
 import { writeLargeValue } from './module-value-text.ts'
 
 /** Values, and characters of text, that are copied at once: a millisecond's work. */
@@ -65,7 +65,7 @@ class Copier {
 
   #object(given: Readonly<Record<string, unknown>>, place: Place, depth: number): JsonObject {
     const copied = Object.create(null) as JsonObject
-    for (const name of Object.keys(given)) {
+    for (const name of memberNames(given)) {
       const member = given[name]
       if (member !== undefined)
         copied[this.#counted(name)] = this.#copy(member, () => `${place()}.${name}`, depth + 1)

@@ -297,6 +297,11 @@ describe('T4.7: a large value of a module', () => {
   })
 
   it.each([
+    [
+      'an object of 100,001 members',
+      Object.fromEntries(Array.from({ length: 100_001 }, (_, at) => [`m${at}`, at])),
+      /more than 100000 members/,
+    ],
     ['a sparse list', Object.assign([], { length: 4_000_000_000 }), /more than 1000000 values/],
     ['a list with a hole', Object.assign([1], { length: 5000 }), /undefined at value\[1\]/],
     [
