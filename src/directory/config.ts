@@ -143,7 +143,11 @@ const user = {
     description: 'The customer clients through which the user may log in by password (C6.1.5).',
   }),
   disabled: flag({ default: false, description: 'Refuses every login and token.' }),
-  locked: flag({ default: false, description: 'Refuses logins; set by an administrator only (C6.3.5).' }),
+  locked: flag({
+    default: false,
+    description:
+      'May hold nothing, as if disabled: logins and refresh tokens are refused, and what they hold is ended. Set by an administrator only (C6.3.5).',
+  }),
   access: mapOf(text({ description: 'The name of a role.' }), {
     keys: CODE_PATTERN,
     default: {},

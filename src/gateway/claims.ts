@@ -46,7 +46,6 @@ export function readOwnClaims({ claims, key }: Verified): Principal {
     asOf: claims['as_of'] === undefined ? undefined : number(claims, 'as_of'),
     issuedAt: number(claims, 'iat'),
     expiresAt: number(claims, 'exp'),
-
     key,
   })
 }
@@ -76,7 +75,6 @@ export const foreignClaimsReader =
       asOf: undefined,
       issuedAt: number(claims, 'iat'),
       expiresAt: number(claims, 'exp'),
-
       key,
     })
   }

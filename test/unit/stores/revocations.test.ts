@@ -61,9 +61,6 @@ const RULES: readonly (readonly [string, RevokedTokens, Partial<Principal>])[] =
     { subject: 'alice', business: 'ACME' },
     { target: { level: 'business', business: code('GLOBEX') } },
   ],
-  ['a business', { business: 'ACME' }, { target: { level: 'business', business: code('GLOBEX') } }],
-  ['a client for a business', { client: 'acme-books', business: 'ACME' }, { client: 'ledgerline' }],
-  ['a subject for a business', { subject: 'alice', business: 'ACME' }, { subject: 'bob' }],
 ]
 
 describe('revocation rules', () => {
