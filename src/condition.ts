@@ -7,8 +7,8 @@ import type { Parts } from './service.ts'
 
 /**
  * A backend that does not answer makes nothing unready: the calls of other backends are served, and an instance that
- * is taken out of service for an upstream's sake takes the others with it. A store
- * that is gone or damaged does: nobody can log in, and nothing can be revoked. Never throws, never waits.
+ * is taken out of service for an upstream's sake takes the others with it. A store that is gone or damaged does: nobody
+ * can log in, and nothing can be revoked. Never throws, never waits.
  */
 export function conditionOf(
   { backends }: Pick<Parts, 'backends'>,
