@@ -4,11 +4,11 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { optionTable } from '../src/config/option-table.ts'
-import { publishedSchema } from '../src/config/published-schema.ts'
+import { optionTable } from './option-table.ts'
+import { publishedSchema } from './published-schema.ts'
 import { configurationSchema } from '../src/configuration.ts'
-import { decisionTable } from '../src/gateway/decision-table.ts'
-import { faultTable } from '../src/kernel/fault-page.ts'
+import { decisionTable } from './decision-table.ts'
+import { faultTable } from './fault-table.ts'
 import { OVERRIDES } from '../src/overrides.ts'
 
 interface Generated {

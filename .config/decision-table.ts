@@ -1,5 +1,5 @@
-import { FAULTS } from '../kernel/fault-table.ts'
-import { CHECKS } from './order.ts'
+import { FAULTS } from '../src/kernel/fault-table.ts'
+import { CHECKS } from '../src/gateway/order.ts'
 
 /** The decision as a table for people, from the table that drives it (C4). Markdown. */
 export const decisionTable = (): string =>

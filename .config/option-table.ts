@@ -1,7 +1,7 @@
 /** The table of every option, for config/README.md. For the generator only. */
-import { expectation } from './describe.ts'
-import { MARK, type Mark, type TSchema } from './pieces.ts'
-import { mapItem, viewOf, withKind, wordsOf, type SchemaView } from './schema-view.ts'
+import { expectation } from '../src/config/describe.ts'
+import { MARK, type Mark, type TSchema } from '../src/config/pieces.ts'
+import { mapItem, viewOf, withKind, wordsOf, type SchemaView } from '../src/config/schema-view.ts'
 
 interface Option {
   readonly key: string

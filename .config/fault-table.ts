@@ -1,4 +1,4 @@
-import { FAULTS, type FaultRow } from './fault-table.ts'
+import { FAULTS, type FaultRow } from '../src/kernel/fault-table.ts'
 
 /** The faults as a table for people, from the table that they are told by. Markdown. */
 export const faultTable = (): string =>
