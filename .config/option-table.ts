@@ -1,5 +1,5 @@
 /** The table of every option, for config/README.md. For the generator only. */
-import { expectation } from '../src/config/describe.ts'
+import { expectation } from '../src/config/problem-text.ts'
 import { MARK, type Mark, type TSchema } from '../src/config/pieces.ts'
 import { mapItem, viewOf, withKind, wordsOf, type SchemaView } from '../src/config/schema-view.ts'
 

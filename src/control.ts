@@ -1,9 +1,8 @@
 /** What operators can do, carried out: by the process that supervises, whether it serves itself or through others. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { closableNames } from './closable-names.ts'
-import { viewOf } from './config/schema-view.ts'
+import { viewOf, withoutSecrets } from './config/schema-view.ts'
 import { Report } from './config/report.ts'
-import { withoutSecrets } from './config/without-secrets.ts'
 import { configurationSchema, isSidecar, type Configuration } from './configuration.ts'
 import type { GuessingKey, Lockouts } from './contracts/lockouts.ts'
 import type { Recorder } from './contracts/recorder.ts'

@@ -1,7 +1,6 @@
 /** What a reload cannot change, since it was bound or opened at the start. */
 import { isDeepStrictEqual } from 'node:util'
-import { pathText } from './config/print-report.ts'
-import type { KeyPath } from './config/report.ts'
+import { type KeyPath, pathText } from './config/report.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
 
 /** Sections that are read at the start only. */

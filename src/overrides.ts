@@ -1,7 +1,6 @@
 /** What the environment overrides in any configuration (C10). */
 import type { Environment } from './config/references.ts'
-import type { Report } from './config/report.ts'
-import type { Place } from './config/place.ts'
+import type { Place, Report } from './config/report.ts'
 import { splitListenAddress } from './kernel/listen-address.ts'
 
 const MAX_PORT = 65_535

@@ -1,8 +1,7 @@
 /** A reload: read, check, open everywhere, then swap everywhere; or tell why not, with nothing changed. */
 import { checkConfiguration, loadConfiguration } from './check-configuration.ts'
-import { problemLines } from './config/print-report.ts'
+import { problemLines, Report } from './config/report.ts'
 import type { Environment } from './config/references.ts'
-import { Report } from './config/report.ts'
 import type { Configuration } from './configuration.ts'
 import type { Recorder } from './contracts/recorder.ts'
 import type { Store } from './contracts/store.ts'

@@ -1,6 +1,20 @@
-import { checkConfiguration } from '../check-configuration.ts'
-import { configurationFile, tellReport } from './configuration-file.ts'
-import { EXIT, type Verb } from './verb.ts'
+import { checkConfiguration, loadConfiguration } from '../check-configuration.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
+import { parseArgs } from 'node:util'
+import {
+  accessOf,
+  compareAccess,
+  type Access,
+  type AccessChange,
+  type StoredPeopleRecords,
+} from '../access.ts'
+import type { Report } from '../config/report.ts'
+import { isSidecar, type Configuration } from '../configuration.ts'
+import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-records.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { sqliteFile } from '../stores/config.ts'
+import { readRecordsOf } from '../stores/read-records.ts'
+import { StoreError } from '../stores/store-error.ts'
 
 /** `postern check [FILE]`: every problem at once; exit code 2 if the file would be refused. */
 export const checkVerb: Verb = {
@@ -11,5 +25,102 @@ export const checkVerb: Verb = {
     if (report.failed) return EXIT.refused
     terminal.stdout.write(`${file}: fit to serve\n`)
     return EXIT.done
+  },
+}
+
+interface Read {
+  readonly file: string
+  readonly configuration: Configuration
+  readonly report: Report
+}
+
+function read(file: string, terminal: Terminal): Read | undefined {
+  const { configuration, report } = loadConfiguration(file, terminal.env)
+  if (configuration !== undefined) return { file, configuration, report }
+  tellReport(file, report, terminal)
+  return undefined
+}
+
+/**
+ * The clients and users of the store that the service uses: the first configuration's, else the second's. Both are
+ * judged by the same records, since what is compared is the configurations.
+ */
+function readStore(configurations: readonly Configuration[], { stderr }: Terminal): StoredPeopleRecords {
+  for (const configuration of configurations) {
+    if (isSidecar(configuration) || configuration.store.kind === 'memory') continue
+    const path = sqliteFile(configuration.data)
+    const records = readRecordsOf(path, [CLIENT, USER], systemClock.now())
+    if (records === undefined) continue
+    const clients = records[CLIENT].map(readStoredClient)
+    const users = records[USER].map(readStoredUser)
+    stderr.write(`postern: with ${clients.length} clients and ${users.length} users of the store ${path}\n`)
+    return { clients, users }
+  }
+  stderr.write(
+    'postern: there is no store to read: only clients and users of the configurations are compared\n',
+  )
+  return { clients: [], users: [] }
+}
+
+const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
+
+/** One line for what somebody gains or loses, wherever it is. */
+function lines(sign: '+' | '-', changes: readonly Access[]): string[] {
+  const grouped = Map.groupBy(changes, ({ who, what }) => `${who}  ${what}`)
+  return [...grouped].map(([text, each]) => {
+    const places = each.map(({ where }) => where).filter((where) => where !== '')
+    return `  ${sign} ${text}${places.length > 0 ? `  at ${places.join(', ')}` : ''}\n`
+  })
+}
+
+function print(gained: readonly Access[], lost: readonly Access[]): string {
+  const parts = Object.entries(HEADINGS).flatMap(([kind, heading]) => {
+    const mine = (changes: readonly Access[]): Access[] => changes.filter((access) => access.kind === kind)
+    const told = [...lines('-', mine(lost)), ...lines('+', mine(gained))]
+    return told.length === 0 ? [] : [`${heading}\n`, ...told]
+  })
+  return parts.length === 0 ? 'nobody gains or loses access\n' : parts.join('')
+}
+
+/** Undefined where one of the two says nothing, since its scopes or its directory have problems, which are told. */
+async function compare(before: Read, after: Read, terminal: Terminal): Promise<AccessChange | undefined> {
+  const stored = readStore([before.configuration, after.configuration], terminal)
+  const parts = { environment: terminal.env, stored, clock: systemClock }
+  const access = [before, after].map(({ configuration, report }) => accessOf(configuration, parts, report))
+  const [old = [], next = []] = await Promise.all(access)
+  const refused = [before, after].filter(({ report }) => report.failed)
+  for (const { file, report } of refused) tellReport(file, report, terminal)
+  return refused.length > 0 ? undefined : compareAccess(old, next)
+}
+
+/** `postern diff OLD NEW`: who gains and who loses access to which actions, between two configurations. */
+export const diffVerb: Verb = {
+  help: `  Clients and roles by action, users by the role that they have at a business; of the configurations and
+  of the store, which is only read. An area that becomes report-only is open to anybody. Exit code 2 if the scopes
+  or the directory of one have problems: nobody would be served by them.
+  --json   {gained, lost}, each a list of {kind, who, what, where}
+`,
+  async run(args, terminal) {
+    const options = { json: { type: 'boolean' } } as const
+    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options })
+    const [old, next, ...more] = positionals
+    if (old === undefined || next === undefined || more.length > 0)
+      throw new UsageError('expected two configuration files')
+    const before = read(old, terminal)
+    const after = read(next, terminal)
+    if (before === undefined || after === undefined) return EXIT.refused
+    try {
+      const changes = await compare(before, after, terminal)
+      if (changes === undefined) return EXIT.refused
+      const { gained, lost } = changes
+      terminal.stdout.write(
+        values.json === true ? `${JSON.stringify({ gained, lost }, null, 2)}\n` : print(gained, lost),
+      )
+      return EXIT.done
+    } catch (thrown) {
+      if (!(thrown instanceof StoreError)) throw thrown
+      terminal.stderr.write(`postern: ${thrown.message}\n`)
+      return EXIT.failed
+    }
   },
 }

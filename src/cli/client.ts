@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
-import { onlyName, verbOfActs, type Act } from './acts.ts'
+import { type Act, onlyName, type Terminal, UsageError, verbOfActs } from './verb.ts'
 import { editDirectory, linesOf } from './edit-directory.ts'
-import { printJson, printRows } from './print-rows.ts'
-import { UsageError, type Terminal } from './verb.ts'
+import { printJson, printRows } from './terminal.ts'
 import { Report } from '../config/report.ts'
 
 /** The option that writes each key of a client's record (src/directory/config.ts). */

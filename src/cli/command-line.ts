@@ -1,5 +1,5 @@
 /** `postern VERB …`: the table of verbs, and what is common to all of them. */
-import { didYouMean } from '../config/suggest.ts'
+import { didYouMean } from '../config/problem-text.ts'
 import { VERSION } from '../version.ts'
 import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
 
@@ -24,7 +24,7 @@ const VERBS: Readonly<Record<string, Row>> = {
   diff: {
     usage: 'diff OLD NEW [--json]',
     summary: 'Tell who gains or loses access to which actions between two configurations',
-    load: async () => (await import('./diff.ts')).diffVerb,
+    load: async () => (await import('./check.ts')).diffVerb,
   },
   backup: {
     usage: 'backup FILE [--config FILE]',
@@ -59,7 +59,7 @@ const VERBS: Readonly<Record<string, Row>> = {
   revoke: {
     usage: 'revoke [--client ID] [--subject SUB] …',
     summary: 'End what is held: sessions, refresh tokens, codes, access tokens',
-    load: async () => (await import('./revoke.ts')).revokeVerb,
+    load: async () => (await import('./orders.ts')).revokeVerb,
   },
   reload: {
     usage: 'reload [--config FILE]',
@@ -79,7 +79,7 @@ const VERBS: Readonly<Record<string, Row>> = {
   'hash-password': {
     usage: 'hash-password',
     summary: 'Read a password and write its hash, for `directory.users`',
-    load: async () => (await import('./hash-password.ts')).hashPasswordVerb,
+    load: async () => (await import('./init.ts')).hashPasswordVerb,
   },
 }
 

@@ -1,6 +1,5 @@
 /** The directory of a configuration, for verbs that change what stands in its store, which may be serving meanwhile. */
-import { Report } from '../config/report.ts'
-import { pathText } from '../config/print-report.ts'
+import { pathText, Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../configuration.ts'
 import { ClientEditor } from '../directory/client-editor.ts'
 import { compileDirectory } from '../directory/compile.ts'
@@ -13,8 +12,7 @@ import { RelayRecorder } from '../operations/recorders.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { openState, type State } from '../state.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, tellReport } from './configuration-file.ts'
-import { EXIT, type Terminal } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal } from './verb.ts'
 
 export interface Editors {
   readonly clients: ClientEditor

@@ -7,7 +7,8 @@ import { Hasher } from '../directory/hasher.ts'
 import { hashSecret } from '../directory/secret-hash.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { firstConfiguration } from './first-configuration.ts'
-import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
+import { EXIT, type Terminal, UsageError, type Verb } from './verb.ts'
+import { readPassword } from './terminal.ts'
 
 const CONFIGURATION = 'postern.yaml'
 const PRIVATE_FILE = 0o600
@@ -85,6 +86,17 @@ export const initVerb: Verb = {
       return EXIT.failed
     }
     tell(folder, secrets, terminal)
+    return EXIT.done
+  },
+}
+
+/** `postern hash-password`: the argon2id hash of a password that is typed or piped in; never one on the command line. */
+export const hashPasswordVerb: Verb = {
+  async run(args, terminal) {
+    if (args.length > 0)
+      throw new UsageError('the password is read from standard input, where no process list shows it')
+    const password = await readPassword(terminal)
+    terminal.stdout.write(`${await new Hasher().hash(password)}\n`)
     return EXIT.done
   },
 }

@@ -11,9 +11,8 @@ import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, tellReport } from './configuration-file.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
 import { replaceKeys } from './replace-keys.ts'
-import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
 
 interface Asked {
   readonly configuration: Configuration

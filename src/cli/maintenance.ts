@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { parseDuration } from '../kernel/units.ts'
-import { giveOrder, operatorName, type AdminOrder } from './admin-client.ts'
+import { giveOrder, operatorName, type AdminOrder } from './orders.ts'
 import { UsageError, type Terminal, type Verb } from './verb.ts'
 
 const OPTIONS = {

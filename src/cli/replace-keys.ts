@@ -13,8 +13,7 @@ import { replaceSuccessorSecret } from '../keys/successor-secret.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { confirm } from './confirm.ts'
-import { countedFamilies } from './print-rows.ts'
+import { confirm, countedFamilies } from './terminal.ts'
 import { EXIT, type Terminal } from './verb.ts'
 
 const ATTEMPTS = 10

@@ -5,8 +5,7 @@ import { takeBackFromGroup } from '../data-group.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { onSignals } from '../server/drain.ts'
 import { ConfigurationError } from '../service.ts'
-import { configurationFile, tellReport } from './configuration-file.ts'
-import { EXIT, type Terminal, type Verb } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, type Verb } from './verb.ts'
 
 /** What an operator can mend (a port that is taken, a folder that may not be written) needs no stack. */
 const isPlain = (error: unknown): error is Error =>

@@ -1,9 +1,7 @@
 import { parseArgs } from 'node:util'
-import { onlyName, verbOfActs, type Act } from './acts.ts'
+import { type Act, onlyName, UsageError, verbOfActs } from './verb.ts'
 import { editDirectory } from './edit-directory.ts'
-import { printJson, printRows } from './print-rows.ts'
-import { readPassword } from './read-password.ts'
-import { UsageError } from './verb.ts'
+import { printJson, printRows, readPassword } from './terminal.ts'
 
 /** The option that writes each key of a user's record (src/directory/config.ts). */
 const OPTIONS = {

@@ -1,12 +1,10 @@
 /** Single values: texts, numbers, booleans and words, with their units and references. */
 import { parseDuration, parseSize } from '../kernel/units.ts'
-import { expectation, isSensitive, mismatch } from './describe.ts'
+import { didYouMean, expectation, isSensitive, mismatch } from './problem-text.ts'
 import { MARK, type Mark } from './pieces.ts'
 import { beside, isReference, resolveReference, type Surroundings } from './references.ts'
-import type { KeyPath } from './report.ts'
+import type { KeyPath, Place } from './report.ts'
 import { wordsOf, type SchemaView } from './schema-view.ts'
-import { didYouMean } from './suggest.ts'
-import type { Place } from './place.ts'
 import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
 
 /** The value after loading; undefined where a problem was told. */

@@ -1,8 +1,7 @@
 /** `{ file: … }` and `{ env: NAME, default: … }`: values that stand elsewhere. Their content is never told. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { KeyPath, Report } from './report.ts'
-import type { Place } from './place.ts'
+import type { KeyPath, Place, Report } from './report.ts'
 import type { ConfigNode, MapNode } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,6 +1,5 @@
 /** A configuration as written: values with the file and line each came from. */
-import type { Place } from './place.ts'
-import type { KeyPath } from './report.ts'
+import type { KeyPath, Place } from './report.ts'
 
 export type Scalar = string | number | boolean | null
 

@@ -2,13 +2,12 @@
  * A tree against a schema: every problem is told, defaults are filled in, units become numbers, references become
  * what they stand for. Reads the part of JSON Schema that the pieces write.
  */
-import { expectation, given, isSensitive } from './describe.ts'
+import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
 import { loadScalar, loadWord, refuse, told, type Loaded } from './load-scalar.ts'
 import { MARK } from './pieces.ts'
 import type { Surroundings } from './references.ts'
 import { Report, type KeyPath } from './report.ts'
 import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'
-import { didYouMean } from './suggest.ts'
 import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
 
 /** Checks `node` against `schema` and converts it. */

@@ -5,10 +5,20 @@
  * - an alias resolves itself by a walk through the whole document: what they stand for is found in one walk here;
  * - its messages may quote the source, secrets included: everything quoted is cut off.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml'
-import type { Alias, Document, Node, Pair } from 'yaml'
-import type { KeyPath, Report } from './report.ts'
-import type { Place } from './place.ts'
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  visit,
+} from 'yaml'
+import type { KeyPath, Place, Report } from './report.ts'
 import type { ConfigNode, Entry, MapNode, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000

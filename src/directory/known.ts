@@ -2,7 +2,7 @@ import type { Business } from '../contracts/places.ts'
 import type { Access, Client } from '../contracts/people.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { isTargetValue } from '../scopes/target.ts'
-import { didYouMean } from '../config/suggest.ts'
+import { didYouMean } from '../config/problem-text.ts'
 import type { Complaints } from './complaints.ts'
 
 /** What records may refer to. Compiled in this order, each seeing those before it. */

@@ -1,5 +1,4 @@
-import { pathText } from '../config/print-report.ts'
-import type { KeyPath, Report } from '../config/report.ts'
+import { type KeyPath, pathText, type Report } from '../config/report.ts'
 import { ActionTable } from './action-table.ts'
 import type { Action, Operation, Route } from './action.ts'
 import type { ParameterType, PatternSegment } from './path-pattern.ts'

@@ -1,7 +1,7 @@
 /** Maintenance that the configuration itself says (C9.1). */
 import { duration, list, optional, section, text, type Static } from '../config/pieces.ts'
 import type { KeyPath, Report } from '../config/report.ts'
-import { didYouMean } from '../config/suggest.ts'
+import { didYouMean } from '../config/problem-text.ts'
 import { compileAddressList } from '../http/address-list.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance-switch.ts'
 

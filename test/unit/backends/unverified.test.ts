@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { checkConfiguration } from '../../../src/check-configuration.ts'
-import { printReport } from '../../../src/config/print-report.ts'
+import { printReport } from '../../../src/config/report.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const told = async (tls: string): Promise<string> => {

@@ -18,7 +18,7 @@ import {
   wholeNumber,
   type TSchema,
 } from '../../../src/config/pieces.ts'
-import { printReport } from '../../../src/config/print-report.ts'
+import { printReport } from '../../../src/config/report.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const DESCRIBED = { description: 'A key.' }

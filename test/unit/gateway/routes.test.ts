@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { printReport } from '../../../src/config/print-report.ts'
-import { Report } from '../../../src/config/report.ts'
+import { printReport, Report } from '../../../src/config/report.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { matchAction } from '../../../src/gateway/checks/action.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'

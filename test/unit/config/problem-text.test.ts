@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { didYouMean, nearest } from '../../../src/config/suggest.ts'
+import { didYouMean, nearest } from '../../../src/config/problem-text.ts'
 
 describe('suggestions', () => {
   it.each([
