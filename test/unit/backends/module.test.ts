@@ -381,7 +381,7 @@ describe('C8.4: a mistake of a module is upstream_broken, with what it was for t
       { body: { kind: 'bytes', bytes: Buffer.alloc(0), contentType: 'a/b\r\nX: y' } },
       /media type/,
     ],
-    ['T1.7 a header with a line end', { headers: { Location: '/\r\nSet-Cookie: a=b' } }, /location/i],
+    ['T2.7 a header with a line end', { headers: { Location: '/\r\nSet-Cookie: a=b' } }, /location/i],
     ['a header with NUL', { headers: { Location: ['/', '\0'] } }, /location/i],
     ['a header beyond Latin-1', { headers: { Location: '/✓' } }, /location/i],
     ['a header that is a number', { headers: { Location: 7 } }, /location/i],

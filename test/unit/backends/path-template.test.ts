@@ -23,7 +23,7 @@ describe('the template of an upstream’s path', () => {
     ['/v2/{business}/{fund}/{area}/{action}', '/v2/ACME/SUPER1/member-data/member-detail/%C3%A9%20x'],
     ['/{version}/{action}', '/1.0/member-detail/%C3%A9%20x'],
     ['/all', '/all'],
-  ])('T1.6 makes %s of the judged segments, escapes and all', (template, path) => {
+  ])('T1.6 T2.10 makes %s of the judged segments, escapes and all', (template, path) => {
     expect(rendered(template)).toBe(path)
   })
 

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { citations, citedIn, textFiles, titlesOf } from './support/cited.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const PROTOCOL = 'src/protocol.md'
+const THREATS = 'test/threats.md'
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const headingsOf = (page: string): readonly string[] =>
+  [...page.matchAll(/^#{2,4} (.+)$/gm)].map((match) => match[1] ?? '')
+const idsOf = (page: string): readonly string[] =>
+  headingsOf(page).flatMap((heading) => /^[CT]\d+(?:\.\d+)*[a-z]?(?= )/.exec(heading)?.[0] ?? [])
+
+const protocol = read(PROTOCOL)
+const threats = read(THREATS)
+const documented = new Set([...idsOf(protocol), ...idsOf(threats)])
+const cited = citations(ROOT, ['src', 'test', 'config', 'deploy', 'README.md'])
+
+const tests = textFiles(ROOT, 'test').filter((file) => /\.(?:test|contract)\.ts$/.test(file))
+const titled = new Map(tests.map((file) => [file, new Set(citedIn(titlesOf(join(ROOT, file)).join('\n')))]))
+const proven = new Set([...titled.values()].flatMap((ids) => [...ids]))
+
+/** Clauses of the last table of the protocol: not tested by themselves, and why. */
+const excused = [
+  ...(protocol.split('\n## Rules without a test of their own\n')[1] ?? '').matchAll(/^\| (C[\d.]+[a-z]?) /gm),
+].map((match) => match[1] ?? '')
+
+describe('the protocol and the threats', () => {
+  it('describe every clause and every threat that is cited anywhere', () => {
+    const unknown = cited.filter(({ id }) => !documented.has(id))
+    expect(unknown.map(({ file, id }) => `${file}: ${id}`)).toEqual([])
+  })
+
+  it('have each number once', () => {
+    const ids = [...idsOf(protocol), ...idsOf(threats)]
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
+  })
+
+  it('have a test whose title names the clause, or a line that says why not', () => {
+    const isGroup = (id: string): boolean => [...documented].some((other) => other.startsWith(`${id}.`))
+    const clauses = idsOf(protocol).filter((id) => !isGroup(id))
+    expect(clauses.filter((id) => !proven.has(id) && !excused.includes(id))).toEqual([])
+  })
+
+  it('excuse no clause that a test names', () => {
+    expect(excused.filter((id) => proven.has(id) || !documented.has(id))).toEqual([])
+  })
+
+  it('name, for every threat, tests that cite it', () => {
+    const sections = threats.split(/^#{2,3} /m).slice(1)
+    const wrong = sections.flatMap((section) => {
+      const [id = ''] = section.split(' ', 1)
+      const files = [...section.matchAll(/`((?:security|unit|contract|contracts|interop)\/[^`]+)`/g)]
+      const names = files.map((match) => `test/${match[1] ?? ''}`)
+      const isGroup = sections.some((other) => other.startsWith(`${id}.`))
+      const deaf = names.filter((file) => !cited.some((each) => each.file === file && each.id === id))
+      return [...deaf.map((file) => `${id}: ${file}`), ...(names.length === 0 && !isGroup ? [id] : [])]
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it.each([PROTOCOL, THREATS])('%s links to headings and files that exist', (page) => {
+    const folder = page.slice(0, page.lastIndexOf('/'))
+    const links = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] ?? '')
+    const broken = links.filter((link) => {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : join(folder, path)
+      if (!existsSync(join(ROOT, target))) return true
+      return anchor !== undefined && !headingsOf(read(target)).map(anchorOf).includes(anchor)
+    })
+    expect(broken).toEqual([])
+  })
+})
+
+/** As GitHub makes it of a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-')
