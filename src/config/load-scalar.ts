@@ -80,12 +80,20 @@ function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, around: S
 const convert = (schema: SchemaView, text: string, at: Place, around: Surroundings): Loaded =>
   (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, around)
 
+const patterns = new Map<string, RegExp>()
+
+/** The expression of a schema's pattern. Kept: a large directory asks for the same few again and again. */
+export function patternOf(source: string): RegExp {
+  const known = patterns.get(source) ?? new RegExp(source, 'u')
+  patterns.set(source, known)
+  return known
+}
+
 function fitsText(schema: SchemaView, value: string): boolean {
-  const length = Array.from(value).length
   return (
-    length >= (schema.minLength ?? 0) &&
-    length <= (schema.maxLength ?? Infinity) &&
-    (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value))
+    value.length >= (schema.minLength ?? 0) &&
+    value.length <= (schema.maxLength ?? Infinity) &&
+    (schema.pattern === undefined || patternOf(schema.pattern).test(value))
   )
 }
 

@@ -3,7 +3,7 @@
  * what they stand for. Reads the part of JSON Schema that the pieces write.
  */
 import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
-import { loadScalar, loadWord, refuse, told, type Loaded } from './load-scalar.ts'
+import { loadScalar, loadWord, patternOf, refuse, told, type Loaded } from './load-scalar.ts'
 import { MARK } from './pieces.ts'
 import type { Surroundings } from './references.ts'
 import { Report, type KeyPath } from './report.ts'
@@ -13,13 +13,18 @@ import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from '.
 /** Checks `node` against `schema` and converts it. */
 export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
   const mark = schema[MARK]
-  if (mark === 'opaque' || Object.keys(schema).every((key) => key === 'description')) return valueOf(node)
+  if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
   if (mark === 'kinds') return loadKind(schema, node, path, around)
   if (wordsOf(schema)) return loadWord(schema, node, path, around)
   if (schema.anyOf) return loadBranch(schema.anyOf, schema, node, path, around)
   if (schema.type === 'object') return loadObject(schema, node, path, around)
   if (schema.type === 'array') return loadList(schema, node, path, around)
   return loadScalar(schema, node, path, around)
+}
+
+function allowsAll(schema: SchemaView): boolean {
+  for (const key in schema) if (key !== 'description') return false
+  return true
 }
 
 // Lists
@@ -76,7 +81,7 @@ function loadMap(
   path: KeyPath,
   around: Surroundings,
 ): Loaded {
-  const pattern = new RegExp(keys, 'u')
+  const pattern = patternOf(keys)
   const entries = [...node.entries].map(([key, entry]) => {
     const at = [...path, key]
     if (!pattern.test(key)) around.report.error(at, `is not a possible key here: expected ${expectedKeys}`)
@@ -86,28 +91,30 @@ function loadMap(
 }
 
 function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, around: Surroundings): Loaded {
-  const known = schema.properties ?? {}
-  refuseUnknown(Object.keys(known), node, path, around)
-  const entries = Object.entries(known).map(
-    ([key, of]) =>
-      [key, loadMember(of, schema.required?.includes(key) ?? false, key, node, path, around)] as const,
-  )
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+  const known = Object.keys(schema.properties ?? {})
+  refuseUnknown(known, node, path, around)
+  const loaded: Record<string, Loaded> = {}
+  for (const key of known) {
+    const value = loadMember(schema, key, node, path, around)
+    if (value !== undefined) loaded[key] = value
+  }
+  return loaded
 }
 
 function loadMember(
-  of: SchemaView,
-  required: boolean,
+  { properties, required }: SchemaView,
   key: string,
   node: MapNode,
   path: KeyPath,
   around: Surroundings,
 ): Loaded {
-  const at = [...path, key]
+  const of = properties?.[key] ?? {}
   const written = node.entries.get(key)
-  if (written && !isEmpty(written.node, of)) return load(of, written.node, at, around)
-  if (of.default !== undefined) return load(of, nodeOf(of.default, node.at), at, around)
-  return required || written ? told(at, `is missing: expected ${expectation(of)}`, around) : undefined
+  if (written && !isEmpty(written.node, of)) return load(of, written.node, [...path, key], around)
+  if (of.default !== undefined) return load(of, nodeOf(of.default, node.at), [...path, key], around)
+  return written || required?.includes(key) === true
+    ? told([...path, key], `is missing: expected ${expectation(of)}`, around)
+    : undefined
 }
 
 /** `key:` with nothing after it counts as left out, but for sections and maps, which it leaves empty. */
@@ -120,9 +127,9 @@ function refuseUnknown(
   path: KeyPath,
   { report }: Surroundings,
 ): void {
-  const missing = known.filter((key) => !node.entries.has(key))
   for (const key of node.entries.keys()) {
     if (known.includes(key)) continue
+    const missing = known.filter((each) => !node.entries.has(each))
     const hint = didYouMean(key, missing) ?? didYouMean(key, known) ?? `known keys: ${known.join(', ')}`
     report.error([...path, key], 'is not a known key here', hint)
   }

@@ -6,10 +6,9 @@ import { viewOf } from '../config/schema-view.ts'
 import { nodeOf } from '../config/tree.ts'
 import { load } from '../config/validate.ts'
 import { FileComplaints, type Complaints } from './complaints.ts'
-import { quickCheck } from './quick-check.ts'
 
 /** A chunk's records are read in one go: some 2 ms, so that a reload does not hold up the calls of others. */
-const CHUNK = 256 * 1024
+const CHUNK = 64 * 1024
 /** Characters. A record is some hundreds; a file without line ends must not fill the memory. */
 const LONGEST_LINE = 1024 * 1024
 
@@ -43,14 +42,7 @@ type Convert<T> = (value: unknown, line: number, complaints: Complaints) => T | 
 /** As the configuration itself is checked: every problem told, defaults filled in, references and units resolved. */
 function converter<T extends TSchema>(schema: T, file: string, environment: Environment): Convert<Static<T>> {
   const view = viewOf(schema)
-  const isPlain = quickCheck(view)
-  const defaults = Object.fromEntries(
-    Object.entries(view.properties ?? {})
-      .filter(([, property]) => property.default !== undefined)
-      .map(([key, property]) => [key, property.default]),
-  )
   return (value, line, complaints) => {
-    if (isPlain(value)) return { ...defaults, ...(value as object) } as Static<T>
     const report = new Report()
     const record = load(view, nodeOf(value, { file, line }), [], { environment, report })
     for (const { path, message, hint } of report.problems) complaints.error(path, message, hint)
