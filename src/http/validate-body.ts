@@ -9,13 +9,20 @@ import { describeTypes } from './typed-text.ts'
 /** Returns if the body fits; else throws Fault `body_invalid`, whose `say` names each field and why. */
 export type BodyValidator = (value: JsonValue) => void
 
-/** Enough to mend a form in one go, without letting a body write its own answer. */
+export interface BodyProblem {
+  /** `Members[0].Name`; empty for the body itself. */
+  readonly field: string
+  /** `must be a whole number`. */
+  readonly why: string
+}
+
+/** Enough to correct a form in one go; a client cannot make the answer longer than this. */
 const MOST_PROBLEMS = 5
 
 /** Where the check is in the body, and what it found. */
 interface Findings {
   readonly path: string[]
-  readonly problems: string[]
+  readonly problems: BodyProblem[]
   /** Whether one of them names a field that the schema does not. */
   quotes: boolean
 }
@@ -23,19 +30,38 @@ interface Findings {
 type Check<T extends JsonValue = JsonValue> = (value: T, findings: Findings) => void
 
 /**
- * A schema made into a function, once, at load (C4.11). Own code rather than a library's, since numbers come as
- * literals that JavaScript cannot hold. Throws RangeError on a keyword, format or pattern that it could not honour:
- * a constraint is never silently left out.
+ * Compiles the schema of a request body, once, at load (C4.11). Own code rather than a library's, since numbers come as
+ * literals that JavaScript cannot hold.
+ *
+ * @throws RangeError on a keyword, type, format or pattern that is not supported: a constraint is never left out
  */
 export function compileValidator(schema: BodySchema): BodyValidator {
   const check = compileCheck(schema)
   return (value) => {
-    const findings: Findings = { path: [], problems: [], quotes: false }
-    check(value, findings)
-    const { problems, quotes } = findings
-    if (problems.length > 0) throw new Fault('body_invalid', { say: problems.join(' '), quotes })
+    const { problems, quotes } = findingsOf(check, value)
+    if (problems.length > 0)
+      throw new Fault('body_invalid', { say: problems.map(sentence).join(' '), quotes })
   }
 }
+
+/**
+ * As `compileValidator`, for callers with words of their own: the function answers the problems, at most five.
+ *
+ * @throws RangeError as `compileValidator`
+ */
+export function compileProblems(schema: BodySchema): (value: JsonValue) => readonly BodyProblem[] {
+  const check = compileCheck(schema)
+  return (value) => findingsOf(check, value).problems
+}
+
+function findingsOf(check: Check, value: JsonValue): Findings {
+  const findings: Findings = { path: [], problems: [], quotes: false }
+  check(value, findings)
+  return findings
+}
+
+const sentence = ({ field, why }: BodyProblem): string =>
+  `${field === '' ? 'The body' : `Field ${field}`}: ${why}.`
 
 const KEYWORDS: ReadonlySet<string> = new Set<keyof BodySchema>([
   'type',
@@ -233,6 +259,5 @@ function within(findings: Findings, step: string, check: () => void): void {
 
 function tell({ path, problems }: Findings, why: string): void {
   if (problems.length >= MOST_PROBLEMS) return
-  const field = path.join('').replace(/^\./, '')
-  problems.push(`${field === '' ? 'The body' : `Field ${field}`}: ${why}.`)
+  problems.push({ field: path.join('').replace(/^\./, ''), why })
 }

@@ -4,26 +4,19 @@ import { Fault } from '../kernel/faults.ts'
 /** An error in words that may be told. */
 export class AdminError extends Error {
   readonly statusCode: number
+  /** Each thing that is wrong: `body.until  must match …`. Echoes no value. */
+  readonly problems: readonly string[] | undefined
 
-  constructor(statusCode: number, message: string) {
+  constructor(statusCode: number, message: string, problems?: readonly string[]) {
     super(message)
     this.statusCode = statusCode
+    this.problems = problems
   }
 }
 
-/** One complaint of fastify's schema validation. */
-interface Complaint {
-  readonly instancePath: string
-  readonly message?: string
-  readonly params: Readonly<Record<string, unknown>>
-}
-
-/** What of fastify's errors is looked at. */
+/** What is read of Fastify's own errors. */
 export interface FrameworkError extends Error {
   readonly statusCode?: number
-  readonly validation?: readonly Complaint[]
-  /** `body` or `querystring`. */
-  readonly validationContext?: string
 }
 
 export interface ToldError {
@@ -40,20 +33,11 @@ const PLAIN: Readonly<Record<number, string>> = {
   503: 'the store is out of reach; what was asked is not done, or in part: try again',
 }
 
-/** `body.until  must match …`: where, and what is expected. Echoes no value. */
-function problemText({ instancePath, message, params }: Complaint, part = 'request'): string {
-  const { additionalProperty, missingProperty } = params
-  const name = additionalProperty ?? missingProperty
-  const at = `${part}${instancePath.replaceAll('/', '.')}${typeof name === 'string' ? `.${name}` : ''}`
-  const wrong = typeof additionalProperty === 'string' ? 'is not a known member here' : message
-  return `${at}  ${wrong ?? 'does not fit'}`
-}
-
+/** The status and body that answer an error. */
 export function tellError(thrown: Fault | AdminError | FrameworkError): ToldError {
   const status = (thrown instanceof Fault ? thrown.status : thrown.statusCode) ?? 500
-  if (thrown instanceof AdminError) return { status, body: { error: thrown.message } }
-  const error = PLAIN[status] ?? 'the request was refused'
-  if (thrown instanceof Fault || thrown.validation === undefined) return { status, body: { error } }
-  const { validation, validationContext } = thrown
-  return { status, body: { error, problems: validation.map((each) => problemText(each, validationContext)) } }
+  if (!(thrown instanceof AdminError))
+    return { status, body: { error: PLAIN[status] ?? 'the request was refused' } }
+  const { message: error, problems } = thrown
+  return { status, body: problems === undefined ? { error } : { error, problems } }
 }

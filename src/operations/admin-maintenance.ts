@@ -1,6 +1,16 @@
 /** The admin API's routes for maintenance (C9.1). */
 import type { Clock } from '../kernel/clock.ts'
-import { members, ok, refuse, reject, text, WHO, type AdminRoute, type Schema } from './admin-routes.ts'
+import {
+  members,
+  ok,
+  refuse,
+  reject,
+  text,
+  WHO,
+  type AdminRoute,
+  type Members,
+  type Schema,
+} from './admin-routes.ts'
 import type { ControlRoom } from './control-room.ts'
 import { instantText, type KeptSwitch } from './maintenance-book.ts'
 import { INSTANT_PATTERN, switchProblems, type SwitchProblem } from './maintenance-config.ts'
@@ -17,7 +27,7 @@ const scope = text('`service`, `identity`, `business/CODE`, `area/NAME` or `back
 })
 const instant = (description: string): Schema => text(description, { pattern: INSTANT_PATTERN })
 
-const SETTABLE: Schema = {
+const SETTABLE: Members = {
   scope,
   from: instant('Closed from this moment on (RFC 3339 with its zone); at once if not given.'),
   until: instant('Open again from this moment on; until somebody says so, if not given.'),
@@ -142,7 +152,7 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     path: '/maintenance',
     operationId: 'endMaintenance',
     summary: 'Switch on again: what is in force for a scope, or one switch by its id, planned ones too',
-    query: { scope, id: text('Of the switch.'), ...(WHO as Readonly<Record<string, Schema>>) },
+    query: { scope, id: text('Of the switch.'), ...WHO },
     answers: {
       200: ['What was ended', listSchema],
       409: ['It is set in the configuration', members({ error: text('Why.'), problems: { type: 'array' } })],

@@ -9,7 +9,6 @@ import {
   text,
   WHO,
   type AdminRoute,
-  type Schema,
 } from './admin-routes.ts'
 import { REVOKE_ROUTE } from './admin-revoke.ts'
 
@@ -105,7 +104,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
       user: text('As typed.'),
       client: text('The client id.'),
       network: text('An address.'),
-      ...(WHO as Readonly<Record<string, Schema>>),
+      ...WHO,
     },
     answers: { 200: ['Forgotten', members({ cleared: count('How many.') }, ['cleared'])] },
     handle: async (room, { query: { user, client, network }, operator }) => {

@@ -10,6 +10,7 @@ import {
   text,
   WHO,
   type AdminRoute,
+  type Members,
 } from './admin-routes.ts'
 
 /** The combinations of members that a revocation may name. */
@@ -33,7 +34,7 @@ const REVOCABLE = {
   business: text('A business code: families, codes and access tokens for it are ended.'),
 }
 
-const OPTIONS = {
+const OPTIONS: Members = {
   preview: { type: 'boolean', description: 'Tell what would be ended; change nothing.' },
   consents: { type: 'boolean', description: 'End consents too; they stay otherwise.' },
   force: { type: 'boolean', description: 'Make the rule also where an id is not known.' },

@@ -1,9 +1,13 @@
 /** What every route of the admin API is made of. */
+import type { BodySchema } from '../http/body-schema.ts'
 import type { ControlRoom } from './control-room.ts'
 import type { Operator } from './operator.ts'
 
-/** JSON Schema: checked on the way in, published in the OpenAPI document. */
-export type Schema = Readonly<Record<string, unknown>>
+/** Checked on the way in, published in the OpenAPI document. */
+export type Schema = BodySchema
+
+/** The schemas of an object's members, or of a route's query parameters. */
+export type Members = Readonly<Record<string, Schema>>
 
 export interface AdminRequest {
   readonly body: Readonly<Record<string, unknown>>
@@ -26,7 +30,7 @@ export interface AdminRoute {
   /** A body that may be left out. */
   readonly bodyOptional?: boolean
   /** Of each query parameter. */
-  readonly query?: Readonly<Record<string, Schema>>
+  readonly query?: Members
   /** What each status means, and its schema. 400, 401 and 503 are the same everywhere and not repeated. */
   readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
   readonly handle: (room: ControlRoom, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
@@ -43,7 +47,7 @@ export const text = (description: string, more: Schema = {}): Schema => ({
 export const count = (description: string): Schema => ({ type: 'integer', minimum: 0, description })
 
 /** An object of known members; others are refused. */
-export const members = (properties: Schema, required: readonly string[] = []): Schema => ({
+export const members = (properties: Members, required: readonly string[] = []): Schema => ({
   type: 'object',
   properties,
   ...(required.length > 0 && { required }),
@@ -51,7 +55,7 @@ export const members = (properties: Schema, required: readonly string[] = []): S
 })
 
 /** Told with every change. */
-export const WHO: Schema = {
+export const WHO: Members = {
   by: text('Who gives the order, as they call themselves.'),
   reason: text('Why; it goes to the log.'),
 }

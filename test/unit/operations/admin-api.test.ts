@@ -127,14 +127,14 @@ describe('admin API', () => {
   })
 
   it.each([
-    [{}, 'body.scope  must have'],
+    [{}, 'body.scope  is required'],
     [{ scope: 'everything' }, 'body.scope  must match'],
     [{ scope: 'business/NOBODY' }, 'scope  names no business: "NOBODY"'],
-    [{ scope: 'service', untl: 'x' }, 'body.untl  is not a known member'],
+    [{ scope: 'service', untl: 'x' }, 'body.untl  is not known here'],
     [{ scope: 'service', until: 'tomorrow' }, 'body.until  must match'],
     [{ scope: 'service', until: '2026-01-14T00:00Z' }, 'until  is over already'],
     [{ scope: 'service', clients: ['c', 'nobody', 'stored'] }, 'clients  names no client: "nobody"'],
-    [{ scope: 'service', retryAfter: '60' }, 'body.retryAfter  must be integer'],
+    [{ scope: 'service', retryAfter: '60' }, 'body.retryAfter  must be a whole number'],
     [{ scope: 'service', addresses: ['10.0.0.0/99'] }, 'addresses  "10.0.0.0/99" has a prefix'],
   ])('C9.1 refuses a switch that says %j', async (sent, problem) => {
     const { call, switches } = await startApi()
