@@ -6,10 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
 import { optionTable } from './option-table.ts'
 import { publishedSchema } from './published-schema.ts'
-import { configurationSchema } from '../src/configuration.ts'
+import { configurationSchema } from '../src/settings/configuration.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
-import { OVERRIDES } from '../src/overrides.ts'
+import { OVERRIDES } from '../src/settings/overrides.ts'
 
 interface Generated {
   /** From the top of the repository. */

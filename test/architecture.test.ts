@@ -14,6 +14,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   http: 1,
   config: 1,
   scopes: 2,
+  upstream: 2,
   contracts: 3,
   backends: 4,
   directory: 4,
@@ -25,9 +26,11 @@ const FLOORS: Readonly<Record<string, number>> = {
   operations: 5,
   server: 6,
   supervisor: 7,
+  settings: 8,
+  start: 9,
 }
 /** Files that stand in `src` itself, and the CLI's verbs, see everything. */
-const TOP = 9
+const TOP = 10
 /** `main.ts` runs the verbs; they and the files of `src` itself see each other. */
 interface Import {
   readonly file: string

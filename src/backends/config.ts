@@ -1,12 +1,11 @@
-import { flag, kinds, mapOf, path, section } from '../config/pieces.ts'
-import type { Static } from '../config/pieces.ts'
+import { flag, kinds, mapOf, path, section, type Static } from '../config/pieces.ts'
 import type { Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileForwarding, readOrReport, type ForwardingSurroundings } from './compile-forwarding.ts'
-import { forwarding, httpSchema, timeouts } from './forwarding-schema.ts'
-import { moduleSchema } from './module-schema.ts'
+import { compileForwarding, readOrReport, type ForwardingSurroundings } from './forward/compile-forwarding.ts'
+import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
+import { moduleSchema } from './module/schema.ts'
 
 const stream = section(
   {
@@ -77,7 +76,7 @@ async function openBackend(
 ): Promise<Backend | undefined> {
   if (config.kind === 'memory') return openMemory(name, config, report, surroundings)
   if (config.kind !== 'module') return openForwarding(name, config, report, surroundings)
-  const { openModule } = await import('./open-module.ts')
+  const { openModule } = await import('./module/open.ts')
   return openModule(name, config, report, surroundings)
 }
 
@@ -90,8 +89,8 @@ async function openMemory(
   const bytes = await readOrReport(data, ['backends', name, 'data'], report)
   if (bytes === undefined) return undefined
   const [{ MemoryBackend }, { parseMemoryFile }] = await Promise.all([
-    import('./memory.ts'),
-    import('./memory-file.ts'),
+    import('./memory/memory.ts'),
+    import('./memory/file.ts'),
   ])
   try {
     return new MemoryBackend(name, parseMemoryFile(bytes), funds)
@@ -110,10 +109,10 @@ async function openForwarding(
   const rules = await compileForwarding(name, config, report, surroundings)
   if (rules === undefined) return undefined
   if (config.kind === 'stream') {
-    const { StreamBackend } = await import('./stream.ts')
+    const { StreamBackend } = await import('./forward/stream.ts')
     return new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, surroundings.clock)
   }
-  const { HttpBackend } = await import('./http.ts')
+  const { HttpBackend } = await import('./forward/http.ts')
   return new HttpBackend(rules, surroundings.clock)
 }
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { readConfiguration } from '../configuration.ts'
+import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/backup.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { StoreError } from '../stores/store-error.ts'

@@ -1,4 +1,4 @@
-import { checkConfiguration, loadConfiguration } from '../check-configuration.ts'
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
 import { parseArgs } from 'node:util'
 import {
@@ -7,9 +7,9 @@ import {
   type Access,
   type AccessChange,
   type StoredPeopleRecords,
-} from '../access.ts'
+} from '../settings/access.ts'
 import type { Report } from '../config/report.ts'
-import { isSidecar, type Configuration } from '../configuration.ts'
+import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-records.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { sqliteFile } from '../stores/config.ts'

@@ -1,6 +1,6 @@
 /** `postern VERB …`: the table of verbs, and what is common to all of them. */
 import { didYouMean } from '../config/problem-text.ts'
-import { VERSION } from '../version.ts'
+import { VERSION } from '../start/version.ts'
 import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
 
 interface Row {

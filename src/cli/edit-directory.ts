@@ -1,6 +1,6 @@
 /** The directory of a configuration, for verbs that change what stands in its store, which may be serving meanwhile. */
 import { pathText, Report } from '../config/report.ts'
-import { readConfiguration, type Configuration } from '../configuration.ts'
+import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { ClientEditor } from '../directory/client-editor.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { Hasher } from '../directory/hasher.ts'
@@ -10,7 +10,7 @@ import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { RelayRecorder } from '../operations/recorders.ts'
 import { compileScopes } from '../scopes/config.ts'
-import { openState, type State } from '../state.ts'
+import { openState, type State } from '../start/state.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { configurationFile, EXIT, tellReport, type Terminal } from './verb.ts'
 

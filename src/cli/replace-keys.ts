@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Configuration } from '../configuration.ts'
+import type { Configuration } from '../settings/configuration.ts'
 import type { Store } from '../contracts/store.ts'
 import { endAllFamilies } from '../identity/tokens/endings.ts'
 import { FAMILY } from '../identity/tokens/families.ts'

@@ -1,10 +1,10 @@
-import { startPostern, type Running } from '../app.ts'
-import { checkConfiguration, loadConfiguration } from '../check-configuration.ts'
-import { isSidecar, type Configuration } from '../configuration.ts'
-import { takeBackFromGroup } from '../data-group.ts'
+import { startPostern, type Running } from '../start/app.ts'
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
+import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import { takeBackFromGroup } from '../start/data-group.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { onSignals } from '../server/drain.ts'
-import { ConfigurationError } from '../service.ts'
+import { ConfigurationError } from '../start/service.ts'
 import { configurationFile, EXIT, tellReport, type Terminal, type Verb } from './verb.ts'
 
 /** What an operator can mend (a port that is taken, a folder that may not be written) needs no stack. */

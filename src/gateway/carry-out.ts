@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { cleanRequestHeaders } from '../backends/client-headers.ts'
+import { cleanRequestHeaders } from '../backends/forward/client-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { BackendAnswer, Call, CallBody } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'

@@ -1,4 +1,4 @@
-import { upstreamFault } from '../backends/upstream-errors.ts'
+import { upstreamFault } from '../backends/forward/upstream-errors.ts'
 import type { BackendBody } from '../contracts/backend.ts'
 import type { Format } from '../http/accept.ts'
 import { successEnvelope } from '../http/envelope.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import type { BodySchema } from '../../src/http/body-schema.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
-import { MemoryBackend } from '../../src/backends/memory.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
+import { MemoryBackend } from '../../src/backends/memory/memory.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { openRaw, type RawResponse } from '../support/raw-http.ts'

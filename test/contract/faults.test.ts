@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { MemoryBackend } from '../../src/backends/memory.ts'
+import { MemoryBackend } from '../../src/backends/memory/memory.ts'
 import { Fault, type FaultCode } from '../../src/kernel/faults.ts'
 import { FAULTS, type FaultRow } from '../../src/kernel/fault-table.ts'
 import { patientGuessing } from '../support/guessing.ts'

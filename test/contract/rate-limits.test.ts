@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { readConfiguration, type Configuration } from '../../src/configuration.ts'
+import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import { UPSTREAM_WORLD } from '../support/crew.ts'
 import { TICK_MS } from '../../src/limits/shedding.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'

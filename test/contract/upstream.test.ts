@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, envelopeOf, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'

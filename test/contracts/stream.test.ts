@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { StreamBackend } from '../../src/backends/stream.ts'
+import { StreamBackend } from '../../src/backends/forward/stream.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { startExampleUpstream } from '../support/example-upstream.ts'
 import { forwardingRules } from '../support/http-backend.ts'

@@ -12,8 +12,8 @@ import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import type * as app from '../../src/app.ts'
-import type * as configurations from '../../src/configuration.ts'
+import type * as app from '../../src/start/app.ts'
+import type * as configurations from '../../src/settings/configuration.ts'
 import type * as clocks from '../../src/kernel/clock.ts'
 
 const OWN = fileURLToPath(new URL('../..', import.meta.url))

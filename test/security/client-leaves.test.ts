@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import {
   attackMemory,
   attackModule,

@@ -12,7 +12,7 @@ import { escapeText, isXmlText, toXmlText } from '../../src/http/xml-text.ts'
 import { FORMATS } from '../../src/http/body-formats.ts'
 import { CANONICAL_PATH, canonicalSegment } from '../../src/http/path-segment.ts'
 import { compileNegotiation } from '../../src/http/accept.ts'
-import { headerValue } from '../../src/backends/upstream-identity.ts'
+import { headerValue } from '../../src/backends/forward/upstream-identity.ts'
 import { cleanLine, quoteClean, redact } from '../../src/operations/redact.ts'
 import { sourceFiles } from '../support/source-files.ts'
 

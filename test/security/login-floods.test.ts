@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { crewConfig, startCrew } from '../support/crew.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { openRaw } from '../support/raw-http.ts'

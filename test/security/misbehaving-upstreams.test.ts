@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import { openRaw, type RawConnection, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'

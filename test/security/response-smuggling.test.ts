@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { request } from 'node:http'
-import type { AddressInfo, Server } from 'node:net'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { ResponseHead } from '../../src/http/response-head.ts'
-import { ResponseParser } from '../../src/http/response-parser.ts'
+import type { ResponseHead } from '../../src/upstream/response-head.ts'
+import { ResponseParser } from '../../src/upstream/response-parser.ts'
 import { bodyOf, faulty, OK, openPool, rawUpstream, textOf, WHOLE } from '../support/upstream-connections.ts'
 
 /** T2.3 from behind: what an upstream sends is the answer to one call, one answer, and the same to every reader. */

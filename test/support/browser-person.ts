@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
-import type { Configuration } from '../../src/configuration.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { openBrowser, openClientPage, type BrowserOptions, type ClientPage } from './browser.ts'
 import { startPostern, type StartedPostern } from './start-postern.ts'
 

@@ -1,7 +1,6 @@
-import { HttpBackend } from '../../src/backends/http.ts'
-import type { HttpBackendRules } from '../../src/backends/http.ts'
-import { parseUpstreamAddress } from '../../src/backends/upstream-address.ts'
-import { identifyByHeaders } from '../../src/backends/upstream-identity.ts'
+import { HttpBackend, type HttpBackendRules } from '../../src/backends/forward/http.ts'
+import { parseUpstreamAddress } from '../../src/upstream/address.ts'
+import { identifyByHeaders } from '../../src/backends/forward/upstream-identity.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 
 type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {

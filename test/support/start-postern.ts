@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { startPostern as start, type Running } from '../../src/app.ts'
-import { readConfiguration, type Configuration } from '../../src/configuration.ts'
+import { startPostern as start, type Running } from '../../src/start/app.ts'
+import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/operations/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
-import type { WorkerWorld } from '../../src/world.ts'
+import type { WorkerWorld } from '../../src/start/worker-dependencies.ts'
 
 export interface StartOptions {
   /** File name in config/. */

@@ -1,5 +1,5 @@
-import type { Configuration } from '../../src/configuration.ts'
-import type { StreamBackendRules } from '../../src/backends/stream.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
+import type { StreamBackendRules } from '../../src/backends/forward/stream.ts'
 import type { StartOptions } from './start-postern.ts'
 
 type Forwarding = Extract<Configuration['backends'][string], { kind: 'stream' }>

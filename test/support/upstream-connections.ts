@@ -1,16 +1,12 @@
-import { NO_HEADERS } from '../../src/backends/header-text.ts'
+import { NO_HEADERS } from '../../src/http/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
-import { parseUpstreamAddress } from '../../src/backends/upstream-address.ts'
-import { UpstreamConnection, type ConnectionRules } from '../../src/backends/upstream-connection.ts'
-import type { UpstreamRequest } from '../../src/backends/upstream-request.ts'
-import { upstreamFault } from '../../src/backends/upstream-errors.ts'
-import { UpstreamPool, type PoolRules } from '../../src/backends/upstream-pool.ts'
-import {
-  UpstreamReader,
-  type UpstreamCallback,
-  type UpstreamResponse,
-} from '../../src/backends/upstream-reader.ts'
+import { parseUpstreamAddress } from '../../src/upstream/address.ts'
+import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
+import type { UpstreamRequest } from '../../src/upstream/request.ts'
+import { upstreamFault } from '../../src/backends/forward/upstream-errors.ts'
+import { UpstreamPool, type PoolRules } from '../../src/upstream/pool.ts'
+import { UpstreamReader, type UpstreamCallback, type UpstreamResponse } from '../../src/upstream/reader.ts'
 
 /** For what speaks to upstreams below the `http` backend: raw upstreams, one connection, one pool. Ends with the test. */
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../../src/check-configuration.ts'
+import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
 import { printReport } from '../../../src/config/report.ts'
 import { configFiles } from '../../support/config-files.ts'
 

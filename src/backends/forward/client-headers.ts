@@ -1,0 +1,175 @@
+import type { Head } from '../../http/head.ts'
+import { connectionNames, foldName, HOP_BY_HOP } from './header-names.ts'
+
+/**
+ * What never goes on from a client, folded (C8.2, T2.2). Three reasons: Postern makes it itself, it belongs to the
+ * client's connection with Postern, or upstreams take it for a trusted proxy's word about who calls or what is asked.
+ */
+const STOPPED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  // made by Postern
+  'host',
+  'accept',
+  'authorization',
+  'forwarded',
+  'traceparent',
+  'x-request-id',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'expect',
+  // Postern's own session cookies, and whatever else the browser holds for this host
+  'cookie',
+  'cookie2',
+  // another method, path or host than the judged one
+  'x-original-url',
+  'x-original-uri',
+  'x-original-host',
+  'x-original-method',
+  'x-rewrite-url',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  'x-host',
+  'x-accel-redirect',
+  'x-sendfile',
+  // who calls, from where, and over what
+  'via',
+  'client-ip',
+  'true-client-ip',
+  'proxy-client-ip',
+  'http-client-ip',
+  'fastly-client-ip',
+  'fastly-ssl',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-originating-ip',
+  'x-proxyuser-ip',
+  'x-forwarded',
+  'x-scheme',
+  'x-url-scheme',
+  'front-end-https',
+  'client-cert',
+  'client-cert-chain',
+  'x-client-cert',
+  'x-client-dn',
+  'x-client-verify',
+  'x-user',
+  'x-username',
+  'x-user-id',
+  'x-user-name',
+  'x-user-email',
+  'x-user-groups',
+  'x-user-roles',
+  'x-userinfo',
+  'x-id-token',
+  'x-access-token',
+  'x-anonymous-consumer',
+  'x-apigateway-api-userinfo',
+  'x-endpoint-api-userinfo',
+])
+
+/** Families of such names, folded, by whose word they are taken for. */
+const STOPPED_FAMILIES = new RegExp(
+  `^(?:${[
+    // a representation's headers describe bytes that Postern may convert
+    'content-(?!language$|disposition$)',
+    // Postern, and proxies of every make
+    'x-postern-',
+    'x-forwarded-',
+    'http-x-forwarded-',
+    'x-original-',
+    'x-rewrite-',
+    'x-envoy-',
+    'x-custom-ip-',
+    'wl-proxy-', // WebLogic
+    'x-arr-', // IIS
+    // who ends TLS tells the certificate
+    'ssl-',
+    'x-ssl-',
+    'x-tls-client-',
+    'x-client-cert-',
+    'x-amzn-mtls-',
+    // clouds in front
+    'cf-', // Cloudflare, Access too
+    'x-azure-', // Front Door
+    'x-ms-client-', // App Service
+    'x-ms-token-',
+    'x-goog-', // Identity-Aware Proxy
+    'x-appengine-',
+    'x-amzn-oidc-', // ALB
+    'tailscale-',
+    // gateways and sign-in proxies
+    'x-auth-',
+    'x-authenticated-',
+    'x-consumer-', // Kong
+    'x-credential-',
+    'x-webauth-', // Grafana
+    'x-authentik-',
+    'x-pomerium-',
+    'x-vouch-',
+    'x-jwt-',
+    'x-hasura-',
+    'oidc-', // mod_auth_openidc
+    'mellon-',
+    'shib-',
+    'x-remote-', // Kubernetes
+    'remote-(?:user|groups?|name|email|addr)', // Authelia, CGI
+    'impersonate-',
+  ].join('|')})`,
+)
+
+const isStopped = (folded: string): boolean => STOPPED.has(folded) || STOPPED_FAMILIES.test(folded)
+
+/** Whether a header is none that a client's request can ever bring to an upstream, whatever the configuration says. */
+export const neverPasses = (name: string): boolean => isStopped(foldName(name))
+
+/** By name as it came: most calls bring the same few. Longer ones, and more, are looked at anew. */
+const decided = new Map<string, boolean>()
+const MOST_DECIDED = 1000
+const LONGEST_DECIDED = 64
+
+function mayPass(name: string): boolean {
+  const known = decided.get(name)
+  if (known !== undefined) return known
+  // `__proto__` would be no header of the object that they are gathered in.
+  const passes = !neverPasses(name) && name !== '__proto__'
+  if (name.length > LONGEST_DECIDED) return passes
+  if (decided.size >= MOST_DECIDED) decided.clear()
+  decided.set(name, passes)
+  return passes
+}
+
+/** What a backend's `requestHeaders` lets in, in lower case; undefined where it says nothing: what is not stopped passes. */
+export type AllowedHeaders = ReadonlySet<string> | undefined
+
+/** The handshake's own (RFC 6455 §4.1): without them there is no websocket, so no list need name them. */
+const HANDSHAKE: ReadonlySet<string> = new Set([
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-protocol',
+  'sec-websocket-extensions',
+])
+
+/**
+ * The client's end-to-end headers that may go on, by lower-case name (C8.2, C8.3): others pass as RFC 9110 §5.1 wants
+ * of unknown fields, unless there is a list. What Connection names goes first, so that it can never strip what Postern
+ * adds later (T2.1).
+ */
+export function cleanRequestHeaders(
+  { headers }: Pick<Head, 'headers'>,
+  allowed?: AllowedHeaders,
+  upgrades = false,
+): Record<string, string> {
+  const named = connectionNames(headers.connection)
+  const clean: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || !mayPass(name)) continue
+    if (named.size > 0 && named.has(foldName(name))) continue
+    if (allowed !== undefined && !allowed.has(name) && !(upgrades && HANDSHAKE.has(name))) continue
+    clean[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return clean
+}

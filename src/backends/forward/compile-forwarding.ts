@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
+import type { KeyPath, Report } from '../../config/report.ts'
+import type { Signer } from '../../contracts/keys.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { neverPasses } from './client-headers.ts'
+import type { ForwardingConfig } from './schema.ts'
+import type { HttpBackendRules } from './http.ts'
+import { compilePathTemplate, type PathTemplate } from './path-template.ts'
+import { isForbiddenResponseHeader } from './response-headers.ts'
+import { parseUpstreamAddress, type UpstreamAddress } from '../../upstream/address.ts'
+import { identifyByHeaders, identifyByToken, type Identify } from './upstream-identity.ts'
+import type { UpstreamTls } from '../../upstream/socket.ts'
+import type { TargetChange } from './upstream-target.ts'
+
+/** What forwarding backends need of the rest of the deployment. */
+export interface ForwardingSurroundings {
+  readonly vendor: string
+  readonly clock: Clock
+  /** Absent where Postern has no keys of its own (C11.2). */
+  readonly signer: Signer | undefined
+  /** Told of targets that are put out or taken back. */
+  readonly targetChanged: (backend: string, target: string, change: TargetChange) => void
+}
+
+/** Compiles what forwarding backends have in common; undefined if a problem was reported that leaves nothing to open. */
+export async function compileForwarding(
+  name: string,
+  config: ForwardingConfig,
+  report: Report,
+  surroundings: ForwardingSurroundings,
+): Promise<HttpBackendRules | undefined> {
+  const at = ['backends', name]
+  const targets = compileTargets(config, at, report)
+  const path = compilePath(config.path, at, report)
+  const identify = compileIdentity(name, config, at, report, surroundings)
+  const tls = await compileTls(config, at, report)
+  for (const [index, header] of config.responseHeaders.entries())
+    if (isForbiddenResponseHeader(header))
+      report.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
+  checkRequestHeaders(config.requestHeaders ?? [], at, report)
+  if (targets === undefined) return undefined
+  const { format, payload, forwardAuthorization, responseHeaders, maxConnections, retries } = config
+  return {
+    name,
+    vendor: surroundings.vendor,
+    ...{ format, payload, forwardAuthorization, responseHeaders, maxConnections, retries },
+    ...{ targets, path, identify, tls },
+    host: config.host,
+    requestHeaders: config.requestHeaders && new Set(config.requestHeaders.map((each) => each.toLowerCase())),
+    timeouts: config.timeouts,
+    connectionAge: config.connectionAge,
+    closeDelimited: config.closeDelimited,
+    ejection: config.ejection,
+    healthCheck: config.healthCheck,
+    targetChanged: (target, change) => surroundings.targetChanged(name, target, change),
+  }
+}
+
+/** RFC 9110 §5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+function checkRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
+  for (const [index, name] of names.entries()) {
+    const path = [...at, 'requestHeaders', index]
+    if (!TOKEN.test(name)) report.error(path, 'is no name of a header')
+    else if (neverPasses(name)) report.error(path, 'is a header that never passes from a client')
+  }
+}
+
+function compileTargets(
+  { target, targets }: ForwardingConfig,
+  at: KeyPath,
+  report: Report,
+): readonly UpstreamAddress[] | undefined {
+  if (target !== undefined && targets !== undefined) {
+    report.error([...at, 'targets'], 'stands beside `target`; expected one of the two')
+    return undefined
+  }
+  const given = targets?.map((text, index) => ({ text, path: [...at, 'targets', index] }))
+  const named = given ?? (target === undefined ? [] : [{ text: target, path: [...at, 'target'] }])
+  if (named.length === 0) report.error(at, 'has no upstream; expected `target` or `targets`')
+  const parsed = named.map(({ text, path }) => {
+    const address = parseUpstreamAddress(text)
+    if (address === undefined)
+      report.error(path, 'must be a plain address, without query, escapes or dots in its path')
+    return address
+  })
+  const usable = parsed.filter((address) => address !== undefined)
+  return usable.length > 0 && usable.length === parsed.length ? usable : undefined
+}
+
+function compilePath(template: string | undefined, at: KeyPath, report: Report): PathTemplate | undefined {
+  if (template === undefined) return undefined
+  const compiled = compilePathTemplate(template)
+  if (typeof compiled !== 'string') return compiled
+  report.error([...at, 'path'], compiled)
+  return undefined
+}
+
+function compileIdentity(
+  name: string,
+  { identity }: ForwardingConfig,
+  at: KeyPath,
+  report: Report,
+  { signer, clock }: ForwardingSurroundings,
+): Identify {
+  if (identity === 'headers') return identifyByHeaders
+  if (signer !== undefined) return identifyByToken(signer, name, clock)
+  report.error(
+    [...at, 'identity'],
+    'is token, which takes keys of our own to sign with, and a sidecar has none',
+  )
+  return identifyByHeaders
+}
+
+/** All files are read and tried out at once, so that a broken one is told at start and not by the first call. */
+async function compileTls({ tls }: ForwardingConfig, at: KeyPath, report: Report): Promise<UpstreamTls> {
+  const where = [...at, 'tls']
+  const [ca, cert, key] = await Promise.all(
+    (['ca', 'cert', 'key'] as const).map((file) => readOrReport(tls[file], [...where, file], report)),
+  )
+  if ((tls.cert === undefined) !== (tls.key === undefined))
+    report.error(where, 'has one of `cert` and `key`; expected both, or neither')
+  const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+  try {
+    createSecureContext(files)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+    report.error(where, `names files that are no certificates and key that go together${code}`)
+  }
+  return {
+    ...files,
+    ...(tls.serverName !== undefined && { servername: tls.serverName }),
+    unverified: tls.verify === 'off-insecure',
+  }
+}
+
+export async function readOrReport(
+  file: string | undefined,
+  path: KeyPath,
+  report: Report,
+): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'it could not be read'
+    report.error(path, `names a file that cannot be read: ${reason}`)
+    return undefined
+  }
+}

@@ -1,0 +1,86 @@
+import { after as systemAfter, type After } from '../../kernel/after.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { followedBy, headerLine } from '../../http/header-text.ts'
+import type { UpstreamRequest } from '../../upstream/request.ts'
+import type { UpstreamTarget } from './upstream-target.ts'
+
+/** Durations in milliseconds. */
+export interface HealthCheckRules {
+  readonly path: string
+  readonly interval: number
+  readonly timeout: number
+  /** Bad answers in a row that put a target out, and good ones that bring it back. */
+  readonly unhealthy: number
+  readonly healthy: number
+}
+
+/**
+ * Asks a target now and then how it is: any 2xx is well. The first time after one interval, so that opening a backend
+ * connects to nothing.
+ * @returns how to stop it
+ */
+export function checkHealth(
+  target: UpstreamTarget,
+  rules: HealthCheckRules,
+  own: Pick<UpstreamRequest, 'host'>,
+  after: After = systemAfter,
+): () => void {
+  let stopped = false
+  let cancel = after(rules.interval, ask)
+  /** Answers in a row that were other than what is held of the target. */
+  let contrary = 0
+  let held = true
+  function ask(): void {
+    cancel = probe(target, rules, own, after, judge)
+  }
+  function judge(well: boolean): void {
+    if (stopped) return
+    contrary = well === held ? 0 : contrary + 1
+    if (contrary >= (well ? rules.healthy : rules.unhealthy)) {
+      held = well
+      contrary = 0
+      target.setHealthy(well)
+    }
+    cancel = after(rules.interval, ask)
+  }
+  return () => {
+    stopped = true
+    cancel()
+  }
+}
+
+const QUESTION = {
+  method: 'GET',
+  headers: followedBy(headerLine('user-agent', 'postern-health-check'), headerLine('accept', '*/*')),
+  body: undefined,
+  length: undefined,
+  // Its head tells all; a body that only the end of the connection delimits is not waited for.
+  eager: false,
+  fresh: false,
+} as const
+
+/** One question. Answers how to give it up. */
+function probe(
+  target: UpstreamTarget,
+  { path, timeout }: HealthCheckRules,
+  own: Pick<UpstreamRequest, 'host'>,
+  after: After,
+  judge: (well: boolean) => void,
+): () => void {
+  const late = new Fault('upstream_timeout', { detail: 'the health check was not answered in time' })
+  const giveUp = (): void => reader.cancel(late)
+  const stopWaiting = after(timeout, giveUp)
+  const request = { ...QUESTION, ...own, path }
+  const reader = target.probe(request, (error, response) => {
+    stopWaiting()
+    if (response && !Buffer.isBuffer(response.body)) response.body.destroy()
+    // Not at once: `cancel` is to be that of the next question, also where this one failed on the spot.
+    queueMicrotask(() => judge(error === null && isWell(response?.statusCode)))
+  })
+  return () => {
+    stopWaiting()
+    giveUp()
+  }
+}
+
+const isWell = (status = 0): boolean => status >= 200 && status < 300

@@ -1,0 +1,115 @@
+import type { Socket } from 'node:net'
+import type { Backend, BackendAnswer, Call, Tunnel, UpgradeOutcome } from '../../contracts/backend.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { HttpBackend, type HttpBackendRules } from './http.ts'
+import type { HeaderText } from '../../http/header-text.ts'
+import { passedNames } from './response-headers.ts'
+import type { UpstreamAddress } from '../../upstream/address.ts'
+import { attemptOutcome, upstreamFault } from './upstream-errors.ts'
+import { refusalAnswer } from './upstream-refusal.ts'
+import { judgeStatus, type StatusVerdict } from './upstream-status.ts'
+import { NONE_TRIED } from './upstream-targets.ts'
+import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
+import { WebsocketTunnel } from '../websocket/tunnel.ts'
+import { openWebsocket, type Handshake, type HandshakeOutcome } from '../websocket/upstream.ts'
+
+export interface StreamBackendRules extends HttpBackendRules {
+  /** Whether a websocket ends with the token that opened it. */
+  readonly closeOnExpiry: boolean
+}
+
+/**
+ * Forwards what takes long or is large (C8.1): websockets by http-proxy-3, everything else (event streams, uploads,
+ * downloads) the way of the `http` backend, whose pool streams both ways in constant memory and keeps a call one call
+ * whatever its framing (T2.4).
+ */
+export class StreamBackend implements Backend {
+  readonly name: string
+  readonly format: 'json' | 'xml'
+  readonly payload: 'bare' | 'envelope'
+  readonly #rules: StreamBackendRules
+  readonly #clock: Clock
+  readonly #plain: HttpBackend
+  readonly #passed: ReadonlySet<string>
+  readonly #open = new Set<Tunnel>()
+
+  constructor(rules: StreamBackendRules, clock: Clock) {
+    this.name = rules.name
+    this.format = rules.format
+    this.payload = rules.payload
+    this.#rules = rules
+    this.#clock = clock
+    this.#plain = new HttpBackend(rules, clock)
+    this.#passed = passedNames(rules.responseHeaders)
+  }
+
+  get requestHeaders(): ReadonlySet<string> | undefined {
+    return this.#rules.requestHeaders
+  }
+
+  answer(call: Call): Promise<BackendAnswer> {
+    return this.#plain.answer(call)
+  }
+
+  async upgrade(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {
+    const outcome = await this.#attempt(call, socket, head)
+    if (outcome.kind === 'open') return outcome
+    const verdict = this.#judge(call, outcome.statusCode)
+    return { kind: 'refused', answer: refusalAnswer(verdict, outcome, this.format, this.#clock.now()) }
+  }
+
+  /** Asks one target, and tells it what came of that. A handshake is not repeated: its client waits, and asks again. */
+  async #attempt(call: Call, socket: Socket, head: Buffer): Promise<HandshakeOutcome> {
+    const given = await this.#plain.headersOf(call)
+    const target = this.#plain.targets.choose(NONE_TRIED)
+    const settle = target.enter()
+    try {
+      const handshake = this.#handshake(call, given, socket, target.address)
+      const rules = { ...this.#rules, target: target.address }
+      const outcome = await openWebsocket(handshake, socket, head, rules)
+      settle('good')
+      return outcome
+    } catch (error) {
+      settle(attemptOutcome(error))
+      throw upstreamFault(error)
+    }
+  }
+
+  #handshake(call: Call, given: HeaderText, socket: Socket, { basePath, host }: UpstreamAddress): Handshake {
+    return {
+      path: basePath + this.#plain.pathOf(call),
+      headers: handshakeHeaders(given, this.#rules.host ?? host),
+      switched: (headers) => switchedHeaders(call, headers, this.#passed),
+      opened: (upstream) => this.#tunnel(socket, upstream),
+    }
+  }
+
+  #tunnel(socket: Socket, upstream: Socket): Tunnel {
+    const { closeOnExpiry, timeouts } = this.#rules
+    const tunnel = new WebsocketTunnel(socket, upstream, {
+      endsWithToken: closeOnExpiry,
+      idle: timeouts.idle,
+    })
+    this.#open.add(tunnel)
+    tunnel.onEnd(() => this.#open.delete(tunnel))
+    return tunnel
+  }
+
+  /** As of any call (C8.4), but that a success is none: it would be the answer to another question. */
+  #judge({ authorization }: Call, status: number): StatusVerdict {
+    const authorizationForwarded = this.#rules.forwardAuthorization && authorization !== undefined
+    const verdict = judgeStatus(status, { conditional: false, ranged: false, authorizationForwarded })
+    if (verdict.kind !== 'answer') return verdict
+    throw new Fault('upstream_broken', { detail: `the upstream answered a handshake with ${status}` })
+  }
+
+  healthy(): boolean {
+    return this.#plain.healthy()
+  }
+
+  async close(): Promise<void> {
+    for (const tunnel of this.#open) tunnel.close('shutdown')
+    await this.#plain.close()
+  }
+}

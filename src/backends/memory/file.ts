@@ -1,0 +1,118 @@
+import type { BodySchema } from '../../http/body-schema.ts'
+import type { JsonObject, JsonValue } from '../../http/json-value.ts'
+import { parseJson } from '../../http/json.ts'
+import { compileValidator } from '../../http/validate-body.ts'
+import { Fault } from '../../kernel/faults.ts'
+
+/** The file of a `memory` backend: collections of records, and what each action does with one of them. */
+export interface MemoryFile {
+  readonly collections: Readonly<Record<string, CollectionFacts>>
+  /** By `area/action` as in the configuration (`member-data/member-detail/{memberId}`), then by method. */
+  readonly actions: Readonly<Record<string, Readonly<Record<string, MemoryRule>>>>
+}
+
+export interface CollectionFacts {
+  /** Each business has records of its own, or each fund. */
+  readonly per: 'business' | 'fund'
+  /** The field that tells records apart. It never changes. */
+  readonly key: string
+  /** Every field a record may have: a JSON Schema per name. Writes of others are refused. */
+  readonly fields: Readonly<Record<string, BodySchema>>
+  /** By business code (`ACME`), or business and fund code (`ACME/SUPER1`). */
+  readonly records: Readonly<Record<string, readonly JsonObject[]>>
+}
+
+/** What one method of an action does with a collection. */
+export interface MemoryRule {
+  readonly do: 'list' | 'read' | 'create' | 'merge'
+  readonly collection: string
+  /** list: the member that holds the records, and the one that holds their number. */
+  readonly as?: string
+  readonly total?: string
+  /** list: the fields of a summary, in this order; all unless told. */
+  readonly fields?: readonly string[]
+  /** read: fields that only versions from this one on have. */
+  readonly since?: Readonly<Record<string, number>>
+  /** read, merge: a path parameter's name, `fund` or `business`; its value is the record's key. */
+  readonly by?: string
+  /** create: fields that must be given. */
+  readonly required?: readonly string[]
+  /** create: fields that a new record has where none are given. */
+  readonly defaults?: JsonObject
+  /** create: the new record's key is a fund code from now on (contract FundRegistry). */
+  readonly opensFund?: boolean
+}
+
+const text = { type: 'string' } as const
+const texts = { type: 'array', items: text } as const
+const anything = { type: 'object' } as const
+const mapOf = (schema: BodySchema): BodySchema => ({ type: 'object', additionalProperties: schema })
+const closed = (
+  properties: Readonly<Record<string, BodySchema>>,
+  required: readonly string[],
+): BodySchema => ({ type: 'object', properties, required, additionalProperties: false })
+
+const RULE = closed(
+  {
+    do: { enum: ['list', 'read', 'create', 'merge'] },
+    collection: text,
+    as: text,
+    total: text,
+    fields: texts,
+    since: mapOf({ type: 'integer' }),
+    by: text,
+    required: texts,
+    defaults: anything,
+    opensFund: { type: 'boolean' },
+  },
+  ['do', 'collection'],
+)
+
+const COLLECTION = closed(
+  {
+    per: { enum: ['business', 'fund'] },
+    key: text,
+    fields: mapOf(anything),
+    records: mapOf({ type: 'array', items: anything }),
+  },
+  ['per', 'key', 'fields', 'records'],
+)
+
+const validateFile = compileValidator(
+  closed({ collections: mapOf(COLLECTION), actions: mapOf(mapOf(RULE)) }, ['collections', 'actions']),
+)
+
+const FILE_LIMITS = { depth: 50, nodes: 5_000_000 }
+
+/**
+ * Reads and checks a data file.
+ * @throws RangeError whose message names what is wrong, and where
+ */
+export function parseMemoryFile(bytes: Uint8Array): MemoryFile {
+  const value = readValue(bytes)
+  // The validator has just seen that it is one.
+  const file = value as unknown as MemoryFile
+  for (const [action, methods] of Object.entries(file.actions))
+    for (const [method, rule] of Object.entries(methods)) checkRule(file, `actions.${action}.${method}`, rule)
+  return file
+}
+
+/** Faults keep names that a client sent to themselves; these stand in the operator's own file, and are told. */
+function readValue(bytes: Uint8Array): JsonValue {
+  try {
+    const value = parseJson(bytes, FILE_LIMITS)
+    validateFile(value)
+    return value
+  } catch (thrown) {
+    throw thrown instanceof Fault ? new RangeError(thrown.facts.say ?? thrown.message) : thrown
+  }
+}
+
+const NEEDED = { list: ['as'], read: ['by'], create: [], merge: ['by'] } as const
+
+function checkRule({ collections }: MemoryFile, path: string, rule: MemoryRule): void {
+  if (!Object.hasOwn(collections, rule.collection))
+    throw new RangeError(`${path}.collection names no collection of this file`)
+  for (const name of NEEDED[rule.do])
+    if (rule[name] === undefined) throw new RangeError(`${path}.${name} is needed to ${rule.do}`)
+}

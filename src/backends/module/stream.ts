@@ -1,0 +1,102 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Readable } from 'node:stream'
+import type { After } from '../../kernel/after.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { broken } from './part.ts'
+
+export interface StreamRules {
+  /** Milliseconds between two pieces, while somebody waits for them. */
+  readonly idle: number
+  readonly after: After
+}
+
+/**
+ * A module's stream as the gateway reads it: of bytes, whatever its mode (Readable.from makes one of objects), and
+ * bounded in time. It fails where the module's does, with a fault, and lets go of it when it is closed itself.
+ */
+export class ModuleStream extends Readable {
+  readonly #source: Readable
+  readonly #rules: StreamRules
+  /** As the call that it answers: whoever reads further pieces, or stops, does so on nobody's account (module-blame.ts). */
+  readonly #onAccount = AsyncLocalStorage.snapshot()
+  readonly #begun = Promise.withResolvers<undefined>()
+  #cancelIdle: (() => void) | undefined
+  #listening = false
+
+  /** @throws Fault upstream_broken for a stream that was read, or has failed, already: it would look empty */
+  constructor(source: Readable, rules: StreamRules) {
+    super()
+    this.#source = source
+    this.#rules = rules
+    // Kept for good: a stream that fails when nobody listens any more would end the process.
+    source.on('error', (cause: unknown) => this.#fail('failed', cause))
+    // Whoever reads listens for itself.
+    this.on('error', () => undefined)
+    this.#begun.promise.catch(() => undefined)
+    if (!source.readable) throw broken('answered a stream that had ended or failed before', source.errored)
+  }
+
+  /** Resolves with its first piece or its end; rejects with the fault of one that fails before either. */
+  begin(): Promise<undefined> {
+    this.read(0)
+    return this.#begun.promise
+  }
+
+  override _read(): void {
+    this.#cancelIdle ??= this.#rules.after(this.#rules.idle, () => this.#late())
+    this.#onAccount(() => {
+      if (!this.#listening) this.#listen()
+      this.#source.resume()
+    })
+  }
+
+  #listen(): void {
+    this.#listening = true
+    this.#source
+      .on('data', (chunk: unknown) => this.#take(chunk))
+      .once('end', () => {
+        this.#calm()
+        this.push(null)
+        this.#begun.resolve(undefined)
+      })
+      .once('close', () => {
+        if (!this.#source.readableEnded) this.#fail('closed the stream before its end')
+      })
+  }
+
+  #take(chunk: unknown): void {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      this.#fail(`streamed a ${typeof chunk}; expected text or bytes`)
+      return
+    }
+    this.#calm()
+    if (!this.push(chunk)) this.#source.pause()
+    this.#begun.resolve(undefined)
+  }
+
+  #calm(): void {
+    this.#cancelIdle?.()
+    this.#cancelIdle = undefined
+  }
+
+  #late(): void {
+    this.destroy(
+      new Fault('upstream_timeout', { detail: `the module streamed nothing for ${this.#rules.idle} ms` }),
+    )
+  }
+
+  #fail(what: string, cause?: unknown): void {
+    this.destroy(cause instanceof Fault ? cause : broken(what, cause))
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#calm()
+    this.#begun.reject(error ?? broken('answered a stream that nobody read'))
+    try {
+      this.#onAccount(() => this.#source.destroy())
+    } catch {
+      // its own `destroy`: what it throws changes nothing for the client
+    }
+    done(error)
+  }
+}

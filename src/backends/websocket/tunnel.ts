@@ -1,0 +1,104 @@
+import type { Socket } from 'node:net'
+import type { Tunnel, TunnelEnd } from '../../contracts/backend.ts'
+import { isLost } from '../../http/lost-connection.ts'
+import { closeFrame, FrameFollower } from './frames.ts'
+
+/** How the client is told (RFC 6455 §7.4.1). */
+const CLOSES: Readonly<Record<TunnelEnd, Buffer>> = {
+  closed: closeFrame(1001, ''),
+  token: closeFrame(1008, 'The access token is valid no more'),
+  idle: closeFrame(1001, 'Nothing was sent for too long'),
+  shutdown: closeFrame(1001, 'The service is restarting'),
+}
+/** Milliseconds for the client to take the close and end its side. */
+const GRACE_MS = 1000
+/** Milliseconds between two looks at whether the client is still there. */
+const LOOK_MS = 4000
+
+export interface TunnelRules {
+  readonly endsWithToken: boolean
+  /** Milliseconds without a byte in either direction. */
+  readonly idle: number
+}
+
+/**
+ * A websocket between a client and an upstream. Whoever made it passes the bytes, in pieces no larger than the slower
+ * side takes; here it is only watched, so that it can be ended between two frames.
+ */
+export class WebsocketTunnel implements Tunnel {
+  readonly endsWithToken: boolean
+  readonly #client: Socket
+  readonly #upstream: Socket
+  readonly #frames = new FrameFollower()
+  readonly #follow = (chunk: Buffer): void => this.#frames.follow(chunk)
+  readonly #listeners: ((end: TunnelEnd) => void)[] = []
+  #end: TunnelEnd = 'closed'
+  #closing = false
+
+  constructor(client: Socket, upstream: Socket, { endsWithToken, idle }: TunnelRules) {
+    this.endsWithToken = endsWithToken
+    this.#client = client
+    this.#upstream = upstream
+    upstream.on('data', this.#follow)
+    // Every byte of a tunnel passes the upstream's socket, so one of the two tells that it is idle.
+    upstream.setTimeout(idle, () => this.close('idle'))
+    // Then the client's alone can, whose side of the connection may still be open.
+    upstream.once('close', () => client.setTimeout(idle, () => client.destroy()))
+    const looking = setInterval(() => this.#look(), LOOK_MS).unref()
+    client.once('close', () => {
+      clearInterval(looking)
+      this.#closed()
+    })
+  }
+
+  /** While the upstream does not read, nobody reads the client either, and its reset would not be noticed. */
+  #look(): void {
+    if (this.#client.isPaused() && isLost(this.#client)) this.#client.destroy()
+  }
+
+  onEnd(listener: (end: TunnelEnd) => void): void {
+    if (this.#client.closed) queueMicrotask(() => listener(this.#end))
+    else this.#listeners.push(listener)
+  }
+
+  close(end: TunnelEnd): void {
+    if (this.#closing) return
+    this.#closing = true
+    this.#end = end
+    const frame = CLOSES[end]
+    setTimeout(() => this.#destroy(), GRACE_MS).unref()
+    this.#upstream.off('data', this.#follow).unpipe(this.#client)
+    if (this.#frames.isBetween) this.#say(frame)
+    else this.#finishFrame(frame)
+  }
+
+  /** A close within another frame's payload would be payload: the frame that is on its way is passed to its end first. */
+  #finishFrame(frame: Buffer): void {
+    this.#upstream.on('data', (chunk: Buffer) => {
+      if (this.#client.writableEnded) return
+      const taken = this.#frames.complete(chunk)
+      if (!this.#client.write(chunk.subarray(0, taken))) this.#upstream.pause()
+      if (this.#frames.isBetween) this.#say(frame)
+    })
+    this.#client.on('drain', () => this.#upstream.resume())
+    this.#upstream.resume()
+  }
+
+  #say(frame: Buffer): void {
+    this.#client.end(frame)
+    this.#upstream.destroy()
+    // Nobody reads its frames any more; its own close, and its end, are waited for.
+    this.#client.resume()
+  }
+
+  #destroy(): void {
+    this.#upstream.destroy()
+    this.#client.destroy()
+  }
+
+  #closed(): void {
+    // A client that broke off does not end the upstream's side of itself: what is on its way may still arrive.
+    this.#upstream.destroySoon()
+    for (const listener of this.#listeners.splice(0)) listener(this.#end)
+  }
+}

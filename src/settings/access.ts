@@ -1,0 +1,159 @@
+/** Who may do what, as a configuration says it: flat, so that two configurations can be compared. */
+import type { Environment } from '../config/references.ts'
+import type { Report } from '../config/report.ts'
+import type { Configuration } from './configuration.ts'
+import type { Client, User } from '../contracts/people.ts'
+import { compileDirectory, type Directory } from '../directory/compile.ts'
+import { toClient } from '../directory/compile-client.ts'
+import { compileUser } from '../directory/compile-user.ts'
+import { mayHold } from '../directory/standing.ts'
+import type { StoredClient, StoredUser } from '../directory/stored-records.ts'
+import { compileScopeRule, isReportOnly, satisfies } from '../gateway/scope-rule.ts'
+import { GRANTS } from '../identity/grants.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import { compileScopes } from '../scopes/config.ts'
+
+/** One thing that somebody may do. */
+export interface Access {
+  readonly kind: 'anybody' | 'client' | 'role' | 'user'
+  /** Client id, name of a role, or user name; `anybody`: whoever can reach the service. */
+  readonly who: string
+  /** `GET fund-data/fund-list (business)`; for users, the role that they have. */
+  readonly what: string
+  /** Business code; empty where it is not at a business. */
+  readonly where: string
+}
+
+/** What of the directory stands in the store. */
+export interface StoredPeopleRecords {
+  readonly clients: readonly StoredClient[]
+  readonly users: readonly StoredUser[]
+}
+
+export interface AccessParts {
+  /** Serves the files of the directory. */
+  readonly environment: Environment
+  readonly stored: StoredPeopleRecords
+  readonly clock: Clock
+}
+
+interface Operation {
+  readonly what: string
+  readonly isOpenTo: (scopes: ReadonlySet<string>) => boolean
+}
+
+/** By the gateway's own rule of each (C4.7): area scopes, implication and all. */
+const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): Operation[] =>
+  actions.flatMap(({ level, area, action, methods }) =>
+    Object.entries(methods).map(([method, { scopes }]) => {
+      const rule = compileScopeRule(scopes, areas[area], catalogue)
+      return {
+        what: `${method} ${area}/${action} (${level})`,
+        isOpenTo: (held: ReadonlySet<string>) => satisfies(held, rule),
+      }
+    }),
+  )
+
+const openTo = (
+  operations: readonly Operation[],
+  catalogue: Catalogue,
+  scopes: readonly string[],
+): string[] => {
+  const held = catalogue.close(scopes)
+  return operations.filter(({ isOpenTo }) => isOpenTo(held)).map(({ what }) => what)
+}
+
+/** In a report-only area no token is asked for, and paths that no action has are forwarded too. */
+const openToAnybody = ({ areas }: Configuration): Access[] =>
+  Object.entries(areas)
+    .filter(([, area]) => isReportOnly(area))
+    .map(([name]) => ({
+      kind: 'anybody',
+      who: 'anybody',
+      what: `every call of ${name}, without a token too (report-only)`,
+      where: '',
+    }))
+
+/** Of two with one id the configuration's is the one (directory/layered-people.ts). */
+const clientsOf = ({ clients }: Directory, { stored }: AccessParts): Client[] => [
+  ...clients.values(),
+  ...stored.clients.map(({ record }) => toClient(record)).filter(({ id }) => !clients.has(id)),
+]
+
+function clientAccess(
+  { businesses: known }: Directory,
+  client: Client,
+  operations: readonly Operation[],
+  catalogue: Catalogue,
+  clock: Clock,
+): Access[] {
+  const { id, grants, scopes, businesses } = client
+  if (!mayHold(client)) return []
+  const access = (what: string, where: string): Access => ({ kind: 'client', who: id, what, where })
+  const usable = grants.filter((grant) => GRANTS.get(grant)?.mayUse(client, clock))
+  const places = businesses.filter((code) => known.has(code))
+  return [
+    ...usable.map((grant) => access(`the grant ${grant}`, '')),
+    ...openTo(operations, catalogue, scopes).flatMap((what) => places.map((where) => access(what, where))),
+  ]
+}
+
+const usersOf = ({ users, roles }: Directory, { stored }: AccessParts): User[] =>
+  [
+    ...users.values(),
+    ...stored.users.map(({ record }) => record).filter((user) => !users.has(user.username)),
+  ].map((record) => compileUser(record, roles))
+
+function userAccess({ businesses }: Directory, user: User): Access[] {
+  const { username, access, customers } = user
+  if (!mayHold(user)) return []
+  const told = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
+  return [
+    ...[...access].filter(([where]) => businesses.has(where)).map(([where, { role }]) => told(role, where)),
+    ...customers.map((client) => told(`a login through ${client}`, '')),
+  ]
+}
+
+/**
+ * Everything that anybody, clients, roles and users may do. `told` hears what is wrong with the scopes and the directory:
+ * where it has failed, nobody would be served by them, and the answer is of no use.
+ */
+export async function accessOf(
+  configuration: Configuration,
+  parts: AccessParts,
+  told: Report,
+): Promise<Access[]> {
+  const catalogue = compileScopes(configuration.scopes, told)
+  const directory = await compileDirectory(configuration.directory, catalogue, told, parts.environment)
+  const operations = operationsOf(configuration, catalogue)
+  const roles = Object.entries(configuration.directory.roles).flatMap(([who, { scopes }]) =>
+    openTo(operations, catalogue, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
+  )
+  return [
+    ...openToAnybody(configuration),
+    ...clientsOf(directory, parts).flatMap((client) =>
+      clientAccess(directory, client, operations, catalogue, parts.clock),
+    ),
+    ...roles,
+    ...usersOf(directory, parts).flatMap((user) => userAccess(directory, user)),
+  ]
+}
+
+export interface AccessChange {
+  readonly gained: readonly Access[]
+  readonly lost: readonly Access[]
+}
+
+const keyOf = ({ kind, who, what, where }: Access): string => JSON.stringify([kind, who, what, where])
+
+const without = (all: readonly Access[], others: readonly Access[]): Access[] => {
+  const keys = new Set(others.map(keyOf))
+  return all.filter((access) => !keys.has(keyOf(access)))
+}
+
+/** What the second configuration gives and takes. */
+export const compareAccess = (before: readonly Access[], after: readonly Access[]): AccessChange => ({
+  gained: without(after, before),
+  lost: without(before, after),
+})

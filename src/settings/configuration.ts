@@ -1,0 +1,80 @@
+/** The configuration of a deployment: the rooms' pieces as one schema, and what only the whole can tell. */
+import { backendsSchema } from '../backends/config.ts'
+import { loadFile } from '../config/load.ts'
+import { choice, flag, section, text, type Static } from '../config/pieces.ts'
+import type { Environment } from '../config/references.ts'
+import type { Report } from '../config/report.ts'
+import { directorySchema } from '../directory/config.ts'
+import {
+  actionsSchema,
+  areasSchema,
+  defaultFormatSchema,
+  tokenCacheSchema,
+  vendorSchema,
+} from '../gateway/config.ts'
+import { identitySchema } from '../identity/config.ts'
+import { keysSchema } from '../keys/config.ts'
+import { issuersSchema } from '../keys/issuers-config.ts'
+import { loadSchema } from '../limits/config.ts'
+import { adminSchema, logSchema } from '../operations/config.ts'
+import { maintenanceSchema } from '../operations/maintenance-config.ts'
+import { applyOverrides } from './overrides.ts'
+import { scopesSchema } from '../scopes/config.ts'
+import { serverSchema } from '../server/config.ts'
+import { storeSchema } from '../stores/config.ts'
+import { workersSchema } from '../supervisor/config.ts'
+
+export const configurationSchema = section({
+  demo: flag({
+    default: false,
+    description: 'Its secrets are public, and so it is served on a loopback listener only (C10).',
+  }),
+  server: serverSchema,
+  admin: adminSchema,
+  data: text({
+    default: 'data',
+    description:
+      'Folder for keys and state, relative to the working directory; `POSTERN_DATA` moves it. Made if it is not there.',
+  }),
+  dataGroup: choice(['others', 'own'], {
+    default: 'others',
+    description:
+      'Who the group of the data folder is. `others`: keys that it may read are refused. `own`: this service alone, as a ' +
+      'Kubernetes `fsGroup`; what the group may do with the files in it is taken back at each start.',
+  }),
+  workers: workersSchema,
+  store: storeSchema,
+  vendor: vendorSchema,
+  defaultFormat: defaultFormatSchema,
+  scopes: scopesSchema,
+  directory: directorySchema,
+  backends: backendsSchema,
+  areas: areasSchema,
+  actions: actionsSchema,
+  tokenCache: tokenCacheSchema,
+  identity: identitySchema,
+  keys: keysSchema,
+  issuers: issuersSchema,
+  load: loadSchema,
+  maintenance: maintenanceSchema,
+  log: logSchema,
+})
+
+export type Configuration = Static<typeof configurationSchema>
+
+/** A file as far as it could be read: whole if the report has not failed. */
+export interface ReadConfiguration {
+  /** What lies under the path of a problem is not to be trusted. */
+  readonly configuration: Configuration | undefined
+  readonly report: Report
+}
+
+/** Reads a configuration file, what it extends, and what the environment overrides; the schema's problems only. */
+export function readConfiguration(file: string, environment: Environment): ReadConfiguration {
+  const { value, report } = loadFile(configurationSchema, file, environment)
+  if (value === undefined) return { configuration: undefined, report }
+  return { configuration: applyOverrides(value, environment, report), report }
+}
+
+/** Whether it is a sidecar: `/api` only, for the tokens of others, with nothing on disk (C11.2). */
+export const isSidecar = ({ issuers }: Pick<Configuration, 'issuers'>): boolean => issuers.length > 0

@@ -1,0 +1,149 @@
+/** Combinations that are refused by name, since each is safe nowhere but on the machine itself (C10). */
+import { isSidecar, type Configuration } from './configuration.ts'
+import type { KeyPath, Report } from '../config/report.ts'
+import { DEMO_HASHES } from './demo-hashes.ts'
+import type { Directory } from '../directory/compile.ts'
+import { findDemoSecrets } from '../directory/demo-secrets.ts'
+import { Hasher } from '../directory/hasher.ts'
+import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
+import { countWorkers } from '../supervisor/config.ts'
+
+const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
+
+/** Where the service can be reached beyond this machine: a listener or a public URL, with its path. */
+function openDoors(configuration: Configuration): KeyPath[] {
+  const { listen, authUrl, baseUrl } = configuration.server
+  const doors: [string, string][] = [['listen', splitListenAddress(listen).host]]
+  if (authUrl !== undefined) doors.push(['authUrl', hostOf(authUrl)])
+  if (baseUrl !== undefined) doors.push(['baseUrl', hostOf(baseUrl)])
+  return doors.filter(([, host]) => !isLoopback(host)).map(([key]) => ['server', key])
+}
+
+/** The paths of everything written that is one of the demo world's hashes. */
+function demoHashes(value: unknown, path: KeyPath): KeyPath[] {
+  if (typeof value === 'string') return DEMO_HASHES.has(value) ? [path] : []
+  if (Array.isArray(value)) return value.flatMap((item: unknown, index) => demoHashes(item, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => demoHashes(item, [...path, key]))
+}
+
+function refuseDemoSecrets(configuration: Configuration, report: Report): void {
+  if (configuration.demo) {
+    const hint = '`postern init` writes a configuration of your own'
+    report.error(['demo'], 'holds secrets that everyone knows, and so serves a loopback listener only', hint)
+  }
+  for (const path of demoHashes(configuration.directory, ['directory'])) {
+    report.error(
+      path,
+      'is a secret of the demo world, which everyone knows',
+      'make one with `postern hash-password`',
+    )
+  }
+}
+
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+
+function refuseHttpIssuer(configuration: Configuration, report: Report): void {
+  const { authUrl, baseUrl, listen, tls } = configuration.server
+  const urls = { authUrl, baseUrl }
+  const { host } = splitListenAddress(listen)
+  for (const [key, value] of Object.entries(urls)) {
+    if (value === undefined && tls !== undefined && EVERY_ADDRESS.has(host)) {
+      report.error(
+        ['server', key],
+        'is derived from a listener on every address, which is no name to call',
+        'expected an https URL',
+      )
+      continue
+    }
+    const secure = value === undefined ? tls !== undefined || isLoopback(host) : value.startsWith('https:')
+    if (secure || (value !== undefined && isLoopback(hostOf(value)))) continue
+    const given =
+      value === undefined ? 'is derived from a listener off loopback, as http' : 'is http off loopback'
+    report.error(
+      ['server', key],
+      `${given}: tokens and passwords would cross the network unencrypted`,
+      'expected an https URL',
+    )
+  }
+}
+
+/** Refuses sample data that each process would have a copy of: what one changes, the others would not know. */
+export function reportLonelyMemory({ backends, workers }: Configuration, report: Report): void {
+  if (countWorkers(workers) === 1) return
+  for (const [name, { kind }] of Object.entries(backends)) {
+    if (kind !== 'memory') continue
+    report.error(
+      ['backends', name, 'kind'],
+      'is memory, which several workers would not share',
+      'use one worker',
+    )
+  }
+}
+
+/** Says at every start what was asked for by an explicit word (T7). */
+export function warnOfUnverifiedUpstreams({ backends }: Configuration, report: Report): void {
+  for (const [name, backend] of Object.entries(backends)) {
+    if (!('tls' in backend) || backend.tls.verify !== 'off-insecure') continue
+    report.warn(
+      ['backends', name, 'tls', 'verify'],
+      'is off: anyone on the way to the upstream can read and change every call',
+      'name its authority in `ca` instead',
+    )
+  }
+}
+
+/** Areas in which nothing is refused. */
+export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readonly string[] =>
+  Object.keys(areas).filter((area) => areas[area]?.mode === 'report-only')
+
+/** Those that have a service behind them, which checks for itself. */
+const FORWARDING: ReadonlySet<string> = new Set(['http', 'stream'])
+
+/** Told at each check and start, for as long as it is so. */
+export function warnOfReportOnly(configuration: Configuration, report: Report): void {
+  const { areas, backends } = configuration
+  for (const area of reportOnlyAreas(configuration)) {
+    const path = ['areas', area, 'mode']
+    const kind = backends[areas[area]?.backend ?? '']?.kind
+    if (kind !== undefined && !FORWARDING.has(kind))
+      report.error(
+        path,
+        `is report-only over a backend of kind ${kind}, which checks nothing for itself`,
+        'use a backend of kind http or stream',
+      )
+    else
+      report.warn(
+        path,
+        'is report-only: nothing is refused there, not even calls without a token',
+        '`enforce` once Postern has been introduced',
+      )
+  }
+}
+
+/**
+ * Refuses, off loopback, the demo world's secrets hashed anew or kept in a file of the directory, where their text
+ * does not tell (C10, T7). Tells nothing of a report that has failed: the directory is of no use then, or its text
+ * was told to hold them.
+ */
+export async function reportOpenedDemo(
+  configuration: Configuration,
+  directory: Directory,
+  report: Report,
+): Promise<void> {
+  if (report.failed || openDoors(configuration).length === 0) return
+  for (const who of await findDemoSecrets(directory, new Hasher())) {
+    report.error(
+      ['directory'],
+      `opens its ${who} to a secret of the demo world, which everyone knows`,
+      'make one with `postern hash-password`',
+    )
+  }
+}
+
+/** Reports what would give secrets away. */
+export function reportDangers(configuration: Configuration, report: Report): void {
+  if (openDoors(configuration).length > 0) refuseDemoSecrets(configuration, report)
+  // A sidecar issues nothing and takes no password; who may reach it is its pod's to say.
+  if (!isSidecar(configuration)) refuseHttpIssuer(configuration, report)
+}

@@ -1,0 +1,38 @@
+/** What a reload cannot change, since it was bound or opened at the start. */
+import { isDeepStrictEqual } from 'node:util'
+import { type KeyPath, pathText } from '../config/report.ts'
+import { isSidecar, type Configuration } from './configuration.ts'
+
+/** Sections that are read at the start only. */
+const FIXED: readonly (keyof Configuration)[] = [
+  'server',
+  'admin',
+  'data',
+  'dataGroup',
+  'store',
+  'workers',
+  'keys',
+]
+
+/** What of them is read anew all the same, with all that is below it. */
+const LIVE = ['server.limits.body', 'server.strictHeaderNames', 'server.cors']
+
+const isLive = (path: string): boolean => LIVE.some((live) => path === live || path.startsWith(`${live}.`))
+
+const isSection = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function changedPaths(before: unknown, after: unknown, path: KeyPath): KeyPath[] {
+  if (isDeepStrictEqual(before, after)) return []
+  if (!isSection(before) || !isSection(after)) return [path]
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...keys].flatMap((key) => changedPaths(before[key], after[key], [...path, key]))
+}
+
+/** The settings that differ and need a restart, by key path. */
+export function fixedChanges(before: Configuration, after: Configuration): readonly string[] {
+  const changed = FIXED.flatMap((key) => changedPaths(before[key], after[key], [key])).map(pathText)
+  // Whether it is a sidecar decides what was opened at all (C11.2); which issuers it trusts may change.
+  if (isSidecar(before) !== isSidecar(after)) changed.push('issuers')
+  return changed.filter((path) => !isLive(path))
+}

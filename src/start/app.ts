@@ -1,0 +1,302 @@
+/** The composition root: the supervisor's half of the service, and who serves under it. */
+import { fileURLToPath } from 'node:url'
+import type { Environment } from '../config/references.ts'
+import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import { NOBODY } from '../directory/holdings.ts'
+import { ServiceControl } from './control.ts'
+import { reportOnlyAreas } from '../settings/dangers.ts'
+import { LocalLockouts } from '../identity/lockouts.ts'
+import { programBeside } from '../kernel/beside.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { newSecret } from '../kernel/ids.ts'
+import { adminRoutes } from '../operations/admin-api.ts'
+import { startAdminListener, type AdminListener } from '../operations/admin-listener.ts'
+import { adminTokenFile, ensureAdminToken } from '../operations/admin-token.ts'
+import type { ControlRoom } from '../operations/control-room.ts'
+import { Exposition } from '../operations/exposition.ts'
+import { FileWatch } from '../operations/file-watch.ts'
+import { Health, WELL } from '../operations/health.ts'
+import { gapLine, openLog } from '../operations/log.ts'
+import { standardOutput, type LogDestination } from '../operations/standard-output.ts'
+import { endLostMeanwhile } from './recorded-holdings.ts'
+import { readHoldings, Reloader } from './reload.ts'
+import { serviceUrls, type ServiceUrls } from '../server/config.ts'
+import { admitState, longestLifeOf, openState, type State } from './state.ts'
+import { countWorkers } from '../supervisor/config.ts'
+import type { Reports, Servant } from '../supervisor/crew.ts'
+import { VERSION } from './version.ts'
+import type { Worker } from './worker.ts'
+
+export interface AppOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+  /** Standard output if not given. */
+  readonly logDestination?: LogDestination
+  /** Where the configuration comes from: from there it is reloaded. */
+  readonly source?: ConfigurationSource
+}
+
+export interface ConfigurationSource {
+  readonly file: string
+  /** All that it consists of, as absolute paths: watched, and reloaded when one changes. */
+  readonly files: ReadonlySet<string>
+}
+
+/** A service that answers. */
+export interface Running extends ServiceUrls {
+  readonly adminPort: number
+  /** Where the token of the admin API is kept, if the configuration has none. */
+  readonly adminTokenFile: string | undefined
+  readonly crew: Servant<Configuration>
+  /** The one worker, where this very process serves; absent where there are several. */
+  readonly worker: Worker | undefined
+  readonly control: ControlRoom
+  /** Stops taking calls, finishes those in flight, ends. Resolves with how many connections had to be cut. */
+  close(): Promise<number>
+}
+
+/**
+ * Starts the service that a configuration describes: in this process, or in as many as it wants. Rejects, with
+ * nothing left open, with ConfigurationError, KeyFolderError, AdminTokenError, StoreError or what the system says of
+ * an address.
+ */
+export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
+  const office = openOffice(configuration, options)
+  await admit(configuration, office)
+  tellReportOnly(configuration, office)
+  // Watched from the start: a change while the service starts is acted on as soon as it can be.
+  const ready = Promise.withResolvers<ServiceControl>()
+  const files = new FileWatch({
+    changed: () => void ready.promise.then((control) => control.reload({ via: 'file change' })),
+    recorder: office.recorder,
+  })
+  files.watch(options.source?.files ?? new Set())
+  const contentsChanged = (): void => void ready.promise.then((control) => control.reload({ via: 'worker' }))
+  const crew = await startCrew(configuration, options, office, contentsChanged).catch((error: unknown) => {
+    files.close()
+    throw error
+  })
+  office.crew = crew
+  const opened: (() => Promise<void>)[] = []
+  try {
+    const control = await openControl(configuration, options, { office, crew, files, opened })
+    ready.resolve(control)
+    const token = configuration.admin.token ?? (await ownAdminToken(configuration))
+    const admin = await openAdmin(configuration, office, control, token, options.clock)
+    return {
+      ...serviceUrls(configuration.server, crew.port),
+      adminPort: admin.port,
+      adminTokenFile:
+        configuration.admin.token === undefined && !isSidecar(configuration)
+          ? adminTokenFile(configuration.data)
+          : undefined,
+      crew,
+      worker: isWorker(crew) ? crew : undefined,
+      control,
+      close: async () => {
+        office.health.drain()
+        files.close()
+        // Before anything is waited for: a reload or a restart that is under way must not keep the service from ending.
+        const closed = crew.close()
+        await control.stop()
+        const cut = await closed
+        await admin.close()
+        for (const close of opened) await close()
+        office.recorder.note('info', 'stopped', { connectionsCut: cut })
+        await office.closeLog()
+        return cut
+      },
+    }
+  } catch (error) {
+    files.close()
+    await crew.close()
+    for (const close of opened) await close()
+    throw error
+  }
+}
+
+/** A sidecar leaves nothing on disk (C11.2): unless its configuration gives a token, nobody can use its admin API. */
+const ownAdminToken = (configuration: Configuration): Promise<string> =>
+  isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
+
+/** What the supervisor owns: the only registry, the only writer of the log, readiness, the count of failed logins. */
+interface Office {
+  readonly exposition: Exposition
+  readonly health: Health
+  readonly recorder: Recorder
+  readonly lockouts: LocalLockouts
+  readonly reports: Reports
+  /** Lines of the log, since the start. */
+  readonly linesDropped: () => number
+  /** Resolves when the log is written, after a second at most. */
+  readonly closeLog: () => Promise<void>
+  crew: Servant<Configuration> | undefined
+  /** Where a crew serves: the supervisor's own. */
+  state: State | undefined
+}
+
+/** Loudly, at the start and after each reload. */
+function tellReportOnly(
+  configuration: Configuration,
+  { exposition, recorder }: Pick<Office, 'exposition' | 'recorder'>,
+): void {
+  const areas = reportOnlyAreas(configuration)
+  exposition.showReportOnly(areas.length)
+  if (areas.length > 0) recorder.note('warn', 'report_only_areas', { areas })
+}
+
+function openOffice({ log, identity }: Configuration, { clock, logDestination }: AppOptions): Office {
+  const sink = logDestination ?? standardOutput(gapLine(clock))
+  const exposition = new Exposition({ version: VERSION, node: process.version })
+  const own = openLog(log, { clock, destination: sink, actions: [] })
+  const health = new Health()
+  health.add({ name: 'workers', healthy: () => office.crew?.isServing?.() ?? true })
+  health.include(() => office.crew?.condition() ?? WELL)
+  const lockouts = new LocalLockouts(identity.guessing, clock)
+  const office: Office = {
+    exposition,
+    health,
+    recorder: own,
+    lockouts,
+    reports: {
+      metrics: (plan, delta) => exposition.absorb(plan, delta),
+      lines: (text, lost) => {
+        if (lost > 0) sink.lose?.(lost)
+        sink.write(text)
+      },
+      changed: () => {
+        office.crew?.nudge()
+        void office.state?.feed.refresh()
+      },
+      spent: () => undefined, // one worker has nobody to tell; a crew's tell each other by its board
+      attempts: lockouts,
+    },
+    linesDropped: () => sink.dropped ?? 0,
+    closeLog: async () => {
+      own.close()
+      await sink.end?.()
+    },
+    crew: undefined,
+    state: undefined,
+  }
+  return office
+}
+
+const isWorker = (crew: Servant<Configuration>): crew is Worker => 'world' in crew
+
+/** Before anybody opens the store: what is found wrong with it later makes the service unready. */
+async function admit(configuration: Configuration, office: Office): Promise<void> {
+  const { later } = await admitState(configuration)
+  let damaged = false
+  office.health.add({ name: 'store', healthy: () => !damaged && office.state?.store.trouble === undefined })
+  void later.then((error) => {
+    if (error === undefined) return
+    damaged = true
+    office.recorder.note('error', 'store.unfit', { detail: error.message })
+  })
+}
+
+/** Only the kind in use is loaded: a supervisor of others serves nothing itself. */
+async function startCrew(
+  configuration: Configuration,
+  options: AppOptions,
+  { reports, recorder }: Office,
+  contentsChanged: () => void,
+): Promise<Servant<Configuration>> {
+  const size = countWorkers(configuration.workers)
+  if (size === 1) {
+    const { startWorker } = await import('./worker.ts')
+    return startWorker(configuration, reports, options)
+  }
+  const { ClusterCrew } = await import('../supervisor/cluster-crew.ts')
+  const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))
+  return ClusterCrew.start(configuration, {
+    program,
+    size,
+    reports,
+    note: (...told) => recorder.note(...told),
+    contentsChanged,
+    closeTimes: ({ server }) => server.timeouts,
+  })
+}
+
+/** One worker's state is this process's; a crew's supervisor follows the change feed by itself. */
+async function stateOf(
+  configuration: Configuration,
+  { clock }: AppOptions,
+  office: Office,
+  opened: (() => Promise<void>)[],
+): Promise<State> {
+  const { crew, recorder } = office
+  if (crew !== undefined && isWorker(crew)) return crew.world.state
+  const appended = (): void => office.crew?.nudge()
+  const state = await openState(configuration, { clock, recorder, appended })
+  opened.push(() => state.close())
+  office.state = state
+  return state
+}
+
+interface Started {
+  readonly office: Office
+  readonly crew: Servant<Configuration>
+  readonly files: FileWatch
+  /** What is to be closed after the crew. */
+  readonly opened: (() => Promise<void>)[]
+}
+
+async function openControl(
+  configuration: Configuration,
+  options: AppOptions,
+  { office, crew, files, opened }: Started,
+): Promise<ServiceControl> {
+  const { recorder, lockouts } = office
+  const { environment, source } = options
+  const state = await stateOf(configuration, options, office, opened)
+  const parts = { state, crew, lockouts, recorder }
+  if (source === undefined) {
+    const holdings = (await readHoldings(configuration, environment)) ?? NOBODY
+    await endLostMeanwhile(holdings, { ...state, recorder })
+    return new ServiceControl(configuration, { ...parts, holdings: () => holdings })
+  }
+  const reloader = await Reloader.open(configuration, {
+    file: source.file,
+    environment,
+    crew,
+    revoker: state.rules,
+    ender: state.ender,
+    store: state.store,
+    adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
+    recorder,
+    changed: (next) => {
+      control.adopt(next)
+      lockouts.configure(next.identity.guessing)
+      tellReportOnly(next, office)
+    },
+    read: (read) => files.watch(read),
+  })
+  await endLostMeanwhile(reloader.holdings, { ...state, recorder })
+  const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
+  control.reloadBy(reloader)
+  return control
+}
+
+function openAdmin(
+  { admin }: Configuration,
+  { exposition, health, recorder, ...office }: Office,
+  room: ControlRoom,
+  token: string,
+  clock: Clock,
+): Promise<AdminListener> {
+  return startAdminListener({
+    config: admin,
+    health,
+    recorder,
+    metrics: () => {
+      office.crew?.flush()
+      exposition.showLogDropped(office.linesDropped())
+      return { contentType: exposition.contentType, text: exposition.text() }
+    },
+    api: { token, routes: adminRoutes(clock, VERSION), room },
+  })
+}

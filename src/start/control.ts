@@ -1,0 +1,150 @@
+/** What operators can do, carried out: by the process that supervises, whether it serves itself or through others. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { closableNames } from '../settings/closable-names.ts'
+import { viewOf, withoutSecrets } from '../config/schema-view.ts'
+import { Report } from '../config/report.ts'
+import { configurationSchema, isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { RevokedTokens } from '../contracts/tokens.ts'
+import type { Holdings } from '../directory/holdings.ts'
+import { CLIENT } from '../directory/stored-records.ts'
+import { unknownIds } from './revocable-ids.ts'
+import type {
+  ControlRoom,
+  ReloadOutcome,
+  RestartOutcome,
+  RevokeOptions,
+  RevokeOutcome,
+} from '../operations/control-room.ts'
+import { compileMaintenance, type ClosableNames } from '../operations/maintenance-config.ts'
+import type { Operator } from '../operations/operator.ts'
+import type { Reloader } from './reload.ts'
+import type { State } from './state.ts'
+import type { Servant } from '../supervisor/crew.ts'
+
+export interface ControlParts {
+  /** Of this process: in a crew, the supervisor has its own. */
+  readonly state: Pick<State, 'maintenance' | 'ender' | 'rules' | 'store'>
+  readonly crew: Servant<Configuration>
+  /** Who may have what by the configuration in force. */
+  readonly holdings: () => Holdings
+  readonly lockouts: Lockouts
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
+
+const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopping'] }
+/** For an order that was under way when the service was told to stop. */
+const LONGEST_SETTLING_MS = 1000
+
+export class ServiceControl implements ControlRoom {
+  readonly maintenance: State['maintenance']
+  readonly lockouts: Lockouts
+  readonly #parts: ControlParts
+  #configuration: Configuration
+  #reloader: Reloader | undefined
+  /** Settles when what was ordered before is done: configurations and workers are changed by one order at a time. */
+  #last: Promise<unknown> = Promise.resolve()
+  #stopping = false
+
+  constructor(configuration: Configuration, parts: ControlParts) {
+    this.#parts = parts
+    this.#configuration = configuration
+    this.maintenance = parts.state.maintenance
+    this.lockouts = parts.lockouts
+    this.adopt(configuration)
+  }
+
+  /** Where the configuration comes from a file. */
+  reloadBy(reloader: Reloader): void {
+    this.#reloader = reloader
+  }
+
+  /** Another configuration is in force. */
+  adopt(configuration: Configuration): void {
+    this.#configuration = configuration
+    const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
+    this.maintenance.configure(switches)
+  }
+
+  closableNames(): ClosableNames {
+    return closableNames(this.#configuration)
+  }
+
+  async hasStoredClient(id: string): Promise<boolean> {
+    return (await this.#parts.state.store.find(CLIENT, id)) !== undefined
+  }
+
+  configuration(): unknown {
+    return withoutSecrets(viewOf(configurationSchema), this.#configuration)
+  }
+
+  async revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
+    const { ender } = this.#parts.state
+    const problems = options.force ? [] : await this.#unknown(tokens)
+    if (problems.length > 0) return { outcome: 'unknown', problems }
+    if (options.preview) return { outcome: 'previewed', ended: await ender.preview(tokens, options) }
+    const ended = await ender.end(tokens, options)
+    this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
+    return { outcome: 'revoked', ended }
+  }
+
+  /** A sidecar knows nobody: whoever its issuers name may be revoked. */
+  async #unknown(tokens: RevokedTokens): Promise<readonly string[]> {
+    const { state, holdings } = this.#parts
+    if (isSidecar(this.#configuration)) return []
+    return unknownIds(tokens, { ...state, holdings: holdings() })
+  }
+
+  async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {
+    const cleared = await this.lockouts.clear(which)
+    this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
+    return cleared
+  }
+
+  reload(operator: Operator): Promise<ReloadOutcome> {
+    const reloader = this.#reloader
+    if (reloader === undefined)
+      return Promise.resolve({
+        outcome: 'refused',
+        problems: ['the configuration does not come from a file'],
+      })
+    return this.#inTurn(() => reloader.reload(operator).catch(this.#failed('reload_failed', operator)))
+  }
+
+  restart(operator: Operator): Promise<RestartOutcome> {
+    const { crew, recorder } = this.#parts
+    if (crew.restart === undefined) {
+      const problems = ['one process serves, and cannot be replaced by another — see `workers`']
+      return Promise.resolve({ outcome: 'refused', problems })
+    }
+    const restart = async (): Promise<RestartOutcome> => {
+      const workers = (await crew.restart?.()) ?? 0
+      recorder.note('info', 'workers_restarted', { workers, ...operator })
+      return { outcome: 'restarted', workers }
+    }
+    return this.#inTurn(() => restart().catch(this.#failed('restart_failed', operator)))
+  }
+
+  /** Signals and watched files have nobody to throw to. */
+  #failed(event: string, operator: Operator): (cause: unknown) => { outcome: 'refused'; problems: string[] } {
+    return (cause) => {
+      this.#parts.recorder.note('error', event, { cause, ...operator })
+      return { outcome: 'refused', problems: ['it failed half way; the log tells more'] }
+    }
+  }
+
+  /** Takes no more orders. Resolves when none is under way, or soon: an order that hangs ends with the process. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.race([this.#last, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
+  }
+
+  #inTurn<T>(work: () => Promise<T | Refused>): Promise<T | Refused> {
+    const done = this.#last.then(() => (this.#stopping ? STOPPING : work()))
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+}

@@ -1,0 +1,79 @@
+/** Who may have what, as the store records it: so that a change made while the service was down is seen at its start. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
+import type { Ender } from '../contracts/tokens.ts'
+import { lossesBetween, type Holdings } from '../directory/holdings.ts'
+import { Fault } from '../kernel/faults.ts'
+
+type Records = Pick<Store, 'find' | 'create' | 'replace'>
+
+/** One record: the holdings of the configuration that was served last, maps and sets as lists. */
+const HOLDINGS = 'holdings'
+const KEY = 'served'
+
+type Listed<T> =
+  T extends ReadonlyMap<infer K, infer V>
+    ? readonly (readonly [K, V])[]
+    : T extends ReadonlySet<infer V>
+      ? readonly V[]
+      : never
+/** A type alias, since an interface has no index signature and so is no StoredValue. */
+type Recorded = { readonly [K in keyof Holdings]: Listed<Holdings[K]> }
+
+const listed = ({ businesses, clients, users }: Holdings): Recorded => ({
+  businesses: [...businesses],
+  clients: [...clients],
+  users: [...users],
+})
+
+const read = ({ businesses, clients, users }: Recorded): Holdings => ({
+  businesses: new Set(businesses),
+  clients: new Map(clients),
+  users: new Map(users),
+})
+
+/** To be called when a configuration is in force. Rejects with Fault `identity_unavailable`. */
+export async function recordHoldings(holdings: Holdings, store: Records): Promise<void> {
+  const value = listed(holdings)
+  for (;;) {
+    const entry = await store.find(HOLDINGS, KEY)
+    // Mostly so: a start then writes nothing, and needs no room in the store.
+    if (entry !== undefined && isDeepStrictEqual(entry.value, JSON.parse(JSON.stringify(value)))) return
+    const done =
+      entry === undefined
+        ? await store.create(HOLDINGS, KEY, { value })
+        : await store.replace(HOLDINGS, KEY, entry.version, value)
+    if (done) return
+  }
+}
+
+export interface StartParts {
+  readonly store: Records
+  readonly ender: Pick<Ender, 'end'>
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+/**
+ * At the start: ends what was lost since the service was served last, as a reload would have, and records what is served
+ * now. Where the store cannot keep that (it is full, say), the service starts all the same, and the next start tries
+ * again.
+ */
+export async function endLostMeanwhile(holdings: Holdings, parts: StartParts): Promise<void> {
+  const { recorder } = parts
+  try {
+    const rules = await endLosses(holdings, parts)
+    if (rules > 0) recorder.note('info', 'revoked_at_start', { rules })
+  } catch (cause) {
+    if (!(cause instanceof Fault)) throw cause
+    recorder.note('error', 'revocation_at_start_failed', { cause })
+  }
+}
+
+async function endLosses(holdings: Holdings, { store, ender }: StartParts): Promise<number> {
+  const entry = await store.find(HOLDINGS, KEY)
+  const losses = entry === undefined ? [] : lossesBetween(read(entry.value as Recorded), holdings)
+  for (const { tokens, consents } of losses) await ender.end(tokens, { consents })
+  await recordHoldings(holdings, store)
+  return losses.length
+}

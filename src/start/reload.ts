@@ -1,0 +1,161 @@
+/** A reload: read, check, open everywhere, then swap everywhere; or tell why not, with nothing changed. */
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
+import { problemLines, Report } from '../config/report.ts'
+import type { Environment } from '../config/references.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
+import type { Ender, Revoker } from '../contracts/tokens.ts'
+import { compileDirectory } from '../directory/compile.ts'
+import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../directory/holdings.ts'
+import { fixedChanges } from '../settings/fixed-settings.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { ReloadOutcome } from '../operations/control-room.ts'
+import type { Operator } from '../operations/operator.ts'
+import { compileScopes } from '../scopes/config.ts'
+import { recordHoldings } from './recorded-holdings.ts'
+import { ConfigurationError } from './service.ts'
+import { digestOfHoldings } from './holdings-digest.ts'
+import { ContentsChanged, type Servant } from '../supervisor/crew.ts'
+
+export interface ReloaderParts {
+  /** The configuration file. */
+  readonly file: string
+  readonly environment: Environment
+  readonly crew: Pick<Servant<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
+  readonly revoker: Revoker
+  readonly ender: Pick<Ender, 'end'>
+  readonly store: Store
+  /** Told of the configuration before anything is begun by it; rejects with a Fault if that cannot be recorded. */
+  readonly adopting: (configuration: Configuration) => Promise<void>
+  readonly recorder: Pick<Recorder, 'note'>
+  /** Called when another configuration is in force. */
+  readonly changed: (configuration: Configuration) => void
+  /** Called with the files that the configuration consists of, also of one that was refused. */
+  readonly read: (files: ReadonlySet<string>) => void
+}
+
+/** A file that changes while it is read is read again. */
+const ATTEMPTS = 3
+
+const refused = (...problems: string[]): ReloadOutcome => ({ outcome: 'refused', problems })
+
+export class Reloader {
+  readonly #parts: ReloaderParts
+  #configuration: Configuration
+  #holdings: Holdings
+
+  private constructor(configuration: Configuration, holdings: Holdings, parts: ReloaderParts) {
+    this.#parts = parts
+    this.#configuration = configuration
+    this.#holdings = holdings
+  }
+
+  /** For the configuration that is in force already. Rejects with ContentsChanged if its files say something else by now. */
+  static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
+    const holdings = await readHoldings(configuration, parts.environment)
+    if (holdings === undefined || digestOfHoldings(holdings) !== parts.crew.opened)
+      throw new ContentsChanged()
+    return new Reloader(configuration, holdings, parts)
+  }
+
+  /** By the configuration that is in force. */
+  get holdings(): Holdings {
+    return this.#holdings
+  }
+
+  /** One at a time. Rejects only if a part of the service failed. */
+  async reload(operator: Operator): Promise<ReloadOutcome> {
+    const outcome = await this.#tryReload()
+    const level = outcome.outcome === 'reloaded' ? 'info' : 'error'
+    this.#parts.recorder.note(level, `configuration_${outcome.outcome}`, { ...outcome, ...operator })
+    return outcome
+  }
+
+  async #tryReload(): Promise<ReloadOutcome> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++)
+      try {
+        return await this.#readAndServe()
+      } catch (error) {
+        if (!(error instanceof ContentsChanged)) throw error
+      }
+    return refused('its files change while they are read — try again when they have settled')
+  }
+
+  /** Rejects with ContentsChanged if what is to be served is not what was read here. */
+  async #readAndServe(): Promise<ReloadOutcome> {
+    const { file, environment, crew, read, changed, recorder } = this.#parts
+    const { configuration, report } = loadConfiguration(file, environment)
+    read(report.files)
+    if (configuration === undefined) return this.#refuse()
+    const fixed = fixedChanges(this.#configuration, configuration)
+    if (fixed.length > 0)
+      return refused(...fixed.map((path) => `${path}  cannot change while the service runs — restart it`))
+    const holdings = await readHoldings(configuration, environment)
+    if (holdings === undefined) return this.#refuse()
+    try {
+      if ((await crew.prepare(configuration)) !== digestOfHoldings(holdings)) {
+        await crew.abort()
+        throw new ContentsChanged()
+      }
+    } catch (error) {
+      if (error instanceof ContentsChanged) throw error
+      return this.#refuse(error)
+    }
+    const losses = lossesBetween(this.#holdings, holdings)
+    try {
+      // Rules before, so that a store that is out of reach refuses the reload; all after, for what is begun meanwhile.
+      await this.#parts.adopting(configuration)
+      await this.#makeRules(losses)
+    } catch (error) {
+      await crew.abort()
+      if (!(error instanceof Fault)) throw error
+      return refused('the store is out of reach, so what the removed may hold cannot be revoked — try again')
+    }
+    await crew.commit()
+    this.#configuration = configuration
+    this.#holdings = holdings
+    changed(configuration)
+    await this.#end(losses).catch((cause: unknown) => {
+      // The rules of before hold. The next start compares with what was recorded last, and ends the rest.
+      recorder.note('error', 'revocation_after_reload_failed', { cause, rules: losses.length })
+    })
+    return { outcome: 'reloaded', warnings: problemLines(report), revoked: losses.length }
+  }
+
+  async #makeRules(losses: readonly Loss[]): Promise<void> {
+    for (const { tokens } of losses) await this.#parts.revoker.revoke(tokens)
+  }
+
+  async #end(losses: readonly Loss[]): Promise<void> {
+    const { ender, store } = this.#parts
+    for (const { tokens, consents } of losses) await ender.end(tokens, { consents })
+    await recordHoldings(this.#holdings, store)
+  }
+
+  /** Every problem, as `postern check` tells it; a worker tells only that there is one. */
+  async #refuse(cause?: unknown): Promise<ReloadOutcome> {
+    const { file, environment, recorder } = this.#parts
+    const report = await checkConfiguration(file, environment)
+    if (report.failed) return refused(...problemLines(report))
+    const found = cause instanceof ConfigurationError ? problemLines(cause.report) : []
+    if (found.length > 0) return refused(...found)
+    // It had a problem a moment ago.
+    if (cause === undefined) throw new ContentsChanged()
+    recorder.note('error', 'reload_failed', { cause })
+    return refused('it could not be opened, though it has no problem; the log tells more')
+  }
+}
+
+/**
+ * The directory is compiled once more than it is served, but only what it lets whom have is kept. Undefined if it has
+ * problems: what was left out for them would count as removed.
+ */
+export async function readHoldings(
+  { scopes, directory }: Configuration,
+  environment: Environment,
+): Promise<Holdings | undefined> {
+  const told = new Report()
+  const compiled = await compileDirectory(directory, compileScopes(scopes, told), told, environment)
+  return told.failed ? undefined : holdingsOf(compiled)
+}

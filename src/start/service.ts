@@ -1,0 +1,260 @@
+/** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { compileBackends, type BackendConfig, type BackendSurroundings } from '../backends/config.ts'
+import { contentsOfBackend } from '../backends/module/contents.ts'
+import type { Environment } from '../config/references.ts'
+import { Report } from '../config/report.ts'
+import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { Admission } from '../contracts/admission.ts'
+import type { Audit } from '../contracts/audit.ts'
+import type { Backend } from '../contracts/backend.ts'
+import type { AttemptGate } from '../contracts/lockouts.ts'
+import type { PasswordHasher } from '../contracts/people.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
+import type { Switches } from '../contracts/switches.ts'
+import type { Ender, Revocations, RuleGuard } from '../contracts/tokens.ts'
+import { reportOpenedDemo } from '../settings/dangers.ts'
+import { compileDirectory, type Directory } from '../directory/compile.ts'
+import { LayeredPeople } from '../directory/layered-people.ts'
+import type { OpenedFunds } from '../directory/opened-funds.ts'
+import type { StoredDirectory } from '../directory/stored-directory.ts'
+import { StoredPeople } from '../directory/stored-people.ts'
+import { reportTakenIds } from '../directory/uniqueness.ts'
+import type { Conversions } from '../gateway/conversion/conversions.ts'
+import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
+import { compileFaultRenderer, type FaultRenderer } from '../gateway/render.ts'
+import type { Runtime } from '../gateway/runtime.ts'
+import { TokenCheck } from '../gateway/token-check.ts'
+import { compileNegotiation } from '../http/accept.ts'
+import { compileAuthorities, type Authorities } from '../http/authorities.ts'
+import { Cors } from '../http/cors.ts'
+import { openIdentity, type Identity } from '../identity/room.ts'
+import { userinfo } from '../identity/userinfo.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { createTokenJudge } from '../keys/judge.ts'
+import type { IssuerKeys } from '../keys/issuer-keys.ts'
+import type { ServiceKeys } from '../keys/service-keys.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import { compileScopes } from '../scopes/config.ts'
+import type { ServiceUrls } from '../server/config.ts'
+import { foreignAuthority, ownAuthority } from './token-authorities.ts'
+
+/** What outlives a configuration: state, keys, switches, and who writes things down. */
+export interface World {
+  readonly clock: Clock
+  readonly environment: Environment
+  /** Absent in a sidecar, which issues nothing (C11.2). */
+  readonly keys: ServiceKeys | undefined
+  /** Of foreign issuers; there are some in a sidecar only. */
+  readonly issuerKeys: IssuerKeys
+  readonly store: Store
+  readonly hasher: PasswordHasher
+  readonly attempts: AttemptGate
+  readonly revocations: Revocations
+  readonly switches: Switches
+  readonly admission: Admission
+  readonly audit: Audit
+  readonly openedFunds: OpenedFunds
+  readonly conversions: Conversions
+  readonly targetChanged: BackendSurroundings['targetChanged']
+  readonly moduleFailed: BackendSurroundings['moduleFailed']
+  readonly storedDirectory: StoredDirectory
+  readonly rules: RuleGuard
+  readonly ender: Ender
+}
+
+/** The parts of a configuration that need no address yet. */
+export interface Parts {
+  readonly configuration: Configuration
+  readonly catalogue: Catalogue
+  readonly directory: Directory
+  readonly backends: ReadonlyMap<string, Backend>
+  /** By backend: what its files held when it was opened, in one word. */
+  readonly contents: ReadonlyMap<string, string>
+  readonly actions: CompiledActions
+}
+
+/** What stands behind the doors. */
+export interface Service {
+  readonly parts: Parts
+  readonly runtime: Runtime
+  /** Absent in a sidecar. */
+  readonly identity: Identity | undefined
+  readonly authorities: Authorities
+  readonly renderFault: FaultRenderer
+}
+
+/** Thrown where a configuration that was read turns out not to fit; the report tells every problem. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError'
+  readonly report: Report
+
+  constructor(report: Report) {
+    super('the configuration has problems')
+    this.report = report
+  }
+}
+
+/**
+ * Opens what a configuration names. A backend whose configuration and files are as before is kept: its connections stay
+ * warm, and sample data that was written stays. Rejects with ConfigurationError, with nothing left open.
+ */
+export async function openParts(configuration: Configuration, world: World, before?: Parts): Promise<Parts> {
+  const report = new Report()
+  const { vendor, areas } = configuration
+  const catalogue = compileScopes(configuration.scopes, report)
+  const directory = await compileDirectory(configuration.directory, catalogue, report, world.environment)
+  await reportOpenedDemo(configuration, directory, report)
+  if (!report.failed && !isSidecar(configuration)) await reportTakenIds(directory, world.store, report)
+  const now = await contentsOf(configuration, 'now')
+  const kept = keptBackends(configuration, now, before)
+  const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
+  const surroundings = {
+    vendor,
+    clock: world.clock,
+    funds: world.openedFunds,
+    signer: world.keys,
+    targetChanged: world.targetChanged,
+    moduleFailed: world.moduleFailed,
+    answerLimit: configuration.server.limits.answer,
+  }
+  const opened = await compileBackends(Object.fromEntries(wanted), report, surroundings)
+  const backends = new Map([...kept, ...opened])
+  const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
+  if (!report.failed) {
+    const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
+    return { configuration, catalogue, directory, backends, contents, actions }
+  }
+  await closeBackends(opened.values())
+  throw new ConfigurationError(report)
+}
+
+const isModule = ({ kind }: BackendConfig): boolean => kind === 'module'
+
+async function contentsOf(
+  { backends }: Configuration,
+  when: 'now' | 'loaded',
+  which: (config: BackendConfig) => boolean = () => true,
+): Promise<Map<string, string>> {
+  const asked = Object.entries(backends).filter(([, config]) => which(config))
+  const told = asked.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
+  return new Map(await Promise.all(told))
+}
+
+function keptBackends(
+  { backends, vendor, server }: Configuration,
+  now: ReadonlyMap<string, string>,
+  before: Parts | undefined,
+): Map<string, Backend> {
+  if (before === undefined || before.configuration.vendor !== vendor) return new Map()
+  if (before.configuration.server.limits.answer !== server.limits.answer) return new Map()
+  const old = before.configuration.backends
+  const same = Object.keys(backends).filter(
+    (name) => isDeepStrictEqual(backends[name], old[name]) && now.get(name) === before.contents.get(name),
+  )
+  return new Map(
+    same.flatMap((name) => {
+      const backend = before.backends.get(name)
+      return backend === undefined ? [] : [[name, backend]]
+    }),
+  )
+}
+
+/** Resolves also where one never does: a user's module must not keep the process from ending. */
+export const closeBackends = async (backends: Iterable<Backend>): Promise<void> => {
+  const closed = Promise.all([...backends].map((backend) => backend.close()))
+  const bound = new AbortController()
+  await Promise.race([
+    closed,
+    wait(LONGEST_CLOSE_MS, undefined, { signal: bound.signal }).catch(() => undefined),
+  ])
+  bound.abort()
+}
+
+const LONGEST_CLOSE_MS = 5000
+
+/** Puts the parts behind the service's addresses, which are known once the listener is bound. */
+export function compileService(parts: Parts, world: World, urls: ServiceUrls, recorder: Recorder): Service {
+  const { configuration, directory } = parts
+  const { vendor, defaultFormat } = configuration
+  const negotiation = compileNegotiation({ vendor, defaultFormat })
+  const tokens = openTokenCheck(parts, world, urls, recorder)
+  const identity = openOwnIdentity(parts, world, urls, tokens, recorder)
+  const runtime: Runtime = Object.freeze({
+    ...world,
+    actions: parts.actions.table,
+    reportOnly: parts.actions.reportOnly,
+    negotiation,
+    tokens,
+    // A sidecar that names no businesses compares the target with the URL only (C11.2).
+    places: identity === undefined && directory.businesses.size === 0 ? undefined : directory.places,
+    userinfo: identity && userinfo(identity.room),
+    recorder,
+    baseUrl: urls.baseUrl,
+    issuer: urls.authUrl,
+    host: new URL(urls.baseUrl).host,
+    bodyLimit: configuration.server.limits.body,
+    answerLimit: configuration.server.limits.answer,
+    strictHeaderNames: configuration.server.strictHeaderNames,
+    cors: corsOf(configuration),
+  })
+  return {
+    parts,
+    runtime,
+    identity,
+    authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
+    renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
+  }
+}
+
+function openOwnIdentity(
+  { configuration, directory, catalogue }: Parts,
+  world: World,
+  urls: ServiceUrls,
+  issuedTokens: TokenCheck,
+  recorder: Recorder,
+): Identity | undefined {
+  const { keys, clock, storedDirectory } = world
+  if (keys === undefined) return undefined
+  const stored = new StoredPeople(storedDirectory, directory.roles, clock)
+  return openIdentity({
+    ...world,
+    people: new LayeredPeople(directory.people, stored),
+    places: directory.places,
+    catalogue,
+    signer: keys,
+    publicKeys: keys,
+    judge: createTokenJudge(keys, clock),
+    deriver: keys,
+    issuedTokens,
+    recorder,
+    urls: { issuer: urls.authUrl, api: urls.baseUrl },
+    config: configuration.identity,
+    strictHeaderNames: configuration.server.strictHeaderNames,
+    cors: corsOf(configuration),
+  })
+}
+
+const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
+
+/** In a sidecar the tokens of the issuers that it names, else our own (C11.2). */
+function openTokenCheck(
+  { configuration }: Parts,
+  world: World,
+  urls: ServiceUrls,
+  recorder: Recorder,
+): TokenCheck {
+  const { clock, issuerKeys, keys, revocations } = world
+  return new TokenCheck({
+    authority:
+      keys === undefined
+        ? foreignAuthority(configuration.issuers, clock, issuerKeys)
+        : ownAuthority(keys, clock, urls),
+    revocations,
+    recorder,
+    clock,
+    cacheSize: configuration.tokenCache.size,
+  })
+}

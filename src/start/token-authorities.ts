@@ -1,0 +1,76 @@
+/** Whose access tokens are believed: our own, or those of the issuers that a sidecar is configured with (C11.2). */
+import type { TokenJudge, TokenPolicy, Verified } from '../contracts/keys.ts'
+import type { Principal } from '../contracts/principal.ts'
+import { foreignClaimsReader, readOwnClaims } from '../gateway/claims.ts'
+import type { TokenAuthority } from '../gateway/token-check.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { badToken, parseCompactToken } from '../keys/compact-token.ts'
+import { SIGNING_ALGORITHMS } from '../keys/config.ts'
+import type { IssuerKeys } from '../keys/issuer-keys.ts'
+import type { IssuerConfig } from '../keys/issuers-config.ts'
+import { createTokenJudge } from '../keys/judge.ts'
+import type { KeyFinder } from '../keys/key-finder.ts'
+import type { ServiceUrls } from '../server/config.ts'
+
+interface Issuer {
+  readonly judge: TokenJudge
+  readonly policy: TokenPolicy
+  readonly read: (verified: Verified) => Principal
+}
+
+/** Our own access tokens (C6.1.8): no leeway (C4.16). */
+export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): TokenAuthority {
+  const policy: TokenPolicy = {
+    issuer: urls.authUrl,
+    audience: urls.baseUrl,
+    typ: ['at+jwt'],
+    // Both: tokens that were signed before a change of `accessToken.algorithm` are good to their end.
+    algorithms: SIGNING_ALGORITHMS,
+    leeway: 0,
+  }
+  const judge = createTokenJudge(keys, clock)
+  return {
+    verify: async (token) => readOwnClaims(await judge.verify(token, policy)),
+    leewayOf: () => 0,
+  }
+}
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issuer {
+  const { issuer, audience, typ, algorithms, leeway, longestLife } = config
+  return {
+    judge: createTokenJudge(keys.of(config), clock),
+    policy: {
+      issuer,
+      audience,
+      typ,
+      algorithms,
+      leeway: seconds(leeway),
+      longestLife: seconds(longestLife),
+    },
+    read: foreignClaimsReader({
+      scope: config.scopeClaim,
+      target: config.targetClaim,
+      client: config.clientClaim,
+    }),
+  }
+}
+
+/** Tokens of these issuers, and of no other: `iss` chooses whose rules and keys a token is judged by, before it is believed. */
+export function foreignAuthority(
+  configs: readonly IssuerConfig[],
+  clock: Clock,
+  keys: IssuerKeys,
+): TokenAuthority {
+  const issuers = new Map(configs.map((config) => [config.issuer, openIssuer(config, clock, keys)]))
+  return {
+    verify: async (token) => {
+      const { iss } = parseCompactToken(token).payload
+      const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
+      if (issuer === undefined) throw badToken('claim: iss')
+      return issuer.read(await issuer.judge.verify(token, issuer.policy))
+    },
+    leewayOf: (issuer) => issuers.get(issuer)?.policy.leeway ?? 0,
+  }
+}

@@ -1,0 +1,273 @@
+/** One process that serves: state, doors and the public listener, under the orders of a supervisor. */
+import { conditionOf } from './condition.ts'
+import { closableNames } from '../settings/closable-names.ts'
+import { Report } from '../config/report.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { Backend } from '../contracts/backend.ts'
+import type { Door } from '../contracts/exchange.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Spending } from '../contracts/spending.ts'
+import { holdingsOf } from '../directory/holdings.ts'
+import { apiDoor } from '../gateway/door.ts'
+import { takesWebsocket } from '../gateway/takes-websocket.ts'
+import { identityDoor } from '../identity/door.ts'
+import { GRANTS } from '../identity/grants.ts'
+import { after } from '../kernel/after.ts'
+import { FAULTS } from '../kernel/fault-table.ts'
+import type { Condition } from '../operations/health.ts'
+import { openLog } from '../operations/log.ts'
+import { compileMaintenance } from '../operations/maintenance-config.ts'
+import { compileMetrics } from '../operations/metrics.ts'
+import { fanOut, RelayRecorder } from '../operations/recorders.ts'
+import { compileServer, serviceUrls, type ServiceUrls } from '../server/config.ts'
+import { bindPublicListener, type PublicListener } from '../server/public-listener.ts'
+import { Generation } from './generation.ts'
+import { digestOfHoldings } from './holdings-digest.ts'
+import { closeBackends, compileService, openParts, type Parts } from './service.ts'
+import type { Reports, Servant } from '../supervisor/crew.ts'
+import {
+  loadOf,
+  openWorld,
+  watchOwnKeys,
+  type WorkerOptions,
+  type WorkerWorld,
+} from './worker-dependencies.ts'
+
+export interface Worker extends Servant<Configuration> {
+  readonly urls: ServiceUrls
+  readonly world: WorkerWorld
+  readonly recorder: Recorder
+}
+
+/** How often it is looked whether calls are still in flight on a configuration that was replaced. */
+const RETIRE_MS = 1000
+const FLUSH_MS = 500
+
+/**
+ * Starts to serve. Rejects, with nothing left open, with ConfigurationError, KeyFolderError, StoreError, or what the
+ * system says of the listener's address.
+ */
+export async function startWorker(
+  configuration: Configuration,
+  reports: Reports,
+  options: WorkerOptions,
+): Promise<Worker> {
+  const relay = new RelayRecorder()
+  const world = await openWorld(configuration, options, relay, reports)
+  try {
+    const parts = await openParts(configuration, world)
+    const listener = await bindPublicListener({
+      config: configuration.server,
+      trustedProxies: compileServer(configuration.server, new Report()),
+      recorder: relay,
+      clock: options.clock,
+      gatekeeper: world.admission,
+    })
+    const worker = new ServingWorker(parts, { world, relay, listener, reports })
+    worker.stopWatching = await watchOwnKeys(world, configuration, relay)
+    return worker
+  } catch (error) {
+    await world.state.close()
+    throw error
+  }
+}
+
+interface Fixtures {
+  readonly world: WorkerWorld
+  readonly relay: RelayRecorder
+  readonly listener: PublicListener
+  readonly reports: Reports
+}
+
+class ServingWorker implements Worker {
+  readonly urls: ServiceUrls
+  readonly port: number
+  readonly world: WorkerWorld
+  readonly recorder: Recorder
+  readonly #fixtures: Fixtures
+  readonly #flusher: NodeJS.Timeout
+  #current: Generation
+  #prepared: Generation | undefined
+  /** Of the signing keys. */
+  stopWatching: () => void = () => undefined
+  /** Changes with each order, so that a `prepare` that takes long finds out that it is wanted no more. */
+  #order = 0
+  /** Replaced, but calls may still be in flight on them. */
+  readonly #leaving = new Set<Generation>()
+
+  constructor(parts: Parts, fixtures: Fixtures) {
+    const { world, relay, listener } = fixtures
+    this.#fixtures = fixtures
+    this.world = world
+    this.recorder = relay
+    this.port = listener.port
+    this.urls = serviceUrls(parts.configuration.server, listener.port)
+    this.#current = this.#compile(parts)
+    this.#enact(this.#current)
+    this.#open()
+    world.admission.start()
+    this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
+  }
+
+  condition(): Condition {
+    return conditionOf(this.#current.parts, this.world.issuerKeys, this.world.store)
+  }
+
+  get opened(): string {
+    return openedBy(this.#current.parts)
+  }
+
+  async prepare(configuration: Configuration): Promise<string> {
+    await this.abort()
+    const order = this.#order
+    const prepared = this.#compile(await openParts(configuration, this.world, this.#current.parts))
+    if (order !== this.#order) {
+      await this.#discard(prepared)
+      throw new Error('the order was taken back while it was carried out')
+    }
+    this.#prepared = prepared
+    return openedBy(prepared.parts)
+  }
+
+  commit(): Promise<void> {
+    const next = this.#prepared
+    if (next === undefined) return Promise.resolve()
+    this.#prepared = undefined
+    const before = this.#current
+    this.#current = next
+    this.#enact(next)
+    this.#fixtures.listener.renewCertificate()
+    this.#leaving.add(before)
+    const { drain } = before.parts.configuration.server.timeouts
+    after(drain, () => this.#retireWhenIdle(before))
+    return Promise.resolve()
+  }
+
+  async abort(): Promise<void> {
+    this.#order += 1
+    const given = this.#prepared
+    this.#prepared = undefined
+    if (given === undefined) return
+    this.world.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
+    await this.#discard(given)
+  }
+
+  hear(spending: Spending): void {
+    this.world.admission.hear(spending)
+  }
+
+  nudge(): void {
+    void this.world.feed.refresh()
+  }
+
+  flush(): void {
+    for (const { metrics } of this.#serving()) this.#fixtures.reports.metrics(metrics.plan, metrics.take())
+  }
+
+  drain(): void {
+    this.#fixtures.listener.drain()
+  }
+
+  async close(lameDuck?: number): Promise<number> {
+    const cut = await this.#fixtures.listener.close(lameDuck)
+    clearInterval(this.#flusher)
+    this.world.admission.stop()
+    this.flush()
+    await this.abort()
+    for (const { closeLog } of this.#serving()) closeLog()
+    await closeBackends(this.#backendsInUse())
+    this.stopWatching()
+    this.world.issuerKeys.close()
+    this.world.conversions.close()
+    await this.world.state.close()
+    return cut
+  }
+
+  /** What is told of calls in flight when they end, and what they are served by, must be there as long as they are. */
+  #retireWhenIdle(generation: Generation): void {
+    if (generation.isIdle) void this.#retire(generation)
+    else setTimeout(() => this.#retireWhenIdle(generation), RETIRE_MS).unref()
+  }
+
+  async #retire(generation: Generation): Promise<void> {
+    this.flush()
+    this.#leaving.delete(generation)
+    await this.#discard(generation)
+  }
+
+  /** Those that calls may be in flight on. */
+  #serving(): readonly Generation[] {
+    return [...this.#leaving, this.#current]
+  }
+
+  #backendsInUse(): ReadonlySet<Backend> {
+    return new Set(this.#serving().flatMap(({ parts }) => [...parts.backends.values()]))
+  }
+
+  /** Closes what no generation that still serves uses too. */
+  async #discard({ parts, closeLog }: Generation): Promise<void> {
+    const used = this.#backendsInUse()
+    closeLog()
+    await closeBackends([...parts.backends.values()].filter((backend) => !used.has(backend)))
+  }
+
+  #compile(parts: Parts): Generation {
+    const { world, reports } = this.#fixtures
+    const { configuration, actions, backends } = parts
+    const named = actions.actions.map(({ area, name }) => ({ area, action: name }))
+    const metrics = compileMetrics({
+      actions: named,
+      backends: [...backends.keys()],
+      reportOnly: [...actions.reportOnly.keys()],
+      reasons: Object.keys(FAULTS),
+      grants: [...GRANTS.keys()],
+    })
+    const destination = { write: (line: string) => reports.lines(line, 0) }
+    const log = openLog(configuration.log, { clock: world.clock, actions: named, destination })
+    const recorder = fanOut(metrics.recorder, log)
+    const service = compileService(parts, world, this.urls, recorder)
+    return new Generation({ parts, service, metrics, closeLog: () => log.close() })
+  }
+
+  #enact({ service, parts }: Generation): void {
+    this.#fixtures.relay.to = service.runtime.recorder
+    this.world.issuerKeys.keepOnly(parts.configuration.issuers)
+    this.world.openedFunds.attach(parts.directory.places)
+    this.world.admission.configure(loadOf(parts.configuration))
+    const names = closableNames(parts.configuration)
+    this.world.maintenance.configure(compileMaintenance(parts.configuration.maintenance, names, new Report()))
+  }
+
+  /** A sidecar has none, whatever a reload brings: what it is can't change live. */
+  #identityDoor(api: Door): Door | undefined {
+    const { identity } = this.#current.service
+    return identity && identityDoor(() => this.#current.service.identity ?? identity, api)
+  }
+
+  /** The door reads what is in force at once, so that a call counts where it is served. */
+  #counted(door: Door): Door {
+    return (exchange) => {
+      this.#current.enter(exchange)
+      return door(exchange)
+    }
+  }
+
+  #open(): void {
+    const { authorities } = this.#current.service
+    const api = apiDoor(
+      () => this.#current.service.runtime,
+      () => this.#current.service.renderFault,
+    )
+    const identity = this.#identityDoor(api)
+    this.#fixtures.listener.open({
+      doors: { api: this.#counted(api), identity: identity && this.#counted(identity) },
+      authUrl: this.urls.authUrl,
+      authorities,
+      // Of whatever configuration is in force then: a reload may change the vendor or the default format.
+      renderFault: (...told) => this.#current.service.renderFault(...told),
+      takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
+    })
+  }
+}
+
+const openedBy = ({ directory }: Parts): string => digestOfHoldings(holdingsOf(directory))

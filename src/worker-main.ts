@@ -1,9 +1,0 @@
-/** What a worker process runs: see supervisor/worker-process.ts. */
-import type { Configuration } from './configuration.ts'
-import { systemClock } from './kernel/clock.ts'
-import { runWorkerProcess } from './supervisor/worker-process.ts'
-import { startWorker } from './worker.ts'
-
-runWorkerProcess<Configuration>((configuration, reports) =>
-  startWorker(configuration, reports, { clock: systemClock, environment: process.env }),
-)

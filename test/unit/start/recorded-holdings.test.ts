@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
+import { holdingsOf } from '../../../src/directory/holdings.ts'
+import { endLostMeanwhile } from '../../../src/start/recorded-holdings.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { HASH, makeDirectory } from '../../support/directory.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+import { keepNotes } from '../../support/notes.ts'
+
+const user = (subject: string) => ({ subject, password: HASH, access: { ACME: 'Reader' } })
+const holdings = async (users: object) => holdingsOf(await makeDirectory({ users }))
+
+it('C6.3.5 a start ends what was lost since the last one, once, and writes nothing where nothing changed', async () => {
+  const store = new MemoryStore(movableClock())
+  const ended: RevokedTokens[] = []
+  const ender = {
+    end: (tokens: RevokedTokens) => {
+      ended.push(tokens)
+      return Promise.resolve({ sessions: 0, families: 0, codes: 0, consents: 0 })
+    },
+  }
+  const both = await holdings({ ann: user('s-ann'), bob: user('s-bob') })
+  const one = await holdings({ bob: user('s-bob') })
+  const recorder = keepNotes()
+  const parts = { store, ender, recorder }
+  await endLostMeanwhile(both, parts)
+  await endLostMeanwhile(one, parts)
+  const kept = await store.list('holdings')
+  await endLostMeanwhile(one, parts)
+  expect(ended).toEqual([{ subject: 's-ann' }])
+  expect(await store.list('holdings')).toEqual(kept)
+  expect(recorder.events).toEqual(['revoked_at_start'])
+  store.find = () => Promise.reject(new Fault('identity_unavailable'))
+  await endLostMeanwhile(both, parts)
+  expect(recorder.events).toEqual(['revoked_at_start', 'revocation_at_start_failed'])
+})
