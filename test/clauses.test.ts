@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { citations, citedIn, textFiles, titlesOf } from './support/cited.ts'
+import { citations, citedIn, literalsOf, textFiles, titlesOf } from './support/cited.ts'
+import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROTOCOL = 'src/protocol.md'
@@ -72,6 +73,27 @@ describe('the protocol and the threats', () => {
       return anchor !== undefined && !headingsOf(read(target)).map(anchorOf).includes(anchor)
     })
     expect(broken).toEqual([])
+  })
+})
+
+/** Documentation for developers: the order of the checks by clause. */
+const FOR_DEVELOPERS = ['src/gateway/order.ts']
+
+describe('what users read cites no number of a clause', () => {
+  it('in no text of the source: faults, problems that check tells, help, pages, descriptions of options', () => {
+    const files = sourceFiles(join(ROOT, 'src')).filter(
+      (file) => !FOR_DEVELOPERS.includes(relative(ROOT, file)),
+    )
+    const wrong = files.flatMap((file) =>
+      literalsOf(file)
+        .filter((text) => citedIn(text).length > 0)
+        .map((text) => `${relative(ROOT, file)}: ${text}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('in no configuration that is shipped', () => {
+    expect(citations(ROOT, ['config']).map(({ file, id }) => `${file}: ${id}`)).toEqual([])
   })
 })
 

@@ -192,7 +192,7 @@ const ACTS: Readonly<Record<string, Act>> = {
       '--scope VALUE …                   scope values it may be given; repeat it, or put spaces between',
       '--business CODE                   a business it may be given a target for; may be repeated',
       '--grant GRANT                     instead of what its kind is for; may be repeated',
-      '--agreement DAY                   when the agreement was signed; the password grant needs it (C6.1.5)',
+      '--agreement DAY                   when the agreement was signed; the password grant needs it',
       '--redirect-uri URI                may be repeated',
       '--post-logout-redirect-uri URI    may be repeated',
       '--default-scope SCOPE             for requests without one',

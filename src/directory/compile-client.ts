@@ -27,15 +27,9 @@ const checkSecrets: Rule = ({ kind, secrets }, _, complaints) => {
 const checkGrants: Rule = (client, _, complaints) => {
   const { kind, grants, agreement, redirectUris } = client
   if (grants.includes('password') && kind !== 'customer')
-    complaints.error(
-      ['grants'],
-      `a ${kind} client may not use the password grant; only customers may (C6.1.5)`,
-    )
+    complaints.error(['grants'], `a ${kind} client may not use the password grant; only customers may`)
   if (grants.includes('password') && kind === 'customer' && agreement === undefined)
-    complaints.warn(
-      ['agreement'],
-      'is missing: the password grant is refused until the agreement is signed (C6.1.5)',
-    )
+    complaints.warn(['agreement'], 'is missing: the password grant is refused until the agreement is signed')
   if (grants.includes('authorization_code') && redirectUris.length === 0)
     complaints.error(['redirectUris'], 'expected at least one, since the client may use the code flow')
   if (agreement !== undefined && Number.isNaN(Date.parse(agreement)))

@@ -51,7 +51,7 @@ const funds = Type.Unsafe<Funds>({
   [MARK]: 'opaque',
   anyOf: [{ const: 'any' }, { type: 'array', items: { type: 'string' } }],
   description:
-    'The codes of its funds; or `any`, where only the backend knows them (C4.12): an unknown fund is then its 404. A code that can be no part of a scope value (RFC 6749 §3.3) is 404 in any case.',
+    'The codes of its funds; or `any`, where only the backend knows them: an unknown fund is then its 404. A code that can be no part of a scope value (RFC 6749 §3.3) is 404 in any case.',
 })
 
 const business = {
@@ -64,7 +64,7 @@ const business = {
 const role = section({
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
-    description: 'Scope values that a user in this role may give to a client (C5.5). Implication applies.',
+    description: 'Scope values that a user in this role may give to a client. Implication applies.',
   }),
 })
 
@@ -86,7 +86,7 @@ const client = {
   agreement: optional(
     day({
       description:
-        'When the customer agreement was signed. Before that day (UTC), and without it, no password grant (C6.1.5).',
+        'When the customer agreement was signed. Before that day (UTC), and without it, no password grant.',
     }),
   ),
   businesses: list(text({ description: 'A business code.' }), {
@@ -96,7 +96,7 @@ const client = {
   }),
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
-    description: 'Scope values that it may be given (C5.5). Implication applies.',
+    description: 'Scope values that it may be given. Implication applies.',
   }),
   defaultScope: optional(
     text({ description: 'What a request without `scope` asks for, space-delimited; may hold a target.' }),
@@ -105,7 +105,7 @@ const client = {
     default: [],
     unique: true,
     description:
-      'Where a code may be sent, compared exactly. A public client may have loopback addresses, whose port is free (C6.2.1), and schemes of its own; there the user is asked every time (RFC 8252 §8.6).',
+      'Where a code may be sent, compared exactly. A public client may have loopback addresses, whose port is free, and schemes of its own; there the user is asked every time (RFC 8252 §8.6).',
   }),
   postLogoutRedirectUris: list(text({ description: 'An absolute URI.' }), {
     default: [],
@@ -119,11 +119,11 @@ const client = {
   idTokenAlgorithm: optional(
     choice(['ES256', 'RS256'], { description: 'What signs its id_tokens. RS256 if left out.' }),
   ),
-  secretPost: flag({ default: false, description: 'Allows `client_secret_post` (C6.1.2).' }),
-  requirePkce: flag({ default: false, description: 'Refuses code requests without PKCE (C6.2.1).' }),
+  secretPost: flag({ default: false, description: 'Allows `client_secret_post`.' }),
+  requirePkce: flag({ default: false, description: 'Refuses code requests without PKCE.' }),
   resource: flag({
     default: false,
-    description: "A resource server: may introspect other clients' tokens (C6.3.3).",
+    description: "A resource server: may introspect other clients' tokens.",
   }),
 }
 
@@ -140,13 +140,13 @@ const user = {
   customers: list(text({ description: 'A client id.' }), {
     default: [],
     unique: true,
-    description: 'The customer clients through which the user may log in by password (C6.1.5).',
+    description: 'The customer clients through which the user may log in by password.',
   }),
   disabled: flag({ default: false, description: 'Refuses every login and token.' }),
   locked: flag({
     default: false,
     description:
-      'May hold nothing, as if disabled: logins and refresh tokens are refused, and what they hold is ended. Set by an administrator only (C6.3.5).',
+      'May hold nothing, as if disabled: logins and refresh tokens are refused, and what they hold is ended. Set by an administrator only.',
   }),
   access: mapOf(text({ description: 'The name of a role.' }), {
     keys: CODE_PATTERN,
@@ -164,7 +164,7 @@ const user = {
       address: optional(address),
       phone_number: claim('Phone number.'),
     },
-    { default: {}, description: 'What is known of the person (C5.6).' },
+    { default: {}, description: 'What is known of the person.' },
   ),
 }
 

@@ -22,7 +22,7 @@ const scopeRule = section(
     any: optional(list(scopeValue, { minItems: 1, description: 'One of these scope values is enough.' })),
     all: optional(list(scopeValue, { minItems: 1, description: 'All of these scope values are needed.' })),
   },
-  { description: 'The scopes that satisfy it: `any` or `all` of a list (C5.3).' },
+  { description: 'The scopes that satisfy it: `any` or `all` of a list.' },
 )
 
 const bodyRule = section(
@@ -30,11 +30,11 @@ const bodyRule = section(
     required: flag({ default: true, description: 'Whether a call without a body is refused.' }),
     schema: optional(
       opaque<BodySchema>({
-        description: 'JSON Schema of the body; what does not fit is refused, naming the field (C4.11).',
+        description: 'JSON Schema of the body; what does not fit is refused, naming the field.',
       }),
     ),
   },
-  { description: 'The request body (C7.4). Absent: a call with a body is refused.' },
+  { description: 'The request body. Absent: a call with a body is refused.' },
 )
 
 const mediaType = text({ description: 'A media type or range.' })
@@ -46,38 +46,38 @@ const operation = section(
       default: [1],
       minItems: 1,
       unique: true,
-      description: 'Action versions that the vendor media type may ask for (C7.3).',
+      description: 'Action versions that the vendor media type may ask for.',
     }),
     defaultVersion: optional(
       wholeNumber({
         minimum: 1,
-        description: 'The version served when none is asked for. Default: the lowest (C7.3).',
+        description: 'The version served when none is asked for. Default: the lowest.',
       }),
     ),
     items: mapOf(text({ description: 'The XML name of one item.' }), {
       default: {},
       keys: '^.+$',
-      description: 'XML names of array items, by the name of the array (C7.5). Else `Item`.',
+      description: 'XML names of array items, by the name of the array. Else `Item`.',
     }),
     body: optional(bodyRule),
     produces: optional(
       list(mediaType, {
         minItems: 1,
         description:
-          'Response types of its own; its successes are then not enveloped (C7.1), and come with `nosniff` and a sandboxing `Content-Security-Policy`.',
+          'Response types of its own; its successes are then not enveloped, and come with `nosniff` and a sandboxing `Content-Security-Policy`.',
       }),
     ),
     consumes: optional(
       list(mediaType, {
         minItems: 1,
-        description: 'Request types of its own; the body then streams through, unparsed (C7.6).',
+        description: 'Request types of its own; the body then streams through, unparsed.',
       }),
     ),
     websocket: optional(
       flag({
         description:
           'Whether a client may ask for a websocket here; for GET of an area whose backend is of kind `stream`. ' +
-          'Asked for where it is not, it is ignored: the call is served as any other (T2.5). Default: no.',
+          'Asked for where it is not, it is ignored: the call is served as any other. Default: no.',
       }),
     ),
   },
@@ -86,13 +86,13 @@ const operation = section(
 
 const actionSchema = section({
   level: choice(['business', 'fund'], {
-    description: 'Whether its URL names a business (`b/…`) or a fund of it (`f/…`) (C3.2).',
+    description: 'Whether its URL names a business (`b/…`) or a fund of it (`f/…`).',
   }),
   area: name({ description: 'The area it belongs to: a key of `areas`.' }),
   action: text({
     description:
       'Its path below the area. `{name}` is a parameter, `{name:uuid}` and `{name:integer}` are typed, ' +
-      '`{name:/pattern/}` must match the pattern (C3.3). A literal beside a parameter wins. Parameters of one type at one ' +
+      '`{name:/pattern/}` must match the pattern. A literal beside a parameter wins. Parameters of one type at one ' +
       'place are the same, whatever their names, so that several entries may offer methods of one path; parameters of ' +
       'different types that may take the same value there are refused.',
   }),
@@ -123,35 +123,35 @@ export const areasSchema = mapOf(
     scopes: optional(
       list(scopeValue, {
         minItems: 1,
-        description: 'Scope values that all of its actions need, beside what each says for itself (C5.2).',
+        description: 'Scope values that all of its actions need, beside what each says for itself.',
       }),
     ),
   }),
   { description: 'The areas of the API, and who answers them.' },
 )
 
-export const actionsSchema = list(actionSchema, { description: 'Every action of the API (C3.3).' })
+export const actionsSchema = list(actionSchema, { description: 'Every action of the API.' })
 
 export const vendorSchema = Type.String({
   pattern: '^[a-z0-9][a-z0-9-]*$',
   default: 'postern',
   expected: 'a name of lower-case letters, digits and "-"',
-  description: 'The `{vendor}` of `application/vnd.{vendor}.action.v1+json` (C7.1).',
+  description: 'The `{vendor}` of `application/vnd.{vendor}.action.v1+json`.',
 })
 
 export const defaultFormatSchema = choice(['json', 'xml'], {
   default: 'json',
-  description: 'The format where `Accept` does not decide (C2.4, C7.2).',
+  description: 'The format where `Accept` does not decide.',
 })
 
 export const tokenCacheSchema = section(
   {
     size: size({
       default: '64MiB',
-      description: 'Memory of each process for verified tokens; about 2 KiB a token (C4.16).',
+      description: 'Memory of each process for verified tokens; about 2 KiB a token.',
     }),
   },
-  { default: {}, description: 'Tokens that were verified once are not verified again (C4.16).' },
+  { default: {}, description: 'Tokens that were verified once are not verified again.' },
 )
 
 export type OperationConfig = Static<typeof operation>

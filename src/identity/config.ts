@@ -62,7 +62,7 @@ const guessing = section(
       description: 'Attempts of one user, client and network that may wait for each other.',
     }),
   },
-  { default: {}, description: 'Slows down whoever guesses passwords, and nobody else (C6.3.5).' },
+  { default: {}, description: 'Slows down whoever guesses passwords, and nobody else.' },
 )
 
 const pages = section(
@@ -82,7 +82,7 @@ const pages = section(
         'The colour of buttons, links and marks. Lightened or darkened as far as legible text needs it.',
     }),
   },
-  { default: {}, description: 'What the pages look like (C6.2.3).' },
+  { default: {}, description: 'What the pages look like.' },
 )
 
 export const identitySchema = section(
@@ -95,7 +95,7 @@ export const identitySchema = section(
         }),
         algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'How access tokens are signed.' }),
       },
-      { default: {}, description: 'Access tokens (C6.1.8).' },
+      { default: {}, description: 'Access tokens.' },
     ),
     idToken: section(
       {
@@ -105,7 +105,7 @@ export const identitySchema = section(
           description: 'How id_tokens are signed; a client may have its own.',
         }),
       },
-      { default: {}, description: 'id_tokens (C6.1.8).' },
+      { default: {}, description: 'id_tokens.' },
     ),
     refreshToken: section(
       {
@@ -116,14 +116,14 @@ export const identitySchema = section(
         grace: duration({
           orZero: true,
           default: '30s',
-          description: 'How long a used refresh token gives the same successor again (C6.1.7).',
+          description: 'How long a used refresh token gives the same successor again.',
         }),
       },
-      { default: {}, description: 'Refresh tokens (C6.1.7).' },
+      { default: {}, description: 'Refresh tokens.' },
     ),
     code: section(
       { lifetime: duration({ default: '60s', description: 'How long an authorization code is good.' }) },
-      { default: {}, description: 'Authorization codes (C6.2.4).' },
+      { default: {}, description: 'Authorization codes.' },
     ),
     session: section(
       {
@@ -132,17 +132,17 @@ export const identitySchema = section(
           description: 'How long a login in a browser is good; its cookie ends with the browser.',
         }),
       },
-      { default: {}, description: 'Logins in a browser (C6.2.3).' },
+      { default: {}, description: 'Logins in a browser.' },
     ),
     pages,
     strictRfc6749: flag({
       default: false,
       description:
-        'Answers of the token endpoint as RFC 6749 has them: `no-store`, and 401 with a challenge for `invalid_client` (C6.1.3).',
+        'Answers of the token endpoint as RFC 6749 has them: `no-store`, and 401 with a challenge for `invalid_client`.',
     }),
     guessing,
   },
-  { default: {}, description: 'The identity endpoints (C6).' },
+  { default: {}, description: 'The identity endpoints.' },
 )
 
 export type IdentityConfig = Static<typeof identitySchema>

@@ -26,7 +26,7 @@ export const keysSchema = section(
       {
         default: {},
         description:
-          'How signing keys follow each other (C6.3.4). An old one stays published until its last token has expired.',
+          'How signing keys follow each other. An old one stays published until its last token has expired.',
       },
     ),
   },

@@ -30,7 +30,7 @@ const issuer = section({
   targetClaim: optional(
     name({
       description:
-        'The claim that holds the business: its code, or `b/CODE` or `f/CODE/FUND`. Left out, the target is a value of the scope (C5.4).',
+        'The claim that holds the business: its code, or `b/CODE` or `f/CODE/FUND`. Left out, the target is a value of the scope.',
     }),
   ),
   clientClaim: name({
@@ -40,7 +40,7 @@ const issuer = section({
   leeway: duration({
     orZero: true,
     default: '0s',
-    description: 'Tolerance on the expiry, at most `60s` (C4.16).',
+    description: 'Tolerance on the expiry, at most `60s`.',
   }),
   longestLife: duration({
     default: '1d',
@@ -51,7 +51,7 @@ const issuer = section({
 export const issuersSchema = list(issuer, {
   default: [],
   description:
-    'Foreign issuers whose access tokens are accepted. With one or more, Postern is a sidecar: `/api` only, no identity endpoints, nothing on disk (C11.2).',
+    'Foreign issuers whose access tokens are accepted. With one or more, Postern is a sidecar: `/api` only, no identity endpoints, nothing on disk.',
 })
 
 export type IssuerConfig = Static<typeof issuer>

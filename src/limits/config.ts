@@ -37,7 +37,7 @@ const clients = section(
       { default: {}, keys: '^\\S+$', description: 'What differs for a client, by client id.' },
     ),
   },
-  { default: {}, description: 'What a client may ask for (C4.5). Counted behind the token’s check.' },
+  { default: {}, description: 'What a client may ask for. Counted behind the token’s check.' },
 )
 
 const backends = section(

@@ -42,13 +42,13 @@ const SETTABLE: Members = {
     type: 'array',
     items: text('An address or a CIDR network.'),
     maxItems: 1000,
-    description: 'Who passes all the same (C9.2).',
+    description: 'Who passes all the same.',
   },
   clients: {
     type: 'array',
     items: text('A client id.'),
     maxItems: 1000,
-    description: 'Clients that pass all the same, if their token verifies (C9.2).',
+    description: 'Clients that pass all the same, if their token verifies.',
   },
 }
 

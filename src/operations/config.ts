@@ -6,7 +6,7 @@ export const adminSchema = section(
   {
     listen: listenAddress({
       default: '127.0.0.1:9090',
-      description: 'The address of the admin listener: metrics, health, administration (C11.1).',
+      description: 'The address of the admin listener: metrics, health, administration.',
     }),
     token: optional(
       secret({

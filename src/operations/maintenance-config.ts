@@ -36,12 +36,12 @@ const entrySchema = section({
   ),
   allowAddresses: list(text({ description: 'An address or a CIDR network.' }), {
     default: [],
-    description: 'Who passes all the same (C9.2).',
+    description: 'Who passes all the same.',
   }),
   allowClients: list(text({ description: 'A client id.' }), {
     default: [],
     description:
-      'Clients that pass all the same, if their token verifies (C9.2): of the configuration, of its files, or of the store.',
+      'Clients that pass all the same, if their token verifies: of the configuration, of its files, or of the store.',
   }),
 })
 

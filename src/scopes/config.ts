@@ -20,7 +20,7 @@ export const scopesSchema = mapOf(
     expectedKeys: 'printable ASCII without spaces, quotes and backslashes',
     default: {},
     description:
-      'The catalogue of scope values (C5.1). Built in are `openid`, `profile`, `email`, `address`, `phone`, ' +
+      'The catalogue of scope values. Built in are `openid`, `profile`, `email`, `address`, `phone`, ' +
       '`service_profile`, `offline_access` and the targets.',
   },
 )

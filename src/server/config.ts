@@ -31,8 +31,7 @@ const limits = section(
     }),
     body: size({
       default: '1MiB',
-      description:
-        'Largest request body that is parsed (C7.6); larger is 413. Streamed bodies are not bounded.',
+      description: 'Largest request body that is parsed; larger is 413. Streamed bodies are not bounded.',
     }),
     answer: size({
       default: '16MiB',
@@ -130,7 +129,7 @@ const cors = section(
   },
   {
     description:
-      'Calls from pages of other origins (C4.18); for the API and for the identity endpoints that are no pages. ' +
+      'Calls from pages of other origins; for the API and for the identity endpoints that are no pages. ' +
       'Absent: none. Cookies are never allowed to come along.',
   },
 )
@@ -164,8 +163,7 @@ export const serverSchema = section(
     }),
     strictHeaderNames: flag({
       default: false,
-      description:
-        'Take `Authorization` in exactly this spelling only (C4.14). Most clients send lower case.',
+      description: 'Take `Authorization` in exactly this spelling only. Most clients send lower case.',
     }),
   },
   { default: {}, description: 'The public listener.' },

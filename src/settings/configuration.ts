@@ -27,7 +27,7 @@ import { workersSchema } from '../supervisor/config.ts'
 export const configurationSchema = section({
   demo: flag({
     default: false,
-    description: 'Its secrets are public, and so it is served on a loopback listener only (C10).',
+    description: 'Its secrets are public, and so it is served on a loopback listener only.',
   }),
   server: serverSchema,
   admin: adminSchema,

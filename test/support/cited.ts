@@ -32,16 +32,30 @@ export function citations(root: string, places: readonly string[]): readonly Cit
     })
 }
 
+const parse = (file: string): ts.SourceFile =>
+  ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+
+/** Every text that a source file holds: strings, and the texts between the values of a template. */
+export function literalsOf(file: string): readonly string[] {
+  const texts: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
+      texts.push(node.text)
+    ts.forEachChild(node, visit)
+  }
+  visit(parse(file))
+  return texts
+}
+
 /** What the titles of a test file cite, those of `describe` included. */
 export function titlesOf(file: string): readonly string[] {
-  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
   const titles: string[] = []
   const visit = (node: ts.Node): void => {
     const title = ts.isCallExpression(node) && isTestCall(node) ? node.arguments[0] : undefined
     if (title !== undefined) titles.push(title.getText())
     ts.forEachChild(node, visit)
   }
-  visit(source)
+  visit(parse(file))
   return titles
 }
 

@@ -142,7 +142,7 @@ export const forwarding = {
       unique: true,
       description:
         'The only headers of a client that reach the upstream, such as `Accept-Language` or `Idempotency-Key`; an empty list lets none in. ' +
-        'What Postern says itself, and the `Sec-WebSocket-…` of a handshake, come beside them. Left out: all but those that say who calls or from where (C8.2).',
+        'What Postern says itself, and the `Sec-WebSocket-…` of a handshake, come beside them. Left out: all but those that say who calls or from where.',
     }),
   ),
   responseHeaders: list(text({ description: 'A header’s name.' }), {
