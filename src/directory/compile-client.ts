@@ -4,7 +4,7 @@ import { isTargetValue, parseTarget } from '../scopes/target.ts'
 import { isArgon2 } from './argon2-encoding.ts'
 import type { Complaints } from './complaints.ts'
 import type { ClientRecord } from './config.ts'
-import { checkKnown, checkScopes, type Known } from './known.ts'
+import { checkKnown, checkScopes, type Known } from './referable-names.ts'
 import { redirectTrouble } from './redirect-uri.ts'
 import { isSecretHash } from './secret-hash.ts'
 

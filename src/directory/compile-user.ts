@@ -2,7 +2,7 @@ import type { Access, User } from '../contracts/people.ts'
 import { isArgon2 } from './argon2-encoding.ts'
 import type { Complaints } from './complaints.ts'
 import type { UserRecord } from './config.ts'
-import { checkKnown, type Known } from './known.ts'
+import { checkKnown, type Known } from './referable-names.ts'
 
 function checkCustomers({ customers }: UserRecord, known: Known, complaints: Complaints): void {
   for (const [index, id] of customers.entries()) {

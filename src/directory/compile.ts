@@ -15,7 +15,7 @@ import {
   type DirectoryConfig,
   type UserRecord,
 } from './config.ts'
-import { checkScopes, type Known } from './known.ts'
+import { checkScopes, type Known } from './referable-names.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 import { readRecords } from './read-records.ts'

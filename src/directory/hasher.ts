@@ -6,7 +6,7 @@ import type { Asker, PasswordHasher } from '../contracts/people.ts'
 import { Fault } from '../kernel/faults.ts'
 import { COST, formatArgon2, parseArgon2, type Argon2Hash } from './argon2-encoding.ts'
 import { isSecretHash, verifySecret } from './secret-hash.ts'
-import { Turnstile, type Line } from './turnstile.ts'
+import { Turnstile, type Line } from './hash-queue.ts'
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32

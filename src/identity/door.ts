@@ -3,7 +3,7 @@ import { Fault, toFault } from '../kernel/faults.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
 import type { Attempt } from './context.ts'
 import type { Endpoint, Room } from './endpoint.ts'
-import type { Identity } from './room.ts'
+import type { Identity } from './identity.ts'
 
 /**
  * The entrance to the identity endpoints (C6). `current` gives the identity in force, read once per call. Faults of a

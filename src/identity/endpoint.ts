@@ -9,7 +9,7 @@ import type { Holders } from './holders.ts'
 import type { Consents } from './browser/consents.ts'
 import type { SessionCookie } from './browser/session-cookie.ts'
 import type { Sessions } from './browser/sessions.ts'
-import type { Look } from './pages/look.ts'
+import type { Look } from './pages/theme.ts'
 import type { Codes } from './tokens/codes.ts'
 import type { Families } from './tokens/families.ts'
 

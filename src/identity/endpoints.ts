@@ -14,7 +14,7 @@ import { recordTokens, redeemGrant } from './endpoints/token.ts'
 import { flow } from './flow.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
 import { chooseGrant } from './steps/choose-grant.ts'
-import { LOGO_PATH, STYLESHEET_PATH } from './pages/look.ts'
+import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
 import { issueTokens } from './steps/issue-tokens.ts'
 import { readForm } from './steps/read-form.ts'
 

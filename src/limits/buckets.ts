@@ -1,4 +1,4 @@
-import type { Tallies } from '../contracts/spending.ts'
+import type { Tallies } from '../contracts/rate-usage.ts'
 import type { Rate } from './rate.ts'
 
 interface Bucket {

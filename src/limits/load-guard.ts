@@ -2,7 +2,7 @@ import type { Admission, Gatekeeper, Release, Verdict } from '../contracts/admis
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Spending, Tallies } from '../contracts/spending.ts'
+import type { Spending, Tallies } from '../contracts/rate-usage.ts'
 import { networkOf } from '../http/network.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'

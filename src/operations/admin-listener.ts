@@ -13,7 +13,7 @@ import { splitListenAddress } from '../kernel/listen-address.ts'
 import { AdminError, tellError, type FrameworkError } from './admin-errors.ts'
 import { members, type AdminRequest, type AdminRoute, type Schema } from './admin-routes.ts'
 import type { AdminConfig } from './config.ts'
-import type { ControlRoom } from './control-room.ts'
+import type { ControlRoom } from './operator-control.ts'
 import type { Health } from './health.ts'
 
 export interface AdminParts {

@@ -11,8 +11,8 @@ import {
   type Members,
   type Schema,
 } from './admin-routes.ts'
-import type { ControlRoom } from './control-room.ts'
-import { instantText, type KeptSwitch } from './maintenance-book.ts'
+import type { ControlRoom } from './operator-control.ts'
+import { instantText, type KeptSwitch } from './maintenance-records.ts'
 import { INSTANT_PATTERN, switchProblems, type SwitchProblem } from './maintenance-config.ts'
 import {
   isInForce,

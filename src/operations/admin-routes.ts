@@ -1,6 +1,6 @@
 /** What every route of the admin API is made of. */
 import type { BodySchema } from '../http/body-schema.ts'
-import type { ControlRoom } from './control-room.ts'
+import type { ControlRoom } from './operator-control.ts'
 import type { Operator } from './operator.ts'
 
 /** Checked on the way in, published in the OpenAPI document. */

@@ -13,7 +13,7 @@ import { newSecret } from '../kernel/ids.ts'
 import { adminRoutes } from '../operations/admin-api.ts'
 import { startAdminListener, type AdminListener } from '../operations/admin-listener.ts'
 import { adminTokenFile, ensureAdminToken } from '../operations/admin-token.ts'
-import type { ControlRoom } from '../operations/control-room.ts'
+import type { ControlRoom } from '../operations/operator-control.ts'
 import { Exposition } from '../operations/exposition.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { Health, WELL } from '../operations/health.ts'
@@ -24,7 +24,7 @@ import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { admitState, longestLifeOf, openState, type State } from './state.ts'
 import { countWorkers } from '../supervisor/config.ts'
-import type { Reports, Servant } from '../supervisor/crew.ts'
+import type { Reports, Servant } from '../supervisor/worker-pool.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './worker.ts'
 
@@ -209,7 +209,7 @@ async function startCrew(
     const { startWorker } = await import('./worker.ts')
     return startWorker(configuration, reports, options)
   }
-  const { ClusterCrew } = await import('../supervisor/cluster-crew.ts')
+  const { ClusterCrew } = await import('../supervisor/cluster-worker-pool.ts')
   const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))
   return ClusterCrew.start(configuration, {
     program,

@@ -16,12 +16,12 @@ import type {
   RestartOutcome,
   RevokeOptions,
   RevokeOutcome,
-} from '../operations/control-room.ts'
+} from '../operations/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance-config.ts'
 import type { Operator } from '../operations/operator.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './state.ts'
-import type { Servant } from '../supervisor/crew.ts'
+import type { Servant } from '../supervisor/worker-pool.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */

@@ -10,13 +10,13 @@ import { compileDirectory } from '../directory/compile.ts'
 import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../directory/holdings.ts'
 import { fixedChanges } from '../settings/fixed-settings.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { ReloadOutcome } from '../operations/control-room.ts'
+import type { ReloadOutcome } from '../operations/operator-control.ts'
 import type { Operator } from '../operations/operator.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
 import { digestOfHoldings } from './holdings-digest.ts'
-import { ContentsChanged, type Servant } from '../supervisor/crew.ts'
+import { ContentsChanged, type Servant } from '../supervisor/worker-pool.ts'
 
 export interface ReloaderParts {
   /** The configuration file. */

@@ -8,7 +8,7 @@ import { badToken, parseCompactToken } from '../keys/compact-token.ts'
 import { SIGNING_ALGORITHMS } from '../keys/config.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { IssuerConfig } from '../keys/issuers-config.ts'
-import { createTokenJudge } from '../keys/judge.ts'
+import { createTokenJudge } from '../keys/token-verifier.ts'
 import type { KeyFinder } from '../keys/key-finder.ts'
 import type { ServiceUrls } from '../server/config.ts'
 

@@ -14,13 +14,13 @@ import type { ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
 import { compileLoad } from '../limits/config.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
-import type { MaintenanceBook } from '../operations/maintenance-book.ts'
+import type { MaintenanceBook } from '../operations/maintenance-records.ts'
 import type { MaintenanceSwitches } from '../operations/maintenance.ts'
 import type { World } from './service.ts'
 import { openState, type State } from './state.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import { countWorkers } from '../supervisor/config.ts'
-import type { Reports } from '../supervisor/crew.ts'
+import type { Reports } from '../supervisor/worker-pool.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock

@@ -6,7 +6,7 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Spending } from '../contracts/spending.ts'
+import type { Spending } from '../contracts/rate-usage.ts'
 import { holdingsOf } from '../directory/holdings.ts'
 import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/takes-websocket.ts'
@@ -24,7 +24,7 @@ import { bindPublicListener, type PublicListener } from '../server/public-listen
 import { Generation } from './generation.ts'
 import { digestOfHoldings } from './holdings-digest.ts'
 import { closeBackends, compileService, openParts, type Parts } from './service.ts'
-import type { Reports, Servant } from '../supervisor/crew.ts'
+import type { Reports, Servant } from '../supervisor/worker-pool.ts'
 import {
   loadOf,
   openWorld,

@@ -1,10 +1,10 @@
 /** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
-import type { Spending } from '../contracts/spending.ts'
+import type { Spending } from '../contracts/rate-usage.ts'
 import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
-import type { Reports, Servant, StartServant } from './crew.ts'
+import type { Reports, Servant, StartServant } from './worker-pool.ts'
 import { LineSender } from './line-sender.ts'
 import type { Notice, Order, Serving } from './messages.ts'
 import { RemoteAttempts } from './remote-attempts.ts'

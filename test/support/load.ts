@@ -1,6 +1,5 @@
-import type { Spending } from '../../src/contracts/spending.ts'
-import type { LoadConfig } from '../../src/limits/config.ts'
-import { compileLoad } from '../../src/limits/config.ts'
+import type { Spending } from '../../src/contracts/rate-usage.ts'
+import { compileLoad, type LoadConfig } from '../../src/limits/config.ts'
 import { LoadGuard } from '../../src/limits/load-guard.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
 

@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import { seeOther } from '../browser/visit.ts'
+import { seeOther } from '../browser/browser-context.ts'
 import type { Room } from '../endpoint.ts'
 import { formPostPage } from '../pages/form-post.ts'
 import { pageAnswer } from '../pages/layout.ts'

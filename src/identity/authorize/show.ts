@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { isIdentityScope } from '../../scopes/catalogue.ts'
 import { isTargetValue } from '../../scopes/target.ts'
-import { cookieHeaders, type Login, type Visit } from '../browser/visit.ts'
+import { cookieHeaders, type Login, type Visit } from '../browser/browser-context.ts'
 import type { Room } from '../endpoint.ts'
 import { consentPage, type ConsentFacts } from '../pages/consent.ts'
 import { pageAnswer, type Problem } from '../pages/layout.ts'

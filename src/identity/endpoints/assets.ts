@@ -2,7 +2,7 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived } from '../context.ts'
 import type { Room, Step } from '../endpoint.ts'
-import type { Asset } from '../pages/look.ts'
+import type { Asset } from '../pages/theme.ts'
 
 /** Pages name an asset with its content's hash, so that it may be kept; a day, since nothing forbids to ask without it. */
 const serve =

@@ -10,7 +10,7 @@ import {
 } from '../authorize/request.ts'
 import { showConsent, showLogin } from '../authorize/show.ts'
 import { tellingClient } from '../authorize/tell-client.ts'
-import { type Login, seeOther, visitOf } from '../browser/visit.ts'
+import { type Login, seeOther, visitOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import type { Room, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'

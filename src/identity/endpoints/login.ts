@@ -13,7 +13,7 @@ import {
 import { type LoginAgain, showLogin } from '../authorize/show.ts'
 import { tellingClient } from '../authorize/tell-client.ts'
 import { browserName } from '../browser/browser-name.ts'
-import { isOwnForm, seeOther, type Visit, visitOf } from '../browser/visit.ts'
+import { isOwnForm, seeOther, type Visit, visitOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import type { Room, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'

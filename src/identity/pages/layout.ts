@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { html, type Html, type Slot } from './html.ts'
-import type { Look } from './look.ts'
+import type { Look } from './theme.ts'
 import { TEXTS } from './texts.ts'
 
 /** A page as one of the files beside this one makes it. */

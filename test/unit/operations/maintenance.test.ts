@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
-import { MaintenanceBook } from '../../../src/operations/maintenance-book.ts'
+import { MaintenanceBook } from '../../../src/operations/maintenance-records.ts'
 import {
   compileMaintenance,
   maintenanceSchema,

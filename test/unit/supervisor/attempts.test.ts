@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { LocalLockouts } from '../../../src/identity/lockouts.ts'
-import { AttemptDesk } from '../../../src/supervisor/attempt-desk.ts'
+import { AttemptDesk } from '../../../src/supervisor/attempt-coordinator.ts'
 import { RemoteAttempts } from '../../../src/supervisor/remote-attempts.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,6 +1,6 @@
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
-import type { MaintenanceBook } from './maintenance-book.ts'
+import type { MaintenanceBook } from './maintenance-records.ts'
 import type { ClosableNames } from './maintenance-config.ts'
 import type { Operator } from './operator.ts'
 

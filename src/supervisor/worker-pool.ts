@@ -1,5 +1,5 @@
 import type { AttemptGate } from '../contracts/lockouts.ts'
-import type { Spending } from '../contracts/spending.ts'
+import type { Spending } from '../contracts/rate-usage.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'

@@ -3,7 +3,7 @@ import { CompactEncrypt } from 'jose'
 import { describe, expect, it } from 'vitest'
 import type { TokenPolicy } from '../../../src/contracts/keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { createTokenJudge } from '../../../src/keys/judge.ts'
+import { createTokenJudge } from '../../../src/keys/token-verifier.ts'
 import { CLAIMS, clockAt, encode, forge, makeWorld, NOW, POLICY } from './keys-for-tests.ts'
 
 const world = await makeWorld()

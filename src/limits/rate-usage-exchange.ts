@@ -1,4 +1,4 @@
-import type { Spending, Tallies } from '../contracts/spending.ts'
+import type { Spending, Tallies } from '../contracts/rate-usage.ts'
 import { EXCHANGE_MS } from './load-guard.ts'
 
 /** One worker's end of the board. */

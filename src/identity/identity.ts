@@ -10,7 +10,7 @@ import { describeService } from './metadata.ts'
 import { guardGuessing } from './guessing.ts'
 import { holdersOf } from './holders.ts'
 import { LocalLockouts } from './lockouts.ts'
-import { compileLook } from './pages/look.ts'
+import { compileLook } from './pages/theme.ts'
 import { openCodes } from './tokens/codes.ts'
 import { openFamilies } from './tokens/families.ts'
 
