@@ -3,7 +3,7 @@ import type { Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileForwarding, readOrReport, type ForwardingSurroundings } from './forward/compile-forwarding.ts'
+import { compileForwarding, readOrReport, type ForwardingDependencies } from './forward/compile-forwarding.ts'
 import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
 import { moduleSchema } from './module/schema.ts'
 
@@ -41,7 +41,7 @@ export type BackendConfig = Static<typeof backendSchema>
 export type BackendsConfig = Readonly<Record<string, BackendConfig>>
 
 /** What backends need of the rest of the deployment. */
-export interface BackendSurroundings extends ForwardingSurroundings {
+export interface BackendDependencies extends ForwardingDependencies {
   /** Told of funds that a backend creates. */
   readonly funds: FundRegistry | undefined
   /** Most bytes of an answer that is held: `server.limits.answer`. */
@@ -57,7 +57,7 @@ export interface BackendSurroundings extends ForwardingSurroundings {
 export async function compileBackends(
   slice: BackendsConfig,
   report: Report,
-  surroundings: BackendSurroundings,
+  surroundings: BackendDependencies,
 ): Promise<ReadonlyMap<string, Backend>> {
   const opened = Object.entries(slice).map(async ([name, config]) => {
     const backend = await openBackend(name, config, report, surroundings)
@@ -72,7 +72,7 @@ async function openBackend(
   name: string,
   config: BackendConfig,
   report: Report,
-  surroundings: BackendSurroundings,
+  surroundings: BackendDependencies,
 ): Promise<Backend | undefined> {
   if (config.kind === 'memory') return openMemory(name, config, report, surroundings)
   if (config.kind !== 'module') return openForwarding(name, config, report, surroundings)
@@ -84,7 +84,7 @@ async function openMemory(
   name: string,
   { data }: Of<'memory'>,
   report: Report,
-  { funds }: BackendSurroundings,
+  { funds }: BackendDependencies,
 ): Promise<Backend | undefined> {
   const bytes = await readOrReport(data, ['backends', name, 'data'], report)
   if (bytes === undefined) return undefined
@@ -104,7 +104,7 @@ async function openForwarding(
   name: string,
   config: Of<'http' | 'stream'>,
   report: Report,
-  surroundings: BackendSurroundings,
+  surroundings: BackendDependencies,
 ): Promise<Backend | undefined> {
   const rules = await compileForwarding(name, config, report, surroundings)
   if (rules === undefined) return undefined

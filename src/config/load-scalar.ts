@@ -2,7 +2,7 @@
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { didYouMean, expectation, isSensitive, mismatch } from './problem-text.ts'
 import { MARK, type Mark } from './pieces.ts'
-import { beside, isReference, resolveReference, type Surroundings } from './references.ts'
+import { beside, isReference, resolveReference, type ReferenceSources } from './references.ts'
 import type { KeyPath, Place } from './report.ts'
 import { wordsOf, type SchemaView } from './schema-view.ts'
 import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
@@ -10,7 +10,7 @@ import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
 /** The value after loading; undefined where a problem was told. */
 export type Loaded = unknown
 
-type Convert = (text: string, at: Place, around: Surroundings) => unknown
+type Convert = (text: string, at: Place, around: ReferenceSources) => unknown
 
 const TEXT: Convert = (text) => text
 const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
@@ -26,7 +26,7 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
 const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'path'])
 
 /** Tells a problem; stands for the value that there is none of. */
-export function told(path: KeyPath, message: string, { report }: Surroundings, hint?: string): Loaded {
+export function told(path: KeyPath, message: string, { report }: ReferenceSources, hint?: string): Loaded {
   report.error(path, message, hint)
   return undefined
 }
@@ -36,7 +36,7 @@ export const refuse = (
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: Surroundings,
+  around: ReferenceSources,
   hint?: string,
 ): Loaded => told(path, mismatch(schema, node, path), around, hint)
 
@@ -45,7 +45,7 @@ export function loadScalar(
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: Surroundings,
+  around: ReferenceSources,
 ): Loaded {
   const mark = schema[MARK]
   if (REFERABLE.has(mark) && isReference(node)) return loadReferred(schema, node, path, around)
@@ -56,7 +56,7 @@ export function loadScalar(
   return fitsScalar(schema, node.value) ? node.value : refuse(schema, node, path, around)
 }
 
-function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, around: Surroundings): Loaded {
+function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, around: ReferenceSources): Loaded {
   const value = resolveReference(node, path, around)
   if (value === undefined) return undefined
   return fitsText(schema, value)
@@ -64,7 +64,7 @@ function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, around: 
     : told(path, `stands for a value that does not fit: expected ${expectation(schema)}`, around)
 }
 
-function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, around: Surroundings): Loaded {
+function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, around: ReferenceSources): Loaded {
   const { value } = node
   if (typeof value === 'string' && fitsText(schema, value)) return convert(schema, value, node.at, around)
   const unquoted = typeof value === 'number' || typeof value === 'boolean'
@@ -77,7 +77,7 @@ function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, around: S
   )
 }
 
-const convert = (schema: SchemaView, text: string, at: Place, around: Surroundings): Loaded =>
+const convert = (schema: SchemaView, text: string, at: Place, around: ReferenceSources): Loaded =>
   (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, around)
 
 const patterns = new Map<string, RegExp>()
@@ -104,7 +104,12 @@ function fitsScalar(schema: SchemaView, value: unknown): boolean {
 }
 
 /** One of a few words. */
-export function loadWord(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+export function loadWord(
+  schema: SchemaView,
+  node: ConfigNode,
+  path: KeyPath,
+  around: ReferenceSources,
+): Loaded {
   const words = wordsOf(schema) ?? []
   const value = node.shape === 'scalar' ? node.value : null
   if (words.some((word) => word === value)) return value

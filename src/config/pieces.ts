@@ -24,11 +24,11 @@ export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'kind
 /** The keyword that carries a `Mark`. */
 export const MARK = 'x-postern'
 
-export interface Told {
+export interface Described {
   readonly description: string
 }
 
-interface TextOptions extends Told {
+interface TextOptions extends Described {
   readonly default?: string
 }
 
@@ -107,9 +107,9 @@ export const name = (options: TextOptions) =>
 export const day = (options: TextOptions) =>
   Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', expected: 'a day such as "2026-01-15"', ...options })
 
-export const flag = (options: Told & { default?: boolean }) => Type.Boolean({ ...options })
+export const flag = (options: Described & { default?: boolean }) => Type.Boolean({ ...options })
 
-interface Bounds extends Told {
+interface Bounds extends Described {
   readonly default?: number
   readonly minimum?: number
   readonly maximum?: number
@@ -120,19 +120,19 @@ export const wholeNumber = (options: Bounds) => Type.Integer({ ...options })
 /** One of a few words. */
 export const choice = <const T extends string>(
   words: readonly T[],
-  options: Told & { default?: NoInfer<T> },
+  options: Described & { default?: NoInfer<T> },
 ): TUnsafe<T> => Type.Unsafe<T>({ type: 'string', enum: words, ...options })
 
 /** A list; `unique` refuses repeats. */
 export const list = <T extends TSchema>(
   item: T,
-  options: Told & { default?: readonly unknown[]; minItems?: number; unique?: boolean },
+  options: Described & { default?: readonly unknown[]; minItems?: number; unique?: boolean },
 ): TUnsafe<readonly Static<T>[]> => {
   const { unique, ...rest } = options
   return Type.Unsafe({ type: 'array', items: item, ...(unique === true && { uniqueItems: true }), ...rest })
 }
 
-interface MapOptions extends Told {
+interface MapOptions extends Described {
   readonly default?: object
   /** A pattern for the keys, and the same in words; NAME_PATTERN unless told. */
   readonly keys?: string
@@ -151,7 +151,7 @@ export const mapOf = <T extends TSchema>(
 /** An object of known keys; others are refused. */
 export const section = <T extends TProperties>(
   properties: T,
-  options: Partial<Told> & { default?: object } = {},
+  options: Partial<Described> & { default?: object } = {},
 ): TObject<T> => Type.Object<T>(properties, { additionalProperties: false, ...options })
 
 /** A property that may be left out; `undefined` then. */
@@ -164,9 +164,9 @@ type OneOf<T extends Readonly<Record<string, TSchema>>> = {
 /** Several shapes told apart by `kind`: `kinds({ memory: section({…}), http: section({…}) })`, without `kind` in them. */
 export const kinds = <T extends Readonly<Record<string, TSchema>>>(
   shapes: T,
-  options: Partial<Told> & { default?: object } = {},
+  options: Partial<Described> & { default?: object } = {},
 ): TUnsafe<OneOf<T>> => Type.Unsafe<OneOf<T>>({ [MARK]: 'kinds', shapes, ...options })
 
 /** Taken as written; whoever reads it checks it in its `compile`. */
-export const opaque = <T>(options: Told & { default?: unknown }): TUnsafe<T> =>
+export const opaque = <T>(options: Described & { default?: unknown }): TUnsafe<T> =>
   Type.Unsafe<T>({ [MARK]: 'opaque', ...options })

@@ -6,7 +6,7 @@ import type { ConfigNode, MapNode } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export interface Surroundings {
+export interface ReferenceSources {
   readonly environment: Environment
   readonly report: Report
 }
@@ -26,7 +26,12 @@ function textAt(node: MapNode, key: string): string | undefined {
   return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
 }
 
-function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: Surroundings): string | undefined {
+function fromFile(
+  path: string,
+  at: Place,
+  keyPath: KeyPath,
+  { report }: ReferenceSources,
+): string | undefined {
   report.files.add(beside(at, path))
   try {
     return readFileSync(beside(at, path), 'utf8').replace(/\r?\n$/, '')
@@ -37,7 +42,7 @@ function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: Surroun
   }
 }
 
-function fromEnvironment(node: MapNode, name: string, path: KeyPath, around: Surroundings) {
+function fromEnvironment(node: MapNode, name: string, path: KeyPath, around: ReferenceSources) {
   const value = around.environment[name] ?? textAt(node, 'default')
   if (value === undefined) {
     around.report.error(
@@ -50,7 +55,7 @@ function fromEnvironment(node: MapNode, name: string, path: KeyPath, around: Sur
 }
 
 /** The text that a reference stands for; undefined, and told, if it stands for none. */
-export function resolveReference(node: MapNode, path: KeyPath, around: Surroundings): string | undefined {
+export function resolveReference(node: MapNode, path: KeyPath, around: ReferenceSources): string | undefined {
   const file = textAt(node, 'file')
   const name = textAt(node, 'env')
   if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, around)

@@ -5,13 +5,13 @@
 import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
 import { loadScalar, loadWord, patternOf, refuse, told, type Loaded } from './load-scalar.ts'
 import { MARK } from './pieces.ts'
-import type { Surroundings } from './references.ts'
+import type { ReferenceSources } from './references.ts'
 import { Report, type KeyPath } from './report.ts'
 import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'
 import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
 
 /** Checks `node` against `schema` and converts it. */
-export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
   const mark = schema[MARK]
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
   if (mark === 'kinds') return loadKind(schema, node, path, around)
@@ -29,7 +29,7 @@ function allowsAll(schema: SchemaView): boolean {
 
 // Lists
 
-function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
   const { items } = schema
   if (node.shape !== 'list' || !items) {
     const one = node.shape === 'scalar' && node.value !== null ? 'put it in [brackets]' : undefined
@@ -45,7 +45,7 @@ function checkCount(
   count: number,
   of: string,
   path: KeyPath,
-  { report }: Surroundings,
+  { report }: ReferenceSources,
 ): void {
   const least = schema.minItems ?? schema.minProperties ?? 0
   const most = schema.maxItems ?? Infinity
@@ -53,7 +53,7 @@ function checkCount(
   if (count > most) report.error(path, `expected at most ${most} ${of}, got ${count}`)
 }
 
-function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report }: Surroundings): void {
+function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report }: ReferenceSources): void {
   const seen = new Set<string>()
   for (const [index, item] of node.items.entries()) {
     const key = JSON.stringify(valueOf(item))
@@ -65,7 +65,7 @@ function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report
 
 // Sections, maps, kinds, unions
 
-function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
   // `section:` with nothing after it is a section with nothing in it.
   const map = node.shape === 'scalar' && node.value === null ? nodeOf({}, node.at) : node
   if (map.shape !== 'map') return refuse(schema, node, path, around)
@@ -79,7 +79,7 @@ function loadMap(
   { expectedKeys = `one that matches ${keys}` }: SchemaView,
   node: MapNode,
   path: KeyPath,
-  around: Surroundings,
+  around: ReferenceSources,
 ): Loaded {
   const pattern = patternOf(keys)
   const entries = [...node.entries].map(([key, entry]) => {
@@ -90,7 +90,7 @@ function loadMap(
   return Object.fromEntries(entries)
 }
 
-function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, around: Surroundings): Loaded {
+function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, around: ReferenceSources): Loaded {
   const known = Object.keys(schema.properties ?? {})
   refuseUnknown(known, node, path, around)
   const loaded: Record<string, Loaded> = {}
@@ -106,7 +106,7 @@ function loadMember(
   key: string,
   node: MapNode,
   path: KeyPath,
-  around: Surroundings,
+  around: ReferenceSources,
 ): Loaded {
   const of = properties?.[key] ?? {}
   const written = node.entries.get(key)
@@ -125,7 +125,7 @@ function refuseUnknown(
   known: readonly string[],
   node: MapNode,
   path: KeyPath,
-  { report }: Surroundings,
+  { report }: ReferenceSources,
 ): void {
   for (const key of node.entries.keys()) {
     if (known.includes(key)) continue
@@ -135,7 +135,7 @@ function refuseUnknown(
   }
 }
 
-function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, around: Surroundings): Loaded {
+function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
   const shapes = schema.shapes ?? {}
   const all = Object.keys(shapes)
   if (node.shape !== 'map') return refuse(schema, node, path, around)
@@ -157,7 +157,7 @@ function loadBranch(
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: Surroundings,
+  around: ReferenceSources,
 ): Loaded {
   const tries = branches.map((branch) => {
     const report = new Report()

@@ -29,7 +29,7 @@ export interface Admission {
 }
 
 /** Stands before every door, and before anything is decided about a request. */
-export interface Gatekeeper {
+export interface EarlyAdmission {
   /** Fault `address_rate_limited` or `overloaded`; undefined lets the request go on to its door. */
   refuse(clientAddress: string): Fault | undefined
 }

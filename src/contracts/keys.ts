@@ -65,6 +65,6 @@ export interface Verified {
  * Judges a compact JWS. Resolves with its claims and its key; rejects with Fault `invalid_token` for a bad token and Fault
  * `token_judge_unavailable` where the keys cannot be reached (C4.15).
  */
-export interface TokenJudge {
+export interface TokenVerifier {
   verify(token: string, policy: TokenPolicy): Promise<Verified>
 }

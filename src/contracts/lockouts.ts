@@ -28,7 +28,7 @@ export interface Turn {
  * Lets attempts at a password in (C6.3.5). One owner may serve many processes: what goes to and fro is plain data, but
  * for `Turn.end`, which becomes a second message; a process that dies ends its turns with undefined.
  */
-export interface AttemptGate {
+export interface AttemptLimiter {
   /**
    * Resolves when this attempt may run: alone of its key, after the delay that the key's failures have earned; alone of
    * its account too, after the account's delay, where that is guessed at from many networks and this one is not
@@ -41,7 +41,7 @@ export interface AttemptGate {
 export interface Lockout {
   /** As typed; shortened, where that is very long. */
   readonly user: string
-  /** Absent, as `network` is, where an account is guessed at from everywhere: see `AttemptGate.enter`. */
+  /** Absent, as `network` is, where an account is guessed at from everywhere: see `AttemptLimiter.enter`. */
   readonly client?: string
   /** An address, or the site of an IPv6 address. */
   readonly network?: string

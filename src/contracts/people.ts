@@ -78,7 +78,7 @@ export interface People {
 }
 
 /** On whose behalf a secret is checked: what decides about its place in the queue. */
-export interface Asker {
+export interface HashOwner {
   /** Those of one name share half of the queue's seats. */
   readonly name: string
   /** It has failed so often that its checks stand in the queue of those that are expected to fail. */
@@ -89,5 +89,5 @@ export interface Asker {
 export interface PasswordHasher {
   hash(secret: string): Promise<string>
   /** With `undefined` (no such user or client) it spends the same time and answers false. */
-  verify(secret: string, encoded: string | undefined, asker?: Asker): Promise<boolean>
+  verify(secret: string, encoded: string | undefined, asker?: HashOwner): Promise<boolean>
 }

@@ -8,7 +8,7 @@ export interface Tallies {
  * What one worker has let in of budgets that it shares with others since it last told. Plain data, so that it can
  * cross to another process.
  */
-export interface Spending {
+export interface RateUsage {
   /** By client id. */
   readonly clients: Tallies
   /** By network: an IPv4 address, an IPv6 /64. */

@@ -87,7 +87,7 @@ export interface EndOptions {
  * | family | itself, its code, its access tokens |
  * | jti | that access token |
  */
-export interface Ender {
+export interface TokenRevoker {
   /** At once and for good; may be called again. Rejects with Fault `identity_unavailable`, and must then be called again. */
   end(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
   /** What `end` would end; changes nothing. */

@@ -4,11 +4,11 @@ import { isTargetValue, parseTarget } from '../scopes/target.ts'
 import { isArgon2 } from './argon2-encoding.ts'
 import type { Complaints } from './complaints.ts'
 import type { ClientRecord } from './config.ts'
-import { checkKnown, checkScopes, type Known } from './referable-names.ts'
+import { checkKnown, checkScopes, type ReferableNames } from './referable-names.ts'
 import { redirectTrouble } from './redirect-uri.ts'
 import { isSecretHash } from './secret-hash.ts'
 
-type Rule = (client: ClientRecord, known: Known, complaints: Complaints) => void
+type Rule = (client: ClientRecord, known: ReferableNames, complaints: Complaints) => void
 
 const checkSecrets: Rule = ({ kind, secrets }, _, complaints) => {
   if (kind === 'public' && secrets.length > 0) complaints.error(['secrets'], 'a public client has no secret')
@@ -89,7 +89,7 @@ const RULES: readonly Rule[] = [
 ]
 
 /** Reports what would make the client useless or dangerous. */
-export function compileClient(record: ClientRecord, known: Known, complaints: Complaints): Client {
+export function compileClient(record: ClientRecord, known: ReferableNames, complaints: Complaints): Client {
   for (const rule of RULES) rule(record, known, complaints)
   return toClient(record)
 }

@@ -2,9 +2,9 @@ import type { Access, User } from '../contracts/people.ts'
 import { isArgon2 } from './argon2-encoding.ts'
 import type { Complaints } from './complaints.ts'
 import type { UserRecord } from './config.ts'
-import { checkKnown, type Known } from './referable-names.ts'
+import { checkKnown, type ReferableNames } from './referable-names.ts'
 
-function checkCustomers({ customers }: UserRecord, known: Known, complaints: Complaints): void {
+function checkCustomers({ customers }: UserRecord, known: ReferableNames, complaints: Complaints): void {
   for (const [index, id] of customers.entries()) {
     const at = ['customers', index]
     if (checkKnown('client', id, known.clients, at, complaints) && known.clients.get(id)?.kind !== 'customer')
@@ -12,7 +12,7 @@ function checkCustomers({ customers }: UserRecord, known: Known, complaints: Com
   }
 }
 
-function checkAccess({ access }: UserRecord, known: Known, complaints: Complaints): void {
+function checkAccess({ access }: UserRecord, known: ReferableNames, complaints: Complaints): void {
   for (const [code, role] of Object.entries(access)) {
     checkKnown('business', code, known.businesses, ['access', code], complaints)
     checkKnown('role', role, known.roles, ['access', code], complaints)
@@ -20,7 +20,7 @@ function checkAccess({ access }: UserRecord, known: Known, complaints: Complaint
 }
 
 /** Reports what is wrong with a user; answers nothing, since users are kept as records (see people.ts). */
-export function checkUser(record: UserRecord, known: Known, complaints: Complaints): void {
+export function checkUser(record: UserRecord, known: ReferableNames, complaints: Complaints): void {
   if (!isArgon2(record.password))
     complaints.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')
   checkCustomers(record, known, complaints)

@@ -15,7 +15,7 @@ import {
   type DirectoryConfig,
   type UserRecord,
 } from './config.ts'
-import { checkScopes, type Known } from './referable-names.ts'
+import { checkScopes, type ReferableNames } from './referable-names.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 import { readRecords } from './read-records.ts'
@@ -101,9 +101,9 @@ export async function compileDirectory(
   const reader = new DirectoryReader(config, report, environment)
   const businesses = await reader.gather(BUSINESSES, compileBusiness)
   const roles = reader.roles(catalogue)
-  const some: Known = { catalogue, businesses, roles, clients: new Map() }
+  const some: ReferableNames = { catalogue, businesses, roles, clients: new Map() }
   const clients = await reader.gather(CLIENTS, (record, at) => compileClient(record, some, at))
-  const known: Known = { ...some, clients }
+  const known: ReferableNames = { ...some, clients }
   const bySubject = new Map<string, UserRecord>()
   const users = await reader.gather(USERS, (record, complaints) => {
     checkUser(record, known, complaints)

@@ -1,7 +1,7 @@
 /** Which of the two queues a job stands in. */
 export type Line = 'ordinary' | 'doubtful'
 
-export interface TurnstileSizes {
+export interface HashQueueSizes {
   /** Jobs that run at once, of both lines together. */
   readonly places: number
   /** Jobs that may wait in the ordinary line. */
@@ -24,8 +24,8 @@ interface Waiter {
  * goes first, and of the places that run the doubtful line never has more than half (but one, where there is only one).
  * One owner has at most half of the ordinary seats.
  */
-export class Turnstile {
-  readonly #sizes: TurnstileSizes
+export class HashQueue {
+  readonly #sizes: HashQueueSizes
   readonly #doubtfulPlaces: number
   readonly #ordinary: Waiter[] = []
   readonly #doubtful: Waiter[] = []
@@ -34,7 +34,7 @@ export class Turnstile {
   #running = 0
   #doubtfulRunning = 0
 
-  constructor(sizes: TurnstileSizes) {
+  constructor(sizes: HashQueueSizes) {
     this.#sizes = sizes
     this.#doubtfulPlaces = Math.max(1, Math.floor(sizes.places / 2))
   }

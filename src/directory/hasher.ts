@@ -2,11 +2,11 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { Asker, PasswordHasher } from '../contracts/people.ts'
+import type { HashOwner, PasswordHasher } from '../contracts/people.ts'
 import { Fault } from '../kernel/faults.ts'
 import { COST, formatArgon2, parseArgon2, type Argon2Hash } from './argon2-encoding.ts'
 import { isSecretHash, verifySecret } from './secret-hash.ts'
-import { Turnstile, type Line } from './hash-queue.ts'
+import { HashQueue, type Line } from './hash-queue.ts'
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32
@@ -60,7 +60,7 @@ const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: f
  * Otherwise whoever invents names could keep everybody else from logging in.
  */
 export class Hasher implements PasswordHasher {
-  readonly #turnstile: Turnstile
+  readonly #turnstile: HashQueue
   readonly #places: number
   readonly #retryAfter: number
   readonly #timer: (ms: number) => Promise<void>
@@ -74,7 +74,7 @@ export class Hasher implements PasswordHasher {
     doubtfulWaiting = DOUBTFUL_WAITING,
     timer = systemTimer,
   }: HasherOptions = {}) {
-    this.#turnstile = new Turnstile({ places: atOnce, seats: waiting, doubtfulSeats: doubtfulWaiting })
+    this.#turnstile = new HashQueue({ places: atOnce, seats: waiting, doubtfulSeats: doubtfulWaiting })
     this.#places = atOnce
     this.#retryAfter = Math.max(1, Math.ceil((waiting * ONE_HASH) / atOnce))
     this.#timer = timer
@@ -94,7 +94,7 @@ export class Hasher implements PasswordHasher {
    * A hash of older cost still verifies, at its own cost. An encoding that is none of ours takes the time of a real
    * one and fits nothing: the configuration's check is where it is told.
    */
-  async verify(secret: string, encoded: string | undefined, asker?: Asker): Promise<boolean> {
+  async verify(secret: string, encoded: string | undefined, asker?: HashOwner): Promise<boolean> {
     if (encoded !== undefined && isSecretHash(encoded)) return verifySecret(secret, encoded)
     const line = asker?.doubted === true ? 'doubtful' : 'ordinary'
     const known = encoded === undefined ? undefined : parseArgon2(encoded)

@@ -6,7 +6,7 @@ import { didYouMean } from '../config/problem-text.ts'
 import type { Complaints } from './complaints.ts'
 
 /** What records may refer to. Compiled in this order, each seeing those before it. */
-export interface Known {
+export interface ReferableNames {
   readonly catalogue: Catalogue
   readonly businesses: ReadonlyMap<string, Business>
   readonly roles: ReadonlyMap<string, Access>

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Feed } from '../contracts/change-feed.ts'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
-import type { Ender } from '../contracts/tokens.ts'
+import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
@@ -13,7 +13,7 @@ import { claimedByConfiguration, everyRecord, type Claim } from './uniqueness.ts
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
-  readonly ender: Pick<Ender, 'end'>
+  readonly ender: Pick<TokenRevoker, 'end'>
   readonly clock: Clock
   /** Of the configuration: its names are taken, and it is what new records may refer to. */
   readonly configured: Directory

@@ -1,7 +1,7 @@
 import type { Answer } from '../contracts/exchange.ts'
 import type { Fault } from '../kernel/faults.ts'
 import { quotedString } from '../http/authorization.ts'
-import type { Refusal, Room } from './endpoint.ts'
+import type { Refusal, StepDependencies } from './endpoint.ts'
 
 type Headers = Answer['headers']
 
@@ -9,21 +9,21 @@ type Headers = Answer['headers']
 const RETRY_AFTER = 5
 
 /** C6.1.3; strict RFC 6749 §5.1 by the setting. */
-const tokenHeaders = ({ config }: Room): Headers => ({
+const tokenHeaders = ({ config }: StepDependencies): Headers => ({
   'Content-Type': 'application/json;charset=UTF-8',
   'Cache-Control': config.strictRfc6749 ? 'no-store' : 'no-cache',
   Pragma: 'no-cache',
 })
 
 /** A success of a token-like endpoint (C6.1.3). */
-export const tokenAnswer = (body: object, room: Room): Answer => ({
+export const tokenAnswer = (body: object, room: StepDependencies): Answer => ({
   status: 200,
   headers: tokenHeaders(room),
   body: JSON.stringify(body),
 })
 
 /** A success that must not be kept by anybody, whatever the settings. */
-export const privateAnswer = (body: object, room: Room): Answer => {
+export const privateAnswer = (body: object, room: StepDependencies): Answer => {
   const answer = tokenAnswer(body, room)
   return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }
 }
@@ -66,7 +66,7 @@ function faultHeaders({ facts, status }: Fault): Headers {
   }
 }
 
-const refuse = (fault: Fault, room: Room): Answer => ({
+const refuse = (fault: Fault, room: StepDependencies): Answer => ({
   status: statusOf(fault),
   headers: { ...tokenHeaders(room), ...faultHeaders(fault) },
   body: JSON.stringify({ error: fault.row.oauth, error_description: describable(fault.publicText) }),

@@ -1,4 +1,4 @@
-import type { Asker } from '../contracts/people.ts'
+import type { HashOwner } from '../contracts/people.ts'
 import { networkOf } from '../http/network.ts'
 import type { IdentityDeps } from './deps.ts'
 import { FailureTable } from './failure-table.ts'
@@ -16,7 +16,7 @@ const LONGEST_ID = 128
  * keep nobody else from logging in (C6.3.5). Counted for ids that nobody has as well (T3.9). Each process counts alone.
  */
 export interface ClientFailures {
-  asker(id: string, address: string): Asker
+  asker(id: string, address: string): HashOwner
   /** The secret was wrong, or right: then what was counted is forgotten. */
   count(id: string, address: string, right: boolean): void
 }

@@ -1,11 +1,11 @@
-import type { PublicKeys, SecretDeriver, Signer, TokenJudge } from '../contracts/keys.ts'
-import type { AttemptGate } from '../contracts/lockouts.ts'
+import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
+import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { PasswordHasher, People } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { Ender, IssuedTokens, RuleGuard } from '../contracts/tokens.ts'
+import type { TokenRevoker, IssuedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -26,15 +26,15 @@ export interface IdentityDeps {
   readonly signer: Signer
   readonly publicKeys: PublicKeys
   /** Of our own tokens: id_token hints. */
-  readonly judge: TokenJudge
+  readonly judge: TokenVerifier
   readonly deriver: SecretDeriver
   readonly store: Store
   readonly hasher: PasswordHasher
   /** Lets attempts at passwords in, where that outlives this configuration or serves several processes; else the room's own. */
-  readonly attempts?: AttemptGate
+  readonly attempts?: AttemptLimiter
   readonly issuedTokens: IssuedTokens
   readonly rules: RuleGuard
-  readonly ender: Ender
+  readonly ender: TokenRevoker
   readonly switches: Switches
   readonly recorder: Recorder
   readonly clock: Clock

@@ -2,7 +2,7 @@ import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
 import type { Attempt } from './context.ts'
-import type { Endpoint, Room } from './endpoint.ts'
+import type { Endpoint, StepDependencies } from './endpoint.ts'
 import type { Identity } from './identity.ts'
 
 /**
@@ -21,7 +21,7 @@ export const identityDoor =
       : withStoreBudget(() => answerAt(endpoint, exchange, room))
   }
 
-async function answerAt(endpoint: Endpoint, exchange: Exchange, room: Room): Promise<Answer> {
+async function answerAt(endpoint: Endpoint, exchange: Exchange, room: StepDependencies): Promise<Answer> {
   const attempt: Attempt = { grant: 'none', client: undefined, subject: undefined }
   let fault: Fault | undefined
   let answer: Answer
@@ -39,7 +39,11 @@ async function answerAt(endpoint: Endpoint, exchange: Exchange, room: Room): Pro
 }
 
 /** What a browser asks before a call from a page of another origin (C4.18). */
-function preflightAt({ crossOrigin }: Endpoint, { head }: Exchange, { cors }: Room): Answer | undefined {
+function preflightAt(
+  { crossOrigin }: Endpoint,
+  { head }: Exchange,
+  { cors }: StepDependencies,
+): Answer | undefined {
   if (!crossOrigin || cors?.isPreflight(head) !== true) return undefined
   return { status: 204, headers: cors.preflight(head), body: undefined }
 }
@@ -48,14 +52,18 @@ function serve(
   endpoint: Endpoint,
   exchange: Exchange,
   attempt: Attempt,
-  room: Room,
+  room: StepDependencies,
 ): Answer | Promise<Answer> {
   requireMethod(endpoint, exchange)
   return endpoint.steps({ exchange, attempt, asOf: room.rules.asOf }, room)
 }
 
 /** C9.2: the identity endpoints answer through a maintenance, unless it names them. */
-function refuseIfClosed({ closes }: Endpoint, { clientAddress }: Exchange, { switches }: Room): void {
+function refuseIfClosed(
+  { closes }: Endpoint,
+  { clientAddress }: Exchange,
+  { switches }: StepDependencies,
+): void {
   const closure = closes ? switches.identity() : undefined
   if (closure === undefined || closure.admitsAddress(clientAddress)) return
   const { message, retryAfter } = closure
@@ -66,7 +74,7 @@ function requireMethod({ methods }: Endpoint, { head }: Exchange): void {
   if (!methods.includes(head.method)) throw new Fault('oauth_method', { allow: methods })
 }
 
-function record(exchange: Exchange, room: Room, fault: Fault | undefined, status: number): void {
+function record(exchange: Exchange, room: StepDependencies, fault: Fault | undefined, status: number): void {
   room.recorder.decision({
     exchange,
     door: 'identity',

@@ -9,12 +9,12 @@ import type { Holders } from './holders.ts'
 import type { Consents } from './browser/consents.ts'
 import type { SessionCookie } from './browser/session-cookie.ts'
 import type { Sessions } from './browser/sessions.ts'
-import type { Look } from './pages/theme.ts'
+import type { Theme } from './pages/theme.ts'
 import type { Codes } from './tokens/codes.ts'
 import type { Families } from './tokens/families.ts'
 
 /** What every step may use: the other rooms' contracts, and identity's own state. */
-export interface Room extends IdentityDeps {
+export interface StepDependencies extends IdentityDeps {
   readonly people: Holders
   readonly families: Families
   readonly codes: Codes
@@ -24,16 +24,16 @@ export interface Room extends IdentityDeps {
   readonly sessions: Sessions
   readonly consents: Consents
   readonly cookie: SessionCookie
-  readonly look: Look
+  readonly look: Theme
   /** The discovery document, as JSON. */
   readonly metadata: string
 }
 
 /** One check or act: takes what is known so far, answers it with what it found out, or throws a fault. */
-export type Step<In, Out> = (context: In, room: Room) => Out | Promise<Out>
+export type Step<In, Out> = (context: In, room: StepDependencies) => Out | Promise<Out>
 
 /** How an endpoint tells a fault: RFC 6749 JSON, a Basic challenge, a page (which shows the exchange's id, C2.6). */
-export type Refusal = (fault: Fault, room: Room, id: string) => Answer
+export type Refusal = (fault: Fault, room: StepDependencies, id: string) => Answer
 
 /** A row of THE MATRIX in endpoints.ts. */
 export interface Endpoint {

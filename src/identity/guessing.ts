@@ -1,4 +1,4 @@
-import type { AttemptGate, AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
+import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import { systemTimer, type Timer } from './lockouts.ts'
 
 /** Makes guessing passwords slow for the one who guesses, and for nobody else (C6.3.5). */
@@ -16,7 +16,7 @@ export interface GuessingGuard {
 }
 
 /** The guard over counts that this process, or another one, keeps. */
-export const guardGuessing = (gate: AttemptGate, timer: Timer = systemTimer): GuessingGuard => ({
+export const guardGuessing = (gate: AttemptLimiter, timer: Timer = systemTimer): GuessingGuard => ({
   async attempt(key, standing, verify) {
     const turn = await gate.enter(key, standing)
     let found: Awaited<ReturnType<typeof verify>>

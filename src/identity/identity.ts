@@ -5,17 +5,17 @@ import { ENDPOINTS } from './endpoints.ts'
 import { openClientFailures } from './client-failures.ts'
 import type { IdentityDeps } from './deps.ts'
 import { openFamiliarNetworks } from './familiar-networks.ts'
-import type { Endpoint, Room } from './endpoint.ts'
+import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { describeService } from './metadata.ts'
 import { guardGuessing } from './guessing.ts'
 import { holdersOf } from './holders.ts'
 import { LocalLockouts } from './lockouts.ts'
-import { compileLook } from './pages/theme.ts'
+import { compileTheme } from './pages/theme.ts'
 import { openCodes } from './tokens/codes.ts'
 import { openFamilies } from './tokens/families.ts'
 
 export interface Identity {
-  readonly room: Room
+  readonly room: StepDependencies
   /** By canonical path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
 }
@@ -23,7 +23,7 @@ export interface Identity {
 /** Compiles identity for one configuration: paths, discovery document and state of its own. Once, at load. */
 export function openIdentity(deps: IdentityDeps): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
-  const room: Room = {
+  const room: StepDependencies = {
     ...deps,
     people: holdersOf(deps.people),
     families: openFamilies(deps),
@@ -31,7 +31,7 @@ export function openIdentity(deps: IdentityDeps): Identity {
     sessions: openSessions(deps),
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),
-    look: compileLook(deps.config.pages, issuerPath),
+    look: compileTheme(deps.config.pages, issuerPath),
     networks: openFamiliarNetworks(deps),
     clientFailures: openClientFailures(deps),
     guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),

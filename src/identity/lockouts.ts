@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type {
-  AttemptGate,
+  AttemptLimiter,
   AttemptStanding,
   GuessingKey,
   Lockout,
@@ -49,7 +49,7 @@ interface Counts {
 }
 
 /** The lockouts in the memory of the process that owns them. */
-export class LocalLockouts implements AttemptGate, Lockouts {
+export class LocalLockouts implements AttemptLimiter, Lockouts {
   #rules: GuessingConfig
   readonly #clock: Clock
   readonly #timer: Timer

@@ -1,4 +1,4 @@
-import type { Claims, KeyStanding, TokenJudge, TokenPolicy } from '../contracts/keys.ts'
+import type { Claims, KeyStanding, TokenVerifier, TokenPolicy } from '../contracts/keys.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
@@ -84,7 +84,7 @@ const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Pr
  * Judges the tokens of one issuer (C4.4). What is cheap is checked first, claims included: a token of another
  * audience or of yesterday then costs neither a signature check nor a fetch of keys.
  */
-export function createTokenJudge(keys: KeyFinder, clock: Clock): TokenJudge {
+export function createTokenVerifier(keys: KeyFinder, clock: Clock): TokenVerifier {
   return {
     async verify(token, policy) {
       const { header, payload } = parseCompactToken(token)

@@ -1,8 +1,8 @@
-import type { Admission, Gatekeeper, Release, Verdict } from '../contracts/admission.ts'
+import type { Admission, EarlyAdmission, Release, Verdict } from '../contracts/admission.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Spending, Tallies } from '../contracts/rate-usage.ts'
+import type { RateUsage, Tallies } from '../contracts/rate-usage.ts'
 import { networkOf } from '../http/network.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -17,7 +17,7 @@ export interface LoadGuardParts {
   /** Processes that share the rates, this one included. */
   readonly workers: number
   /** Tells the other workers, by way of the supervisor. Never throws, never waits. Not used with one worker. */
-  readonly tell: (spending: Spending) => void
+  readonly tell: (spending: RateUsage) => void
   readonly note: Recorder['note']
 }
 
@@ -37,7 +37,7 @@ const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
  * What this process lets in: the rates and calls in flight of clients (C4.5), the places of backends, the rates of
  * addresses, and how much at all. It outlives a reload, which changes its limits and not what was counted.
  */
-export class LoadGuard implements Admission, Gatekeeper {
+export class LoadGuard implements Admission, EarlyAdmission {
   readonly #parts: LoadGuardParts
   readonly #clients: Buckets
   readonly #addresses: Buckets
@@ -126,7 +126,7 @@ export class LoadGuard implements Admission, Gatekeeper {
   // The other workers
 
   /** What other workers let in. */
-  hear({ clients, addresses }: Spending): void {
+  hear({ clients, addresses }: RateUsage): void {
     const now = this.#now()
     forEach(clients, (client, count) => {
       const { rate } = this.#limitsOf(client)

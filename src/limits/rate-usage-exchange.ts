@@ -1,10 +1,10 @@
-import type { Spending, Tallies } from '../contracts/rate-usage.ts'
+import type { RateUsage, Tallies } from '../contracts/rate-usage.ts'
 import { EXCHANGE_MS } from './load-guard.ts'
 
 /** One worker's end of the board. */
-export interface Seat {
+export interface RateUsageLink {
   /** The worker has let in so much. */
-  readonly spent: (spending: Spending) => void
+  readonly spent: (spending: RateUsage) => void
   /** The worker is gone: what it let in stays counted with the others. */
   readonly leave: () => void
 }
@@ -12,7 +12,7 @@ export interface Seat {
 type Ledger = Map<string, number>
 
 interface Member {
-  readonly send: (spending: Spending) => void
+  readonly send: (spending: RateUsage) => void
   /** What the others have let in since this one was last told. */
   readonly clients: Ledger
   readonly addresses: Ledger
@@ -22,12 +22,12 @@ interface Member {
  * The supervisor's part of rates that several workers share: collects what each let in, and tells every other one,
  * in one message each EXCHANGE_MS at most.
  */
-export class SpendingBoard {
+export class RateUsageExchange {
   readonly #members = new Set<Member>()
   #timer: NodeJS.Timeout | undefined
 
   /** @param send takes a message to the worker; must not throw */
-  join(send: (spending: Spending) => void): Seat {
+  join(send: (spending: RateUsage) => void): RateUsageLink {
     const member: Member = { send, clients: new Map(), addresses: new Map() }
     this.#members.add(member)
     return {
@@ -53,7 +53,7 @@ export class SpendingBoard {
     }
   }
 
-  #enter(from: Member, spending: Spending): void {
+  #enter(from: Member, spending: RateUsage): void {
     for (const member of this.#members) {
       if (member === from) continue
       add(member.clients, spending.clients)

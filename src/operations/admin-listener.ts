@@ -13,7 +13,7 @@ import { splitListenAddress } from '../kernel/listen-address.ts'
 import { AdminError, tellError, type FrameworkError } from './admin-errors.ts'
 import { members, type AdminRequest, type AdminRoute, type Schema } from './admin-routes.ts'
 import type { AdminConfig } from './config.ts'
-import type { ControlRoom } from './operator-control.ts'
+import type { OperatorControl } from './operator-control.ts'
 import type { Health } from './health.ts'
 
 export interface AdminParts {
@@ -28,7 +28,7 @@ export interface AdminParts {
 export interface AdminApi {
   readonly token: string
   readonly routes: readonly AdminRoute[]
-  readonly room: ControlRoom
+  readonly room: OperatorControl
 }
 
 export interface AdminListener {
@@ -148,7 +148,7 @@ function requireToken(token: string): (request: FastifyRequest) => Promise<void>
       : Promise.reject(new AdminError(401, 'send the admin token as "Authorization: Bearer"'))
 }
 
-function addRoute(app: FastifyInstance, route: AdminRoute, room: ControlRoom): void {
+function addRoute(app: FastifyInstance, route: AdminRoute, room: OperatorControl): void {
   const { method, path: url, body, bodyOptional, query = {}, handle } = route
   app.route({
     method,

@@ -11,7 +11,7 @@ import {
   type Members,
   type Schema,
 } from './admin-routes.ts'
-import type { ControlRoom } from './operator-control.ts'
+import type { OperatorControl } from './operator-control.ts'
 import { instantText, type KeptSwitch } from './maintenance-records.ts'
 import { INSTANT_PATTERN, switchProblems, type SwitchProblem } from './maintenance-config.ts'
 import {
@@ -112,7 +112,7 @@ const lines = (problems: ReturnType<typeof switchProblems>): string[] =>
 /** Clients that were added to the store are in no configuration (C9.2). */
 async function withoutStored(
   problems: readonly SwitchProblem[],
-  room: Pick<ControlRoom, 'hasStoredClient'>,
+  room: Pick<OperatorControl, 'hasStoredClient'>,
 ): Promise<SwitchProblem[]> {
   const left: SwitchProblem[] = []
   for (const problem of problems)

@@ -1,6 +1,6 @@
 /** What every route of the admin API is made of. */
 import type { BodySchema } from '../http/body-schema.ts'
-import type { ControlRoom } from './operator-control.ts'
+import type { OperatorControl } from './operator-control.ts'
 import type { Operator } from './operator.ts'
 
 /** Checked on the way in, published in the OpenAPI document. */
@@ -33,7 +33,7 @@ export interface AdminRoute {
   readonly query?: Members
   /** What each status means, and its schema. 400, 401 and 503 are the same everywhere and not repeated. */
   readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
-  readonly handle: (room: ControlRoom, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
+  readonly handle: (room: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
 }
 
 export const text = (description: string, more: Schema = {}): Schema => ({

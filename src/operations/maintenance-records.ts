@@ -18,7 +18,7 @@ export interface KeptSwitch extends MaintenanceSwitch {
   readonly setAt?: number | undefined
 }
 
-export interface BookParts {
+export interface MaintenanceRecordsParts {
   readonly feed: Feed
   readonly switches: MaintenanceSwitches
   readonly clock: Clock
@@ -38,12 +38,12 @@ interface Decision {
  * Every maintenance switch, of the configuration and of operators (C9.1). What operators set is kept on the change
  * feed: it survives a restart, and every process that follows the feed has it in force within a second.
  */
-export class MaintenanceBook {
-  readonly #parts: BookParts
+export class MaintenanceRecords {
+  readonly #parts: MaintenanceRecordsParts
   readonly #kept = new Map<string, KeptSwitch>()
   #configured: readonly KeptSwitch[] = []
 
-  constructor(parts: BookParts) {
+  constructor(parts: MaintenanceRecordsParts) {
     this.#parts = parts
     parts.feed.subscribe(MAINTENANCE_TOPIC, {
       apply: (change) => this.#apply(change),

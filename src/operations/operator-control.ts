@@ -1,6 +1,6 @@
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
-import type { MaintenanceBook } from './maintenance-records.ts'
+import type { MaintenanceRecords } from './maintenance-records.ts'
 import type { ClosableNames } from './maintenance-config.ts'
 import type { Operator } from './operator.ts'
 
@@ -26,8 +26,8 @@ export type RevokeOutcome =
   | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
 
 /** What operators can do to a service that runs: the admin API, signals and the watched files all come here. */
-export interface ControlRoom {
-  readonly maintenance: Pick<MaintenanceBook, 'list' | 'set' | 'end'>
+export interface OperatorControl {
+  readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end'>
   readonly lockouts: Pick<Lockouts, 'list'>
   /** What switches may name, by the configuration in force. */
   closableNames(): ClosableNames

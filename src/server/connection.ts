@@ -10,7 +10,7 @@ import type { Wire } from './wire.ts'
 const MOST_WAITING = 256
 
 /** An exchange, as far as its connection has to do with it. */
-export interface Entrant {
+export interface OpenExchange {
   readonly wire: Wire
   /** Undefined where the head declares no body. */
   readonly declared: RequestBody | undefined
@@ -26,8 +26,8 @@ export class Connection {
   readonly remoteAddress: string
   /** The same in its one spelling. */
   readonly peer: string
-  #current: Entrant | undefined
-  readonly #waiting: { readonly entrant: Entrant; readonly run: () => void }[] = []
+  #current: OpenExchange | undefined
+  readonly #waiting: { readonly entrant: OpenExchange; readonly run: () => void }[] = []
   /** Nothing more is served on it: the answer that says so is on its way, or unreadable bytes came. */
   closing = false
 
@@ -37,7 +37,7 @@ export class Connection {
   }
 
   /** The exchange whose answer is not yet sent to its end. */
-  get current(): Entrant | undefined {
+  get current(): OpenExchange | undefined {
     return this.#current?.wire.response.writableFinished === false ? this.#current : undefined
   }
 
@@ -47,7 +47,7 @@ export class Connection {
   }
 
   /** Runs an exchange at once, or when those before it are answered; or never, if the connection closes first. */
-  enter<E extends Entrant>(exchange: E, run: (exchange: E) => void): void {
+  enter<E extends OpenExchange>(exchange: E, run: (exchange: E) => void): void {
     if (this.closing) return
     const busy = this.current
     if (busy === undefined && this.#waiting.length === 0) {

@@ -1,4 +1,4 @@
-import type { Gatekeeper } from '../contracts/admission.ts'
+import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { Answer, Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RequestTarget } from '../http/request-target.ts'
@@ -19,7 +19,7 @@ export interface EntranceParts {
   readonly recorder: Recorder
   readonly clock: Clock
   /** Absent: every request goes on to its door. */
-  readonly gatekeeper: Gatekeeper | undefined
+  readonly gatekeeper: EarlyAdmission | undefined
   /** Keeps the connections that were handed over. */
   readonly upgrades: Upgrades
   /** Milliseconds for a client to take each piece of its answer. */

@@ -21,7 +21,7 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Gatekeeper } from '../contracts/admission.ts'
+import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Authorities } from '../http/authorities.ts'
 import type { TrustedProxies } from '../http/forwarded.ts'
@@ -45,7 +45,7 @@ export interface PublicListenerOptions {
   readonly recorder: Recorder
   readonly clock: Clock
   /** Asked before every door; absent lets everything in. */
-  readonly gatekeeper?: Gatekeeper
+  readonly gatekeeper?: EarlyAdmission
 }
 
 /** What stands behind the listener. Needs the service's URLs, and so is made after the port is known. */

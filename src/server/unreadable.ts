@@ -8,7 +8,7 @@ import type { Head } from '../http/head.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { connectionOf, type Entrant } from './connection.ts'
+import { connectionOf, type OpenExchange } from './connection.ts'
 import { lingerThenClose } from './linger.ts'
 import { answerBytes } from './raw-answer.ts'
 import { undecided } from './undecided.ts'
@@ -97,7 +97,7 @@ function refuse(socket: Socket, fault: Fault, packet: string, parts: UnreadableP
  * Ends a connection on which a request is still being answered. There is no answer to what came behind it: that would be
  * read as the answer to it.
  */
-function endBehind({ wire, declared }: Entrant, socket: Socket, fault: Fault): void {
+function endBehind({ wire, declared }: OpenExchange, socket: Socket, fault: Fault): void {
   // A client that ends within a body has left, and whoever waits for the rest shall know.
   if (fault.code === 'client_gone') {
     socket.destroy()

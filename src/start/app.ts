@@ -13,7 +13,7 @@ import { newSecret } from '../kernel/ids.ts'
 import { adminRoutes } from '../operations/admin-api.ts'
 import { startAdminListener, type AdminListener } from '../operations/admin-listener.ts'
 import { adminTokenFile, ensureAdminToken } from '../operations/admin-token.ts'
-import type { ControlRoom } from '../operations/operator-control.ts'
+import type { OperatorControl } from '../operations/operator-control.ts'
 import { Exposition } from '../operations/exposition.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { Health, WELL } from '../operations/health.ts'
@@ -24,7 +24,7 @@ import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { admitState, longestLifeOf, openState, type State } from './state.ts'
 import { countWorkers } from '../supervisor/config.ts'
-import type { Reports, Servant } from '../supervisor/worker-pool.ts'
+import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './worker.ts'
 
@@ -48,10 +48,10 @@ export interface Running extends ServiceUrls {
   readonly adminPort: number
   /** Where the token of the admin API is kept, if the configuration has none. */
   readonly adminTokenFile: string | undefined
-  readonly crew: Servant<Configuration>
+  readonly crew: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
   readonly worker: Worker | undefined
-  readonly control: ControlRoom
+  readonly control: OperatorControl
   /** Stops taking calls, finishes those in flight, ends. Resolves with how many connections had to be cut. */
   close(): Promise<number>
 }
@@ -62,7 +62,7 @@ export interface Running extends ServiceUrls {
  * an address.
  */
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
-  const office = openOffice(configuration, options)
+  const office = openSupervisor(configuration, options)
   await admit(configuration, office)
   tellReportOnly(configuration, office)
   // Watched from the start: a change while the service starts is acted on as soon as it can be.
@@ -121,7 +121,7 @@ const ownAdminToken = (configuration: Configuration): Promise<string> =>
   isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
 
 /** What the supervisor owns: the only registry, the only writer of the log, readiness, the count of failed logins. */
-interface Office {
+interface SupervisorParts {
   readonly exposition: Exposition
   readonly health: Health
   readonly recorder: Recorder
@@ -131,7 +131,7 @@ interface Office {
   readonly linesDropped: () => number
   /** Resolves when the log is written, after a second at most. */
   readonly closeLog: () => Promise<void>
-  crew: Servant<Configuration> | undefined
+  crew: WorkerPool<Configuration> | undefined
   /** Where a crew serves: the supervisor's own. */
   state: State | undefined
 }
@@ -139,14 +139,17 @@ interface Office {
 /** Loudly, at the start and after each reload. */
 function tellReportOnly(
   configuration: Configuration,
-  { exposition, recorder }: Pick<Office, 'exposition' | 'recorder'>,
+  { exposition, recorder }: Pick<SupervisorParts, 'exposition' | 'recorder'>,
 ): void {
   const areas = reportOnlyAreas(configuration)
   exposition.showReportOnly(areas.length)
   if (areas.length > 0) recorder.note('warn', 'report_only_areas', { areas })
 }
 
-function openOffice({ log, identity }: Configuration, { clock, logDestination }: AppOptions): Office {
+function openSupervisor(
+  { log, identity }: Configuration,
+  { clock, logDestination }: AppOptions,
+): SupervisorParts {
   const sink = logDestination ?? standardOutput(gapLine(clock))
   const exposition = new Exposition({ version: VERSION, node: process.version })
   const own = openLog(log, { clock, destination: sink, actions: [] })
@@ -154,7 +157,7 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
   health.add({ name: 'workers', healthy: () => office.crew?.isServing?.() ?? true })
   health.include(() => office.crew?.condition() ?? WELL)
   const lockouts = new LocalLockouts(identity.guessing, clock)
-  const office: Office = {
+  const office: SupervisorParts = {
     exposition,
     health,
     recorder: own,
@@ -166,7 +169,7 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
         sink.write(text)
       },
       changed: () => {
-        office.crew?.nudge()
+        office.crew?.pollChanges()
         void office.state?.feed.refresh()
       },
       spent: () => undefined, // one worker has nobody to tell; a crew's tell each other by its board
@@ -183,10 +186,10 @@ function openOffice({ log, identity }: Configuration, { clock, logDestination }:
   return office
 }
 
-const isWorker = (crew: Servant<Configuration>): crew is Worker => 'world' in crew
+const isWorker = (crew: WorkerPool<Configuration>): crew is Worker => 'world' in crew
 
 /** Before anybody opens the store: what is found wrong with it later makes the service unready. */
-async function admit(configuration: Configuration, office: Office): Promise<void> {
+async function admit(configuration: Configuration, office: SupervisorParts): Promise<void> {
   const { later } = await admitState(configuration)
   let damaged = false
   office.health.add({ name: 'store', healthy: () => !damaged && office.state?.store.trouble === undefined })
@@ -201,17 +204,17 @@ async function admit(configuration: Configuration, office: Office): Promise<void
 async function startCrew(
   configuration: Configuration,
   options: AppOptions,
-  { reports, recorder }: Office,
+  { reports, recorder }: SupervisorParts,
   contentsChanged: () => void,
-): Promise<Servant<Configuration>> {
+): Promise<WorkerPool<Configuration>> {
   const size = countWorkers(configuration.workers)
   if (size === 1) {
     const { startWorker } = await import('./worker.ts')
     return startWorker(configuration, reports, options)
   }
-  const { ClusterCrew } = await import('../supervisor/cluster-worker-pool.ts')
+  const { ClusterWorkerPool } = await import('../supervisor/cluster-worker-pool.ts')
   const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))
-  return ClusterCrew.start(configuration, {
+  return ClusterWorkerPool.start(configuration, {
     program,
     size,
     reports,
@@ -225,12 +228,12 @@ async function startCrew(
 async function stateOf(
   configuration: Configuration,
   { clock }: AppOptions,
-  office: Office,
+  office: SupervisorParts,
   opened: (() => Promise<void>)[],
 ): Promise<State> {
   const { crew, recorder } = office
   if (crew !== undefined && isWorker(crew)) return crew.world.state
-  const appended = (): void => office.crew?.nudge()
+  const appended = (): void => office.crew?.pollChanges()
   const state = await openState(configuration, { clock, recorder, appended })
   opened.push(() => state.close())
   office.state = state
@@ -238,8 +241,8 @@ async function stateOf(
 }
 
 interface Started {
-  readonly office: Office
-  readonly crew: Servant<Configuration>
+  readonly office: SupervisorParts
+  readonly crew: WorkerPool<Configuration>
   readonly files: FileWatch
   /** What is to be closed after the crew. */
   readonly opened: (() => Promise<void>)[]
@@ -283,8 +286,8 @@ async function openControl(
 
 function openAdmin(
   { admin }: Configuration,
-  { exposition, health, recorder, ...office }: Office,
-  room: ControlRoom,
+  { exposition, health, recorder, ...office }: SupervisorParts,
+  room: OperatorControl,
   token: string,
   clock: Clock,
 ): Promise<AdminListener> {

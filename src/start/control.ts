@@ -11,7 +11,7 @@ import type { Holdings } from '../directory/holdings.ts'
 import { CLIENT } from '../directory/stored-records.ts'
 import { unknownIds } from './revocable-ids.ts'
 import type {
-  ControlRoom,
+  OperatorControl,
   ReloadOutcome,
   RestartOutcome,
   RevokeOptions,
@@ -21,12 +21,12 @@ import { compileMaintenance, type ClosableNames } from '../operations/maintenanc
 import type { Operator } from '../operations/operator.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './state.ts'
-import type { Servant } from '../supervisor/worker-pool.ts'
+import type { WorkerPool } from '../supervisor/worker-pool.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */
   readonly state: Pick<State, 'maintenance' | 'ender' | 'rules' | 'store'>
-  readonly crew: Servant<Configuration>
+  readonly crew: WorkerPool<Configuration>
   /** Who may have what by the configuration in force. */
   readonly holdings: () => Holdings
   readonly lockouts: Lockouts
@@ -39,7 +39,7 @@ const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopp
 /** For an order that was under way when the service was told to stop. */
 const LONGEST_SETTLING_MS = 1000
 
-export class ServiceControl implements ControlRoom {
+export class ServiceControl implements OperatorControl {
   readonly maintenance: State['maintenance']
   readonly lockouts: Lockouts
   readonly #parts: ControlParts

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import type { Ender } from '../contracts/tokens.ts'
+import type { TokenRevoker } from '../contracts/tokens.ts'
 import { lossesBetween, type Holdings } from '../directory/holdings.ts'
 import { Fault } from '../kernel/faults.ts'
 
@@ -50,7 +50,7 @@ export async function recordHoldings(holdings: Holdings, store: Records): Promis
 
 export interface StartParts {
   readonly store: Records
-  readonly ender: Pick<Ender, 'end'>
+  readonly ender: Pick<TokenRevoker, 'end'>
   readonly recorder: Pick<Recorder, 'note'>
 }
 

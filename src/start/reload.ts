@@ -5,7 +5,7 @@ import type { Environment } from '../config/references.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import type { Ender, Revoker } from '../contracts/tokens.ts'
+import type { TokenRevoker, Revoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../directory/holdings.ts'
 import { fixedChanges } from '../settings/fixed-settings.ts'
@@ -16,15 +16,15 @@ import { compileScopes } from '../scopes/config.ts'
 import { recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
 import { digestOfHoldings } from './holdings-digest.ts'
-import { ContentsChanged, type Servant } from '../supervisor/worker-pool.ts'
+import { ContentsChanged, type WorkerPool } from '../supervisor/worker-pool.ts'
 
 export interface ReloaderParts {
   /** The configuration file. */
   readonly file: string
   readonly environment: Environment
-  readonly crew: Pick<Servant<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
+  readonly crew: Pick<WorkerPool<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
   readonly revoker: Revoker
-  readonly ender: Pick<Ender, 'end'>
+  readonly ender: Pick<TokenRevoker, 'end'>
   readonly store: Store
   /** Told of the configuration before anything is begun by it; rejects with a Fault if that cannot be recorded. */
   readonly adopting: (configuration: Configuration) => Promise<void>

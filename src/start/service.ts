@@ -1,7 +1,7 @@
 /** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { compileBackends, type BackendConfig, type BackendSurroundings } from '../backends/config.ts'
+import { compileBackends, type BackendConfig, type BackendDependencies } from '../backends/config.ts'
 import { contentsOfBackend } from '../backends/module/contents.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
@@ -9,12 +9,12 @@ import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { Admission } from '../contracts/admission.ts'
 import type { Audit } from '../contracts/audit.ts'
 import type { Backend } from '../contracts/backend.ts'
-import type { AttemptGate } from '../contracts/lockouts.ts'
+import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { Ender, Revocations, RuleGuard } from '../contracts/tokens.ts'
+import type { TokenRevoker, Revocations, RuleGuard } from '../contracts/tokens.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import { LayeredPeople } from '../directory/layered-people.ts'
@@ -33,7 +33,7 @@ import { Cors } from '../http/cors.ts'
 import { openIdentity, type Identity } from '../identity/identity.ts'
 import { userinfo } from '../identity/userinfo.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { createTokenJudge } from '../keys/token-verifier.ts'
+import { createTokenVerifier } from '../keys/token-verifier.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -42,7 +42,7 @@ import type { ServiceUrls } from '../server/config.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
 /** What outlives a configuration: state, keys, switches, and who writes things down. */
-export interface World {
+export interface Dependencies {
   readonly clock: Clock
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
@@ -51,18 +51,18 @@ export interface World {
   readonly issuerKeys: IssuerKeys
   readonly store: Store
   readonly hasher: PasswordHasher
-  readonly attempts: AttemptGate
+  readonly attempts: AttemptLimiter
   readonly revocations: Revocations
   readonly switches: Switches
   readonly admission: Admission
   readonly audit: Audit
   readonly openedFunds: OpenedFunds
   readonly conversions: Conversions
-  readonly targetChanged: BackendSurroundings['targetChanged']
-  readonly moduleFailed: BackendSurroundings['moduleFailed']
+  readonly targetChanged: BackendDependencies['targetChanged']
+  readonly moduleFailed: BackendDependencies['moduleFailed']
   readonly storedDirectory: StoredDirectory
   readonly rules: RuleGuard
-  readonly ender: Ender
+  readonly ender: TokenRevoker
 }
 
 /** The parts of a configuration that need no address yet. */
@@ -101,7 +101,11 @@ export class ConfigurationError extends Error {
  * Opens what a configuration names. A backend whose configuration and files are as before is kept: its connections stay
  * warm, and sample data that was written stays. Rejects with ConfigurationError, with nothing left open.
  */
-export async function openParts(configuration: Configuration, world: World, before?: Parts): Promise<Parts> {
+export async function openParts(
+  configuration: Configuration,
+  world: Dependencies,
+  before?: Parts,
+): Promise<Parts> {
   const report = new Report()
   const { vendor, areas } = configuration
   const catalogue = compileScopes(configuration.scopes, report)
@@ -176,7 +180,12 @@ export const closeBackends = async (backends: Iterable<Backend>): Promise<void> 
 const LONGEST_CLOSE_MS = 5000
 
 /** Puts the parts behind the service's addresses, which are known once the listener is bound. */
-export function compileService(parts: Parts, world: World, urls: ServiceUrls, recorder: Recorder): Service {
+export function compileService(
+  parts: Parts,
+  world: Dependencies,
+  urls: ServiceUrls,
+  recorder: Recorder,
+): Service {
   const { configuration, directory } = parts
   const { vendor, defaultFormat } = configuration
   const negotiation = compileNegotiation({ vendor, defaultFormat })
@@ -211,7 +220,7 @@ export function compileService(parts: Parts, world: World, urls: ServiceUrls, re
 
 function openOwnIdentity(
   { configuration, directory, catalogue }: Parts,
-  world: World,
+  world: Dependencies,
   urls: ServiceUrls,
   issuedTokens: TokenCheck,
   recorder: Recorder,
@@ -226,7 +235,7 @@ function openOwnIdentity(
     catalogue,
     signer: keys,
     publicKeys: keys,
-    judge: createTokenJudge(keys, clock),
+    judge: createTokenVerifier(keys, clock),
     deriver: keys,
     issuedTokens,
     recorder,
@@ -242,7 +251,7 @@ const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors &
 /** In a sidecar the tokens of the issuers that it names, else our own (C11.2). */
 function openTokenCheck(
   { configuration }: Parts,
-  world: World,
+  world: Dependencies,
   urls: ServiceUrls,
   recorder: Recorder,
 ): TokenCheck {

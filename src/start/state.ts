@@ -3,11 +3,11 @@ import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { StoreConfig } from '../stores/config.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import type { Ender } from '../contracts/tokens.ts'
+import type { TokenRevoker } from '../contracts/tokens.ts'
 import { Endings } from '../identity/tokens/endings.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
-import { MaintenanceBook } from '../operations/maintenance-records.ts'
+import { MaintenanceRecords } from '../operations/maintenance-records.ts'
 import { MaintenanceSwitches } from '../operations/maintenance.ts'
 import { ChangeFeed } from '../stores/change-feed.ts'
 import { RecordedLife, type LongestLife } from '../stores/longest-life.ts'
@@ -19,10 +19,10 @@ export interface State {
   readonly store: Store
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
-  readonly ender: Ender
+  readonly ender: TokenRevoker
   readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
-  readonly maintenance: MaintenanceBook
+  readonly maintenance: MaintenanceRecords
   close(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
     longestLife,
     ender: new Endings({ store, revoker: rules }),
     switches,
-    maintenance: new MaintenanceBook({ feed, switches, clock, recorder }),
+    maintenance: new MaintenanceRecords({ feed, switches, clock, recorder }),
     close: async () => {
       stopPurging()
       await feed.stop()

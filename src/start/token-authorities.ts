@@ -1,5 +1,5 @@
 /** Whose access tokens are believed: our own, or those of the issuers that a sidecar is configured with (C11.2). */
-import type { TokenJudge, TokenPolicy, Verified } from '../contracts/keys.ts'
+import type { TokenVerifier, TokenPolicy, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { foreignClaimsReader, readOwnClaims } from '../gateway/claims.ts'
 import type { TokenAuthority } from '../gateway/token-check.ts'
@@ -8,12 +8,12 @@ import { badToken, parseCompactToken } from '../keys/compact-token.ts'
 import { SIGNING_ALGORITHMS } from '../keys/config.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { IssuerConfig } from '../keys/issuers-config.ts'
-import { createTokenJudge } from '../keys/token-verifier.ts'
+import { createTokenVerifier } from '../keys/token-verifier.ts'
 import type { KeyFinder } from '../keys/key-finder.ts'
 import type { ServiceUrls } from '../server/config.ts'
 
 interface Issuer {
-  readonly judge: TokenJudge
+  readonly judge: TokenVerifier
   readonly policy: TokenPolicy
   readonly read: (verified: Verified) => Principal
 }
@@ -28,7 +28,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
     algorithms: SIGNING_ALGORITHMS,
     leeway: 0,
   }
-  const judge = createTokenJudge(keys, clock)
+  const judge = createTokenVerifier(keys, clock)
   return {
     verify: async (token) => readOwnClaims(await judge.verify(token, policy)),
     leewayOf: () => 0,
@@ -40,7 +40,7 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issuer {
   const { issuer, audience, typ, algorithms, leeway, longestLife } = config
   return {
-    judge: createTokenJudge(keys.of(config), clock),
+    judge: createTokenVerifier(keys.of(config), clock),
     policy: {
       issuer,
       audience,

@@ -14,9 +14,9 @@ import type { ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
 import { compileLoad } from '../limits/config.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
-import type { MaintenanceBook } from '../operations/maintenance-records.ts'
+import type { MaintenanceRecords } from '../operations/maintenance-records.ts'
 import type { MaintenanceSwitches } from '../operations/maintenance.ts'
-import type { World } from './service.ts'
+import type { Dependencies } from './service.ts'
 import { openState, type State } from './state.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import { countWorkers } from '../supervisor/config.ts'
@@ -28,11 +28,11 @@ export interface WorkerOptions {
 }
 
 /** A world with the concrete parts that a worker drives. */
-export interface WorkerWorld extends World {
+export interface WorkerDependencies extends Dependencies {
   readonly admission: LoadGuard
   readonly switches: MaintenanceSwitches
   readonly feed: ChangeFeed
-  readonly maintenance: MaintenanceBook
+  readonly maintenance: MaintenanceRecords
   readonly state: State
 }
 
@@ -43,12 +43,12 @@ const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Pro
   openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)
 
 /** Rejects, with nothing left open, with KeyFolderError or StoreError. */
-export async function openWorld(
+export async function openDependencies(
   configuration: Configuration,
   { clock, environment }: WorkerOptions,
   recorder: Recorder,
   reports: Reports,
-): Promise<WorkerWorld> {
+): Promise<WorkerDependencies> {
   const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
   const appended = (): void => reports.changed()
   const state = await openState(configuration, { clock, recorder, appended })
@@ -88,7 +88,7 @@ export async function openWorld(
  * nobody else: `keys rotate --compromised` leaves its families to this process.
  */
 export async function watchOwnKeys(
-  { keys, store, ender }: WorkerWorld,
+  { keys, store, ender }: WorkerDependencies,
   { store: { kind } }: Configuration,
   recorder: Recorder,
 ): Promise<() => void> {

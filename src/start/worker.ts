@@ -6,7 +6,7 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Spending } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/rate-usage.ts'
 import { holdingsOf } from '../directory/holdings.ts'
 import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/takes-websocket.ts'
@@ -24,18 +24,18 @@ import { bindPublicListener, type PublicListener } from '../server/public-listen
 import { Generation } from './generation.ts'
 import { digestOfHoldings } from './holdings-digest.ts'
 import { closeBackends, compileService, openParts, type Parts } from './service.ts'
-import type { Reports, Servant } from '../supervisor/worker-pool.ts'
+import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   loadOf,
-  openWorld,
+  openDependencies,
   watchOwnKeys,
   type WorkerOptions,
-  type WorkerWorld,
+  type WorkerDependencies,
 } from './worker-dependencies.ts'
 
-export interface Worker extends Servant<Configuration> {
+export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls
-  readonly world: WorkerWorld
+  readonly world: WorkerDependencies
   readonly recorder: Recorder
 }
 
@@ -53,7 +53,7 @@ export async function startWorker(
   options: WorkerOptions,
 ): Promise<Worker> {
   const relay = new RelayRecorder()
-  const world = await openWorld(configuration, options, relay, reports)
+  const world = await openDependencies(configuration, options, relay, reports)
   try {
     const parts = await openParts(configuration, world)
     const listener = await bindPublicListener({
@@ -73,7 +73,7 @@ export async function startWorker(
 }
 
 interface Fixtures {
-  readonly world: WorkerWorld
+  readonly world: WorkerDependencies
   readonly relay: RelayRecorder
   readonly listener: PublicListener
   readonly reports: Reports
@@ -82,7 +82,7 @@ interface Fixtures {
 class ServingWorker implements Worker {
   readonly urls: ServiceUrls
   readonly port: number
-  readonly world: WorkerWorld
+  readonly world: WorkerDependencies
   readonly recorder: Recorder
   readonly #fixtures: Fixtures
   readonly #flusher: NodeJS.Timeout
@@ -152,11 +152,11 @@ class ServingWorker implements Worker {
     await this.#discard(given)
   }
 
-  hear(spending: Spending): void {
+  applyRemoteUsage(spending: RateUsage): void {
     this.world.admission.hear(spending)
   }
 
-  nudge(): void {
+  pollChanges(): void {
     void this.world.feed.refresh()
   }
 

@@ -1,4 +1,4 @@
-import type { AttemptGate, Turn } from '../contracts/lockouts.ts'
+import type { AttemptLimiter, Turn } from '../contracts/lockouts.ts'
 import { toFault } from '../kernel/faults.ts'
 import type { Notice, Order } from './messages.ts'
 
@@ -9,13 +9,13 @@ type Told = Extract<Order<never>, { type: 'entered' | 'refused' | 'left' }>
  * The supervisor's end of password attempts (C6.3.5): one gate counts for all worker processes. One desk for each
  * process; when it is gone, its turns are over and count as nothing.
  */
-export class AttemptDesk {
-  readonly #gate: AttemptGate
+export class AttemptCoordinator {
+  readonly #gate: AttemptLimiter
   readonly #tell: (told: Told) => void
   readonly #turns = new Map<number, Turn>()
   #closed = false
 
-  constructor(gate: AttemptGate, tell: (told: Told) => void) {
+  constructor(gate: AttemptLimiter, tell: (told: Told) => void) {
     this.#gate = gate
     this.#tell = tell
   }

@@ -10,13 +10,13 @@ import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { timerMs } from '../kernel/after.ts'
 import { conditionOfCrew, mergeConditions, type Condition } from '../operations/health.ts'
-import { ContentsChanged, type Servant } from './worker-pool.ts'
+import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
 import { Roster, type RosterParts } from './roster.ts'
 import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-export interface CrewParts<C> extends RosterParts<C> {
+export interface WorkerPoolParts<C> extends RosterParts<C> {
   /** The file that a worker process runs; it calls `runWorkerProcess`. */
   readonly program: string
 }
@@ -34,22 +34,22 @@ interface Prepared<C> {
   readonly opened?: string
 }
 
-export class ClusterCrew<C> implements Servant<C> {
+export class ClusterWorkerPool<C> implements WorkerPool<C> {
   readonly #ports = new SharedPorts()
   readonly #roster: Roster<C>
   readonly #size: number
   #prepared: Prepared<C> | undefined
 
-  private constructor(configuration: C, parts: CrewParts<C>) {
+  private constructor(configuration: C, parts: WorkerPoolParts<C>) {
     this.#size = parts.size
     this.#roster = new Roster(configuration, parts)
   }
 
   /** Resolves when every worker serves. Rejects, with none left, if the first cannot. */
-  static async start<C>(configuration: C, parts: CrewParts<C>): Promise<ClusterCrew<C>> {
+  static async start<C>(configuration: C, parts: WorkerPoolParts<C>): Promise<ClusterWorkerPool<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
-    const crew = new ClusterCrew(configuration, parts)
+    const crew = new ClusterWorkerPool(configuration, parts)
     try {
       // One first: it makes what the others then find (keys, the store's file), and tells a configuration that fails.
       await crew.#roster.add()
@@ -131,11 +131,11 @@ export class ClusterCrew<C> implements Servant<C> {
     await Promise.all(by.map((worker) => this.#roster.orKill(worker, () => worker.ask({ type: 'abort' }))))
   }
 
-  hear(): void {
+  applyRemoteUsage(): void {
     // Nobody stands beside a crew: its workers hear each other by its board.
   }
 
-  nudge(): void {
+  pollChanges(): void {
     for (const worker of this.#roster.workers) worker.nudge()
   }
 

@@ -1,5 +1,5 @@
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
-import type { Spending } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/rate-usage.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
@@ -15,7 +15,7 @@ export type Order<C> =
   | { readonly type: 'prepare'; readonly ask: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly ask: number }
   | { readonly type: 'nudge' }
-  | { readonly type: 'hear'; readonly spending: Spending }
+  | { readonly type: 'hear'; readonly spending: RateUsage }
   /** Of a password attempt: its turn has come, it may not be made, it is over (`hold` in ms). */
   | { readonly type: 'entered'; readonly turn: number }
   | {
@@ -57,7 +57,7 @@ export type Notice =
   /** `lost`: how many are missing before them. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }
-  | { readonly type: 'spent'; readonly spending: Spending }
+  | { readonly type: 'spent'; readonly spending: RateUsage }
   /** How its parts are, told when it has changed. */
   | { readonly type: 'condition'; readonly condition: Condition }
   /** A password attempt wants its turn, and has had it. */

@@ -1,4 +1,4 @@
-import type { AttemptGate, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
+import type { AttemptLimiter, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Notice, Order } from './messages.ts'
 
@@ -13,7 +13,7 @@ interface Waiting {
 const LONGEST_TURN_MS = 180_000
 
 /** The worker's end of password attempts (C6.3.5): the supervisor counts them for all worker processes. */
-export class RemoteAttempts implements AttemptGate {
+export class RemoteAttempts implements AttemptLimiter {
   readonly #send: (notice: Notice) => void
   /** By turn: one question at a time is open for each. */
   readonly #waiting = new Map<number, Waiting>()

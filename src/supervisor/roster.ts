@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Recorder } from '../contracts/recorder.ts'
-import { SpendingBoard } from '../limits/rate-usage-exchange.ts'
+import { RateUsageExchange } from '../limits/rate-usage-exchange.ts'
 import type { Reports } from './worker-pool.ts'
 import { RunningTime } from './running-time.ts'
 import { Watchdog } from './watchdog.ts'
@@ -28,7 +28,7 @@ const WHOLE_AGAIN_MS = 10_000
 export class Roster<C> {
   readonly #parts: RosterParts<C>
   /** Where workers tell each other what they let in. */
-  readonly #board = new SpendingBoard()
+  readonly #board = new RateUsageExchange()
   readonly #time = new RunningTime()
   readonly #watchdog: Watchdog
   #workers: readonly WorkerHandle<C>[] = []

@@ -1,9 +1,9 @@
 import type { Worker } from 'node:cluster'
-import type { Spending } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/rate-usage.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
 import { WELL, type Condition } from '../operations/health.ts'
-import { AttemptDesk } from './attempt-coordinator.ts'
+import { AttemptCoordinator } from './attempt-coordinator.ts'
 import type { Reports } from './worker-pool.ts'
 import { GaugeShare } from './gauge-share.ts'
 import type { Notice, Order, Values } from './messages.ts'
@@ -33,7 +33,7 @@ export class WorkerHandle<C> {
   readonly #time: RunningTime
   readonly #orders: OpenOrders
   readonly #offered: OfferedConnections
-  readonly #desk: AttemptDesk
+  readonly #desk: AttemptCoordinator
   #plan: Plan = []
   readonly #gauges = new GaugeShare()
   #gone = false
@@ -51,7 +51,7 @@ export class WorkerHandle<C> {
     this.#worker = worker
     this.#time = time
     this.#orders = new OpenOrders(time.after)
-    this.#desk = new AttemptDesk(reports.attempts, (told) => void this.#send(told))
+    this.#desk = new AttemptCoordinator(reports.attempts, (told) => void this.#send(told))
     this.#offered = new OfferedConnections(worker.process)
     worker.on('message', (notice: Notice) => this.#hear(notice, reports))
     worker.on('error', () => undefined) // a send to a dead process; its exit is told anyway
@@ -87,7 +87,7 @@ export class WorkerHandle<C> {
     return answer as Promise<Values[K]>
   }
 
-  hear(spending: Spending): void {
+  hear(spending: RateUsage): void {
     this.#send({ type: 'hear', spending })
   }
 

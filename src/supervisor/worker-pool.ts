@@ -1,5 +1,5 @@
-import type { AttemptGate } from '../contracts/lockouts.ts'
-import type { Spending } from '../contracts/rate-usage.ts'
+import type { AttemptLimiter } from '../contracts/lockouts.ts'
+import type { RateUsage } from '../contracts/rate-usage.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
@@ -13,9 +13,9 @@ export interface Reports {
   /** It has appended to the change feed: others should look. */
   changed(): void
   /** What it let in of rates that it shares with others (C4.5). */
-  spent(spending: Spending): void
+  spent(spending: RateUsage): void
   /** Counts attempts at passwords, for all who serve (C6.3.5). */
-  readonly attempts: AttemptGate
+  readonly attempts: AttemptLimiter
 }
 
 /** Thrown by `prepare` where two read a file, and it changed in between. */
@@ -31,7 +31,7 @@ export class ContentsChanged extends Error {
  * Something that serves a configuration `C`: one process, or a crew of them behind the same verbs. A reload is
  * `prepare` (validate and open everything, change nothing), then `commit` or `abort`.
  */
-export interface Servant<C> {
+export interface WorkerPool<C> {
   /** Of the public listener. */
   readonly port: number
   /** What `prepare` answered of what is in force. */
@@ -45,9 +45,9 @@ export interface Servant<C> {
   commit(): Promise<void>
   abort(): Promise<void>
   /** Somebody has appended to the change feed. */
-  nudge(): void
+  pollChanges(): void
   /** What others let in of the rates that are shared. */
-  hear(spending: Spending): void
+  applyRemoteUsage(spending: RateUsage): void
   /** Reports what was counted since the last time. */
   flush(): void
   /** How its parts are, for /health/ready; of several processes, what they told last. Never throws, never waits. */
@@ -65,4 +65,4 @@ export interface Servant<C> {
   close(lameDuck?: number): Promise<number>
 }
 
-export type StartServant<C> = (configuration: C, reports: Reports) => Promise<Servant<C>>
+export type StartWorkerPool<C> = (configuration: C, reports: Reports) => Promise<WorkerPool<C>>

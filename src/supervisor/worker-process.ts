@@ -1,10 +1,10 @@
 /** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
-import type { Spending } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/rate-usage.ts'
 import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
-import type { Reports, Servant, StartServant } from './worker-pool.ts'
+import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'
 import { LineSender } from './line-sender.ts'
 import type { Notice, Order, Serving } from './messages.ts'
 import { RemoteAttempts } from './remote-attempts.ts'
@@ -46,7 +46,7 @@ class Channel implements Reports {
     send({ type: 'changed' })
   }
 
-  spent(spending: Spending): void {
+  spent(spending: RateUsage): void {
     send({ type: 'spent', spending })
   }
 
@@ -63,10 +63,10 @@ class Channel implements Reports {
 }
 
 /** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps it alive. */
-export function runWorkerProcess<C>(start: StartServant<C>): void {
+export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   const channel = new Channel()
-  let servant: Servant<C> | undefined
-  const get = (): Servant<C> => {
+  let servant: WorkerPool<C> | undefined
+  const get = (): WorkerPool<C> => {
     if (servant === undefined) throw new Error('the worker has not been started')
     return servant
   }
@@ -105,8 +105,8 @@ export function runWorkerProcess<C>(start: StartServant<C>): void {
     if (order.type === 'close') process.disconnect?.()
   }
   process.on('message', (order: Order<C>) => {
-    if (order.type === 'nudge') servant?.nudge()
-    else if (order.type === 'hear') servant?.hear(order.spending)
+    if (order.type === 'nudge') servant?.pollChanges()
+    else if (order.type === 'hear') servant?.applyRemoteUsage(order.spending)
     else if ('turn' in order) channel.attempts.hear(order)
     else void carryOut(order)
   })

@@ -4,7 +4,7 @@ import { UpstreamConnection, type ConnectionOwner, type ConnectionRules } from '
 import type { UpstreamRequest } from './request.ts'
 import type { UpstreamReader } from './reader.ts'
 
-export interface LaneRules extends ConnectionRules {
+export interface ConnectionQueueRules extends ConnectionRules {
   /** Connections at a time. */
   readonly most: number
 }
@@ -26,10 +26,10 @@ interface Waiting extends Entry {
  * end of its turn of the event loop on, and a call is given to a free one at the end of its own turn, which is a later
  * one. What came unasked, or the end of the connection, is then known, and the call goes another way.
  */
-export class Lane implements ConnectionOwner {
-  readonly #rules: LaneRules
+export class ConnectionQueue implements ConnectionOwner {
+  readonly #rules: ConnectionQueueRules
   /** For connections of one call. */
-  readonly #once: LaneRules
+  readonly #once: ConnectionQueueRules
   #isOnce = false
   /** Told of bytes that belong to no answer. */
   readonly #strayed: () => void
@@ -44,7 +44,7 @@ export class Lane implements ConnectionOwner {
   #isTurning = false
   #closed = false
 
-  constructor(rules: LaneRules, strayed: () => void) {
+  constructor(rules: ConnectionQueueRules, strayed: () => void) {
     this.#rules = rules
     this.#once = { ...rules, keep: 0 }
     this.#strayed = strayed

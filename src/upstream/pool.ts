@@ -1,7 +1,7 @@
 import type { UpstreamAddress } from './address.ts'
 import type { UpstreamTimeouts } from './connection.ts'
 import type { UpstreamRequest } from './request.ts'
-import { Lane } from './connection-queue.ts'
+import { ConnectionQueue } from './connection-queue.ts'
 import { UpstreamReader, type UpstreamCallback } from './reader.ts'
 import type { UpstreamTls } from './socket.ts'
 
@@ -34,8 +34,8 @@ export type TrustChanged = (distrusted: boolean) => void
  * bytes may do so later than anybody can wait for, and the next call would read them as its answer (T2.8).
  */
 export class UpstreamPool {
-  readonly #kept: Lane
-  readonly #fresh: Lane
+  readonly #kept: ConnectionQueue
+  readonly #fresh: ConnectionQueue
   readonly #trustChanged: TrustChanged
   /** performance.now(). 0: it is trusted. */
   #distrustedUntil = 0
@@ -45,9 +45,9 @@ export class UpstreamPool {
     const { timeouts, tls, maxConnections, connectionAge: age, closeDelimited } = rules
     const acceptsCloseDelimited = closeDelimited === 'accept'
     const common = { address, timeouts, tls, age, acceptsCloseDelimited }
-    this.#kept = new Lane({ ...common, most: maxConnections, keep: KEEP }, this.#strayed)
+    this.#kept = new ConnectionQueue({ ...common, most: maxConnections, keep: KEEP }, this.#strayed)
     const fresh = Math.ceil(maxConnections * FRESH_SHARE)
-    this.#fresh = new Lane({ ...common, most: fresh, keep: 0 }, this.#strayed)
+    this.#fresh = new ConnectionQueue({ ...common, most: fresh, keep: 0 }, this.#strayed)
     this.#trustChanged = trustChanged
   }
 

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import type { Gatekeeper } from '../../src/contracts/admission.ts'
+import type { EarlyAdmission } from '../../src/contracts/admission.ts'
 import type { Answer, Door, Exchange } from '../../src/contracts/exchange.ts'
 import type { DecisionEvent, Recorder } from '../../src/contracts/recorder.ts'
 import { compileNegotiation } from '../../src/http/accept.ts'
@@ -98,7 +98,7 @@ export async function startListener(
     limits?: Partial<ServerConfig['limits']>
     timeouts?: Partial<ServerConfig['timeouts']>
     identity?: Door
-    gatekeeper?: Gatekeeper
+    gatekeeper?: EarlyAdmission
   } = {},
 ): Promise<TestListener> {
   const { identity, gatekeeper, limits, timeouts, ...rest } = overrides

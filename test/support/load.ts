@@ -1,4 +1,4 @@
-import type { Spending } from '../../src/contracts/rate-usage.ts'
+import type { RateUsage } from '../../src/contracts/rate-usage.ts'
 import { compileLoad, type LoadConfig } from '../../src/limits/config.ts'
 import { LoadGuard } from '../../src/limits/load-guard.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
@@ -14,7 +14,7 @@ export const LOAD_DEFAULTS: LoadConfig = {
 export interface TestGuard {
   readonly guard: LoadGuard
   readonly clock: MovableClock
-  readonly told: Spending[]
+  readonly told: RateUsage[]
   readonly notes: string[]
 }
 
@@ -27,7 +27,7 @@ export function makeGuard(
     clock = movableClock(),
   }: { workers?: number; backends?: number; clock?: MovableClock } = {},
 ): TestGuard {
-  const told: Spending[] = []
+  const told: RateUsage[] = []
   const notes: string[] = []
   const guard = new LoadGuard(compileLoad({ ...LOAD_DEFAULTS, ...load }, workers, backends), {
     clock,

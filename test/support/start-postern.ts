@@ -7,7 +7,7 @@ import { startPostern as start, type Running } from '../../src/start/app.ts'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/operations/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
-import type { WorkerWorld } from '../../src/start/worker-dependencies.ts'
+import type { WorkerDependencies } from '../../src/start/worker-dependencies.ts'
 
 export interface StartOptions {
   /** File name in config/. */
@@ -30,7 +30,7 @@ export interface StartedPostern extends Running {
   /** Of the one worker, which serves in this process. */
   readonly switches: MaintenanceSwitches
   /** What the one worker's decisions read: for tests that let a part of it fail. */
-  readonly world: WorkerWorld
+  readonly world: WorkerDependencies
   /** Log lines so far, parsed. */
   log(): Record<string, unknown>[]
   /** The same lines as they were written. */

@@ -14,7 +14,7 @@ import type { UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './upstream-target.ts'
 
 /** What forwarding backends need of the rest of the deployment. */
-export interface ForwardingSurroundings {
+export interface ForwardingDependencies {
   readonly vendor: string
   readonly clock: Clock
   /** Absent where Postern has no keys of its own (C11.2). */
@@ -28,7 +28,7 @@ export async function compileForwarding(
   name: string,
   config: ForwardingConfig,
   report: Report,
-  surroundings: ForwardingSurroundings,
+  surroundings: ForwardingDependencies,
 ): Promise<HttpBackendRules | undefined> {
   const at = ['backends', name]
   const targets = compileTargets(config, at, report)
@@ -103,7 +103,7 @@ function compileIdentity(
   { identity }: ForwardingConfig,
   at: KeyPath,
   report: Report,
-  { signer, clock }: ForwardingSurroundings,
+  { signer, clock }: ForwardingDependencies,
 ): Identify {
   if (identity === 'headers') return identifyByHeaders
   if (signer !== undefined) return identifyByToken(signer, name, clock)

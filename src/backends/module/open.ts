@@ -11,7 +11,7 @@ import { onAccountOf } from './blame.ts'
 import { UserModule, type ModuleFailed } from './module.ts'
 import { isForbiddenResponseHeader } from '../forward/response-headers.ts'
 
-export interface ModuleSurroundings {
+export interface ModuleDependencies {
   readonly clock: Clock
   readonly funds: FundRegistry | undefined
   readonly answerLimit: number
@@ -24,7 +24,7 @@ export async function openModule(
   name: string,
   config: ModuleConfig,
   report: Report,
-  { clock, funds, answerLimit, moduleFailed }: ModuleSurroundings,
+  { clock, funds, answerLimit, moduleFailed }: ModuleDependencies,
 ): Promise<Backend | undefined> {
   const at: KeyPath = ['backends', name]
   for (const [index, header] of config.responseHeaders.entries())

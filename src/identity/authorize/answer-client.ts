@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { seeOther } from '../browser/browser-context.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { formPostPage } from '../pages/form-post.ts'
 import { pageAnswer } from '../pages/layout.ts'
 
@@ -29,7 +29,11 @@ export function withQuery(uri: string, params: Readonly<Record<string, string>>)
 }
 
 /** Sends the browser back to the client, with `iss` always and `state` if it was sent (RFC 9207, C6.2.1). */
-export function answerClient(back: ReturnPath, result: Readonly<Record<string, string>>, room: Room): Answer {
+export function answerClient(
+  back: ReturnPath,
+  result: Readonly<Record<string, string>>,
+  room: StepDependencies,
+): Answer {
   const { client, mode, redirectUri, state } = back
   const params = { ...result, ...(state !== undefined && { state }), iss: room.urls.issuer }
   if (mode === 'query') return seeOther(withQuery(redirectUri, params))

@@ -2,8 +2,8 @@ import type { Business } from '../../contracts/places.ts'
 import type { User } from '../../contracts/people.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { Login, Visit } from '../browser/browser-context.ts'
-import type { Room } from '../endpoint.ts'
+import type { Login, BrowserContext } from '../browser/browser-context.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
 import { readHint } from '../tokens/hint.ts'
 import { anyAppMayTake } from './redirect-uri.ts'
@@ -28,7 +28,11 @@ export type Decision =
  * @throws Fault login_required, interaction_required, consent_required where a page would be due and `prompt=none`
  *   forbids it; invalid_scope where the user may have nothing of it
  */
-export async function decide(request: AuthorizationRequest, visit: Visit, room: Room): Promise<Decision> {
+export async function decide(
+  request: AuthorizationRequest,
+  visit: BrowserContext,
+  room: StepDependencies,
+): Promise<Decision> {
   const { asking, prompt, scope } = request
   const silent = prompt.has('none')
   const login = await sufficientLogin(request, visit, room)
@@ -53,8 +57,8 @@ function refuse(code: 'login_required' | 'interaction_required' | 'consent_requi
 /** The login, if it is of the person and of the age that the request wants. */
 async function sufficientLogin(
   { idTokenHint, maxAge, prompt }: AuthorizationRequest,
-  { login }: Visit,
-  room: Room,
+  { login }: BrowserContext,
+  room: StepDependencies,
 ): Promise<Login | undefined> {
   if (login === undefined || prompt.has('login') || prompt.has('select_account')) return undefined
   const age = epochSeconds(room.clock) - login.session.authTime
@@ -64,7 +68,11 @@ async function sufficientLogin(
 }
 
 /** The businesses that both client and user may use, and where something of the request is left (C6.2.2). */
-function candidatesOf({ asking, scope }: AuthorizationRequest, user: User, room: Room): readonly Candidate[] {
+function candidatesOf(
+  { asking, scope }: AuthorizationRequest,
+  user: User,
+  room: StepDependencies,
+): readonly Candidate[] {
   return asking.businesses.flatMap((code) => {
     const business = room.places.findBusiness(code)
     const access = user.access.get(code)

@@ -1,8 +1,8 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { isIdentityScope } from '../../scopes/catalogue.ts'
 import { isTargetValue } from '../../scopes/target.ts'
-import { cookieHeaders, type Login, type Visit } from '../browser/browser-context.ts'
-import type { Room } from '../endpoint.ts'
+import { cookieHeaders, type Login, type BrowserContext } from '../browser/browser-context.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { consentPage, type ConsentFacts } from '../pages/consent.ts'
 import { pageAnswer, type Problem } from '../pages/layout.ts'
 import { loginPage } from '../pages/login.ts'
@@ -22,8 +22,8 @@ const HINT_LENGTH = 200
 /** The login page: for a client's request, or for our own pages where there is none. */
 export function showLogin(
   request: AuthorizationRequest | undefined,
-  visit: Visit,
-  room: Room,
+  visit: BrowserContext,
+  room: StepDependencies,
   again?: LoginAgain,
 ): Answer {
   const query = request === undefined ? '' : `?${carry(request)}`
@@ -42,7 +42,7 @@ export type Question = { readonly scope: GrantedScope } | { readonly candidates:
 /** Of people's words for scope values: those about the person, and those about data; in request order. */
 export function describeScope(
   values: readonly string[],
-  { catalogue }: Room,
+  { catalogue }: StepDependencies,
 ): { about: readonly string[]; data: readonly string[]; lasting: boolean } {
   const said = values.filter((value) => !isTargetValue(value) && value !== 'offline_access')
   const words = (chosen: readonly string[]): readonly string[] =>
@@ -68,7 +68,7 @@ async function preselect(
   { asking }: AuthorizationRequest,
   { user }: Login,
   candidates: readonly Candidate[],
-  { consents }: Room,
+  { consents }: StepDependencies,
 ): Promise<string | undefined> {
   const codes: readonly string[] = candidates.map(({ business }) => business.code)
   const before = await consents.listOf(user.subject)
@@ -78,7 +78,7 @@ async function preselect(
   return known?.business ?? codes[0]
 }
 
-function placeOf(question: Question, { places }: Room): ConsentFacts['place'] {
+function placeOf(question: Question, { places }: StepDependencies): ConsentFacts['place'] {
   const target = 'scope' in question ? question.scope.target : undefined
   if (target === undefined) return undefined
   const business = places.findBusiness(target.business)?.name ?? target.business
@@ -91,8 +91,8 @@ const DAY = 86_400_000
 export async function showConsent(
   request: AuthorizationRequest,
   question: Question,
-  visit: Visit & { readonly login: Login },
-  room: Room,
+  visit: BrowserContext & { readonly login: Login },
+  room: StepDependencies,
   problems: readonly Problem[] = [],
 ): Promise<Answer> {
   const { login, csrf } = visit

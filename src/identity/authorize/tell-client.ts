@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { type Fault, toFault } from '../../kernel/faults.ts'
 import { describable, refuseAsJson } from '../answers.ts'
-import type { Refusal, Room, Step } from '../endpoint.ts'
+import type { Refusal, StepDependencies, Step } from '../endpoint.ts'
 import { noteCall } from '../note-call.ts'
 import { errorPage } from '../pages/error.ts'
 import { pageAnswer } from '../pages/layout.ts'
@@ -9,7 +9,7 @@ import { answerClient } from './answer-client.ts'
 import { type ClientNamed, returnPathOf } from './request.ts'
 
 /** A refusal on its way to the client (RFC 6749 §4.1.2.1). */
-export function refuseToClient(fault: Fault, context: ClientNamed, room: Room): Answer {
+export function refuseToClient(fault: Fault, context: ClientNamed, room: StepDependencies): Answer {
   const { attempt, exchange } = context
   const error = fault.row.oauth
   const { client, subject } = attempt

@@ -3,12 +3,12 @@ import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { equalSecrets } from '../../kernel/equal.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { reach } from '../reach.ts'
 import type { Session } from './sessions.ts'
 
 /** Who stands before the page: a browser, and the user logged in there, if any. */
-export interface Visit {
+export interface BrowserContext {
   /** The value of the browser's cookie: the one it sent, or a new one that the answer must give it. */
   readonly cookie: string
   /** Whether the cookie is new. */
@@ -30,7 +30,7 @@ export interface Login {
 const csrfOf = (cookie: string): string =>
   createHash('sha256').update(`postern csrf\0${cookie}`).digest('base64url')
 
-const visitWith = (cookie: string, fresh: boolean, login: Login | undefined): Visit => ({
+const visitWith = (cookie: string, fresh: boolean, login: Login | undefined): BrowserContext => ({
   cookie,
   fresh,
   login,
@@ -38,7 +38,7 @@ const visitWith = (cookie: string, fresh: boolean, login: Login | undefined): Vi
 })
 
 /** A session is worth what its user is now: one who is gone or may hold nothing is not logged in. */
-async function loginOf(cookie: string, { people, sessions }: Room): Promise<Login | undefined> {
+async function loginOf(cookie: string, { people, sessions }: StepDependencies): Promise<Login | undefined> {
   const session = await sessions.find(cookie)
   if (session === undefined) return undefined
   const user = await reach(people.findUserBySubject(session.subject))
@@ -49,22 +49,24 @@ async function loginOf(cookie: string, { people, sessions }: Room): Promise<Logi
   return { session, user }
 }
 
-export async function visitOf({ head }: Exchange, room: Room): Promise<Visit> {
+export async function browserContextOf({ head }: Exchange, room: StepDependencies): Promise<BrowserContext> {
   const cookie = room.cookie.read(head)
   if (cookie === undefined) return visitWith(newSecret(), true, undefined)
   return visitWith(cookie, false, await loginOf(cookie, room))
 }
 
 /** Whether a form of ours was sent by this browser from a page of ours. Second belt: what the browser itself says of it. */
-export function isOwnForm({ head }: Exchange, csrf: string | undefined, visit: Visit): boolean {
+export function isOwnForm({ head }: Exchange, csrf: string | undefined, visit: BrowserContext): boolean {
   const site = head.headers['sec-fetch-site']
   const foreign = site === 'cross-site' || site === 'same-site'
   return !visit.fresh && !foreign && csrf !== undefined && equalSecrets(csrf, visit.csrf)
 }
 
 /** The headers that a page needs for its forms to be believed: the cookie, where the browser has none yet. */
-export const cookieHeaders = ({ cookie, fresh }: Visit, room: Room): Answer['headers'] =>
-  fresh ? { 'Set-Cookie': room.cookie.write(cookie) } : {}
+export const cookieHeaders = (
+  { cookie, fresh }: BrowserContext,
+  room: StepDependencies,
+): Answer['headers'] => (fresh ? { 'Set-Cookie': room.cookie.write(cookie) } : {})
 
 /** The browser's next page, whatever the method of this call was. */
 export const seeOther = (location: string, headers: Answer['headers'] = {}): Answer => ({

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../contracts/exchange.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { noteCall } from '../note-call.ts'
 import { readGrantedScope } from '../scopes.ts'
 import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
@@ -10,7 +10,11 @@ import type { Consent } from './consents.ts'
  * consent goes in the middle: were it gone first and the rest failed, there would be no button to try again with;
  * were it gone last, a code made meanwhile would be missed.
  */
-export async function withdrawConsent(consent: Consent, exchange: Exchange, room: Room): Promise<void> {
+export async function withdrawConsent(
+  consent: Consent,
+  exchange: Exchange,
+  room: StepDependencies,
+): Promise<void> {
   await endGiven(consent, room)
   await room.consents.remove(consent.key)
   await endGiven(consent, room)
@@ -18,7 +22,7 @@ export async function withdrawConsent(consent: Consent, exchange: Exchange, room
   noteCall(exchange, room, 'info', 'consent_withdrawn', { client, subject, business })
 }
 
-async function endGiven({ business, client, subject }: Consent, room: Room): Promise<void> {
+async function endGiven({ business, client, subject }: Consent, room: StepDependencies): Promise<void> {
   const { codes, ender, store } = room
   const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)

@@ -3,10 +3,16 @@ import { paramsOf, readParameters } from '../parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import type { Consent } from '../browser/consents.ts'
-import { isOwnForm, type Login, seeOther, type Visit, visitOf } from '../browser/browser-context.ts'
+import {
+  isOwnForm,
+  type Login,
+  seeOther,
+  type BrowserContext,
+  browserContextOf,
+} from '../browser/browser-context.ts'
 import { withdrawConsent } from '../browser/withdraw.ts'
 import type { Arrived } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { noteCall } from '../note-call.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'
@@ -25,7 +31,7 @@ function doneOf({ target }: Arrived['exchange']): Done | undefined {
   return isDone(done) ? done : undefined
 }
 
-async function listConsent(consent: Consent, room: Room): Promise<ConsentListed> {
+async function listConsent(consent: Consent, room: StepDependencies): Promise<ConsentListed> {
   const name = await reach(room.people.findClientName(consent.client))
   const { about, data, lasting } = describeScope(consent.scopes, room)
   const { at, business, key } = consent
@@ -41,9 +47,9 @@ async function listConsent(consent: Consent, room: Room): Promise<ConsentListed>
 
 async function showApplications(
   { session, user }: Login,
-  visit: Visit,
+  visit: BrowserContext,
   done: Done | undefined,
-  room: Room,
+  room: StepDependencies,
 ): Promise<Answer> {
   const consents = await room.consents.listOf(user.subject)
   const sessions = await room.sessions.listOf(user.subject)
@@ -66,7 +72,7 @@ async function endSession(
   key: string,
   { session, user }: Login,
   exchange: Exchange,
-  room: Room,
+  room: StepDependencies,
 ): Promise<Answer | Done> {
   await room.sessions.end(key, user.subject)
   noteCall(exchange, room, 'info', 'logout', { subject: user.subject })
@@ -75,14 +81,24 @@ async function endSession(
   return pageAnswer(room.look, page, { 'Set-Cookie': room.cookie.clear() })
 }
 
-async function withdraw(key: string, { user }: Login, exchange: Exchange, room: Room): Promise<Done> {
+async function withdraw(
+  key: string,
+  { user }: Login,
+  exchange: Exchange,
+  room: StepDependencies,
+): Promise<Done> {
   const consent = await room.consents.find(key)
   // Somebody else's counts as gone.
   if (consent?.subject === user.subject) await withdrawConsent(consent, exchange, room)
   return 'withdrawn'
 }
 
-async function answerForm({ exchange }: Arrived, login: Login, visit: Visit, room: Room): Promise<Answer> {
+async function answerForm(
+  { exchange }: Arrived,
+  login: Login,
+  visit: BrowserContext,
+  room: StepDependencies,
+): Promise<Answer> {
   const params = paramsOf(await readFields(exchange))
   const over = (done: Done): Answer => seeOther(room.look.at(`${PATH}?done=${done}`))
   if (!isOwnForm(exchange, params.get('csrf'), visit)) return over('expired')
@@ -97,7 +113,7 @@ async function answerForm({ exchange }: Arrived, login: Login, visit: Visit, roo
 /** "Your connected applications": lists what was consented to and where one is logged in, and ends either (C6.2.2). */
 export const applications: Step<Arrived, Answer> = async (context, room) => {
   const { exchange } = context
-  const visit = await visitOf(exchange, room)
+  const visit = await browserContextOf(exchange, room)
   if (visit.login === undefined) return showLogin(undefined, visit, room)
   if (exchange.head.method === 'POST') return answerForm(context, visit.login, visit, room)
   return showApplications(visit.login, visit, doneOf(exchange), room)

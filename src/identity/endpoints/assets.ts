@@ -1,12 +1,12 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import type { Asset } from '../pages/theme.ts'
 
 /** Pages name an asset with its content's hash, so that it may be kept; a day, since nothing forbids to ask without it. */
 const serve =
-  (pick: (room: Room) => Asset | undefined): Step<Arrived, Answer> =>
+  (pick: (room: StepDependencies) => Asset | undefined): Step<Arrived, Answer> =>
   (_, room) => {
     const asset = pick(room)
     if (asset === undefined) throw new Fault('outside')

@@ -10,9 +10,9 @@ import {
 } from '../authorize/request.ts'
 import { showConsent, showLogin } from '../authorize/show.ts'
 import { tellingClient } from '../authorize/tell-client.ts'
-import { type Login, seeOther, visitOf } from '../browser/browser-context.ts'
+import { type Login, seeOther, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import type { GrantedScope } from '../scopes.ts'
@@ -22,7 +22,7 @@ export async function answerCode(
   { asOf, exchange, request }: AuthorizationRead,
   login: Login,
   scope: GrantedScope,
-  room: Room,
+  room: StepDependencies,
 ): Promise<Answer> {
   const { asking, back, challenge, nonce } = request
   const { session, user } = login
@@ -45,7 +45,7 @@ export async function answerCode(
 /** The next page, or the answer to the client. */
 const goOn: Step<AuthorizationRead, Answer> = async (context, room) => {
   const { exchange, posted, request } = context
-  const visit = await visitOf(exchange, room)
+  const visit = await browserContextOf(exchange, room)
   // A form of another site comes without our SameSite cookie: only the browser's own next step tells who is logged in.
   if (posted && visit.fresh) return seeOther(room.look.at(`/connect/authorize?${carry(request)}`))
   const decision = await decide(request, visit, room)

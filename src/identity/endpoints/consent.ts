@@ -5,9 +5,9 @@ import { decide, type Decision } from '../authorize/decide.ts'
 import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'
 import { showConsent } from '../authorize/show.ts'
 import { tellingClient } from '../authorize/tell-client.ts'
-import { isOwnForm, seeOther, visitOf } from '../browser/browser-context.ts'
+import { isOwnForm, seeOther, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { noteCall } from '../note-call.ts'
@@ -27,7 +27,7 @@ async function allow(
   context: AuthorizationRead,
   { login }: Asking,
   scope: GrantedScope,
-  room: Room,
+  room: StepDependencies,
 ): Promise<Answer> {
   const { subject } = login.user
   const client = context.request.asking.id
@@ -41,7 +41,7 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, room) => 
   const startOver = (): Answer => seeOther(room.look.at(`/connect/authorize?${carry(request)}`))
   if (exchange.head.method !== 'POST') return startOver()
   const params = paramsOf(await readFields(exchange))
-  const visit = await visitOf(exchange, room)
+  const visit = await browserContextOf(exchange, room)
   attempt.subject = visit.login?.user.subject
   if (!isOwnForm(exchange, params.get('csrf'), visit)) return startOver()
   if (params.get('decision') === 'deny') throw new Fault('access_denied')

@@ -4,9 +4,9 @@ import { paramsOf, readParameters } from '../parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { withQuery } from '../authorize/answer-client.ts'
 import { isRegistered } from '../authorize/redirect-uri.ts'
-import { isOwnForm, seeOther, type Visit, visitOf } from '../browser/browser-context.ts'
+import { isOwnForm, seeOther, type BrowserContext, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import { pageAnswer } from '../pages/layout.ts'
@@ -48,7 +48,7 @@ const readLogout: Step<Arrived, LogoutAsked> = async (context) => {
 async function clientOf(
   params: Params,
   hint: Hint | undefined,
-  { people }: Room,
+  { people }: StepDependencies,
 ): Promise<Client | undefined> {
   const named = params.get('client_id')
   if (hint !== undefined && named !== undefined && named !== hint.client)
@@ -83,11 +83,11 @@ function carry(params: Params): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 
-const own = ({ params }: LogoutAsked, { look }: Room): string =>
+const own = ({ params }: LogoutAsked, { look }: StepDependencies): string =>
   look.at(`/connect/endsession${carry(params)}`)
 
 /** The user said so, or the client proved by its hint that it speaks of this very user. */
-function isMeant({ exchange, hint, own }: LogoutRead, visit: Visit): boolean {
+function isMeant({ exchange, hint, own }: LogoutRead, visit: BrowserContext): boolean {
   if (own !== undefined && own.get('decision') === 'logout')
     return isOwnForm(exchange, own.get('csrf'), visit)
   return hint !== undefined && hint.subject === visit.login?.user.subject
@@ -95,7 +95,7 @@ function isMeant({ exchange, hint, own }: LogoutRead, visit: Visit): boolean {
 
 const goOn: Step<LogoutRead, Answer> = async (context, room) => {
   const { exchange, hint, own: confirmed, posted } = context
-  const visit = await visitOf(exchange, room)
+  const visit = await browserContextOf(exchange, room)
   if (posted && visit.fresh) return seeOther(own(context, room))
   const { login } = visit
   if (login === undefined) return goodbye(context, hint !== undefined || confirmed !== undefined, room)
@@ -105,7 +105,7 @@ const goOn: Step<LogoutRead, Answer> = async (context, room) => {
   return goodbye(context, true, room)
 }
 
-function confirm(context: LogoutRead, visit: Visit, room: Room): Answer {
+function confirm(context: LogoutRead, visit: BrowserContext, room: StepDependencies): Answer {
   const { asking, next } = context
   const page = confirmLogoutPage({
     form: { action: own(context, room), csrf: visit.csrf },
@@ -117,7 +117,7 @@ function confirm(context: LogoutRead, visit: Visit, room: Room): Answer {
 }
 
 /** On to the client, if that is known to be meant; else the logged-out page, with the client's address on a button. */
-function goodbye({ asking, next }: LogoutRead, sure: boolean, room: Room): Answer {
+function goodbye({ asking, next }: LogoutRead, sure: boolean, room: StepDependencies): Answer {
   const headers = { 'Set-Cookie': room.cookie.clear() }
   if (next !== undefined && sure) return seeOther(next, headers)
   const back = next === undefined || asking === undefined ? undefined : { client: asking.name, uri: next }

@@ -2,7 +2,7 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { privateAnswer } from '../answers.ts'
 import type { ClientAuthenticated } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { reach } from '../reach.ts'
 import { requireParam } from '../steps/require-params.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
@@ -27,7 +27,7 @@ export const introspectToken: Step<ClientAuthenticated, Answer> = async (context
 const INACTIVE = { active: false }
 
 /** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
-async function describe(found: FoundToken, { people, urls }: Room): Promise<object> {
+async function describe(found: FoundToken, { people, urls }: StepDependencies): Promise<object> {
   const user = await reach(people.findUserBySubject(found.subject))
   const holder = await reach(people.findClient(found.client))
   if (found.spent || user === undefined || holder === undefined) return INACTIVE

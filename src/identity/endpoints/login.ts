@@ -13,9 +13,9 @@ import {
 import { type LoginAgain, showLogin } from '../authorize/show.ts'
 import { tellingClient } from '../authorize/tell-client.ts'
 import { browserName } from '../browser/browser-name.ts'
-import { isOwnForm, seeOther, type Visit, visitOf } from '../browser/browser-context.ts'
+import { isOwnForm, seeOther, type BrowserContext, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import type { Problem } from '../pages/layout.ts'
@@ -28,7 +28,7 @@ const T = TEXTS.login
 type Params = ReadonlyMap<string, string>
 
 /** Where a login leads: on with the request, or to our own page. */
-const nextOf = (request: AuthorizationRequest | undefined, { look }: Room): string =>
+const nextOf = (request: AuthorizationRequest | undefined, { look }: StepDependencies): string =>
   look.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carryLoggedIn(request)}`)
 
 function missingFields(params: Params): readonly Problem[] {
@@ -40,8 +40,8 @@ function missingFields(params: Params): readonly Problem[] {
 async function logIn(
   context: Arrived,
   params: Params,
-  visit: Visit,
-  room: Room,
+  visit: BrowserContext,
+  room: StepDependencies,
 ): Promise<string | undefined> {
   const { asOf, attempt, exchange } = context
   const { clientAddress, head } = exchange
@@ -77,10 +77,10 @@ function tooMany(thrown: unknown): undefined {
 async function answerForm(
   context: Arrived,
   request: AuthorizationRequest | undefined,
-  room: Room,
+  room: StepDependencies,
 ): Promise<Answer> {
   const params = paramsOf(await readFields(context.exchange))
-  const visit = await visitOf(context.exchange, room)
+  const visit = await browserContextOf(context.exchange, room)
   const username = params.get('username') ?? ''
   const again = (problems: LoginAgain['problems']): Answer =>
     showLogin(request, visit, room, { username, problems })
@@ -94,7 +94,7 @@ async function answerForm(
 }
 
 /** Opened by its address, as after a reload: the page that leads here. */
-const startOver = (request: AuthorizationRequest | undefined, { look }: Room): Answer =>
+const startOver = (request: AuthorizationRequest | undefined, { look }: StepDependencies): Answer =>
   seeOther(look.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carry(request)}`))
 
 const isPost = ({ exchange }: Arrived): boolean => exchange.head.method === 'POST'

@@ -2,7 +2,7 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { emptyAnswer } from '../answers.ts'
 import type { ClientAuthenticated } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { noteCall } from '../note-call.ts'
 import { requireParam } from '../steps/require-params.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
@@ -25,7 +25,9 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, ro
 }
 
 /** By kind of token. A refresh token ends its family and its access tokens; an access token is revoked alone. */
-const REVOKE: Readonly<Record<FoundToken['kind'], (found: FoundToken, room: Room) => Promise<unknown>>> = {
+const REVOKE: Readonly<
+  Record<FoundToken['kind'], (found: FoundToken, room: StepDependencies) => Promise<unknown>>
+> = {
   refresh_token: ({ id }, { ender }) => ender.end({ family: id }),
   access_token: ({ id }, { ender }) => ender.end({ jti: id }),
 }

@@ -3,7 +3,7 @@ import type { Client, User } from '../../contracts/people.ts'
 import { equalSecrets } from '../../kernel/equal.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Granted, GrantChosen } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import { reach } from '../reach.ts'
@@ -36,7 +36,11 @@ const takeCode: Step<GrantChosen, CodeTaken> = async (context, room) => {
   return { ...context, code }
 }
 
-async function endReplayed(code: FoundCode, { exchange }: GrantChosen, room: Room): Promise<Fault> {
+async function endReplayed(
+  code: FoundCode,
+  { exchange }: GrantChosen,
+  room: StepDependencies,
+): Promise<Fault> {
   const { client, family, subject } = code.record
   if (await room.codes.mark(code)) await room.ender.end({ family })
   noteCall(exchange, room, 'warn', 'code_replayed', { family, client, subject })
@@ -86,7 +90,7 @@ const grantScope: Step<UserFound, Granted> = (context, room) => {
 }
 
 /** What was consented to, as far as client and user may have it still. */
-function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: Room): GrantedScope {
+function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: StepDependencies): GrantedScope {
   const { catalogue, places } = room
   try {
     return limitToUser(limitToClient(readGrantedScope(scope), client, catalogue, places), user, catalogue)
@@ -99,13 +103,17 @@ function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: Room):
 const MARGIN = 5000
 
 /** Milliseconds until the last of the tokens has expired. */
-const lifeOfAll = (scope: GrantedScope, client: Client, { config }: Room): number =>
+const lifeOfAll = (scope: GrantedScope, client: Client, { config }: StepDependencies): number =>
   hasValue(scope, 'offline_access')
     ? config.refreshToken.lifetime
     : MARGIN + lifetimeOf(client, config) * 1000
 
 /** The first use goes on to succeed even if others came while it was under way; what it gives is worth nothing then. */
-async function settle(code: FoundCode, lifetime: number, { clock, codes, ender }: Room): Promise<void> {
+async function settle(
+  code: FoundCode,
+  lifetime: number,
+  { clock, codes, ender }: StepDependencies,
+): Promise<void> {
   if (await codes.settle(code, clock.now() + lifetime)) return
   await ender.end({ family: code.record.family })
 }

@@ -1,7 +1,7 @@
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Granted, GrantChosen } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { flow } from '../flow.ts'
 import { noteCall } from '../note-call.ts'
 import { reach } from '../reach.ts'
@@ -67,7 +67,7 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, room) => {
 async function endReplayed(
   { id, record }: FoundFamily,
   { exchange }: GrantChosen,
-  room: Room,
+  room: StepDependencies,
 ): Promise<Fault> {
   await room.ender.end({ family: id })
   const { client, subject } = record

@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { html, type Html, type Slot } from './html.ts'
-import type { Look } from './theme.ts'
+import type { Theme } from './theme.ts'
 import { TEXTS } from './texts.ts'
 
 /** A page as one of the files beside this one makes it. */
@@ -63,10 +63,10 @@ const MARK = html`<svg viewBox="0 0 32 32" aria-hidden="true">
   <path class="opening" d="M10 25V15a6 6 0 0 1 12 0v10z" />
 </svg>`
 
-const logoOf = ({ logo }: Look): Html =>
+const logoOf = ({ logo }: Theme): Html =>
   logo === undefined ? MARK : html`<img src="${logo.href}" alt="" width="32" height="32" />`
 
-export function pageAnswer(look: Look, page: Page, headers: Answer['headers'] = {}): Answer {
+export function pageAnswer(look: Theme, page: Page, headers: Answer['headers'] = {}): Answer {
   const { title, body, wide = false, status = 200 } = page
   const text = html`<!doctype html>
     <html lang="${TEXTS.language}">

@@ -13,7 +13,7 @@ export interface Asset {
 }
 
 /** What all pages have in common, compiled once. */
-export interface Look {
+export interface Theme {
   readonly name: string
   readonly logo: Asset | undefined
   readonly stylesheet: Asset
@@ -40,7 +40,7 @@ const asset = (bytes: Buffer, contentType: string, path: string): Asset => {
 }
 
 /** Reads the logo and the stylesheet. At load: what is wrong with the logo, `compileIdentity` has told. */
-export function compileLook({ name, logo, accent }: IdentityConfig['pages'], issuerPath: string): Look {
+export function compileTheme({ name, logo, accent }: IdentityConfig['pages'], issuerPath: string): Theme {
   const at = (path: string): string => `${issuerPath}${path}`
   const css = Buffer.from(RULES + schemeRules(accent))
   const picture = logo === undefined ? undefined : PICTURES.get(extname(logo).toLowerCase())

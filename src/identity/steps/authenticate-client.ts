@@ -3,7 +3,7 @@ import { type ClientPair, parseBasic } from '../../http/authorization.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ClientAuthenticated, Parsed } from '../context.ts'
 import { reach } from '../reach.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 
 /** C6.1.2. Any failure is the same fault: nobody learns whether the id or the secret was wrong. */
 export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, room) => {
@@ -19,7 +19,7 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
 type Params = Parsed['params']
 
 interface Where {
-  readonly room: Room
+  readonly room: StepDependencies
   /** Where the request came from. */
   readonly address: string
 }
@@ -51,7 +51,7 @@ async function byBody(params: Params, where: Where): Promise<Client> {
   return client
 }
 
-async function findPublic(id: string, { people }: Room): Promise<Client> {
+async function findPublic(id: string, { people }: StepDependencies): Promise<Client> {
   const client = await reach(people.findClient(id))
   const known = client?.kind === 'public' && client.secretHashes.length === 0
   if (!known) throw failed('no such public client, or one that has a secret')

@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { tokenAnswer } from '../answers.ts'
 import type { Attempt, Granted } from '../context.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { hasValue } from '../scopes.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
 import type { OpenedFamily } from '../tokens/families.ts'
@@ -32,7 +32,7 @@ const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fu
   fund: target?.level === 'fund' ? target.fund : undefined,
 })
 
-async function refreshOf(granted: Granted, room: Room): Promise<OpenedFamily | undefined> {
+async function refreshOf(granted: Granted, room: StepDependencies): Promise<OpenedFamily | undefined> {
   const { asOf, authTime, client, grant, refresh, scope, user } = granted
   if (refresh.kind === 'rotated') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined

@@ -1,11 +1,11 @@
 import type { GuessingKey } from '../../contracts/lockouts.ts'
-import type { Asker, User } from '../../contracts/people.ts'
+import type { HashOwner, User } from '../../contracts/people.ts'
 import { siteOf } from '../../http/network.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ScopeRequested, UserVerified } from '../context.ts'
 import { reach } from '../reach.ts'
-import type { Room, Step } from '../endpoint.ts'
+import type { StepDependencies, Step } from '../endpoint.ts'
 import { requireParam } from './require-params.ts'
 
 /** What is tried, and what else the user must be. */
@@ -22,7 +22,10 @@ export interface PasswordAttempt {
  * verified in any case, so that time does not tell a user of somebody else, a locked one, or none, from a wrong
  * password (T3.9). The one way in: all doors count failures here (T3.8).
  */
-export async function verifyUser(attempt: PasswordAttempt, room: Room): Promise<User | undefined> {
+export async function verifyUser(
+  attempt: PasswordAttempt,
+  room: StepDependencies,
+): Promise<User | undefined> {
   const { key } = attempt
   const named = await reach(room.people.findUserByName(key.user))
   const subject = named?.subject ?? (await reach(room.people.findSubject(key.user)))
@@ -40,7 +43,7 @@ export async function verifyUser(attempt: PasswordAttempt, room: Room): Promise<
 }
 
 /** All users of a customer's client, or all browsers of a site, share half of the queue of hashes. */
-const askerOf = ({ client, network }: GuessingKey): Asker => ({
+const askerOf = ({ client, network }: GuessingKey): HashOwner => ({
   name: client === '' ? `browsers at ${siteOf(network)}` : `users of ${client}`,
   doubted: false,
 })

@@ -6,7 +6,7 @@ import { newSecret } from '../../kernel/ids.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
 import type { IdentityConfig } from '../config.ts'
 import type { Granted } from '../context.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 
 export interface AccessToken {
   readonly token: string
@@ -27,7 +27,7 @@ export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: Ide
 export async function issueAccessToken(
   { asOf, client, user, scope }: Granted,
   family: string | undefined,
-  { clock, config, rules, signer, urls }: Room,
+  { clock, config, rules, signer, urls }: StepDependencies,
 ): Promise<AccessToken> {
   const lifetime = lifetimeOf(client, config)
   const { subject } = user

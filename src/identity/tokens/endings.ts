@@ -1,5 +1,5 @@
 import type { IndexValues, Store } from '../../contracts/store.ts'
-import type { Ended, Ender, EndOptions, RevokedTokens, Revoker } from '../../contracts/tokens.ts'
+import type { Ended, TokenRevoker, EndOptions, RevokedTokens, Revoker } from '../../contracts/tokens.ts'
 import { CONSENT } from '../browser/consents.ts'
 import { SESSION } from '../browser/sessions.ts'
 import { CODE } from './codes.ts'
@@ -16,7 +16,7 @@ type Each = (kind: string, where: IndexValues) => Promise<number>
  * Ends things, whoever asks: the rule first, then what the store holds. A crash in between leaves what the rule covers:
  * whoever finds a session, a code or a family asks whether a rule has ended it (RuleGuard), and rules outlive them all.
  */
-export class Endings implements Ender {
+export class Endings implements TokenRevoker {
   readonly #parts: EndingParts
 
   constructor(parts: EndingParts) {

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.ts'
 import type { ScopeText } from '../../scopes/scope-token.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
 
 /** A token of ours that is good now, as revocation and introspection see it. */
@@ -25,10 +25,13 @@ export interface FoundToken {
  * Undefined: unknown, malformed, expired, revoked, of another kind or another issuer.
  * @throws Fault identity_unavailable where it can't be told
  */
-export const findToken = (token: string, room: Room): Promise<FoundToken | undefined> =>
+export const findToken = (token: string, room: StepDependencies): Promise<FoundToken | undefined> =>
   token.includes('.') ? findAccessToken(token, room) : findRefreshToken(token, room)
 
-async function findAccessToken(token: string, { issuedTokens, urls }: Room): Promise<FoundToken | undefined> {
+async function findAccessToken(
+  token: string,
+  { issuedTokens, urls }: StepDependencies,
+): Promise<FoundToken | undefined> {
   try {
     const principal = await issuedTokens.check(token)
     const { client, expiresAt, issuedAt, issuer, scope, subject, tokenId } = principal
@@ -40,7 +43,10 @@ async function findAccessToken(token: string, { issuedTokens, urls }: Room): Pro
   }
 }
 
-async function findRefreshToken(token: string, { families }: Room): Promise<FoundToken | undefined> {
+async function findRefreshToken(
+  token: string,
+  { families }: StepDependencies,
+): Promise<FoundToken | undefined> {
   const family = await families.find(token)
   if (family === undefined) return undefined
   const { client, scope, subject } = family.record

@@ -1,5 +1,5 @@
 import { parseCompactToken } from '../../keys/compact-token.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 
 /** Whom an id_token of ours was issued for, and to whom. */
 export interface Hint {
@@ -11,7 +11,10 @@ export interface Hint {
 const ANY_AGE = 10 * 365 * 86_400
 
 /** What an `id_token_hint` proves; undefined if it is no id_token of ours. */
-export async function readHint(text: string | undefined, { judge, urls }: Room): Promise<Hint | undefined> {
+export async function readHint(
+  text: string | undefined,
+  { judge, urls }: StepDependencies,
+): Promise<Hint | undefined> {
   if (text === undefined) return undefined
   try {
     const { aud: client } = parseCompactToken(text).payload

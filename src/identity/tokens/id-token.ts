@@ -2,13 +2,13 @@ import { epochSeconds } from '../../kernel/clock.ts'
 import { accessTokenHash } from '../../keys/token-hash.ts'
 import { idTokenClaims } from '../claims.ts'
 import type { Granted } from '../context.ts'
-import type { Room } from '../endpoint.ts'
+import type { StepDependencies } from '../endpoint.ts'
 
 /** An id_token (C6.1.8, OIDC Core §2, §3.1.3.6), signed as the client's configuration says, else the deployment's. */
 export async function issueIdToken(
   { client, user, scope, authTime, nonce }: Granted,
   accessToken: string,
-  { clock, config, signer, urls }: Room,
+  { clock, config, signer, urls }: StepDependencies,
 ): Promise<string> {
   const algorithm = client.idTokenAlgorithm ?? config.idToken.algorithm
   const issuedAt = epochSeconds(clock)

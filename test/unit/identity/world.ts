@@ -22,7 +22,7 @@ import { Endings } from '../../../src/identity/tokens/endings.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 import type { Subscriber } from '../../../src/stores/change-feed.ts'
 import type { KeyFinder } from '../../../src/keys/key-finder.ts'
-import { createTokenJudge } from '../../../src/keys/token-verifier.ts'
+import { createTokenVerifier } from '../../../src/keys/token-verifier.ts'
 import { importPublicKey } from '../../../src/keys/signatures.ts'
 import { Standing } from '../../../src/keys/standing.ts'
 import { derivedBy } from '../../../src/keys/successor-secret.ts'
@@ -216,7 +216,7 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
       }),
     },
     publicKeys: { jwks: () => JWKS },
-    judge: createTokenJudge({ find: findKey }, clock),
+    judge: createTokenVerifier({ find: findKey }, clock),
     store,
     // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
     hasher: {

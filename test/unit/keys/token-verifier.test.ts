@@ -3,11 +3,11 @@ import { CompactEncrypt } from 'jose'
 import { describe, expect, it } from 'vitest'
 import type { TokenPolicy } from '../../../src/contracts/keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { createTokenJudge } from '../../../src/keys/token-verifier.ts'
+import { createTokenVerifier } from '../../../src/keys/token-verifier.ts'
 import { CLAIMS, clockAt, encode, forge, makeWorld, NOW, POLICY } from './keys-for-tests.ts'
 
 const world = await makeWorld()
-const judge = createTokenJudge(world.ring, clockAt(NOW))
+const judge = createTokenVerifier(world.ring, clockAt(NOW))
 const HEADER = { alg: 'ES256', typ: 'at+jwt', kid: world.kid.ES256 }
 const { token: genuine, key } = await world.ring.sign(CLAIMS, { typ: 'at+jwt', algorithm: 'ES256' })
 
@@ -284,7 +284,7 @@ describe('T3.3 claims that do not hold', () => {
 
 describe('time', () => {
   const at = (seconds: number, token: string, leeway = 0): Promise<string> =>
-    createTokenJudge(world.ring, clockAt(seconds))
+    createTokenVerifier(world.ring, clockAt(seconds))
       .verify(token, { ...POLICY, leeway })
       .then(
         () => 'genuine',
@@ -329,7 +329,7 @@ describe('what is told', () => {
   })
 
   it('C4.15 passes on that the keys cannot be reached, and never lets through', async () => {
-    const failing = createTokenJudge(
+    const failing = createTokenVerifier(
       { find: () => Promise.reject(new Fault('token_judge_unavailable')) },
       clockAt(NOW),
     )

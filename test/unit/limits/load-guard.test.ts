@@ -4,7 +4,7 @@ import type { Principal } from '../../../src/contracts/principal.ts'
 import { Report } from '../../../src/config/report.ts'
 import { checkLoad, compileLoad } from '../../../src/limits/config.ts'
 import { TICK_MS } from '../../../src/limits/shedding.ts'
-import { SpendingBoard } from '../../../src/limits/rate-usage-exchange.ts'
+import { RateUsageExchange } from '../../../src/limits/rate-usage-exchange.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import { fakeExchange } from '../../support/events.ts'
 import { LOAD_DEFAULTS, makeGuard, type TestGuard } from '../../support/load.ts'
@@ -200,7 +200,7 @@ describe('rates over several workers', () => {
   function crew(size: number, load: Parameters<typeof makeGuard>[0]) {
     const clock = movableClock()
     const workers = Array.from({ length: size }, () => makeGuard(load, { workers: size, clock }))
-    const board = new SpendingBoard()
+    const board = new RateUsageExchange()
     const seats = workers.map(({ guard }) => board.join((spending) => guard.hear(structuredClone(spending))))
     const pass = (ms: number): void => {
       for (let at = 0; at < ms; at += TICK_MS) {

@@ -2,9 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { adminRoutes } from '../../../src/operations/admin-api.ts'
 import { startAdminListener } from '../../../src/operations/admin-listener.ts'
-import type { ControlRoom } from '../../../src/operations/operator-control.ts'
+import type { OperatorControl } from '../../../src/operations/operator-control.ts'
 import { Health } from '../../../src/operations/health.ts'
-import { MaintenanceBook } from '../../../src/operations/maintenance-records.ts'
+import { MaintenanceRecords } from '../../../src/operations/maintenance-records.ts'
 import { MaintenanceSwitches } from '../../../src/operations/maintenance.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
@@ -13,7 +13,7 @@ import { movableClock } from '../../support/movable-clock.ts'
 
 const TOKEN = 'a-token-of-some-length'
 
-async function startApi(overrides: Partial<ControlRoom> = {}) {
+async function startApi(overrides: Partial<OperatorControl> = {}) {
   const clock = movableClock()
   const recorder = keepEvents()
   const feed = await ChangeFeed.open({
@@ -23,9 +23,9 @@ async function startApi(overrides: Partial<ControlRoom> = {}) {
     after: () => () => undefined,
   })
   const switches = new MaintenanceSwitches(clock)
-  const maintenance = new MaintenanceBook({ feed, switches, clock, recorder })
+  const maintenance = new MaintenanceRecords({ feed, switches, clock, recorder })
   const asked: unknown[] = []
-  const room: ControlRoom = {
+  const room: OperatorControl = {
     maintenance,
     lockouts: {
       list: () => [{ user: 'ann', client: 'c', network: '::1', failures: 7, delay: 1000, at: clock.now() }],

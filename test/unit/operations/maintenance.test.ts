@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
-import { MaintenanceBook } from '../../../src/operations/maintenance-records.ts'
+import { MaintenanceRecords } from '../../../src/operations/maintenance-records.ts'
 import {
   compileMaintenance,
   maintenanceSchema,
@@ -95,7 +95,7 @@ async function openBook(store = new MemoryStore(movableClock()), clock = movable
     notes,
     feed,
     compiled,
-    book: new MaintenanceBook({ feed, switches: compiled, clock, recorder }),
+    book: new MaintenanceRecords({ feed, switches: compiled, clock, recorder }),
   }
 }
 

@@ -8,7 +8,7 @@ import { printReport } from '../../../src/config/report.ts'
 import { DEMO_HASHES } from '../../../src/settings/demo-hashes.ts'
 import { hashSecret, verifySecret } from '../../../src/directory/secret-hash.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
-import { ConfigurationError, openParts, type World } from '../../../src/start/service.ts'
+import { ConfigurationError, openParts, type Dependencies } from '../../../src/start/service.ts'
 import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
 import { configFiles } from '../../support/config-files.ts'
 
@@ -145,7 +145,9 @@ directory:
       'opens its user alice to a secret of the demo world, which everyone knows',
     ])
     const { configuration } = loadConfiguration(at('a.yaml'), {})
-    await expect(openParts(configuration!, { environment: {} } as World)).rejects.toThrow(ConfigurationError)
+    await expect(openParts(configuration!, { environment: {} } as Dependencies)).rejects.toThrow(
+      ConfigurationError,
+    )
   })
 
   it.each(['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1'])('C10 %s is loopback', async (listen) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { LocalLockouts } from '../../../src/identity/lockouts.ts'
-import { AttemptDesk } from '../../../src/supervisor/attempt-coordinator.ts'
+import { AttemptCoordinator } from '../../../src/supervisor/attempt-coordinator.ts'
 import { RemoteAttempts } from '../../../src/supervisor/remote-attempts.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
@@ -28,7 +28,7 @@ function open() {
     const remote: RemoteAttempts = new RemoteAttempts((notice) => {
       if (notice.type === 'enter' || notice.type === 'leave') desk.hear(structuredClone(notice))
     })
-    const desk = new AttemptDesk(lockouts, (told) => remote.hear(structuredClone(told)))
+    const desk = new AttemptCoordinator(lockouts, (told) => remote.hear(structuredClone(told)))
     return remote
   }
   return { delays, workers: [worker(), worker()] as const, lockouts }
