@@ -57,7 +57,9 @@ describe('the protocol and the threats', () => {
       const files = [...section.matchAll(/`((?:security|unit|contract|contracts|interop)\/[^`]+)`/g)]
       const names = files.map((match) => `test/${match[1] ?? ''}`)
       const isGroup = sections.some((other) => other.startsWith(`${id}.`))
-      const deaf = names.filter((file) => !cited.some((each) => each.file === file && each.id === id))
+      const isNamed = (file: string, name: string): boolean =>
+        name.endsWith('/') ? file.startsWith(name) : file === name
+      const deaf = names.filter((name) => !cited.some((each) => each.id === id && isNamed(each.file, name)))
       return [...deaf.map((file) => `${id}: ${file}`), ...(names.length === 0 && !isGroup ? [id] : [])]
     })
     expect(wrong).toEqual([])
