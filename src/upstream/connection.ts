@@ -1,16 +1,19 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { RecentLines } from './header-lines.ts'
-import type { ResponseHead } from './response-head.ts'
+import { isGivingUp, keepAfter, type ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'
-import { requestBytes, type RequestFraming } from './request-bytes.ts'
-import type { UpstreamAddress } from './address.ts'
+import {
+  framingOf,
+  requestBytes,
+  type RequestFraming,
+  type UpstreamRequest,
+  writeTogether,
+} from './request.ts'
+import { forget, openSocket, type UpstreamAddress, type UpstreamTls } from './socket.ts'
 import type { UpstreamReader } from './reader.ts'
-import { framingOf, writeTogether, type UpstreamRequest } from './request.ts'
-import { isGivingUp, keepAfter } from './reuse.ts'
-import { forget, openSocket, type UpstreamTls } from './socket.ts'
 import { Upload } from './upload.ts'
 
 /** Milliseconds. */

@@ -1,9 +1,8 @@
-import type { UpstreamAddress } from './address.ts'
+import type { UpstreamAddress, UpstreamTls } from './socket.ts'
 import type { UpstreamTimeouts } from './connection.ts'
 import type { UpstreamRequest } from './request.ts'
 import { ConnectionQueue } from './connection-queue.ts'
 import { UpstreamReader, type UpstreamCallback } from './reader.ts'
-import type { UpstreamTls } from './socket.ts'
 
 export interface PoolRules {
   readonly timeouts: UpstreamTimeouts

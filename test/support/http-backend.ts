@@ -1,5 +1,5 @@
 import { HttpBackend, type HttpBackendRules } from '../../src/backends/forward/http.ts'
-import { parseUpstreamAddress } from '../../src/upstream/address.ts'
+import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 import { identifyByHeaders } from '../../src/backends/forward/upstream-identity.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 

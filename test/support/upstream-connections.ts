@@ -1,7 +1,7 @@
 import { NO_HEADERS } from '../../src/http/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
-import { parseUpstreamAddress } from '../../src/upstream/address.ts'
+import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
 import { upstreamFault } from '../../src/backends/forward/upstream-errors.ts'

@@ -8,9 +8,8 @@ import type { ForwardingConfig } from './schema.ts'
 import type { HttpBackendRules } from './http.ts'
 import { compilePathTemplate, type PathTemplate } from './path-template.ts'
 import { isForbiddenResponseHeader } from './response-headers.ts'
-import { parseUpstreamAddress, type UpstreamAddress } from '../../upstream/address.ts'
+import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import { identifyByHeaders, identifyByToken, type Identify } from './upstream-identity.ts'
-import type { UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './upstream-target.ts'
 
 /** What forwarding backends need of the rest of the deployment. */

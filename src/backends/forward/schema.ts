@@ -10,7 +10,7 @@ import {
   wholeNumber,
   type Static,
 } from '../../config/pieces.ts'
-import { UPSTREAM_PATTERN } from '../../upstream/address.ts'
+import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 
 const address = (description: string) =>
   text({

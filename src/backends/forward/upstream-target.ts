@@ -1,5 +1,5 @@
 import { Circuit, type AttemptOutcome, type EjectionRules } from './circuit.ts'
-import type { UpstreamAddress } from '../../upstream/address.ts'
+import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { attemptOutcome } from './upstream-errors.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
 import { UpstreamPool, type PoolRules } from '../../upstream/pool.ts'

@@ -1,5 +1,5 @@
 import type { EjectionRules } from './circuit.ts'
-import type { UpstreamAddress } from '../../upstream/address.ts'
+import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import { UpstreamTarget, type TargetChanged } from './upstream-target.ts'
 

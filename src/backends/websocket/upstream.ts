@@ -5,10 +5,9 @@ import { isIP, type Socket } from 'node:net'
 import type { Tunnel } from '../../contracts/backend.ts'
 import { timerMs } from '../../kernel/after.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { UpstreamAddress } from '../../upstream/address.ts'
+import type { UpstreamAddress, UpstreamTls } from '../../upstream/socket.ts'
 import type { UpstreamTimeouts } from '../../upstream/connection.ts'
 import { WHOLE_BODY_LIMIT } from '../../upstream/reader.ts'
-import type { UpstreamTls } from '../../upstream/socket.ts'
 
 /**
  * http-proxy-3, for websockets: it opens the connection to the upstream and passes the bytes both ways. Imported here

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { followedBy, headerLine, headersOf, NO_HEADERS } from '../../../src/http/header-text.ts'
-import { requestBytes, type RequestFraming } from '../../../src/upstream/request-bytes.ts'
+import { requestBytes, type RequestFraming } from '../../../src/upstream/request.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { exchangeRaw } from '../../support/raw-http.ts'
 
