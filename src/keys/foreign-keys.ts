@@ -1,11 +1,9 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { admitKeys, type KeyRemark } from './foreign-jwk.ts'
-import type { KeyFinder, TrustedKey } from './key-finder.ts'
-import { INTERVAL, KeySetReader } from './key-set-reader.ts'
+import { admitKeys, INTERVAL, type KeyRemark, KeySetReader } from './key-set-reader.ts'
+import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
-import { Standing } from './standing.ts'
 
 export interface ForeignKeysParts {
   /** The issuer, as the log names it. */

@@ -1,5 +1,15 @@
-import { join } from 'node:path'
 import type { SigningAlgorithm } from '../contracts/people.ts'
+import {
+  generatePrivateJwk,
+  importPrivateKey,
+  importPublicKey,
+  isSignedBy,
+  type Jwk,
+  publicPart,
+  signCompact,
+  thumbprint,
+} from './signatures.ts'
+import { join } from 'node:path'
 import { epochSeconds, type Clock } from '../kernel/clock.ts'
 import {
   claimPrivateFile,
@@ -10,8 +20,48 @@ import {
   removePrivateFile,
   stampOf,
 } from './private-folder.ts'
-import { generatePrivateJwk, type Jwk } from './signatures.ts'
-import { toSigningKey, type SigningKey } from './signing-key.ts'
+
+/** A key pair that can sign. Its private half is a CryptoKey that cannot be exported, so it cannot be logged. */
+export interface SigningKey {
+  /** RFC 7638 thumbprint. */
+  readonly kid: string
+  readonly algorithm: SigningAlgorithm
+  readonly privateKey: CryptoKey
+  readonly publicKey: CryptoKey
+  /** As published: public members, `kid`, `use`, `alg`. */
+  readonly publicJwk: Jwk
+  /** Seconds since the epoch. */
+  readonly createdAt: number
+  /** Seconds since the epoch. */
+  readonly signsFrom: number
+}
+
+/** The halves of a damaged file need not belong together; then no token of it would verify. */
+async function provePair(key: SigningKey): Promise<void> {
+  const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid }
+  const proof = await signCompact({}, header, key.privateKey)
+  if (!(await isSignedBy(proof, key.publicKey, key.algorithm)))
+    throw new TypeError('a private and a public half that do not belong together')
+}
+
+const secondsOf = (jwk: Jwk, member: string): number | undefined =>
+  typeof jwk[member] === 'number' ? jwk[member] : undefined
+
+/** From a private JWK; `iat` in it is when it was made, `nbf` when it begins to sign. Throws on a key that could not sign what others verify. */
+export async function toSigningKey(jwk: Jwk, algorithm: SigningAlgorithm): Promise<SigningKey> {
+  const kid = await thumbprint(jwk, algorithm)
+  const key: SigningKey = {
+    kid,
+    algorithm,
+    privateKey: await importPrivateKey(jwk, algorithm),
+    publicKey: await importPublicKey(jwk, algorithm),
+    publicJwk: Object.freeze({ ...publicPart(jwk, algorithm), kid, use: 'sig', alg: algorithm }),
+    createdAt: secondsOf(jwk, 'iat') ?? 0,
+    signsFrom: secondsOf(jwk, 'nbf') ?? secondsOf(jwk, 'iat') ?? 0,
+  }
+  await provePair(key)
+  return key
+}
 
 /**
  * The private keys on disk (C6.3.4): one JWK per file, `ES256-1.jwk`, `ES256-2.jwk`, …, a new number per rotation. What

@@ -1,9 +1,8 @@
 import type { Claims, PublicKeys, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { KeyFinder, TrustedKey } from './key-finder.ts'
+import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 import { signCompact } from './signatures.ts'
-import type { SigningKey } from './signing-key.ts'
-import { Standing } from './standing.ts'
+import type { SigningKey } from './key-folder.ts'
 
 /** Which keys sign, and which are still believed and published (C6.3.4). */
 export interface KeySet {

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Claims, PublicKeys, SecretDeriver, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
-import type { KeyFinder, TrustedKey } from './key-finder.ts'
-import { createKey, followKeyFolder, removeKey, type StoredKey } from './key-folder.ts'
+import type { KeyFinder, TrustedKey } from './token-verifier.ts'
+import { createKey, followKeyFolder, readKeyFolder, removeKey, type StoredKey } from './key-folder.ts'
 import { KeyRing } from './key-ring.ts'
-import { identifyFolder, KeyFolderError } from './private-folder.ts'
+import { createPrivateFolder, identifyFolder, KeyFolderError } from './private-folder.ts'
 import { dueGeneration, keySetOf, scheduleKeys, type RotationPlan, type ScheduledKey } from './schedule.ts'
-import type { SuccessorSecret } from './successor-secret.ts'
+import { SuccessorSecret } from './successor-secret.ts'
 
 export interface KeysPlan {
   /** Absolute path of the folder with the private keys. */
@@ -208,3 +208,23 @@ const emptied = (folder: string): KeyFolderError =>
 
 const statesOf = (schedule: readonly ScheduledKey[]): string =>
   schedule.map(({ key, state }) => `${key.algorithm}-${key.generation} ${key.kid} ${state}`).join(', ')
+
+/**
+ * The service's keys, made on first start and reused after. Rejects with KeyFolderError where the folder is not fit to
+ * be used (T7). They change only by `watch`, `look` and `tend`.
+ */
+export async function openKeys(plan: KeysPlan, clock: Clock): Promise<ServiceKeys> {
+  const { algorithms, folder } = plan
+  await createPrivateFolder(folder)
+  const found = await readKeyFolder(folder)
+  const missing = algorithms.filter((algorithm) => !found.some((key) => key.algorithm === algorithm))
+  const made = await Promise.all(
+    missing.map((algorithm) => createKey(folder, { algorithm, generation: 1 }, clock)),
+  )
+  return new ServiceKeys(plan, clock, {
+    keys: [...found, ...made],
+    made: found.length === 0,
+    secret: await SuccessorSecret.open(folder),
+    identity: await identifyFolder(folder),
+  })
+}

@@ -1,9 +1,9 @@
 /**
  * Signatures and keys of JOSE (RFC 7515, 7517, 7518, 7638). The only file that imports jose. Its traps:
- * - it decodes base64url leniently, so sixteen spellings of one token verify: compact-token.ts comes first;
+ * - it decodes base64url leniently, so sixteen spellings of one token verify: token-verifier.ts checks the spelling first;
  * - `importJWK` lets the caller's algorithm win over the key's own `alg`, and hands symmetric keys out as bytes:
  *   `importPublicKey` refuses both;
- * - `compactVerify` honours `crit` and `b64`: judge.ts refuses such headers before it gets here.
+ * - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers before it gets here.
  */
 import {
   calculateJwkThumbprint,
@@ -16,6 +16,7 @@ import {
 } from 'jose'
 import type { Claims } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
+import { createHash } from 'node:crypto'
 
 /** A JSON Web Key as it was read: nothing of it is trusted yet. */
 export type Jwk = Readonly<Record<string, unknown>>
@@ -160,4 +161,12 @@ export async function isSignedBy(token: string, key: CryptoKey, algorithm: strin
     if (thrown instanceof errors.JOSEError) return false
     throw thrown
   }
+}
+
+const HASHES: Readonly<Record<SigningAlgorithm, string>> = { ES256: 'sha256', RS256: 'sha256' }
+
+/** `at_hash` (OIDC Core §3.1.3.6): left half of the token's hash by the id_token's own algorithm, base64url. */
+export function accessTokenHash(token: string, algorithm: SigningAlgorithm): string {
+  const digest = createHash(HASHES[algorithm]).update(token, 'ascii').digest()
+  return digest.subarray(0, digest.length / 2).toString('base64url')
 }

@@ -1,10 +1,106 @@
-import type { Claims, KeyStanding, TokenVerifier, TokenPolicy } from '../contracts/keys.ts'
-import type { Clock } from '../kernel/clock.ts'
+import type { Claims, KeyStanding, TokenPolicy, TokenVerifier } from '../contracts/keys.ts'
+import { parseJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
-import { badToken, parseCompactToken } from './compact-token.ts'
-import type { KeyFinder, TrustedKey } from './key-finder.ts'
 import { isSignedBy } from './signatures.ts'
+
+/** A public key of an issuer, and whether it is believed. */
+export interface TrustedKey {
+  readonly publicKey: CryptoKey
+  readonly standing: KeyStanding
+}
+
+/** Where a judge gets the public keys of one issuer: the own ring, or a foreign issuer's key set. */
+export interface KeyFinder {
+  /**
+   * Several where the issuer gives one `kid` to several keys. Undefined: the issuer has no such key for this algorithm.
+   * `kid` is undefined where the token names none.
+   * Rejects with Fault `token_judge_unavailable` where it cannot be told at the moment (C4.15).
+   */
+  find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined>
+}
+
+/**
+ * The standing of one key, in the hands of whoever owns the key. It also remembers that somebody asked: a key set that
+ * nobody uses need not be read again.
+ */
+export class Standing implements KeyStanding {
+  #believed = true
+  #asked = false
+
+  isBelieved(): boolean {
+    this.#asked = true
+    return this.#believed
+  }
+
+  /** From now on nothing that this key has verified or signed is believed, wherever it is remembered. */
+  end(): void {
+    this.#believed = false
+  }
+
+  /** Whether somebody asked since the last time. */
+  takeAsked(): boolean {
+    const asked = this.#asked
+    this.#asked = false
+    return asked
+  }
+}
+
+/** A compact JWS (RFC 7515 §7.1) taken apart; nothing of it is believed yet. */
+export interface CompactToken {
+  readonly header: Claims
+  readonly payload: Claims
+}
+
+/** Characters. The headers of a request have a limit of their own; this one holds also where that is set high. */
+const LONGEST = 16 * 1024
+const LIMITS = { depth: 16, nodes: 2000 }
+
+/** `detail` goes to the log: it must never hold a piece of the token. */
+export const badToken = (detail: string, cause?: unknown): Fault =>
+  new Fault('invalid_token', { detail, ...(cause !== undefined && { cause }) })
+
+/**
+ * Decoders accept several spellings of the same bytes (other last characters, padding, white space, `+/`): only the
+ * one that encoding gives back is the token, so that a cache or a list keyed by its text cannot be inflated or
+ * passed by (T3.2).
+ */
+function decodePart(part: string, name: string): Buffer {
+  const bytes = Buffer.from(part, 'base64url')
+  if (part === '' || bytes.toString('base64url') !== part) throw badToken(`${name}: not canonical base64url`)
+  return bytes
+}
+
+/** JSON.parse takes the last of two equal keys, others the first: a token that has both means nothing (T3.3). */
+function parseObject(bytes: Buffer, name: string): Claims {
+  let value: unknown
+  try {
+    parseJson(bytes, LIMITS)
+    // Read again by the common parser: a date of `1.7e9` is a number here, not a literal to be kept.
+    value = JSON.parse(bytes.toString())
+  } catch {
+    // No cause: parsers quote what they read.
+    throw badToken(`${name}: not strict JSON in UTF-8`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badToken(`${name}: not a JSON object`)
+  return value as Claims
+}
+
+/** Throws Fault `invalid_token` on everything but one canonical spelling of a JWS of two JSON objects. */
+export function parseCompactToken(token: string): CompactToken {
+  if (token.length > LONGEST) throw badToken('too long')
+  const [header, payload, signature, ...more] = token.split('.', 4)
+  // Five parts are a JWE, two an unsecured token without its empty signature.
+  if (header === undefined || payload === undefined || signature === undefined || more.length > 0)
+    throw badToken('not three parts')
+  decodePart(signature, 'signature')
+  return {
+    header: parseObject(decodePart(header, 'header'), 'header'),
+    payload: parseObject(decodePart(payload, 'payload'), 'payload'),
+  }
+}
 
 /** Seconds, where the policy says nothing (T3.3 "far exp"). */
 const LONGEST_LIFE = LONGEST_ACCESS_TOKEN / 1000

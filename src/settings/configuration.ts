@@ -13,8 +13,7 @@ import {
   vendorSchema,
 } from '../gateway/config.ts'
 import { identitySchema } from '../identity/config.ts'
-import { keysSchema } from '../keys/config.ts'
-import { issuersSchema } from '../keys/issuers-config.ts'
+import { issuersSchema, keysSchema } from '../keys/config.ts'
 import { loadSchema } from '../limits/config.ts'
 import { adminSchema, logSchema } from '../operations/config.ts'
 import { maintenanceSchema } from '../operations/maintenance-config.ts'

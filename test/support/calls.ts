@@ -1,5 +1,5 @@
 import type { Principal } from '../../src/contracts/principal.ts'
-import { Standing } from '../../src/keys/standing.ts'
+import { Standing } from '../../src/keys/token-verifier.ts'
 import type { Call } from '../../src/contracts/backend.ts'
 import { compileAuthorities } from '../../src/http/authorities.ts'
 import { code, scopeOf } from './scope.ts'

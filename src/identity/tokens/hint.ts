@@ -1,4 +1,4 @@
-import { parseCompactToken } from '../../keys/compact-token.ts'
+import { parseCompactToken } from '../../keys/token-verifier.ts'
 import type { StepDependencies } from '../endpoint.ts'
 
 /** Whom an id_token of ours was issued for, and to whom. */

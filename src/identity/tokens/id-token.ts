@@ -1,5 +1,5 @@
 import { epochSeconds } from '../../kernel/clock.ts'
-import { accessTokenHash } from '../../keys/token-hash.ts'
+import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
 import type { Granted } from '../context.ts'
 import type { StepDependencies } from '../endpoint.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { accessTokenHash } from '../../../src/keys/token-hash.ts'
+import { accessTokenHash } from '../../../src/keys/signatures.ts'
 import { API, basic, client, verify, type World } from './world.ts'
 import { app, asking, openFlow, partner, redeem, USERS, VERIFIER, walk } from './user-agent.ts'
 

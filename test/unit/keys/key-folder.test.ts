@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { KeyFolderError } from '../../../src/keys/private-folder.ts'
-import { openKeys } from '../../../src/keys/open-keys.ts'
+import { openKeys } from '../../../src/keys/service-keys.ts'
 import { CLAIMS, clockAt, NOW, ROTATION } from './keys-for-tests.ts'
 
 async function newFolder(): Promise<string> {
