@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { hasBrowser } from '../support/browser.ts'
 import { CHALLENGE, EVERYTHING, openScene, Person, VERIFIER, type Scene } from '../support/browser-person.ts'
+import { needing } from '../support/machine.ts'
 
 /** C6.2.2, C6.2.3 as a person meets them: Debian's Chromium in front of a whole Postern. */
 
@@ -24,7 +24,7 @@ async function redeem(scene: Scene, code: string): Promise<any> {
   return answer.json()
 }
 
-describe.skipIf(!hasBrowser)('C6.2 in a browser', { timeout: 120_000 }, () => {
+describe('C6.2 in a browser', { timeout: 120_000, ...needing('chromium') }, () => {
   let scene: Scene
 
   beforeAll(async () => {

@@ -8,6 +8,7 @@ import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import { readConfiguration } from '../../src/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
 import { environmentOf, readCopy, readDockerfile, replayDockerfile } from '../support/dockerfile.ts'
+import { needing } from '../support/machine.ts'
 import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
 
 const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
@@ -65,8 +66,6 @@ describe('deploy/Dockerfile', () => {
 })
 
 describe('deploy/postern.service', () => {
-  const isMissing = spawnSync('systemd-analyze', ['--version']).error !== undefined
-  const isRequired = process.env['POSTERN_TEST_REQUIRE_ALL'] === '1'
   const unit = deployed('postern.service')
 
   /** The unit with a node that is there, as a file. */
@@ -80,11 +79,11 @@ describe('deploy/postern.service', () => {
     return { status, told: `${stdout}${stderr}` }
   }
 
-  it.skipIf(isMissing && !isRequired)('is a unit without a fault', () => {
+  it('is a unit without a fault', needing('systemd'), () => {
     expect(analyze('verify', written())).toEqual({ status: 0, told: '' })
   })
 
-  it.skipIf(isMissing && !isRequired)('is hardened: an exposure of 2 of 10 at most', () => {
+  it('is hardened: an exposure of 2 of 10 at most', needing('systemd'), () => {
     const { status, told } = analyze('security', '--offline=true', '--threshold=20', '--no-pager', written())
     expect(status, told).toBe(0)
   })

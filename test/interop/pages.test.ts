@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { hasBrowser } from '../support/browser.ts'
 import { openScene, Person } from '../support/browser-person.ts'
+import { needing } from '../support/machine.ts'
 
 /** C6.2.3: what every page looks like, in Debian's Chromium. */
 
@@ -20,7 +20,7 @@ const VIEWPORTS = [
   { width: 1280, height: 860 },
 ]
 
-describe.skipIf(!hasBrowser)('C6.2.3 every page', { timeout: 120_000 }, () => {
+describe('C6.2.3 every page', { timeout: 120_000, ...needing('chromium') }, () => {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of VIEWPORTS)
       it(`C6.2.3 is seen whole ${viewport.width} pixels wide, ${colorScheme}, and axe finds nothing on it`, async () => {

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { needing } from '../support/machine.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, basic, issueToken, MEMBER } from '../support/tokens.ts'
 
@@ -11,9 +12,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close()
 })
-
-const isMissing = spawnSync('promtool', ['--version']).error !== undefined
-const isRequired = process.env['POSTERN_TEST_REQUIRE_ALL'] === '1'
 
 /** Something of everything that is counted: granted, refused at each door, unreadable. */
 async function makeTraffic(): Promise<void> {
@@ -36,8 +34,7 @@ async function makeTraffic(): Promise<void> {
   await fetch(`${gateway.authUrl}/.well-known/jwks.json`)
 }
 
-// Where everything is required it fails for want of the program, rather than pass unproven.
-it.skipIf(isMissing && !isRequired)('C11.1 /metrics is what promtool check metrics finds clean', async () => {
+it('C11.1 /metrics is what promtool check metrics finds clean', needing('promtool'), async () => {
   await makeTraffic()
   const response = await fetch(`${gateway.adminUrl}/metrics`)
   const input = await response.text()

@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { needing, python } from '../support/machine.ts'
 import { bearer, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
@@ -124,20 +125,16 @@ describe('C8.2 the token that tells an upstream who calls', () => {
     expect(await Promise.all((await forgeries()).map(check))).toEqual(Array(4).fill('refused'))
   })
 
-  const python = ['python3', '/usr/bin/python3'].find(
-    (program) => spawnSync(program, ['-c', 'import cryptography']).status === 0,
-  )
-  const isRequired = process.env['POSTERN_TEST_REQUIRE_ALL'] === '1'
-
-  it.skipIf(python === undefined && !isRequired)(
+  it(
     'C8.2 passes the documented check in Python, and nothing else does',
+    needing('python3-cryptography'),
     async () => {
       const file = join(folder, 'check.py')
       writeFileSync(
         file,
         `${blockOf('python')}\nimport sys\nprint(json.dumps(who_calls(sys.stdin.read())))\n`,
       )
-      const check = (token: string) => run(python ?? 'python3', [file], token)
+      const check = (token: string) => run(python() ?? 'python3', [file], token)
       expect(await check(await tokenOf())).toMatchObject({ claims: { iss: gateway.authUrl, ...CLAIMS } })
       expect(await Promise.all((await forgeries()).map(check))).toEqual(Array(4).fill('refused'))
     },

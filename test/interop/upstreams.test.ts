@@ -12,7 +12,8 @@ import {
   makeCertificate,
   type TestCertificate,
 } from '../support/certificates.ts'
-import { nginxIsMissing, startNginx, type Nginx } from '../support/nginx.ts'
+import { needing } from '../support/machine.ts'
+import { startNginx, type Nginx } from '../support/nginx.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { postern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -42,10 +43,7 @@ async function before(targets: readonly string[], change: Partial<HttpConfig> = 
   return { gateway, ask }
 }
 
-const isRequired = process.env['POSTERN_TEST_REQUIRE_ALL'] === '1'
-
-// Where everything is required these fail for want of the program, rather than pass unproven.
-describe.skipIf(nginxIsMissing && !isRequired)('C8.1 nginx as an upstream', () => {
+describe('C8.1 nginx as an upstream', needing('nginx'), () => {
   const ECHO = `location / {
     return 200 '{"uri":"$request_uri","host":"$host","client":"$http_x_postern_client","served":"$connection_requests"}';
   }`

@@ -4,11 +4,11 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { takeBackFromGroup } from '../../src/start/data-group.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { needing } from '../support/machine.ts'
 import { ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 
 /** T7: private files that a Kubernetes `fsGroup` has opened to the group of the volume. */
 
-const isRoot = process.geteuid?.() === 0
 const modeOf = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o7777).toString(8)
 
 async function* below(folder: string): AsyncGenerator<string> {
@@ -92,7 +92,7 @@ describe('T7 what is taken back from a group', () => {
     expect(await takeBackFromGroup(join(data, 'nowhere'))).toEqual([])
   })
 
-  it.runIf(isRoot)('is nothing of another group or of another user', async () => {
+  it('is nothing of another group or of another user', needing('the rights of root'), async () => {
     const data = await dataFolder()
     for (const [name, uid, gid] of [
       ['group', 0, 54_321],

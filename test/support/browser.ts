@@ -1,15 +1,10 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium, type BrowserContext } from 'playwright-core'
-
-const EXECUTABLE = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromium'
-
-/** Where there is no browser, its tests are skipped; unless everything is required: then they fail. */
-export const hasBrowser = existsSync(EXECUTABLE) || process.env['POSTERN_TEST_REQUIRE_ALL'] === '1'
+import { CHROMIUM } from './machine.ts'
 
 const ARGUMENTS = [
   '--headless',
@@ -37,7 +32,7 @@ export interface BrowserOptions {
 export async function openBrowser(options: BrowserOptions = {}): Promise<OpenedBrowser> {
   const profile = await mkdtemp(join(tmpdir(), 'postern-browser-'))
   const context = await chromium.launchPersistentContext(profile, {
-    executablePath: EXECUTABLE,
+    executablePath: CHROMIUM,
     args: ARGUMENTS,
     ...options,
   })

@@ -6,10 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-
-const PROGRAM = '/usr/sbin/nginx'
-
-export const nginxIsMissing = spawnSync(PROGRAM, ['-v']).error !== undefined
+import { NGINX } from './machine.ts'
 
 export interface Nginx {
   readonly url: string
@@ -65,7 +62,7 @@ export async function startNginx(locations: string): Promise<Nginx> {
     url: `http://127.0.0.1:${port}`,
     socketUrl: `unix:${folder}/nginx.sock`,
     folder,
-    reload: () => void spawnSync(PROGRAM, ['-p', folder, '-c', file, '-s', 'reload']),
+    reload: () => void spawnSync(NGINX, ['-p', folder, '-c', file, '-s', 'reload']),
     stop: async () => {
       const ended = running
       running = undefined
@@ -75,7 +72,7 @@ export async function startNginx(locations: string): Promise<Nginx> {
       await exit
     },
     start: async () => {
-      running = spawn(PROGRAM, ['-p', folder, '-c', file], { stdio: 'ignore' })
+      running = spawn(NGINX, ['-p', folder, '-c', file], { stdio: 'ignore' })
       while (!(await listens(port))) await wait(20)
     },
   }

@@ -240,7 +240,7 @@ it('C8.4 a pool that is closed cuts every call and takes no other', async () => 
 })
 
 it(
-  'T5.1 20,000 calls of every fate leave no connection, listener or timer behind',
+  'T5.1 4,000 calls of every fate leave no connection, listener or timer behind',
   { timeout: 60_000 },
   async () => {
     const warnings: string[] = []
@@ -265,11 +265,11 @@ it(
     })
     const count = (kind: string): number =>
       process.getActiveResourcesInfo().filter((active) => active === kind).length
-    const before = count('Timeout')
+    const before = { timers: count('Timeout'), sockets: count('TCPSocketWrap') }
     const fates = ['', '', '', '', '', '', 'long', '', 'never', '', 'reset', '', '', 'bad', '', '']
     let asked = 0
     const work = async (): Promise<void> => {
-      while (asked < 20_000) {
+      while (asked < 4000) {
         const fate = fates[asked++ % fates.length]!
         const { answer, reader } = get(fate)
         if (fate === 'never') {
@@ -281,11 +281,13 @@ it(
     }
     await Promise.all(Array.from({ length: 16 }, work))
     expect(pool.inFlight).toBe(0)
-    expect(accepted).toBeGreaterThan(1000)
+    expect(accepted).toBeGreaterThan(200)
     await pool.close()
     await turn()
-    expect(count('Timeout')).toBeLessThanOrEqual(before)
-    await vi.waitFor(() => expect(count('TCPSocketWrap')).toBe(0), { interval: 5 })
+    expect(count('Timeout')).toBeLessThanOrEqual(before.timers)
+    await vi.waitFor(() => expect(count('TCPSocketWrap')).toBeLessThanOrEqual(before.sockets), {
+      interval: 5,
+    })
     expect(warnings).toEqual([])
   },
 )

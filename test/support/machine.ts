@@ -1,0 +1,59 @@
+/**
+ * What some tests need of the machine besides Node: programs that others wrote, and rights. A test that needs what is
+ * missing is skipped, and the run tells so at its start and at its end; under `POSTERN_TEST_REQUIRE_ALL=1` it runs and
+ * fails.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+interface Part {
+  /** What is tested with it. */
+  readonly use: string
+  readonly isThere: () => boolean
+}
+
+const runs = (program: string, ...args: string[]): boolean => {
+  const { error, status } = spawnSync(program, args, { stdio: 'ignore' })
+  return error === undefined && status === 0
+}
+
+export const CHROMIUM = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromium'
+export const NGINX = '/usr/sbin/nginx'
+
+/** The first Python that can verify signatures. */
+export const python = (): string | undefined =>
+  ['python3', '/usr/bin/python3'].find((program) => runs(program, '-c', 'import cryptography'))
+
+export const PARTS = {
+  chromium: { use: 'the pages and the code flow in a browser', isThere: () => existsSync(CHROMIUM) },
+  curl: { use: 'the commands of the README', isThere: () => runs('curl', '--version') },
+  nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
+  openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
+  promtool: { use: 'the form of the metrics', isThere: () => runs('promtool', '--version') },
+  'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
+  systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
+  'the rights of root': { use: 'files of other users', isThere: () => process.geteuid?.() === 0 },
+} as const satisfies Readonly<Record<string, Part>>
+
+export type PartName = keyof typeof PARTS
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What a test needs of the machine. */
+    needs?: readonly PartName[]
+  }
+}
+
+const known = new Map<PartName, boolean>()
+
+export function isMissing(name: PartName): boolean {
+  const isThere = known.get(name) ?? PARTS[name].isThere()
+  known.set(name, isThere)
+  return !isThere
+}
+
+/** The options of a test or of a `describe` that needs these parts of the machine. */
+export const needing = (...needs: readonly PartName[]) => ({
+  skip: process.env['POSTERN_TEST_REQUIRE_ALL'] !== '1' && needs.some(isMissing),
+  meta: { needs },
+})
