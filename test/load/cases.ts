@@ -5,7 +5,9 @@
 import { connect, type Socket } from 'node:net'
 import { forgeTokens } from './access-tokens.ts'
 import { residentMegabytes } from './cpu-time.ts'
-import { PATH, startPosternProcess, startUpstream, type PosternSubject } from './subjects.ts'
+import { median } from './exchanges.ts'
+import { startPosternProcess, type PosternSubject } from './postern-process.ts'
+import { PATH, startUpstream } from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
 import { distinctScript, pacedScript, tokenScript, uploadScript } from './wrk-scripts.ts'
 
@@ -41,9 +43,6 @@ interface Case {
 interface Sample extends WrkResult {
   readonly cpu: number
 }
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 async function measure(one: Case, round: number, seconds = SECONDS): Promise<Sample> {
   const { subject, path = PATH, connections = 16 } = one

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { walkToCode } from '../support/code-walk.ts'
 import { cpuSeconds, processTree } from './cpu-time.ts'
 import { CHALLENGE, CLIENT, inParallel, REDIRECT } from './exchanges.ts'
-import { startPosternProcess, type PosternSubject } from './subjects.ts'
+import { startPosternProcess, type PosternSubject } from './postern-process.ts'
 
 /** Codes asked for at a time: no part of what is measured, and so no flood. */
 const MINTING = 8

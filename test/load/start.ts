@@ -5,18 +5,18 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { get } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { processTree, residentMegabytes } from './cpu-time.ts'
+import { median } from './exchanges.ts'
+import { machine } from './machine.ts'
+import { freePort, newFolder, ROOT } from './subjects.ts'
 
 const RUNS = 5
 /** Long enough for what is done after the start, and for a first collection. */
 const IDLE_MS = 1500
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const BARE = `
 import { createServer } from 'node:http'
@@ -50,16 +50,8 @@ const SUBJECTS: readonly Subject[] = [
 
 interface Measured {
   readonly startMs: number
-  readonly idleMiB: number
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+  /** Resident, with all below it. */
+  readonly idleMegabytes: number
 }
 
 const isServed = (port: number): Promise<boolean> =>
@@ -77,16 +69,6 @@ async function untilServed(child: ChildProcess, port: number): Promise<void> {
   }
 }
 
-/** Resident memory of a process and all below it, in MiB; Linux only. */
-async function residentMiB(pid: number): Promise<number> {
-  const own = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ')
-  const tasks = await readdir(`/proc/${pid}/task`)
-  const lists = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8')))
-  const children = lists.join(' ').trim().split(/\s+/).filter(Boolean).map(Number)
-  const below = await Promise.all(children.map(residentMiB))
-  return below.reduce((sum, part) => sum + part, (Number(own[1]) * 4096) / 1024 ** 2)
-}
-
 async function measure({ args }: Subject, folder: string): Promise<Measured> {
   const port = await freePort()
   const env = {
@@ -102,17 +84,14 @@ async function measure({ args }: Subject, folder: string): Promise<Measured> {
   await untilServed(child, port)
   const startMs = performance.now() - started
   await delay(IDLE_MS)
-  const idleMiB = await residentMiB(child.pid ?? 0)
+  const idleMegabytes = residentMegabytes(processTree(child.pid ?? 0))
   child.kill('SIGTERM')
   await exited
-  return { startMs, idleMiB }
+  return { startMs, idleMegabytes }
 }
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-
 async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'postern-bench-'))
+  const folder = await newFolder()
   try {
     return await work(folder)
   } finally {
@@ -132,15 +111,16 @@ async function runs(subject: Subject): Promise<readonly Measured[]> {
   return measured
 }
 
-console.log(`medians of ${RUNS}, Node ${process.version}`)
+console.log(machine())
+console.log(`medians of ${RUNS}`)
 console.log(''.padEnd(22), 'first request'.padStart(14), 'idle memory'.padStart(14))
 for (const subject of SUBJECTS) {
   const measured = await runs(subject)
   const start = median(measured.map(({ startMs }) => startMs))
-  const idle = median(measured.map(({ idleMiB }) => idleMiB))
+  const idle = median(measured.map(({ idleMegabytes }) => idleMegabytes))
   console.log(
     subject.name.padEnd(22),
     `${start.toFixed(0)} ms`.padStart(14),
-    `${idle.toFixed(0)} MiB`.padStart(14),
+    `${idle.toFixed(0)} MB`.padStart(14),
   )
 }

@@ -17,7 +17,7 @@ export interface Subject {
   stop(): void
 }
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Where the upstream has 1 KB of JSON: the address of an action of the demo. */
 export const PATH = '/api/1.0/b/ACME/fund-data/fund-list'
 
@@ -31,12 +31,17 @@ export async function freePort(): Promise<number> {
 
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'postern-bench-'))
 
-function subject(name: string, child: ChildProcess, url: string, headers: Subject['headers'] = {}): Subject {
+export function subject(
+  name: string,
+  child: ChildProcess,
+  url: string,
+  headers: Subject['headers'] = {},
+): Subject {
   const pids = (): readonly number[] => processTree(child.pid ?? 0)
   return { name, url, headers, pids, cpu: () => cpuSeconds(pids()), stop: () => void child.kill('SIGTERM') }
 }
 
-async function untilAnswering(url: string, headers: Subject['headers'] = {}): Promise<void> {
+export async function untilAnswering(url: string, headers: Subject['headers'] = {}): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const response = await fetch(url, { headers }).catch(() => undefined)
     await response?.arrayBuffer()
@@ -71,19 +76,35 @@ open_file_cache max=10; ${servers} }`,
   return spawn('nginx', ['-c', config, '-p', folder], { stdio: 'ignore' })
 }
 
+/**
+ * No check, no log, one worker. It keeps more connections to the upstream than calls come at a time, and never ends one
+ * for its age (by default it does after 1,000 requests).
+ */
 export async function startNginxProxy(upstream: string): Promise<Subject> {
   const folder = await newFolder()
   const port = await freePort()
   const child = await startNginx(
     folder,
-    `upstream data { server ${upstream.slice(7)}; keepalive 64; }
+    `upstream data { server ${upstream.slice(7)}; keepalive 128; keepalive_requests 1000000000; }
 server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; location / { proxy_pass http://data; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
   )
   await untilAnswering(`http://127.0.0.1:${port}${PATH}`)
   return subject('nginx plain proxy_pass', child, `http://127.0.0.1:${port}${PATH}`)
 }
 
-export async function startHaproxy(upstream: string, publicKey: string, token: string): Promise<Subject> {
+/** What a gateway that checks tokens is told: whom to ask, and Postern's key. `headers` have a token of Postern. */
+export interface GatewayFacts {
+  readonly upstream: string
+  /** PEM. */
+  readonly publicKey: string
+  readonly headers: Subject['headers']
+}
+
+/**
+ * One thread, as Postern's one worker has for calls. It keeps no verified tokens: `jwt_verify` verifies the signature in
+ * each call, which is most of what it costs. Connections to the upstream are shared by all clients, and nothing is logged.
+ */
+export async function startHaproxy({ upstream, publicKey, headers }: GatewayFacts): Promise<Subject> {
   const folder = await newFolder()
   const port = await freePort()
   await writeFile(join(folder, 'key.pem'), publicKey)
@@ -94,101 +115,43 @@ export async function startHaproxy(upstream: string, publicKey: string, token: s
   nbthread 1
 defaults
   mode http
+  http-reuse always
   timeout connect 5s
   timeout client 30s
   timeout server 30s
 frontend api
   bind 127.0.0.1:${port}
   http-request set-var(txn.bearer) http_auth_bearer
-  http-request set-var(txn.alg) var(txn.bearer),jwt_header_query('$.alg')
-  http-request deny unless { var(txn.alg) -m str ES256 }
-  http-request deny unless { var(txn.bearer),jwt_verify(txn.alg,"${folder}/key.pem") -m int 1 }
+  http-request deny unless { var(txn.bearer),jwt_header_query('$.alg') -m str ES256 }
+  http-request deny unless { var(txn.bearer),jwt_verify(ES256,"${folder}/key.pem") -m int 1 }
   default_backend data
 backend data
   server one ${upstream.slice(7)}
 `,
   )
   const child = spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' })
-  const headers = { Authorization: `Bearer ${token}` }
-  await untilAnswering(`http://127.0.0.1:${port}${PATH}`, headers)
-  return subject('HAProxy + jwt_verify ES256', child, `http://127.0.0.1:${port}${PATH}`, headers)
+  const url = `http://127.0.0.1:${port}${PATH}`
+  await untilAnswering(url, headers)
+  return subject('HAProxy + jwt_verify ES256', child, url, headers)
 }
 
+/** fast-jwt warns of keys of its cache that are not unique; the token itself is. */
+const QUIET = '--disable-warning=FAST_JWT_CACHE_KEY_BUILDER_SECURITY_RISK'
+
+/** @param kind of proxies.ts */
 export async function startNodeProxy(
   kind: string,
   name: string,
-  upstream: string,
-  more: { readonly publicKey?: string; readonly token?: string } = {},
+  { upstream, publicKey, headers }: GatewayFacts,
 ): Promise<Subject> {
-  const child = spawn(process.execPath, [join(ROOT, 'test/load/proxies.ts'), kind], {
+  const child = spawn(process.execPath, [QUIET, join(ROOT, 'test/load/proxies.ts'), kind], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, UPSTREAM: upstream, PUBLIC_KEY: more.publicKey ?? '' },
+    env: { ...process.env, UPSTREAM: upstream, PUBLIC_KEY: publicKey },
   })
   const port = await new Promise<string>((resolve) =>
     child.stdout.once('data', (text) => resolve(String(text).trim())),
   )
-  const headers = more.token === undefined ? {} : { Authorization: `Bearer ${more.token}` }
-  await untilAnswering(`http://127.0.0.1:${port}${PATH}`, headers)
-  return subject(name, child, `http://127.0.0.1:${port}${PATH}`, headers)
-}
-
-/** A Postern under load, and where it issues tokens. */
-export interface PosternSubject extends Subject {
-  readonly origin: string
-  readonly admin: string
-  /** The folder of its keys. */
-  readonly keys: string
-}
-
-/** The product as it is run, in a process of its own, its log going to a file. `yaml` extends upstream.yaml. */
-export async function startPosternProcess(
-  upstream: string,
-  yaml = '',
-  { node = [] as readonly string[], file = 'upstream.yaml', root = ROOT } = {},
-): Promise<PosternSubject> {
-  const folder = await newFolder()
-  const [port, admin] = [await freePort(), await freePort()]
-  const config = join(folder, 'postern.yaml')
-  await writeFile(config, `extends: ${join(root, 'config', file)}\n${yaml}`)
-  const child = spawn(
-    'sh',
-    ['-c', `exec "${process.execPath}" ${node.join(' ')} src/main.ts serve ${config} > ${folder}/log`],
-    {
-      cwd: root,
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: {
-        ...process.env,
-        UPSTREAM_URL: upstream,
-        POSTERN_PORT: String(port),
-        POSTERN_ADMIN_PORT: String(admin),
-        POSTERN_DATA: join(folder, 'data'),
-      },
-    },
-  )
-  const origin = `http://127.0.0.1:${port}`
-  await untilAnswering(`${origin}/.well-known/jwks.json`)
-  const { access_token } = await passwordToken(origin)
-  const headers = { Authorization: `Bearer ${access_token}` }
-  await untilAnswering(`${origin}${PATH}`, headers)
-  return {
-    ...subject('Postern, every check, log and metric on', child, `${origin}${PATH}`, headers),
-    origin,
-    admin: `http://127.0.0.1:${admin}`,
-    keys: join(folder, 'data', 'keys'),
-  }
-}
-
-/** alice's token at ACME. */
-export async function passwordToken(origin: string): Promise<{ readonly access_token: string }> {
-  const response = await fetch(`${origin}/connect/token`, {
-    method: 'POST',
-    headers: { Authorization: `Basic ${Buffer.from('acme-books:acme-books-secret').toString('base64')}` },
-    body: new URLSearchParams({
-      grant_type: 'password',
-      username: 'alice',
-      password: 'alice-password',
-      scope: 'fund.maintain business.fund.list target:b/ACME',
-    }),
-  })
-  return (await response.json()) as { access_token: string }
+  const url = `http://127.0.0.1:${port}${PATH}`
+  await untilAnswering(url, headers)
+  return subject(name, child, url, headers)
 }

@@ -6,7 +6,9 @@
 import { request } from 'undici'
 import { inParallel, median, percentile, TokenClient, type Tokens } from './exchanges.ts'
 import { startOidcProvider, startPosternIssuer, type Issuer } from './issuers.ts'
-import { PATH, type PosternSubject } from './subjects.ts'
+import { machine } from './machine.ts'
+import type { PosternSubject } from './postern-process.ts'
+import { PATH } from './subjects.ts'
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 2)
@@ -171,7 +173,8 @@ async function besideLogins(postern: Issuer & PosternSubject): Promise<void> {
 const postern = await startPosternIssuer('Postern, SQLite', TWINS_YAML)
 const forgetful = await startPosternIssuer('Postern, in memory', 'store: { kind: memory }\n')
 const other = await startOidcProvider()
-console.log(`${LANES} at a time, one process each, medians of ${ROUNDS} rounds; Node ${process.version}\n`)
+console.log(machine())
+console.log(`${LANES} at a time, one process each, medians of ${ROUNDS} rounds\n`)
 try {
   await compare([postern, forgetful], other)
   await besideLogins(postern)
