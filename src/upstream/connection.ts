@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { RecentLines } from './header-lines.ts'
-import { isGivingUp, keepAfter, type ResponseHead } from './response-head.ts'
+import { isGivingUp, keepAfter, RecentLines, type ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'

@@ -1,5 +1,4 @@
-import { MalformedResponse, type RecentLines } from './header-lines.ts'
-import { parseResponseHead, type ResponseHead } from './response-head.ts'
+import { MalformedResponse, parseResponseHead, type RecentLines, type ResponseHead } from './response-head.ts'
 
 /** Who is told what a response holds, in its order. */
 export interface ResponseSink {

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MalformedResponse, RecentLines } from '../../../src/upstream/header-lines.ts'
-import { parseResponseHead, type ResponseHead } from '../../../src/upstream/response-head.ts'
+import {
+  MalformedResponse,
+  parseResponseHead,
+  RecentLines,
+  type ResponseHead,
+} from '../../../src/upstream/response-head.ts'
 
 const OK = 'HTTP/1.1 200 OK'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MalformedResponse } from '../../../src/upstream/header-lines.ts'
-import type { ResponseHead } from '../../../src/upstream/response-head.ts'
+import { MalformedResponse, type ResponseHead } from '../../../src/upstream/response-head.ts'
 import { ResponseParser } from '../../../src/upstream/response-parser.ts'
 
 interface Reading {
