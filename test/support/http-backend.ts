@@ -1,7 +1,7 @@
 import { HttpBackend, type HttpBackendRules } from '../../src/backends/forward/http.ts'
 import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 import { identifyByHeaders } from '../../src/backends/forward/upstream-identity.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 
 type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {
   readonly timeouts?: Partial<HttpBackendRules['timeouts']>
@@ -36,5 +36,8 @@ export const forwardingRules = (
 })
 
 /** An `http` backend with the defaults of the configuration, whose owner closes it. */
-export const openHttpBackend = (urls: string | readonly string[], changes: Changes = {}): HttpBackend =>
-  new HttpBackend(forwardingRules(urls, changes), systemClock)
+export const openHttpBackend = (
+  urls: string | readonly string[],
+  changes: Changes = {},
+  clock: Clock = systemClock,
+): HttpBackend => new HttpBackend(forwardingRules(urls, changes), clock)

@@ -7,7 +7,7 @@ import { forward, type Forwarding } from './reply-from.ts'
 import { compileRequestHeaders, type RequestHeaderRules, type RequestHeaders } from './request-headers.ts'
 import { cleanResponseHeaders, passedNames } from './response-headers.ts'
 import { isOfFormat } from './upstream-body.ts'
-import type { EjectionRules } from './circuit.ts'
+import type { EjectionRules } from './ejection.ts'
 import { checkHealth, type HealthCheckRules } from './health-check.ts'
 import type { PathTemplate } from './path-template.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
@@ -161,7 +161,7 @@ export class HttpBackend implements Backend {
     this.payload = rules.payload
     this.#rules = rules
     this.#clock = clock
-    this.targets = new UpstreamTargets(rules.targets, rules, rules.targetChanged)
+    this.targets = new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
     this.#passed = passedNames(rules.responseHeaders)
     this.#requestHeaders = compileRequestHeaders(rules)
     const { healthCheck, host } = rules

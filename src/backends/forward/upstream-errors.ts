@@ -1,5 +1,5 @@
 import { Fault, type FaultCode } from '../../kernel/faults.ts'
-import type { AttemptOutcome } from './circuit.ts'
+import type { AttemptOutcome } from './ejection.ts'
 
 /** What node:http, sockets and TLS call their failures, by C8.4. Anything not listed: the upstream could not be reached. */
 const BY_CODE: Readonly<Record<string, FaultCode>> = {

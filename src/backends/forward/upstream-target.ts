@@ -1,4 +1,5 @@
-import { Circuit, type AttemptOutcome, type EjectionRules } from './circuit.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Ejection, type AttemptOutcome, type EjectionRules } from './ejection.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { attemptOutcome } from './upstream-errors.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
@@ -16,17 +17,24 @@ export type TargetChange = 'ejected' | 'readmitted' | 'unhealthy' | 'healthy' | 
 export class UpstreamTarget {
   readonly address: UpstreamAddress
   readonly #pool: UpstreamPool
-  readonly #circuit: Circuit
+  readonly #ejection: Ejection
   readonly #changed: TargetChanged
   #healthy = true
 
-  constructor(address: UpstreamAddress, rules: PoolRules, ejection: EjectionRules, changed: TargetChanged) {
+  constructor(
+    address: UpstreamAddress,
+    rules: PoolRules & { readonly ejection: EjectionRules },
+    clock: Clock,
+    changed: TargetChanged,
+  ) {
     this.address = address
     this.#changed = changed
     this.#pool = new UpstreamPool(address, rules, (distrusted) =>
       changed(address.name, distrusted ? 'distrusted' : 'trusted'),
     )
-    this.#circuit = new Circuit(ejection, (out) => changed(address.name, out ? 'ejected' : 'readmitted'))
+    this.#ejection = new Ejection(rules.ejection, clock, (out) =>
+      changed(address.name, out ? 'ejected' : 'readmitted'),
+    )
   }
 
   get inFlight(): number {
@@ -35,12 +43,12 @@ export class UpstreamTarget {
 
   /** Whether a call may go there, as far as is known. */
   get isUsable(): boolean {
-    return this.#healthy && this.#circuit.admits
+    return this.#healthy && this.#ejection.admits
   }
 
   /** What is told of it: a trial that is due makes nothing healthy. */
   get isHealthy(): boolean {
-    return this.#healthy && this.#circuit.isClosed
+    return this.#healthy && !this.#ejection.isEjected
   }
 
   setHealthy(healthy: boolean): void {
@@ -60,7 +68,7 @@ export class UpstreamTarget {
 
   /** For an attempt that is made by other means (a websocket's): to be told what came of it. */
   enter(): (outcome: AttemptOutcome) => void {
-    return this.#circuit.enter()
+    return this.#ejection.enter()
   }
 
   /** Sends a request that does not count. */

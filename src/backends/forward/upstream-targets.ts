@@ -1,4 +1,5 @@
-import type { EjectionRules } from './circuit.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { EjectionRules } from './ejection.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import { UpstreamTarget, type TargetChanged } from './upstream-target.ts'
@@ -21,9 +22,10 @@ export class UpstreamTargets {
   constructor(
     addresses: readonly UpstreamAddress[],
     rules: PoolRules & { readonly ejection: EjectionRules },
+    clock: Clock,
     changed: TargetChanged,
   ) {
-    this.all = addresses.map((address) => new UpstreamTarget(address, rules, rules.ejection, changed))
+    this.all = addresses.map((address) => new UpstreamTarget(address, rules, clock, changed))
     this.#only = this.all.length === 1 ? this.all[0] : undefined
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkHealth } from '../../../../src/backends/forward/health-check.ts'
 import { UpstreamTarget, type TargetChange } from '../../../../src/backends/forward/upstream-target.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
 import { forwardingRules } from '../../../support/http-backend.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
 import { answerJson, startUpstream } from '../../../support/start-upstream.ts'
@@ -11,7 +12,7 @@ async function begin() {
   const upstream = await startUpstream()
   const rules = forwardingRules(`${upstream.url}/base`)
   const changes: TargetChange[] = []
-  const target = new UpstreamTarget(rules.targets[0]!, rules, rules.ejection, (_name, change) =>
+  const target = new UpstreamTarget(rules.targets[0]!, rules, systemClock, (_name, change) =>
     changes.push(change),
   )
   const timers = manualAfter()

@@ -1,7 +1,9 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TargetChange } from '../../../../src/backends/forward/upstream-target.ts'
 import type { Fault } from '../../../../src/kernel/faults.ts'
+import { systemClock, type Clock } from '../../../../src/kernel/clock.ts'
 import { makeCall, type CallOverrides } from '../../../support/calls.ts'
+import { movableClock } from '../../../support/movable-clock.ts'
 import { openHttpBackend } from '../../../support/http-backend.ts'
 import { answerJson, startUpstream, type UpstreamBehaviour } from '../../../support/start-upstream.ts'
 
@@ -11,7 +13,7 @@ const silent: UpstreamBehaviour = () => undefined
 const resets: UpstreamBehaviour = (connection) => connection.reset()
 
 /** A backend over one upstream for each behaviour. */
-async function begin(behaviours: readonly UpstreamBehaviour[], rules?: Rules) {
+async function begin(behaviours: readonly UpstreamBehaviour[], rules?: Rules, clock: Clock = systemClock) {
   const upstreams = await Promise.all(behaviours.map((each) => startUpstream(each)))
   const changes: [number, TargetChange][] = []
   const backend = openHttpBackend(
@@ -21,6 +23,7 @@ async function begin(behaviours: readonly UpstreamBehaviour[], rules?: Rules) {
         changes.push([upstreams.findIndex(({ url }) => url === target), change]),
       ...rules,
     },
+    clock,
   )
   onTestFinished(() => backend.close())
   return {
@@ -35,13 +38,6 @@ async function begin(behaviours: readonly UpstreamBehaviour[], rules?: Rules) {
         (thrown: unknown) => (thrown as Fault).code,
       ),
   }
-}
-
-/** A breaker counts its time by Date alone. */
-function moveDate(): (ms: number) => void {
-  vi.useFakeTimers({ toFake: ['Date'] })
-  onTestFinished(() => void vi.useRealTimers())
-  return (ms) => vi.setSystemTime(Date.now() + ms)
 }
 
 describe('C8.4 several targets of an http backend', () => {
@@ -96,19 +92,19 @@ describe('passive ejection', () => {
   const ejection = { failures: 3, for: 10_000 }
 
   it('C8.4 leaves a target out after failures in a row, and lets one call try it later', async () => {
-    const move = moveDate()
-    const { ask, upstreams, counts, changes } = await begin([resets, answerJson(2)], { ejection })
+    const clock = movableClock()
+    const { ask, upstreams, counts, changes } = await begin([resets, answerJson(2)], { ejection }, clock)
     for (let call = 0; call < 6; call++) await ask()
     expect(changes).toEqual([[0, 'ejected']])
     const [before] = counts()
     expect(before).toBe(3)
     for (let call = 0; call < 10; call++) await ask()
     expect(counts()[0]).toBe(3)
-    move(10_000)
+    clock.advance(10_000)
     for (let call = 0; call < 4; call++) await ask()
     expect(counts()[0]).toBe(4)
     upstreams[0]!.behave(answerJson(1))
-    move(10_000)
+    clock.advance(10_000)
     for (let call = 0; call < 8; call++) await ask()
     expect(changes).toEqual([
       [0, 'ejected'],
