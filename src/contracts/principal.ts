@@ -1,6 +1,6 @@
-import type { ScopeText, ScopeValue } from '../scopes/scope-token.ts'
-import type { Target } from '../scopes/target.ts'
+import type { ScopeText, ScopeValue, Target } from '../scopes/scope-token.ts'
 import type { KeyStanding } from './keys.ts'
+import type { JsonObject } from '../http/json-value.ts'
 
 /** Who calls, as a verified access token says (C4.4). Frozen and shared between calls: never changed. */
 export interface Principal {
@@ -23,4 +23,9 @@ export interface Principal {
   readonly expiresAt: number
   /** The key that verified its token, or signed it here: who calls is believed only while this key is (T3.10). */
   readonly key: KeyStanding
+}
+
+/** Something that the gateway guards but does not own: userinfo (C6.3.1). */
+export interface Resource {
+  describe(principal: Principal): Promise<JsonObject>
 }

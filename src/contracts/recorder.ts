@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.ts'
-import type { TunnelEnd } from './backend.ts'
+import type { Call, TunnelEnd } from './backend.ts'
 import type { Exchange } from './exchange.ts'
 import type { Principal } from './principal.ts'
 
@@ -69,4 +69,9 @@ export interface Recorder {
     event: string,
     facts?: Readonly<Record<string, unknown>>,
   ): void
+}
+
+/** The place of the audit trail (C12): awaited between the decision and the backend, and may refuse by a fault. */
+export interface Audit {
+  intend(call: Call): Promise<void> | undefined
 }

@@ -1,6 +1,6 @@
 import type { Client } from '../contracts/people.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
-import { isTargetValue, parseTarget } from '../scopes/target.ts'
+import { isTargetValue, parseTarget } from '../scopes/scope-token.ts'
 import { isArgon2 } from './argon2-encoding.ts'
 import type { Complaints } from './complaints.ts'
 import type { ClientRecord } from './config.ts'

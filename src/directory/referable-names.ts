@@ -1,7 +1,7 @@
 import type { Business } from '../contracts/places.ts'
 import type { Access, Client } from '../contracts/people.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
-import { isTargetValue } from '../scopes/target.ts'
+import { isTargetValue } from '../scopes/scope-token.ts'
 import { didYouMean } from '../config/problem-text.ts'
 import type { Complaints } from './complaints.ts'
 

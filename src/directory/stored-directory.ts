@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Feed } from '../contracts/change-feed.ts'
-import type { Change, Store, StoredValue } from '../contracts/store.ts'
+import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import {
   CLIENT,

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Feed } from '../contracts/change-feed.ts'
-import type { Entry, Store, StoredValue } from '../contracts/store.ts'
+import type { Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'

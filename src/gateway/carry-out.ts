@@ -1,18 +1,18 @@
 import { Readable } from 'node:stream'
 import { cleanRequestHeaders } from '../backends/forward/client-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
-import type { BackendAnswer, Call, CallBody } from '../contracts/backend.ts'
-import type { Answer, Exchange } from '../contracts/exchange.ts'
+import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
+import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { toFault } from '../kernel/faults.ts'
-import { takeBody } from './checks/body.ts'
+import { Fault, toFault } from '../kernel/faults.ts'
+import { takeBody } from './body.ts'
 import type { Findings } from './findings.ts'
 import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
 import { takeBodyAnyway } from './report-only.ts'
-import { passesVerbatim, represent } from './represent.ts'
+import { passesVerbatim, refuse, represent } from './represent.ts'
 import type { Runtime } from './runtime.ts'
-import { nextTraceparent } from './trace.ts'
+import { newRequestId, newSpanId } from '../kernel/ids.ts'
 
 /**
  * What follows a decision: the body is read and judged, the audit trail told, the backend asked, its answer written.
@@ -163,3 +163,74 @@ function releaseAfter({ body }: BackendAnswer, exchange: Exchange, release: Rele
   body.stream.once('close', release)
   exchange.onEnd(release)
 }
+
+const SWITCHED = 101
+
+/**
+ * What follows the decision about an upgrade, which is the decision about any call: the backend takes the connection
+ * over, or refuses it in an answer like all others.
+ */
+export async function carryUpgrade(
+  runtime: Runtime,
+  exchange: Exchange,
+  decision: Decision,
+  findings: Findings,
+): Promise<Answer> {
+  const { operation } = decision
+  // A reload may have come between the look that took the upgrade and the decision: then it is ignored (T2.5).
+  if (exchange.upgrade === undefined || !operation.websocket)
+    return carryOut(runtime, exchange, decision, findings)
+  const call = await prepareCall(runtime, exchange, decision)
+  await runtime.audit.intend(call)
+  const release = occupy(runtime.admission, decision)
+  try {
+    const opened = await hand(runtime, operation.action.backend, call, exchange.upgrade, findings)
+    findings.upstreamStatus = opened.kind === 'open' ? SWITCHED : opened.answer.status
+    if (opened.kind === 'refused') return (release?.(), refuse(opened.answer, runtime, exchange))
+    return open(opened, release)
+  } catch (thrown) {
+    release?.()
+    throw thrown
+  }
+}
+
+/** The backend's place for a call in flight is held for as long as the tunnel stands. */
+function open({ tunnel }: Extract<UpgradeOutcome, { kind: 'open' }>, release: Release | undefined): Answer {
+  if (release !== undefined) tunnel.onEnd(release)
+  return { status: SWITCHED, headers: {}, body: undefined, tunnel }
+}
+
+async function hand(
+  { clock, recorder }: Runtime,
+  backend: Backend,
+  call: Call,
+  { socket, head }: Upgrade,
+  findings: Findings,
+): Promise<UpgradeOutcome> {
+  const started = clock.monotonic()
+  let outcome = 'answered'
+  try {
+    if (backend.upgrade === undefined) throw new Fault('internal', { detail: 'a backend without upgrades' })
+    return await backend.upgrade(call, socket, head)
+  } catch (thrown) {
+    outcome = toFault(thrown).code
+    throw thrown
+  } finally {
+    findings.upstreamMs = clock.monotonic() - started
+    recorder.backend({ backend: backend.name, outcome, ms: findings.upstreamMs })
+  }
+}
+
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
+const ZERO_TRACE = '0'.repeat(32)
+const ZERO_SPAN = '0'.repeat(16)
+
+/** W3C Trace Context: continues a well-formed incoming trace with a span of ours, or starts one (C8.2). */
+export function nextTraceparent(incoming: string | readonly string[] | undefined): string {
+  if (incoming === undefined) return newTrace()
+  const [, trace, parent, flags] = (typeof incoming === 'string' && TRACEPARENT.exec(incoming)) || []
+  if (trace === undefined || trace === ZERO_TRACE || parent === ZERO_SPAN) return newTrace()
+  return `00-${trace}-${newSpanId()}-${flags ?? '00'}`
+}
+
+const newTrace = (): string => `00-${newRequestId()}-${newSpanId()}-00`

@@ -1,8 +1,16 @@
 import type { Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
-import { isScopeValue, joinScope, readCode, splitScope, type ScopeValue } from '../scopes/scope-token.ts'
-import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
+import {
+  isScopeValue,
+  isTargetValue,
+  joinScope,
+  parseTarget,
+  readCode,
+  type ScopeValue,
+  splitScope,
+  type Target,
+} from '../scopes/scope-token.ts'
 
 const bad = (detail: string): Fault => new Fault('invalid_token', { detail })
 

@@ -1,8 +1,7 @@
 import { type KeyPath, pathText, type Report } from '../config/report.ts'
-import { ActionTable } from './action-table.ts'
+import { ActionTable, type ParameterBranch, type RouteNode } from './action-table.ts'
 import type { Action, Operation, Route } from './action.ts'
-import type { ParameterType, PatternSegment } from './path-pattern.ts'
-import { overlapsIn, shadowOf } from './route-conflicts.ts'
+import { areDisjoint, type ParameterType, type PatternSegment, takes } from './path-pattern.ts'
 
 /** An action of the configuration: what it offers, where, and where that stands in the file. */
 export interface ConfiguredRoute {
@@ -102,3 +101,98 @@ export class RouteCompiler {
 
 const typeText = ({ text }: ParameterType): string =>
   text === '' ? 'a parameter without a type' : `one of type ${text}`
+
+/** Whether every route can be reached, and each request's action is the same whoever reads the configuration. */
+
+/** Two routes that a request could mean both, since parameters of different types stand at one place. */
+export interface Overlap<T> {
+  readonly routes: readonly [T, T]
+  readonly types: readonly [ParameterType, ParameterType]
+}
+
+/** All pairs of one tree, each place of the tree once. */
+export function overlapsIn<T>(node: RouteNode<T>): Overlap<T>[] {
+  const here = pairsOf(node.parameters).flatMap(([one, other]): Overlap<T>[] => {
+    if (areDisjoint(one.type, other.type)) return []
+    const routes = commonPath(one.node, other.node)
+    return routes === undefined ? [] : [{ routes, types: [one.type, other.type] }]
+  })
+  const below = [...node.literals.values(), ...node.parameters.map((each) => each.node)]
+  return [...here, ...below.flatMap(overlapsIn)]
+}
+
+const pairsOf = <E>(items: readonly E[]): (readonly [E, E])[] =>
+  items.flatMap((one, index) => items.slice(index + 1).map((other) => [one, other] as const))
+
+/** Two routes, one below each node, that some path leads to both of. */
+function commonPath<T>(one: RouteNode<T>, other: RouteNode<T>): readonly [T, T] | undefined {
+  if (one.value !== undefined && other.value !== undefined) return [one.value, other.value]
+  for (const [next, across] of commonSteps(one, other)) {
+    const found = commonPath(next, across)
+    if (found) return found
+  }
+  return undefined
+}
+
+function* commonSteps<T>(
+  one: RouteNode<T>,
+  other: RouteNode<T>,
+): Generator<readonly [RouteNode<T>, RouteNode<T>]> {
+  for (const [text, next] of one.literals) {
+    const same = other.literals.get(text)
+    if (same) yield [next, same]
+    for (const { type, node } of other.parameters) if (takes(type, text)) yield [next, node]
+  }
+  for (const [text, next] of other.literals)
+    for (const { type, node } of one.parameters) if (takes(type, text)) yield [node, next]
+  for (const { type, node } of one.parameters)
+    for (const across of other.parameters) if (!areDisjoint(type, across.type)) yield [node, across.node]
+}
+
+/** One segment of a path that a pattern means: a text, or any value of a type that is none of the literals beside it. */
+type Step = string | ParameterType
+
+/** Beyond so many a parameter's values are not tried one by one: literals for all of them would be many lines. */
+const MOST_TRIED = 10_000
+
+/**
+ * The route that takes every path of a pattern away from it, by literals for all values that its parameters have;
+ * undefined where a path is left. There must be no overlaps in the tree.
+ */
+export function shadowOf<T>(root: RouteNode<T>, pattern: readonly PatternSegment[], route: T): T | undefined {
+  const choices = pattern.map(stepsOf)
+  if (choices.reduce((product, { length }) => product * length, 1) > MOST_TRIED) return undefined
+  let shadow: T | undefined
+  for (const path of product(choices)) {
+    const reached = follow(root, path, 0)
+    if (reached === route || reached === undefined) return undefined
+    shadow = reached
+  }
+  return shadow
+}
+
+const stepsOf = (segment: PatternSegment): readonly Step[] =>
+  segment.kind === 'literal' ? [segment.text] : (segment.type.values ?? [segment.type])
+
+function* product(choices: readonly (readonly Step[])[]): Generator<readonly Step[]> {
+  const [first, ...rest] = choices
+  if (first === undefined) yield []
+  else for (const step of first) for (const path of product(rest)) yield [step, ...path]
+}
+
+/** As `find` walks, literals first. */
+function follow<T>(node: RouteNode<T>, path: readonly Step[], index: number): T | undefined {
+  const step = path[index]
+  if (step === undefined) return node.value
+  const literal = typeof step === 'string' ? node.literals.get(step) : undefined
+  const found = literal && follow(literal, path, index + 1)
+  if (found !== undefined) return found
+  for (const branch of node.parameters) {
+    const reached = takesStep(branch, step) ? follow(branch.node, path, index + 1) : undefined
+    if (reached !== undefined) return reached
+  }
+  return undefined
+}
+
+const takesStep = <T>({ type }: ParameterBranch<T>, step: Step): boolean =>
+  typeof step === 'string' ? takes(type, step) : step.text === type.text

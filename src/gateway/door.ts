@@ -1,18 +1,16 @@
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import type { DecisionEvent } from '../contracts/recorder.ts'
 import { type Fault, toFault } from '../kernel/faults.ts'
-import { carryOut } from './carry-out.ts'
-import { carryUpgrade } from './carry-upgrade.ts'
-import { isUserinfo } from './checks/userinfo.ts'
+import { carryOut, carryUpgrade } from './carry-out.ts'
+import { describePrincipal, isUserinfo } from './userinfo.ts'
 import { Findings } from './findings.ts'
 import { goOn } from './go-on.ts'
 import { OpenTunnels } from './open-tunnels.ts'
 import { decide, decidePreflight, decideUserinfo } from './pipeline.ts'
 import type { FaultRenderer } from './render.ts'
 import { decideReportOnly, reportOnlyArea } from './report-only.ts'
-import { guardBytes } from './guard-bytes.ts'
+import { guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
-import { describePrincipal } from './userinfo.ts'
 
 type Serve = (runtime: Runtime, exchange: Exchange, findings: Findings) => Answer | Promise<Answer>
 

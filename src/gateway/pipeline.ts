@@ -2,20 +2,24 @@ import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Place } from '../contracts/places.ts'
 import type { RequestTarget } from '../http/request-target.ts'
-import { matchAction, type Asked } from './checks/action.ts'
-import { admit } from './checks/admit.ts'
-import { requireApiVersion } from './checks/api-version.ts'
-import { authenticate } from './checks/authenticate.ts'
-import { judgeBody, type BodyPlan } from './checks/body.ts'
-import { passServiceMaintenance, refuseInPlaceMaintenance } from './checks/maintenance.ts'
-import { requirePlace } from './checks/place.ts'
-import { readTarget } from './checks/readable.ts'
-import { negotiate, type Outcome } from './checks/representation.ts'
-import { requireScope } from './checks/scope.ts'
-import { judgeUserinfo } from './checks/userinfo.ts'
-import type { Findings } from './findings.ts'
+import {
+  admit,
+  type Asked,
+  authenticate,
+  matchAction,
+  negotiate,
+  type Outcome,
+  passServiceMaintenance,
+  readTarget,
+  refuseInPlaceMaintenance,
+  requireApiVersion,
+  requirePlace,
+  requireScope,
+} from './checks.ts'
+import { judgeBody, type BodyPlan } from './body.ts'
+import { judgeUserinfo } from './userinfo.ts'
+import type { Findings, Observation } from './findings.ts'
 import { goOn } from './go-on.ts'
-import type { Observation } from './observation.ts'
 import type { Runtime } from './runtime.ts'
 
 /** An authorised call: what was judged, and nothing else, is what a backend gets. */

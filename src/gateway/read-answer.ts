@@ -5,8 +5,7 @@ import { successEnvelope } from '../http/envelope.ts'
 import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml-write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import { isSmall, type Conversions } from './conversion/conversions.ts'
-import type { OnGone } from './conversion/places.ts'
+import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import { broken, convertAnswer, dataOf, type AnswerTask, type Speech } from './conversion/tasks.ts'
 
 export interface EnvelopeRules {

@@ -12,23 +12,27 @@ import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { declaredBody } from '../http/head-checks.ts'
 import type { Head } from '../http/head.ts'
-import type { RequestTarget } from '../http/request-target.ts'
-import { decodeSegment } from '../http/request-target.ts'
+import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Action, Operation } from './action.ts'
-import { AREA_AT, matchAction, type Asked } from './checks/action.ts'
-import { admit } from './checks/admit.ts'
-import { requireApiVersion } from './checks/api-version.ts'
-import { authenticate } from './checks/authenticate.ts'
-import { judgeBody, parseBody, type BodyPlan } from './checks/body.ts'
+import {
+  admit,
+  AREA_AT,
+  type Asked,
+  authenticate,
+  matchAction,
+  negotiate,
+  type Outcome,
+  passServiceMaintenance,
+  readTarget,
+  refuseInPlaceMaintenance,
+  requireApiVersion,
+  requirePlace,
+  requireScope,
+} from './checks.ts'
+import { judgeBody, parseBody, type BodyPlan } from './body.ts'
 import type { Conversions } from './conversion/conversions.ts'
-import { passServiceMaintenance, refuseInPlaceMaintenance } from './checks/maintenance.ts'
-import { requirePlace } from './checks/place.ts'
-import { readTarget } from './checks/readable.ts'
-import { negotiate, type Outcome } from './checks/representation.ts'
-import { requireScope } from './checks/scope.ts'
-import type { Findings } from './findings.ts'
-import { Observation } from './observation.ts'
+import { type Findings, Observation } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 

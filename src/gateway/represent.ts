@@ -4,11 +4,10 @@ import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { bearerChallenge } from '../http/authorization.ts'
 import { ENVELOPE_TYPE, errorsEnvelope } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
-import type { Outcome } from './checks/representation.ts'
-import type { OnGone } from './conversion/places.ts'
+import type { Outcome } from './checks.ts'
+import type { OnGone } from './conversion/conversions.ts'
 import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
-import { guardBytes } from './guard-bytes.ts'
 import { envelopeOf } from './read-answer.ts'
 import type { Runtime } from './runtime.ts'
 import { envelopeStream, verifyEnvelope, withoutBom } from './verify-json.ts'
@@ -194,4 +193,26 @@ function asConverted(headers: Record<string, string | readonly string[]>): void 
   if (headers['accept-ranges'] !== undefined) delete headers['accept-ranges']
   const { etag } = headers
   if (typeof etag === 'string' && etag.startsWith('"')) headers['etag'] = `W/${etag}`
+}
+
+/**
+ * What goes with bytes that are an upstream's own, whatever they are (C7.1 `produces`, report-only areas): the sign-in
+ * pages have the same origin. So a browser takes them for nothing but what their type says, and opens them as a page
+ * that loads nothing, runs nothing and has no origin.
+ */
+const GUARDS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+}
+
+const GUARDED: ReadonlySet<string> = new Set(Object.keys(GUARDS).map((name) => name.toLowerCase()))
+
+/** With the guards in the place of what the upstream says of it, in whatever spelling. */
+export function guardBytes(headers: Answer['headers']): Answer['headers'] {
+  const guarded: Record<string, string | readonly string[]> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined && !GUARDED.has(name.toLowerCase())) guarded[name] = value
+  }
+  return Object.assign(guarded, GUARDS)
 }

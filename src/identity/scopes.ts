@@ -4,14 +4,16 @@ import { Fault } from '../kernel/faults.ts'
 import { isIdentityScope, type Catalogue } from '../scopes/catalogue.ts'
 import {
   businessTarget,
-  isScopeValue,
-  joinScope,
-  readScopeValue,
   type Code,
+  isScopeValue,
+  isTargetValue,
+  joinScope,
+  parseTarget,
+  readScopeValue,
   type ScopeText,
   type ScopeValue,
+  type Target,
 } from '../scopes/scope-token.ts'
-import { isTargetValue, parseTarget, type Target } from '../scopes/target.ts'
 
 /** A request's scope: values in its order, each once, the target among them at its place. */
 export interface RequestedScope {

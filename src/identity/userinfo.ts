@@ -1,4 +1,4 @@
-import type { Resource } from '../contracts/resource.ts'
+import type { Resource } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
 import { userClaims } from './claims.ts'
 import type { StepDependencies } from './endpoint.ts'

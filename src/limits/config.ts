@@ -1,6 +1,6 @@
 import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/pieces.ts'
 import type { KeyPath, Report } from '../config/report.ts'
-import { compileRate, type Rate } from './rate.ts'
+import { compileRate, type Rate } from './buckets.ts'
 
 const rate = (description: string) =>
   section(

@@ -1,15 +1,19 @@
-import type { Admission, EarlyAdmission, Release, Verdict } from '../contracts/admission.ts'
+import type {
+  Admission,
+  EarlyAdmission,
+  RateUsage,
+  Release,
+  Tallies,
+  Verdict,
+} from '../contracts/admission.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { RateUsage, Tallies } from '../contracts/rate-usage.ts'
 import { networkOf } from '../http/network.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { Buckets } from './buckets.ts'
+import { Buckets, type Rate, rateHeaders } from './buckets.ts'
 import type { ClientLimits, CompiledLoad } from './config.ts'
-import { BackendInFlight, InFlight } from './in-flight.ts'
-import { rateHeaders, type Rate } from './rate.ts'
 import { Shedding, TICK_MS } from './shedding.ts'
 
 export interface LoadGuardParts {
@@ -179,4 +183,34 @@ const refusal = (code: 'backend_busy' | 'too_many_backend_calls', backend: strin
 
 function forEach({ keys, counts }: Tallies, act: (key: string, count: number) => void): void {
   keys.forEach((key, at) => act(key, counts[at] ?? 0))
+}
+
+/** Calls in flight by key. A key without any takes no room. */
+export class InFlight {
+  readonly #counts = new Map<string, number>()
+
+  /** Takes a place if fewer than `cap` are taken. Whoever got one calls `leave` once. */
+  enter(key: string, cap: number): boolean {
+    const count = this.#counts.get(key) ?? 0
+    if (count >= cap) return false
+    this.#counts.set(key, count + 1)
+    return true
+  }
+
+  leave(key: string): void {
+    const count = this.#counts.get(key) ?? 0
+    if (count > 1) this.#counts.set(key, count - 1)
+    else this.#counts.delete(key)
+  }
+
+  count(key: string): number {
+    return this.#counts.get(key) ?? 0
+  }
+}
+
+/** Calls in flight to one backend: all of them, and those of each client. */
+export class BackendInFlight {
+  total = 0
+  /** Counted only where several backends stand: there one may hold a part of a client's places, and no more. */
+  readonly byClient = new InFlight()
 }

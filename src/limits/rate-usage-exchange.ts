@@ -1,4 +1,4 @@
-import type { RateUsage, Tallies } from '../contracts/rate-usage.ts'
+import type { RateUsage, Tallies } from '../contracts/admission.ts'
 import { EXCHANGE_MS } from './load-guard.ts'
 
 /** One worker's end of the board. */

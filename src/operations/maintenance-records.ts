@@ -1,6 +1,5 @@
-import type { Feed } from '../contracts/change-feed.ts'
+import type { Change, Feed, StoredValue } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Change, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import type { MaintenanceSwitches } from './maintenance.ts'

@@ -3,8 +3,7 @@ import { list, mapOf, section, text, type Static } from '../config/pieces.ts'
 import type { Report } from '../config/report.ts'
 import { didYouMean } from '../config/problem-text.ts'
 import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'
-import { SCOPE_TOKEN_PATTERN } from './scope-token.ts'
-import { isTargetValue } from './target.ts'
+import { isTargetValue, SCOPE_TOKEN_PATTERN } from './scope-token.ts'
 
 export const scopesSchema = mapOf(
   section({

@@ -42,3 +42,22 @@ export const joinScope = (values: Iterable<ScopeValue>): ScopeText => [...values
 
 /** The scope value that picks a business (C5.4). */
 export const businessTarget = (business: Code): ScopeValue => `target:b/${business}` as ScopeValue
+
+/** What a token opens: one business, or one fund of it (C5.4). */
+export type Target =
+  | { readonly level: 'business'; readonly business: Code }
+  | { readonly level: 'fund'; readonly business: Code; readonly fund: Code }
+
+const TARGET = /^target:(?:b\/([^/]+)|f\/([^/]+)\/([^/]+))$/
+
+export const isTargetValue = (value: string): boolean => value === 'target' || value.startsWith('target:')
+
+/** `target:b/ACME` or `target:f/ACME/SUPER1` (C5.4); undefined for anything else, bare `target:b` included. */
+export function parseTarget(value: string): Target | undefined {
+  const [, atBusiness, ofFund, atFund] = TARGET.exec(value) ?? []
+  const business = readCode(atBusiness ?? ofFund ?? '')
+  if (business === undefined) return undefined
+  if (atFund === undefined) return { level: 'business', business }
+  const fund = readCode(atFund)
+  return fund && { level: 'fund', business, fund }
+}

@@ -1,11 +1,10 @@
-import type { Feed, Subscriber } from '../contracts/change-feed.ts'
+import type { Change, Feed, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Change, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 import { after as systemAfter, type After } from '../kernel/after.ts'
 
-export type { Subscriber } from '../contracts/change-feed.ts'
+export type { Subscriber } from '../contracts/store.ts'
 
 export interface FeedParts {
   readonly store: Store

@@ -1,5 +1,5 @@
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
-import type { RateUsage } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/admission.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster'
-import type { RateUsage } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/admission.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'
 import { WELL, type Condition } from '../operations/health.ts'

@@ -1,5 +1,5 @@
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
-import type { RateUsage } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/admission.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Delta } from '../operations/ledger.ts'

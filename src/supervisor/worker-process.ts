@@ -1,7 +1,7 @@
 /** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
-import type { RateUsage } from '../contracts/rate-usage.ts'
+import type { RateUsage } from '../contracts/admission.ts'
 import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/ledger-plan.ts'
 import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'

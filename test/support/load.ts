@@ -1,4 +1,4 @@
-import type { RateUsage } from '../../src/contracts/rate-usage.ts'
+import type { RateUsage } from '../../src/contracts/admission.ts'
 import { compileLoad, type LoadConfig } from '../../src/limits/config.ts'
 import { LoadGuard } from '../../src/limits/load-guard.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'

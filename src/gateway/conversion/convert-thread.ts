@@ -1,7 +1,6 @@
 /** A thread for conversions: what is large would keep everybody else waiting on the one that serves (T4.7). */
 import { parentPort } from 'node:worker_threads'
-import { own, replyOf, type Reply } from './messages.ts'
-import { perform, type Task } from './tasks.ts'
+import { own, perform, type Reply, replyOf, type Task } from './tasks.ts'
 
 function answer(task: Task): Reply {
   try {

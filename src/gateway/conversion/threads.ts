@@ -4,8 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { after } from '../../kernel/after.ts'
 import { programBeside } from '../../kernel/beside.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { faultOf, type Reply } from './messages.ts'
-import { TOO_LARGE, type Task } from './tasks.ts'
+import { faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
 /** Conversions side by side: a long one keeps the next from waiting, but not the third. */
 const MOST = 2

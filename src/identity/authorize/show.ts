@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { isIdentityScope } from '../../scopes/catalogue.ts'
-import { isTargetValue } from '../../scopes/target.ts'
+import { isTargetValue } from '../../scopes/scope-token.ts'
 import { cookieHeaders, type Login, type BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { consentPage, type ConsentFacts } from '../pages/consent.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Change, Entry } from '../../../src/contracts/store.ts'
-import type { Subscriber } from '../../../src/contracts/change-feed.ts'
+import type { Change, Entry, Subscriber } from '../../../src/contracts/store.ts'
 import { LayeredPeople } from '../../../src/directory/layered-people.ts'
 import { StoredDirectory } from '../../../src/directory/stored-directory.ts'
 import { StoredPeople } from '../../../src/directory/stored-people.ts'

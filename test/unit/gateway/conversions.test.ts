@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { Conversions, isSmall } from '../../../src/gateway/conversion/conversions.ts'
-import { Places } from '../../../src/gateway/conversion/places.ts'
+import { Conversions, isSmall, Places } from '../../../src/gateway/conversion/conversions.ts'
 import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { manualAfter } from '../../support/manual-after.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
 import { userinfo } from '../../../src/identity/userinfo.ts'
-import { parseTarget } from '../../../src/scopes/target.ts'
+import { parseTarget } from '../../../src/scopes/scope-token.ts'
 import { ISSUER, openWorld, user, type WorldOptions } from './world.ts'
 import { scopeOf } from '../../support/scope.ts'
 

@@ -3,8 +3,13 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CODE_PATTERN } from '../../../src/directory/config.ts'
-import { businessTarget, isScopeValue, readCode, splitScope } from '../../../src/scopes/scope-token.ts'
-import { parseTarget } from '../../../src/scopes/target.ts'
+import {
+  businessTarget,
+  isScopeValue,
+  parseTarget,
+  readCode,
+  splitScope,
+} from '../../../src/scopes/scope-token.ts'
 import { sourceFiles } from '../../support/source-files.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 

@@ -1,20 +1,14 @@
-import type { CallBody } from '../../contracts/backend.ts'
-import type { Exchange } from '../../contracts/exchange.ts'
-import {
-  judgeContentType,
-  judgeOwnContentType,
-  MEDIA_TYPE_OF,
-  type BodyKind,
-} from '../../http/content-type.ts'
-import { declaredBody, type BodyDeclaration } from '../../http/head-checks.ts'
-import type { Head } from '../../http/head.ts'
-import { parseJsonInSlices } from '../../http/json.ts'
-import { readBody } from '../../http/read-body.ts'
-import { Fault } from '../../kernel/faults.ts'
-import type { BodyRule, Operation } from '../action.ts'
-import { isSmall, type Conversions } from '../conversion/conversions.ts'
-import type { OnGone } from '../conversion/places.ts'
-import { PARSERS, writeRequest } from '../conversion/tasks.ts'
+import type { CallBody } from '../contracts/backend.ts'
+import type { Exchange } from '../contracts/exchange.ts'
+import { judgeContentType, judgeOwnContentType, MEDIA_TYPE_OF, type BodyKind } from '../http/content-type.ts'
+import { declaredBody, type BodyDeclaration } from '../http/head-checks.ts'
+import type { Head } from '../http/head.ts'
+import { parseJsonInSlices } from '../http/json.ts'
+import { readBody } from '../http/read-body.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { BodyRule, Operation } from './action.ts'
+import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
+import { PARSERS, writeRequest } from './conversion/tasks.ts'
 
 /** What C4.11 says of a body before any of it is read (C4.17). */
 export type BodyPlan =
