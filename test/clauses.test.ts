@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { citations, citedIn, literalsOf, textFiles, titlesOf } from './support/cited.ts'
@@ -8,6 +8,11 @@ import { sourceFiles } from './support/source-files.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROTOCOL = 'src/protocol.md'
 const THREATS = 'test/threats.md'
+
+/** Every page of documentation. */
+const PAGES = ['README.md', 'src', 'config', 'deploy', 'test']
+  .flatMap((place) => textFiles(ROOT, place))
+  .filter((file) => file.endsWith('.md'))
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const headingsOf = (page: string): readonly string[] =>
@@ -65,11 +70,12 @@ describe('the protocol and the threats', () => {
     expect(wrong).toEqual([])
   })
 
-  it.each([PROTOCOL, THREATS])('%s links to headings and files that exist', (page) => {
-    const folder = page.slice(0, page.lastIndexOf('/'))
+  it.each(PAGES)('%s links to headings and files that exist', (page) => {
+    const folder = dirname(page)
     const links = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1] ?? '')
     const broken = links.filter((link) => {
       const [path = '', anchor] = link.split('#')
+      if (/^https?:/.test(link)) return false
       const target = path === '' ? page : join(folder, path)
       if (!existsSync(join(ROOT, target))) return true
       return anchor !== undefined && !headingsOf(read(target)).map(anchorOf).includes(anchor)
