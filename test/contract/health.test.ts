@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { crewConfig, startCrew } from '../support/crew.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
+import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -36,7 +37,7 @@ describe('C11.1: parts that work badly', () => {
     const upstream = await startUpstream((connection) => connection.respond({ status: well ? 200 : 503 }))
     const check = '{ interval: 50ms, unhealthy: 1, healthy: 1 }'
     const crew = await startCrew(
-      crewConfig(upstream.url).replace(upstream.url, `${upstream.url}, healthCheck: ${check}`),
+      crewConfig(upstream.url, WITHOUT_WAITS).replace(upstream.url, `${upstream.url}, healthCheck: ${check}`),
     )
     const degraded = async () => (await readiness(crew.adminUrl)).body
     const SOON = { timeout: 8000, interval: 50 }

@@ -1,16 +1,13 @@
 /** What operators do to a service that runs, by the command line (C9.1, C11.1). One process serves. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runCommandLine } from '../../src/cli/command-line.ts'
+import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { postForm } from '../support/oauth.ts'
-import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
-const DEMO = join(ROOT, 'config/demo.yaml')
 const extending = (changes = ''): string => `extends: ${DEMO}\n${changes}\n`
 
 async function start(changes = '') {
@@ -25,11 +22,8 @@ async function start(changes = '') {
     POSTERN_ADMIN_PORT: new URL(spawned.adminUrl).port,
   }
   const postern = async (...args: string[]) => {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-    const code = await runCommandLine(args, { env, stdin: process.stdin, stdout, stderr })
-    stdout.end()
-    stderr.end()
-    return { code, out: await text(stdout), err: await text(stderr) }
+    const { code, stdout: out, stderr: err } = await runVerb(args, { env })
+    return { code, out, err }
   }
   const token = async (): Promise<string> => (await issueToken(spawned, { scope: ALL_AT_ACME })).access_token
   const call = async (accessToken: string, path = 'b/ACME/fund-data/fund-list') => {
@@ -101,14 +95,12 @@ describe('operators', { timeout: 60_000 }, () => {
 
   it('are told where nobody answers', async () => {
     const at = configFiles({ 'a.yaml': extending('admin: { token: { env: TOKEN } }') })
-    const stderr = new PassThrough()
     const env = { POSTERN_CONFIG: at('a.yaml'), TOKEN: 'a-token-of-some-length', POSTERN_ADMIN_PORT: '1' }
-    const terminal = { env, stdin: process.stdin, stdout: new PassThrough(), stderr }
-    expect(await runCommandLine(['reload'], terminal)).toBe(1)
-    stderr.end()
-    expect(await text(stderr)).toBe(
-      'postern: nobody answers at http://127.0.0.1:1: is the service running?\n',
-    )
+    expect(await runVerb(['reload'], { env })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'postern: nobody answers at http://127.0.0.1:1: is the service running?\n',
+    })
   })
 
   it('T3.4 revoke what is out there; what is issued afterwards is good', async () => {
@@ -162,7 +154,8 @@ describe('operators', { timeout: 60_000 }, () => {
     const service = await start()
     const { postern, token, call, write } = service
     const held = [await token(), await token()] as const
-    const bob = /bob:[^]*?password: (\S+)/.exec(readFileSync(DEMO, 'utf8'))?.[1] ?? ''
+    const bob =
+      /bob:[^]*?password: (\S+)/.exec(readFileSync(join(ROOT, 'config/demo.yaml'), 'utf8'))?.[1] ?? ''
     write(`directory: { users: { alice: { password: '${bob}' } } }`)
     expect((await postern('reload')).code).toBe(0)
     expect((await call(held[0])).status).toBe(401)
@@ -225,9 +218,7 @@ describe('operators', { timeout: 60_000 }, () => {
     const held = await token()
     write('maintenance: [{ scope: service }]')
     process.kill(pid, 'SIGHUP')
-    const deadline = performance.now() + 20_000
-    while ((await call(held)).status !== 503 && performance.now() < deadline) continue
-    expect((await call(held)).status).toBe(503)
+    await expect.poll(async () => (await call(held)).status, { timeout: 20_000 }).toBe(503)
     expect(service.output()).not.toMatch(/configuration_refused/)
   })
 })

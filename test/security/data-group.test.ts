@@ -5,7 +5,7 @@ import { takeBackFromGroup } from '../../src/start/data-group.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
-import { ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 
 /** T7: private files that a Kubernetes `fsGroup` has opened to the group of the volume. */
 
@@ -27,7 +27,7 @@ async function asFsGroupLeaves(data: string): Promise<void> {
 
 const serving = async (data: string, dataGroup: string): Promise<SpawnedPostern> => {
   const config = configFiles({
-    'a.yaml': `extends: ${join(ROOT, 'config/demo.yaml')}\ndataGroup: ${dataGroup}\n`,
+    'a.yaml': `extends: ${DEMO}\ndataGroup: ${dataGroup}\n`,
   })
   const running = await spawnPostern({ config: config('a.yaml'), environment: { POSTERN_DATA: data } })
   onTestFinished(async () => {

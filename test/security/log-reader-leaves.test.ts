@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
-import { ROOT } from '../support/spawn-postern.ts'
+import { DEMO, ROOT } from '../support/spawn-postern.ts'
 
 async function start() {
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', 'config/demo.yaml'], {
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', DEMO], {
     cwd: ROOT,
     env: { ...process.env, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: await dataFolder() },
     stdio: ['ignore', 'pipe', 'pipe'],

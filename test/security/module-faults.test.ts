@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bearer, expectFault, send } from '../support/requests.ts'
-import { spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 /**
@@ -53,7 +53,7 @@ const BUGGY = `
   }
   export default () => ({ answer: (call) => bugs[call.query.get('bug')](call) })`
 
-const CONFIG = `extends: ${new URL('../../config/demo.yaml', import.meta.url).pathname}
+const CONFIG = `extends: ${DEMO}
 backends:
   sample:
   funds: { kind: module, file: buggy.mjs, timeout: 300ms }

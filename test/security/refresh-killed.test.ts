@@ -1,14 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
 import { postForm } from '../support/oauth.ts'
+import { DEMO, ROOT } from '../support/spawn-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
 // T3.6, T5.7: a service that is killed in the middle of refreshes, again and again.
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 interface Served {
   readonly authUrl: string
@@ -17,7 +16,7 @@ interface Served {
 
 /** The real service in a process of its own. */
 async function serve(data: string): Promise<Served> {
-  const child = spawn(process.execPath, [`${ROOT}src/main.ts`, 'serve', `${ROOT}config/demo.yaml`], {
+  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve', DEMO], {
     env: { PATH: process.env['PATH'], POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

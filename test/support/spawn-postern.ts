@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export interface SpawnOptions {
-  /** Path below the repository; config/demo.yaml if not given. */
+  /** Path below the repository; `DEMO` if not given. */
   readonly config?: string
   readonly environment?: Readonly<Record<string, string>>
   /** Where Postern lies; this repository if not given. */
@@ -29,13 +29,17 @@ export interface SpawnedPostern {
 }
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** The demo world, which ends without waiting. */
+export const DEMO = fileURLToPath(new URL('demo.yaml', import.meta.url))
+/** For another configuration that shall end without waiting. */
+export const WITHOUT_WAITS = 'server: { timeouts: { lameDuck: 0s, silence: 0s } }'
 
 const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+)/
 
 /** Starts `postern serve` on free ports, in a data folder of its own. Rejects if it ends before it serves. */
 export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
   const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', options.config ?? 'config/demo.yaml'], {
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', options.config ?? DEMO], {
     cwd: options.root ?? ROOT,
     env: {
       ...process.env,

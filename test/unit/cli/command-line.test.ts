@@ -1,36 +1,15 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
+import { runVerb, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { DEMO, ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const MAIN = `${ROOT}src/main.ts`
-const DEMO = `${ROOT}config/demo.yaml`
 
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** Runs the real command line in a process of its own, to its end. */
-function postern(
-  args: readonly string[],
-  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
-) {
-  return new Promise<Ended>((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { cwd: ROOT, env: { PATH: process.env['PATH'], ...env }, timeout: 25_000 },
-      (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
-    )
-    child.stdin?.end(input)
-  })
-}
+const postern = runVerb
 
 describe('postern', () => {
   it('tells its verbs', async () => {
@@ -46,7 +25,7 @@ describe('postern', () => {
   })
 
   it('refuses an unknown verb with exit code 2, and suggests the one that was meant', async () => {
-    const { code, stderr, stdout } = await postern(['srve'])
+    const { code, stderr, stdout } = await spawnVerb(['srve'])
     expect(code).toBe(2)
     expect(stdout).toBe('')
     expect(stderr).toContain('there is no verb "srve" — did you mean "serve"?')
@@ -89,20 +68,20 @@ describe('postern check', () => {
     expect(check.stderr).toContain(`${file}:3  areas.fund-data.backend`)
     expect(check.stderr).toContain(`${file}:4  log.level  expected one of`)
     expect(check.stderr).toContain('3 problems')
-    expect(await postern(['serve', file])).toEqual(check)
+    expect(await spawnVerb(['serve', file])).toEqual(check)
   })
 
   it('serve refuses also what only opening the parts would find', async () => {
     const file = configFiles({ 'bad.yaml': `extends: ${DEMO}\nareas: { fund-data: { backend: nobody } }\n` })(
       'bad.yaml',
     )
-    const { code, stderr } = await postern(['serve', file])
+    const { code, stderr } = await spawnVerb(['serve', file])
     expect(code).toBe(2)
     expect(stderr).toContain(`${file}:2  areas.fund-data.backend`)
   })
 
   it('says that a file is not there', async () => {
-    const { code, stderr } = await postern(['serve', '/nowhere.yaml'])
+    const { code, stderr } = await spawnVerb(['serve', '/nowhere.yaml'])
     expect(code).toBe(2)
     expect(stderr).toContain('/nowhere.yaml:1  this file  cannot be read (ENOENT)')
   })
@@ -144,7 +123,7 @@ describe('postern serve', () => {
     onTestFinished(() => void holder.close())
     await once(holder, 'listening')
     const { port } = holder.address() as AddressInfo
-    const config = `extends: ${ROOT}config/upstream.yaml\nworkers: ${workers}\n`
+    const config = `extends: ${ROOT}config/upstream.yaml\nworkers: ${workers}\n${WITHOUT_WAITS}\n`
     const child = serve({ [variable]: String(port) }, configFiles({ 'some.yaml': config })('some.yaml'))
     let told = ''
     child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))

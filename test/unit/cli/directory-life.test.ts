@@ -1,49 +1,19 @@
-import { execFile } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runCommandLine } from '../../../src/cli/command-line.ts'
+import { runVerb, type Ended } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { postForm } from '../../support/oauth.ts'
-import { ROOT, spawnPostern } from '../../support/spawn-postern.ts'
+import { spawnPostern } from '../../support/spawn-postern.ts'
 import { issueToken } from '../../support/tokens.ts'
 
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+type Environment = Readonly<Record<string, string>>
 
-/** Verbs in processes of their own, over one data folder. */
-function commands(environment: Readonly<Record<string, string>>) {
-  return (line: string, input = '') =>
-    new Promise<Ended>((resolve) => {
-      const child = execFile(
-        process.execPath,
-        [join(ROOT, 'src/main.ts'), ...line.split(' ')],
-        { cwd: ROOT, env: { PATH: process.env['PATH'], ...environment }, timeout: 25_000 },
-        (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
-      )
-      child.stdin?.end(input)
-    })
-}
-
-/** The same in this process: for what needs no other. */
-const inProcess =
-  (env: Readonly<Record<string, string>>) =>
-  async (line: string, input = ''): Promise<Ended> => {
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-    stdin.end(input)
-    const told = Promise.all([text(stdout), text(stderr)])
-    const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
-    const code = await runCommandLine(line.split(' '), terminal)
-    stdout.end()
-    stderr.end()
-    const [out, error] = await told
-    return { code, stdout: out, stderr: error }
-  }
+/** Verbs over one data folder, in this process; what they change is served by another. */
+const commands =
+  (env: Environment) =>
+  (line: string, input = ''): Promise<Ended> =>
+    runVerb(line.split(' '), { env, input })
 
 async function serving(environment: Readonly<Record<string, string>>, config?: string) {
   const service = await spawnPostern({ environment, ...(config !== undefined && { config }) })
@@ -125,7 +95,7 @@ describe('postern client and postern user, beside a service that runs', () => {
   it('C9.2 a stored client passes a maintenance whose allow list names it', { timeout: 60_000 }, async () => {
     const environment = { POSTERN_DATA: await dataFolder() }
     const service = await serving(environment)
-    const run = inProcess({ ...environment, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port })
+    const run = commands({ ...environment, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port })
     const added = await run(`${ADD} ${SCOPES}`)
     const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
     expect((await run(USER, `${PASSWORD}\n`)).code).toBe(0)
@@ -185,7 +155,7 @@ describe('postern client and postern user refuse', () => {
     ['user add x --claim shoe=41', '--claim shoe  is not a known key here'],
     ['user set-password', 'expected one user name'],
   ])('%s: exit code 2, and why', async (line, why) => {
-    const run = inProcess({ POSTERN_DATA: await dataFolder() })
+    const run = commands({ POSTERN_DATA: await dataFolder() })
     const { code, stdout, stderr } = await run(line, 'a-long-enough-password')
     expect(stderr).toContain(why)
     expect([code, stdout]).toEqual([2, ''])
@@ -197,14 +167,14 @@ describe('postern client and postern user refuse', () => {
     ['user disable alice', 'stands in the configuration'],
     ['user set-password nobody', 'There is no user "nobody"'],
   ])('%s: exit code 1, and why', async (line, why) => {
-    const run = inProcess({ POSTERN_DATA: await dataFolder() })
+    const run = commands({ POSTERN_DATA: await dataFolder() })
     const { code, stderr } = await run(line, 'a-long-enough-password')
     expect(stderr).toContain(why)
     expect(code).toBe(1)
   })
 
   it('an empty password', async () => {
-    const run = inProcess({ POSTERN_DATA: await dataFolder() })
+    const run = commands({ POSTERN_DATA: await dataFolder() })
     expect(await run('user add x', '\n')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('is empty'),
@@ -212,7 +182,7 @@ describe('postern client and postern user refuse', () => {
   })
 
   it('tell all they can do', async () => {
-    const run = inProcess({})
+    const run = commands({})
     expect((await run('client --help')).stdout).toContain('postern client rotate-secret ID')
     expect((await run('user add --help')).stdout).toContain('postern user set-password USERNAME')
     expect((await run('--help')).stdout).toMatch(/ {2}init \[FOLDER\]/)

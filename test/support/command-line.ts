@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { runCommandLine } from '../../src/cli/command-line.ts'
+import { ROOT } from './spawn-postern.ts'
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Given {
+  readonly env?: Readonly<Record<string, string>>
+  /** What stands on standard input. */
+  readonly input?: string
+}
+
+/** Runs a verb in this process: quick, for all that needs no process of its own. */
+export async function runVerb(args: readonly string[], { env = {}, input = '' }: Given = {}): Promise<Ended> {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  stdin.end(input)
+  const told = Promise.all([text(stdout), text(stderr)])
+  const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
+  const code = await runCommandLine([...args], terminal)
+  stdout.end()
+  stderr.end()
+  const [out, error] = await told
+  return { code, stdout: out, stderr: error }
+}
+
+/** Runs the real command line in a process of its own, to its end. */
+export const spawnVerb = (args: readonly string[], { env = {}, input = '' }: Given = {}): Promise<Ended> =>
+  new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [join(ROOT, 'src/main.ts'), ...args],
+      { cwd: ROOT, env: { PATH: process.env['PATH'], ...env }, timeout: 25_000 },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    )
+    child.stdin?.end(input)
+  })
