@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 document of the admin listener: made from the table of its routes, so that it cannot lie. */
-import type { AdminRoute, Schema } from './admin-routes.ts'
+import type { AdminRoute, Schema } from './admin/routes.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 

@@ -1,5 +1,5 @@
 import { isSidecar, type Configuration } from './configuration.ts'
-import type { ClosableNames } from '../operations/maintenance-config.ts'
+import type { ClosableNames } from '../operations/maintenance/config.ts'
 
 type Named = Pick<Configuration, 'areas' | 'backends' | 'directory' | 'issuers'>
 

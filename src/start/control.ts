@@ -16,9 +16,9 @@ import type {
   RestartOutcome,
   RevokeOptions,
   RevokeOutcome,
-} from '../operations/operator-control.ts'
-import { compileMaintenance, type ClosableNames } from '../operations/maintenance-config.ts'
-import type { Operator } from '../operations/operator.ts'
+} from '../operations/admin/operator-control.ts'
+import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
+import type { Operator } from '../operations/admin/operator.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './state.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'

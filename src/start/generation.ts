@@ -1,5 +1,5 @@
 import type { Exchange } from '../contracts/exchange.ts'
-import type { Metrics } from '../operations/metrics.ts'
+import type { Metrics } from '../operations/metrics/metrics.ts'
 import type { Parts, Service } from './service.ts'
 
 export interface GenerationParts {

@@ -1,5 +1,5 @@
-import { holds, rowAlone, seriesAt, type Block, type Plan } from '../operations/ledger-plan.ts'
-import type { Delta } from '../operations/ledger.ts'
+import { holds, rowAlone, seriesAt, type Block, type Plan } from '../operations/metrics/ledger-plan.ts'
+import type { Delta } from '../operations/metrics/ledger.ts'
 
 /** Something counted by a plan of its own. */
 export interface Counted {

@@ -2,8 +2,8 @@ import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
-import type { Plan } from '../operations/ledger-plan.ts'
-import type { Delta } from '../operations/ledger.ts'
+import type { Plan } from '../operations/metrics/ledger-plan.ts'
+import type { Delta } from '../operations/metrics/ledger.ts'
 import type { ToldError } from './told-error.ts'
 
 /**

@@ -13,7 +13,7 @@ import { FORMATS } from '../../src/http/body-formats.ts'
 import { CANONICAL_PATH, canonicalSegment } from '../../src/http/path-segment.ts'
 import { compileNegotiation } from '../../src/http/accept.ts'
 import { headerValue } from '../../src/backends/forward/upstream-identity.ts'
-import { cleanLine, quoteClean, redact } from '../../src/operations/redact.ts'
+import { cleanLine, quoteClean, redact } from '../../src/operations/log/redact.ts'
 import { sourceFiles } from '../support/source-files.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Exposition } from '../../../src/operations/exposition.ts'
-import { LedgerPlan, type Plan } from '../../../src/operations/ledger-plan.ts'
-import { Ledger, type Delta } from '../../../src/operations/ledger.ts'
-import { FAMILIES } from '../../../src/operations/metric-families.ts'
+import { Exposition } from '../../../src/operations/metrics/exposition.ts'
+import { LedgerPlan, type Plan } from '../../../src/operations/metrics/ledger-plan.ts'
+import { Ledger, type Delta } from '../../../src/operations/metrics/ledger.ts'
+import { FAMILIES } from '../../../src/operations/metrics/metric-families.ts'
 import { GaugeShare } from '../../../src/supervisor/gauge-share.ts'
 
 /** A process that counts what is open and what has ended, by the backends of its configuration. */

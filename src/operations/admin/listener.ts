@@ -1,0 +1,188 @@
+/**
+ * The admin listener (C11.1): metrics, health and the admin API. Fastify routes the calls; requests are checked by the
+ * validator that checks bodies under `/api`, not by its Ajv. Trap: Fastify's default errors echo the path and
+ * an exception's message, so both handlers are replaced.
+ */
+import fastify, { type FastifyInstance, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
+import type { AddressInfo } from 'node:net'
+import type { Recorder } from '../../contracts/recorder.ts'
+import type { JsonValue } from '../../http/json-value.ts'
+import { compileProblems } from '../../http/validate-body.ts'
+import { equalSecrets } from '../../kernel/equal.ts'
+import { splitListenAddress } from '../../kernel/listen-address.ts'
+import { AdminError, tellError, type FrameworkError } from './errors.ts'
+import { members, type AdminRequest, type AdminRoute, type Schema } from './routes.ts'
+import type { AdminConfig } from '../config.ts'
+import type { OperatorControl } from './operator-control.ts'
+import type { Health } from '../health.ts'
+
+export interface AdminParts {
+  readonly config: AdminConfig
+  readonly health: Health
+  readonly recorder: Recorder
+  readonly metrics: () => { readonly contentType: string; readonly text: Promise<string> }
+  /** All of its routes ask for the token. */
+  readonly api?: AdminApi
+}
+
+export interface AdminApi {
+  readonly token: string
+  readonly routes: readonly AdminRoute[]
+  readonly room: OperatorControl
+}
+
+export interface AdminListener {
+  readonly port: number
+  /** Of the read-only listener, if one is configured. */
+  readonly probesPort: number | undefined
+  close(): Promise<void>
+}
+
+/** Starts the admin listener, and the read-only one. Rejects if an address cannot be listened on. */
+export async function startAdminListener(parts: AdminParts): Promise<AdminListener> {
+  const { config } = parts
+  const admin = await listen(makeAdmin(parts), config.listen)
+  const probes = config.probes === undefined ? undefined : await listen(makeProbes(parts), config.probes)
+  return {
+    port: admin.port,
+    probesPort: probes?.port,
+    close: async () => {
+      await Promise.all([admin.app.close(), probes?.app.close()])
+    },
+  }
+}
+
+interface Listening {
+  readonly app: FastifyInstance
+  readonly port: number
+}
+
+async function listen(app: FastifyInstance, address: string): Promise<Listening> {
+  await app.listen(splitListenAddress(address))
+  return { app, port: (app.server.address() as AddressInfo).port }
+}
+
+function makeAdmin(parts: AdminParts): FastifyInstance {
+  const app = makeApp(parts.recorder)
+  addHealth(app, parts.health)
+  addGuarded(app, parts.config.token, (guarded) => addMetrics(guarded, parts))
+  const { api } = parts
+  if (api)
+    addGuarded(app, api.token, (guarded) => {
+      for (const route of api.routes) addRoute(guarded, route, api.room)
+    })
+  return app
+}
+
+/** Routes that ask for a token, if there is one. */
+function addGuarded(
+  app: FastifyInstance,
+  token: string | undefined,
+  add: (app: FastifyInstance) => void,
+): void {
+  void app.register((guarded, _options, done) => {
+    if (token !== undefined) guarded.addHook('onRequest', requireToken(token))
+    add(guarded)
+    done()
+  })
+}
+
+/** For probes and scrapers, on any address: nothing that changes anything, no secret to ask for. */
+function makeProbes(parts: AdminParts): FastifyInstance {
+  const app = makeApp(parts.recorder)
+  addHealth(app, parts.health)
+  addMetrics(app, parts)
+  return app
+}
+
+/** What a route's requests must be; a body that may be left out is checked only where one is sent. */
+interface RequestSchema {
+  readonly optional: boolean
+  readonly schema: Schema
+}
+
+/** @throws RangeError on a schema keyword that is not supported, when the route is added */
+const compileRequest: FastifySchemaCompiler<RequestSchema> = ({
+  schema: { optional, schema },
+  httpPart = '',
+}) => {
+  const problemsOf = compileProblems(schema)
+  return (value: JsonValue) => {
+    if (optional && value === null) return true
+    const problems = problemsOf(value).map(
+      ({ field, why }) => `${[httpPart, field].filter(Boolean).join('.')}  ${why}`,
+    )
+    return problems.length === 0 || { error: new AdminError(400, 'the request does not fit', problems) }
+  }
+}
+
+function makeApp(recorder: Recorder): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    forceCloseConnections: true,
+    requestTimeout: 10_000,
+    exposeHeadRoutes: false,
+  })
+  app.setValidatorCompiler(compileRequest)
+  app.removeContentTypeParser('text/plain')
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('Cache-Control', 'no-store')
+  })
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ error: 'there is nothing at this path' }),
+  )
+  app.setErrorHandler((thrown: FrameworkError, _request, reply) => {
+    const { status, body } = tellError(thrown)
+    if (status >= 500) recorder.note('error', 'admin_failed', { cause: thrown })
+    if (status === 401) reply.header('WWW-Authenticate', 'Bearer realm="admin"')
+    return reply.code(status).send(body)
+  })
+  return app
+}
+
+function requireToken(token: string): (request: FastifyRequest) => Promise<void> {
+  const expected = `Bearer ${token}`
+  return (request) =>
+    equalSecrets(request.headers.authorization ?? '', expected)
+      ? Promise.resolve()
+      : Promise.reject(new AdminError(401, 'send the admin token as "Authorization: Bearer"'))
+}
+
+function addRoute(app: FastifyInstance, route: AdminRoute, room: OperatorControl): void {
+  const { method, path: url, body, bodyOptional, query = {}, handle } = route
+  app.route({
+    method,
+    url,
+    schema: {
+      querystring: { optional: false, schema: members(query) } satisfies RequestSchema,
+      ...(body && { body: { optional: bodyOptional === true, schema: body } satisfies RequestSchema }),
+    },
+    handler: async (request, reply) => {
+      const answer = await handle(room, readRequest(request))
+      return reply.code(answer.status).send(answer.body)
+    },
+  })
+}
+
+function readRequest(request: FastifyRequest): AdminRequest {
+  const body = (request.body ?? {}) as AdminRequest['body']
+  const query = (request.query ?? {}) as AdminRequest['query']
+  const { by, reason } = { ...query, ...body }
+  const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+  return { body, query, operator: { by: said(by), reason: said(reason), via: request.ip } }
+}
+
+function addHealth(app: FastifyInstance, health: Health): void {
+  app.get('/health/live', () => ({ status: 'live' }))
+  app.get('/health/ready', (_request, reply) => {
+    const { ready, failing, degraded } = health.readiness()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', failing, degraded })
+  })
+}
+
+function addMetrics(app: FastifyInstance, { metrics }: AdminParts): void {
+  app.get('/metrics', async (_request, reply) => {
+    const { contentType, text } = metrics()
+    return reply.type(contentType).send(await text)
+  })
+}

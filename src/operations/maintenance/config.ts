@@ -1,0 +1,153 @@
+/** Maintenance that the configuration itself says (C9.1). */
+import { duration, list, optional, section, text, type Static } from '../../config/pieces.ts'
+import type { KeyPath, Report } from '../../config/report.ts'
+import { didYouMean } from '../../config/problem-text.ts'
+import { compileAddressList } from '../../http/address-list.ts'
+import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './switch.ts'
+
+/** RFC 3339, with its zone: a time without one means something else on every machine. */
+export const INSTANT_PATTERN =
+  '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,3})?)?(Z|[+-][0-9]{2}:[0-9]{2})$'
+
+const instant = (description: string) =>
+  text({
+    description,
+    pattern: INSTANT_PATTERN,
+    expected: 'a time with its zone, such as "2026-02-01T20:00:00Z" or "2026-02-01T20:00+10:00"',
+  })
+
+const entrySchema = section({
+  scope: text({
+    pattern: SCOPE_PATTERN,
+    expected: '"service", "identity", "business/CODE", "area/NAME" or "backend/NAME"',
+    description:
+      'What is closed: `service` (the API), `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.',
+  }),
+  from: optional(instant('Closed from this moment on; at once if not given.')),
+  until: optional(
+    instant('Open again from this moment on; if not given, when the entry is taken out of the file.'),
+  ),
+  message: optional(text({ description: 'Told to clients in place of the fixed text.' })),
+  retryAfter: optional(
+    duration({
+      orZero: true,
+      description: 'Told to clients. If not given: what is left until `until`, else two minutes.',
+    }),
+  ),
+  allowAddresses: list(text({ description: 'An address or a CIDR network.' }), {
+    default: [],
+    description: 'Who passes all the same.',
+  }),
+  allowClients: list(text({ description: 'A client id.' }), {
+    default: [],
+    description:
+      'Clients that pass all the same, if their token verifies: of the configuration, of its files, or of the store.',
+  }),
+})
+
+export const maintenanceSchema = list(entrySchema, {
+  default: [],
+  description:
+    'What is switched off, now or in a planned window. `postern maintenance` switches without touching the file.',
+})
+
+export type MaintenanceConfig = Static<typeof maintenanceSchema>
+type EntryConfig = MaintenanceConfig[number]
+
+/** What switches may name; undefined where that is not known without reading large files. */
+export interface ClosableNames {
+  readonly business: ReadonlySet<string> | undefined
+  readonly area: ReadonlySet<string>
+  readonly backend: ReadonlySet<string>
+  readonly client: ReadonlySet<string> | undefined
+}
+
+export interface SwitchProblem {
+  /** Of a client that is not in the configuration: it may stand in the store (C9.2). */
+  readonly client?: string
+  readonly member: 'scope' | 'from' | 'until' | 'addresses' | 'clients'
+  readonly message: string
+  readonly hint?: string | undefined
+}
+
+function nameProblem(
+  what: keyof ClosableNames,
+  name: string,
+  names: ClosableNames,
+): Pick<SwitchProblem, 'message' | 'hint'> | undefined {
+  const known = names[what]
+  if (known === undefined || known.has(name)) return undefined
+  return { message: `names no ${what}: "${name}"`, hint: didYouMean(name, known) }
+}
+
+const scopeProblem = (scope: ClosureScope, names: ClosableNames) =>
+  'name' in scope ? nameProblem(scope.kind, scope.name, names) : undefined
+
+function addressProblem(addresses: readonly string[]): string | undefined {
+  try {
+    compileAddressList(addresses)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** Everything that would make a switch do something else than was meant. */
+export function switchProblems(entry: MaintenanceSwitch, names: ClosableNames): SwitchProblem[] {
+  const { scope, from, until, addresses = [], clients = [] } = entry
+  const problems: SwitchProblem[] = []
+  const wrongName = scopeProblem(scope, names)
+  if (wrongName) problems.push({ member: 'scope', ...wrongName })
+  if (Number.isNaN(from)) problems.push({ member: 'from', message: 'is no time of the calendar' })
+  if (Number.isNaN(until)) problems.push({ member: 'until', message: 'is no time of the calendar' })
+  if (from !== undefined && until !== undefined && until <= from)
+    problems.push({ member: 'until', message: 'must be later than `from`' })
+  const wrongAddress = addressProblem(addresses)
+  if (wrongAddress !== undefined) problems.push({ member: 'addresses', message: wrongAddress })
+  for (const id of clients) {
+    const wrong = nameProblem('client', id, names)
+    if (wrong) problems.push({ member: 'clients', client: id, ...wrong })
+  }
+  return problems
+}
+
+function toSwitch(entry: EntryConfig): MaintenanceSwitch | undefined {
+  const scope = parseScope(entry.scope)
+  if (scope === undefined) return undefined
+  const { from, until, message, retryAfter, allowAddresses, allowClients } = entry
+  return {
+    scope,
+    from: from === undefined ? undefined : Date.parse(from),
+    until: until === undefined ? undefined : Date.parse(until),
+    message,
+    retryAfter: retryAfter === undefined ? undefined : Math.ceil(retryAfter / 1000),
+    addresses: allowAddresses,
+    clients: allowClients,
+  }
+}
+
+/** How the members of a switch are called in the configuration. */
+const KEYS: Readonly<Record<SwitchProblem['member'], string>> = {
+  scope: 'scope',
+  from: 'from',
+  until: 'until',
+  addresses: 'allowAddresses',
+  clients: 'allowClients',
+}
+
+/** The switches of a configuration. Every problem goes to the report; of use only if it has not failed. */
+export function compileMaintenance(
+  config: MaintenanceConfig,
+  names: ClosableNames,
+  report: Report,
+): readonly MaintenanceSwitch[] {
+  return config.flatMap((entry, index) => {
+    const compiled = toSwitch(entry)
+    if (compiled === undefined) return []
+    const at = (member: SwitchProblem['member']): KeyPath => ['maintenance', index, KEYS[member]]
+    for (const { client, member, message, hint } of switchProblems(compiled, names))
+      if (client === undefined) report.error(at(member), message, hint)
+      else report.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
+    return [compiled]
+  })
+}

@@ -1,0 +1,160 @@
+import type { Recorder } from '../../contracts/recorder.ts'
+import type { Change, Feed, StoredValue } from '../../contracts/store.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { newSecret } from '../../kernel/ids.ts'
+import type { MaintenanceSwitches } from './maintenance.ts'
+import { compileClosure, isInForce, scopeText, type MaintenanceSwitch } from './switch.ts'
+import type { Operator } from '../admin/operator.ts'
+
+/** A switch as it is kept: with its name, and who set it. */
+export interface KeptSwitch extends MaintenanceSwitch {
+  readonly id: string
+  /** Those of the configuration are changed there only. */
+  readonly source: 'operator' | 'configuration'
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly setAt?: number | undefined
+}
+
+export interface MaintenanceRecordsParts {
+  readonly feed: Feed
+  readonly switches: MaintenanceSwitches
+  readonly clock: Clock
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+export const MAINTENANCE_TOPIC = 'maintenance'
+
+/** What the feed keeps: one change is one decision of an operator, so that nothing is ever half in force. */
+interface Decision {
+  readonly set?: KeptSwitch
+  /** Ids of switches that this ends. */
+  readonly ends: readonly string[]
+}
+
+/**
+ * Every maintenance switch, of the configuration and of operators (C9.1). What operators set is kept on the change
+ * feed: it survives a restart, and every process that follows the feed has it in force within a second.
+ */
+export class MaintenanceRecords {
+  readonly #parts: MaintenanceRecordsParts
+  readonly #kept = new Map<string, KeptSwitch>()
+  #configured: readonly KeptSwitch[] = []
+
+  constructor(parts: MaintenanceRecordsParts) {
+    this.#parts = parts
+    parts.feed.subscribe(MAINTENANCE_TOPIC, {
+      apply: (change) => this.#apply(change),
+      expire: ({ value }) => this.#expire(value),
+    })
+  }
+
+  /** Replaces the switches of the configuration. */
+  configure(switches: readonly MaintenanceSwitch[]): void {
+    this.#configured = switches.map((entry, index) => ({
+      ...entry,
+      id: `configuration-${index + 1}`,
+      source: 'configuration',
+    }))
+    this.#enact()
+  }
+
+  /** What is in force and what is planned. */
+  list(): readonly KeptSwitch[] {
+    const now = this.#parts.clock.now()
+    return [...this.#configured, ...this.#kept.values()].filter(
+      ({ until }) => until === undefined || now < until,
+    )
+  }
+
+  /**
+   * Switches on, now or from a time on. What an operator had set for that scope and is in force ends with it; planned
+   * windows stay. In force here when it resolves; rejects with Fault `identity_unavailable` if it could not be kept.
+   */
+  async set(entry: MaintenanceSwitch, { by, reason, ...operator }: Operator): Promise<KeptSwitch> {
+    const { clock } = this.#parts
+    const set: KeptSwitch = { ...entry, id: newSecret(9), source: 'operator', by, reason, setAt: clock.now() }
+    const ended = isInForce(entry, clock.now()) ? this.#inForceAt(scopeText(entry.scope)) : []
+    await this.#decide({ set, ended })
+    const change = isInForce(entry, clock.now()) ? 'on' : 'planned'
+    this.#note(change, [set], { by, reason, ...operator })
+    return set
+  }
+
+  /** Ends switches of operators. Rejects with Fault `identity_unavailable` if that could not be kept. */
+  async end(ended: readonly KeptSwitch[], operator: Operator): Promise<void> {
+    if (ended.length === 0) return
+    await this.#decide({ ended })
+    this.#note('off', ended, operator)
+  }
+
+  #inForceAt(scope: string): readonly KeptSwitch[] {
+    const now = this.#parts.clock.now()
+    return [...this.#kept.values()].filter(
+      (entry) => scopeText(entry.scope) === scope && isInForce(entry, now),
+    )
+  }
+
+  #decide({ set, ended }: { set?: KeptSwitch; ended: readonly KeptSwitch[] }): Promise<void> {
+    const concerned = set === undefined ? ended : [set, ...ended]
+    // What ends a switch must be kept as long as the switch itself is.
+    const last = Math.max(...concerned.map(({ until }) => until ?? Number.POSITIVE_INFINITY))
+    const value = { ...(set && { set }), ends: ended.map(({ id }) => id) }
+    return this.#parts.feed.append(MAINTENANCE_TOPIC, value, Number.isFinite(last) ? last : undefined)
+  }
+
+  #apply({ value, sequence }: Change): void {
+    const decision = this.#read(value)
+    if (decision === undefined) {
+      this.#parts.recorder.note('error', 'maintenance_unknown_switch', { sequence })
+      return
+    }
+    for (const id of decision.ends) this.#kept.delete(id)
+    if (decision.set) this.#kept.set(decision.set.id, decision.set)
+    this.#enact()
+  }
+
+  #expire(value: StoredValue): void {
+    const set = this.#read(value)?.set
+    if (set && this.#kept.delete(set.id)) this.#enact()
+  }
+
+  /** Undefined if it is none that this version knows. */
+  #read(value: StoredValue): Decision | undefined {
+    const { set, ends } = value as Partial<Decision>
+    if (!Array.isArray(ends)) return undefined
+    if (set === undefined) return { ends }
+    try {
+      compileClosure(set, this.#parts.clock)
+      return typeof set.id === 'string' && typeof set.scope.kind === 'string' ? { set, ends } : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  #enact(): void {
+    this.#parts.switches.set([...this.#configured, ...this.#kept.values()])
+  }
+
+  /** C9.3: who, when (the line's own time), what, why. */
+  #note(change: 'on' | 'planned' | 'off', switches: readonly KeptSwitch[], operator: Operator): void {
+    for (const { id, scope, from, until, message, addresses, clients } of switches) {
+      this.#parts.recorder.note('info', 'maintenance_changed', {
+        change,
+        scope: scopeText(scope),
+        id,
+        from: instantText(from),
+        until: instantText(until),
+        message,
+        addresses,
+        clients,
+        ...operator,
+      })
+    }
+  }
+}
+
+/** RFC 3339; undefined stays so. */
+export const instantText = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString()

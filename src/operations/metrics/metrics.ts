@@ -1,0 +1,193 @@
+import type {
+  BackendEvent,
+  DecisionEvent,
+  Recorder,
+  TokenEvent,
+  TunnelEvent,
+} from '../../contracts/recorder.ts'
+import { HISTOGRAM_CELLS, LedgerPlan, type Axis, type Plan } from './ledger-plan.ts'
+import { Ledger, type Delta } from './ledger.ts'
+import { FAMILIES } from './metric-families.ts'
+
+/** All that labels may say: from the configuration and the tables of the code, never from a request (C11.1, T5.8). */
+export interface MetricNames {
+  /** In the order of the slots of decision events. */
+  readonly actions: readonly { readonly area: string; readonly action: string }[]
+  readonly backends: readonly string[]
+  /** Areas in which nothing is refused. */
+  readonly reportOnly?: readonly string[]
+  /** Every fault code. */
+  readonly reasons: readonly string[]
+  readonly grants: readonly string[]
+}
+
+/** The metrics as one process counts them. */
+export interface Metrics {
+  readonly recorder: Omit<Recorder, 'note'>
+  /** One object, by which all that is taken is numbered. */
+  readonly plan: Plan
+  /** What was counted since the last call: given to the exposition, which may be another process's. */
+  readonly take: () => Delta
+}
+
+const DOORS = ['api', 'userinfo', 'identity', 'none'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const
+const STATUSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+const ALLOWED = 'allowed'
+const ANSWERED = 'answered'
+const UNKNOWN = 'other'
+const TUNNEL_ENDS = ['closed', 'token', 'idle', 'shutdown', UNKNOWN] as const
+const TOKEN_RESULTS = [
+  'issued',
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+  'temporarily_unavailable',
+  'server_error',
+  UNKNOWN,
+] as const
+
+/** Where a known word stands; the last place, which is for all others, else. */
+type Places = (word: string) => number
+
+function placesOf(words: readonly string[]): Places {
+  const places = new Map(words.map((word, at) => [word, at]))
+  const last = words.length - 1
+  return (word) => places.get(word) ?? last
+}
+
+/** Numbers every series once, at load. */
+export function compileMetrics(names: MetricNames): Metrics {
+  const plan = new LedgerPlan()
+  const decisions = planDecisions(plan, names)
+  const reported = planReported(plan, names)
+  const tokens = planTokens(plan, names.grants)
+  const backends = planBackends(plan, names)
+  const tunnels = planTunnels(plan, names.backends)
+  const hit = plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
+  const ledger = new Ledger(plan.size)
+  const recorder = {
+    decision: (event: DecisionEvent) => {
+      decisions(ledger, event)
+      if (event.reported !== undefined) reported(ledger, event)
+    },
+    token: (event: TokenEvent) => ledger.add(tokens(event)),
+    backend: (event: BackendEvent) => backends(ledger, event),
+    tunnel: (event: TunnelEvent) => tunnels(ledger, event),
+    tokenCache: (outcome: 'hit' | 'miss') => ledger.add(outcome === 'hit' ? hit : hit + 1),
+  }
+  return { recorder, plan: plan.blocks, take: () => ledger.take() }
+}
+
+type Count<Event> = (ledger: Ledger, event: Event) => void
+
+type NamedAction = MetricNames['actions'][number]
+
+const NO_ACTION: NamedAction = { area: '', action: '' }
+
+const axisOf = (actions: readonly NamedAction[]): Axis => ({
+  area: actions.map(({ area }) => area),
+  action: actions.map(({ action }) => action),
+})
+
+function planDecisions(plan: LedgerPlan, { actions, reasons }: MetricNames): Count<DecisionEvent> {
+  const doorAt = placesOf(DOORS)
+  const methodAt = placesOf(METHODS)
+  const requests = plan.plan(FAMILIES.requests, { door: DOORS }, { method: METHODS }, { status: STATUSES })
+  const outcomes = [ALLOWED, ...reasons, UNKNOWN]
+  const outcomeAt = placesOf(outcomes)
+  const none = actions.length
+  const decisions = plan.plan(FAMILIES.decisions, axisOf([...actions, NO_ACTION]), { reason: outcomes })
+  const durations = planDurations(plan, actions)
+  return (ledger, { door, exchange, status, fault, slot = none, totalMs, upstreamMs }) => {
+    const line = doorAt(door) * METHODS.length + methodAt(exchange.head.method)
+    const place = Math.min(STATUSES.length, Math.max(1, Math.floor(status / 100))) - 1
+    ledger.add(requests + line * STATUSES.length + place)
+    const outcome = fault === undefined ? 0 : outcomeAt(fault.code)
+    ledger.add(decisions + Math.min(slot, none) * outcomes.length + outcome)
+    const { total, own } = durations(door === 'api' ? slot : none, doorAt(door))
+    ledger.observe(total, totalMs / 1000)
+    ledger.observe(own, Math.max(0, totalMs - (upstreamMs ?? 0)) / 1000)
+  }
+}
+
+/** What a report-only area would have refused; by its area alone where no action was found. */
+function planReported(
+  plan: LedgerPlan,
+  { actions, reasons, reportOnly = [] }: MetricNames,
+): Count<DecisionEvent> {
+  const known = [...reasons, UNKNOWN]
+  const reasonAt = placesOf(known)
+  const open = new Set(reportOnly)
+  const slots = [...actions.keys()].filter((slot) => open.has(actions[slot]?.area ?? ''))
+  const rows = [
+    ...slots.map((slot) => actions[slot] ?? NO_ACTION),
+    ...reportOnly.map((area) => ({ area, action: '' })),
+  ]
+  const base = plan.plan(FAMILIES.wouldRefuse, axisOf(rows), { reason: known })
+  const bySlot = new Map(slots.map((slot, row) => [slot, row]))
+  const byArea = new Map(reportOnly.map((area, at) => [area, slots.length + at]))
+  return (ledger, { slot, reported }) => {
+    if (reported === undefined) return
+    const row = (slot === undefined ? undefined : bySlot.get(slot)) ?? byArea.get(reported.area)
+    if (row !== undefined) ledger.add(base + row * known.length + reasonAt(reported.fault.code))
+  }
+}
+
+type DurationCells = (slot: number, door: number) => { readonly total: number; readonly own: number }
+
+/** Histograms by area, since one per action would be thousands; an area's actions share one. */
+function planDurations(plan: LedgerPlan, actions: MetricNames['actions']): DurationCells {
+  const areas = [...new Set(actions.map(({ area }) => area))]
+  const axis = {
+    door: [...DOORS, ...areas.map(() => 'api')],
+    area: [...DOORS.map(() => ''), ...areas],
+  }
+  const base = {
+    total: plan.plan(FAMILIES.requestDuration, axis),
+    own: plan.plan(FAMILIES.gatewayDuration, axis),
+  }
+  const cells = axis.door.map((_door, row) => ({
+    total: base.total + row * HISTOGRAM_CELLS,
+    own: base.own + row * HISTOGRAM_CELLS,
+  }))
+  const byArea = new Map(areas.map((area, at) => [area, cells[DOORS.length + at]]))
+  const bySlot = actions.map(({ area }) => byArea.get(area))
+  return (slot, door) => bySlot[slot] ?? cells[door] ?? base
+}
+
+function planTokens(plan: LedgerPlan, grants: readonly string[]): (event: TokenEvent) => number {
+  const known = [...grants, 'none']
+  const base = plan.plan(FAMILIES.tokens, { grant: known }, { result: TOKEN_RESULTS })
+  const [grantAt, resultAt] = [placesOf(known), placesOf(TOKEN_RESULTS)]
+  return ({ grant, result }) => base + grantAt(grant) * TOKEN_RESULTS.length + resultAt(result)
+}
+
+function planBackends(plan: LedgerPlan, { backends, reasons }: MetricNames): Count<BackendEvent> {
+  const outcomes = [ANSWERED, ...reasons, UNKNOWN]
+  const known = [...backends, UNKNOWN]
+  const calls = plan.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
+  const durations = plan.plan(FAMILIES.upstreamDuration, { backend: known })
+  const [backendAt, outcomeAt] = [placesOf(known), placesOf(outcomes)]
+  return (ledger, { backend, outcome, ms }) => {
+    const at = backendAt(backend)
+    ledger.add(calls + at * outcomes.length + outcomeAt(outcome))
+    ledger.observe(durations + at * HISTOGRAM_CELLS, ms / 1000)
+  }
+}
+
+/** How many are open is told in deltas too, up and down: summed over all processes and reloads it is the number. */
+function planTunnels(plan: LedgerPlan, backends: readonly string[]): Count<TunnelEvent> {
+  const known = [...backends, UNKNOWN]
+  const open = plan.plan(FAMILIES.tunnelsOpen, { backend: known })
+  const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
+  const [backendAt, endAt] = [placesOf(known), placesOf(TUNNEL_ENDS)]
+  return (ledger, { backend, end }) => {
+    const at = backendAt(backend)
+    ledger.add(open + at, end === undefined ? 1 : -1)
+    if (end !== undefined) ledger.add(ended + at * TUNNEL_ENDS.length + endAt(end))
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Report } from '../../../../src/config/report.ts'
+import {
+  startAdminListener,
+  type AdminApi,
+  type AdminParts,
+} from '../../../../src/operations/admin/listener.ts'
+import { ok, type AdminRoute } from '../../../../src/operations/admin/routes.ts'
+import { compileAdmin } from '../../../../src/operations/config.ts'
+import { Health } from '../../../../src/operations/health.ts'
+import { keepEvents } from '../../../support/listener.ts'
+
+async function startAdmin(overrides: Partial<AdminParts> = {}) {
+  const health = new Health()
+  const events = keepEvents()
+  const admin = await startAdminListener({
+    config: { listen: '127.0.0.1:0' },
+    health,
+    recorder: events,
+    metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: Promise.resolve('some_metric 1\n') }),
+    ...overrides,
+  })
+  onTestFinished(() => admin.close())
+  const get = (path: string, headers: Record<string, string> = {}, port = admin.port): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers })
+  return { admin, health, events, get }
+}
+
+const TOKEN = 'a-token-of-some-length'
+const ROUTE: AdminRoute = {
+  method: 'GET',
+  path: '/',
+  operationId: 'x',
+  summary: 'x',
+  answers: {},
+  handle: () => ok('done'),
+}
+/** Routes that ask nothing of the service. */
+const apiOf = (...routes: AdminRoute[]): AdminApi => ({ token: TOKEN, routes, room: undefined as never })
+
+describe('admin listener', () => {
+  it('C11.1 serves metrics, liveness and readiness', async () => {
+    const { get } = await startAdmin()
+    const metrics = await get('/metrics')
+    expect(await metrics.text()).toBe('some_metric 1\n')
+    expect(metrics.headers.get('content-type')).toContain('version=0.0.4')
+    expect(await (await get('/health/live')).json()).toEqual({ status: 'live' })
+    expect(await (await get('/health/ready')).json()).toEqual({
+      status: 'ready',
+      failing: [],
+      degraded: [],
+    })
+  })
+
+  it('C11.1 is not ready while draining or while a check says no or throws, and says which', async () => {
+    const { get, health } = await startAdmin()
+    health.add({ name: 'store', healthy: () => false })
+    health.add({
+      name: 'backend sample',
+      healthy: () => {
+        throw new Error('10.0.0.1')
+      },
+    })
+    health.drain()
+    const ready = await get('/health/ready')
+    expect(ready.status).toBe(503)
+    expect(await ready.json()).toEqual({
+      status: 'not ready',
+      failing: ['draining', 'store', 'backend sample'],
+      degraded: [],
+    })
+    expect((await get('/health/live')).status).toBe(200)
+  })
+
+  it('C11.1 asks for its token, but for health', async () => {
+    const token = 'a-token-of-some-length'
+    const { get } = await startAdmin({ config: { listen: '127.0.0.1:0', token } })
+    expect((await get('/health/ready')).status).toBe(200)
+    const refused = await get('/metrics')
+    expect(refused.status).toBe(401)
+    expect(refused.headers.get('www-authenticate')).toContain('Bearer')
+    expect((await get('/metrics', { authorization: `Bearer ${token}x` })).status).toBe(401)
+    expect((await get('/metrics', { authorization: `Bearer ${token}` })).status).toBe(200)
+  })
+
+  it('C11.1 gives probes and scrapers a read-only listener without a token', async () => {
+    const config = { listen: '127.0.0.1:0', token: 'a-token-of-some-length', probes: '127.0.0.1:0' }
+    const { get, admin } = await startAdmin({
+      config,
+      api: apiOf({ ...ROUTE, method: 'POST', path: '/change' }),
+    })
+    expect((await get('/metrics', {}, admin.probesPort)).status).toBe(200)
+    expect((await get('/health/live', {}, admin.probesPort)).status).toBe(200)
+    const change = await fetch(`http://127.0.0.1:${admin.probesPort}/change`, { method: 'POST' })
+    expect(change.status).toBe(404)
+  })
+
+  it('answers its own errors as JSON that echoes nothing, and logs what failed', async () => {
+    const { get, events } = await startAdmin({
+      api: apiOf({
+        ...ROUTE,
+        path: '/broken',
+        handle: () => {
+          throw new Error('secret 10.0.0.1')
+        },
+      }),
+    })
+    const broken = await get('/broken', { authorization: `Bearer ${TOKEN}` })
+    expect([broken.status, await broken.json()]).toEqual([
+      500,
+      { error: 'something went wrong; the log tells more' },
+    ])
+    expect(events.notes).toMatchObject([{ level: 'error', event: 'admin_failed' }])
+    const missing = await get('/%3Cscript%3E')
+    expect([missing.status, await missing.text()]).toEqual([404, '{"error":"there is nothing at this path"}'])
+  })
+
+  it('T7 C11.1 refuses a listener off loopback without authentication, and a token that can be guessed', () => {
+    const problems = (config: Parameters<typeof compileAdmin>[0]): readonly string[] => {
+      const report = new Report()
+      compileAdmin(config, report)
+      return report.problems.map(({ path }) => path.join('.'))
+    }
+    expect(problems({ listen: '127.0.0.1:9090' })).toEqual([])
+    expect(problems({ listen: '[::1]:9090' })).toEqual([])
+    expect(problems({ listen: '0.0.0.0:9090' })).toEqual(['admin.listen'])
+    expect(problems({ listen: '0.0.0.0:9090', token: 'x'.repeat(32) })).toEqual([])
+    expect(problems({ listen: '127.0.0.1:9090', token: 'short' })).toEqual(['admin.token'])
+  })
+})

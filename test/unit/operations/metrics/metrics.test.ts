@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { Fault } from '../../../../src/kernel/faults.ts'
+import { FAULTS } from '../../../../src/kernel/fault-table.ts'
+import { Exposition } from '../../../../src/operations/metrics/exposition.ts'
+import { FAMILIES } from '../../../../src/operations/metrics/metric-families.ts'
+import { compileMetrics, type MetricNames } from '../../../../src/operations/metrics/metrics.ts'
+import { fakeDecision, fakeExchange } from '../../../support/events.ts'
+import { needing } from '../../../support/machine.ts'
+
+const NAMES: MetricNames = {
+  actions: [
+    { area: 'fund-data', action: 'fund-list' },
+    { area: 'fund-data', action: 'fund-detail' },
+    { area: 'member-data', action: 'member-list' },
+  ],
+  backends: ['sample'],
+  reasons: Object.keys(FAULTS),
+  grants: ['password', 'refresh_token'],
+}
+
+function start(names = NAMES) {
+  const metrics = compileMetrics(names)
+  const exposition = new Exposition({ version: '1.2.3', node: 'v26.0.0' })
+  const scrape = (): Promise<string> => {
+    exposition.absorb(metrics.plan, metrics.take())
+    return exposition.text()
+  }
+  return { ...metrics, exposition, scrape }
+}
+
+const valueOf = (text: string, series: string): number | undefined => {
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+}
+
+describe('metrics', () => {
+  it('C11.1 counts requests, decisions and durations by what the configuration names', async () => {
+    const { recorder, scrape } = start()
+    recorder.decision(fakeDecision({ slot: 1, totalMs: 30, upstreamMs: 25 }))
+    recorder.decision(
+      fakeDecision({ slot: 1, totalMs: 2, status: 401, fault: new Fault('insufficient_scope') }),
+    )
+    recorder.decision(fakeDecision({ door: 'none', status: 431, fault: new Fault('headers_too_large') }))
+    const text = await scrape()
+    expect(valueOf(text, 'postern_requests_total{door="api",method="GET",status="2xx"}')).toBe(1)
+    expect(valueOf(text, 'postern_requests_total{door="none",method="GET",status="4xx"}')).toBe(1)
+    const decision = (reason: string, area: string, action: string): number | undefined =>
+      valueOf(text, `postern_decisions_total{reason="${reason}",area="${area}",action="${action}"}`)
+    expect(decision('allowed', 'fund-data', 'fund-detail')).toBe(1)
+    expect(decision('insufficient_scope', 'fund-data', 'fund-detail')).toBe(1)
+    expect(decision('headers_too_large', '', '')).toBe(1)
+    const seconds = (name: string): number | undefined =>
+      valueOf(text, `${name}{door="api",area="fund-data"}`)
+    expect(seconds('postern_request_duration_seconds_count')).toBe(2)
+    expect(seconds('postern_request_duration_seconds_sum')).toBeCloseTo(0.032)
+    expect(seconds('postern_gateway_duration_seconds_sum')).toBeCloseTo(0.007)
+    const bucket = 'postern_request_duration_seconds_bucket{door="api",area="fund-data",le="0.005"}'
+    expect(valueOf(text, bucket)).toBe(1)
+  })
+
+  it('C11.1 counts tokens, the token cache and backends', async () => {
+    const { recorder, scrape } = start()
+    const token = { exchange: fakeExchange(), client: undefined, subject: undefined, fault: undefined }
+    recorder.token({ ...token, grant: 'password', result: 'issued' })
+    recorder.token({ ...token, grant: 'none', result: 'invalid_request' })
+    recorder.tokenCache('hit')
+    recorder.tokenCache('miss')
+    recorder.tokenCache('miss')
+    recorder.backend({ backend: 'sample', outcome: 'answered', ms: 3 })
+    recorder.backend({ backend: 'sample', outcome: 'upstream_timeout', ms: 3000 })
+    const text = await scrape()
+    expect(valueOf(text, 'postern_tokens_total{grant="password",result="issued"}')).toBe(1)
+    expect(valueOf(text, 'postern_tokens_total{grant="none",result="invalid_request"}')).toBe(1)
+    expect(valueOf(text, 'postern_tokens_total{grant="refresh_token",result="issued"}')).toBe(0)
+    expect(valueOf(text, 'postern_token_cache_total{outcome="hit"}')).toBe(1)
+    expect(valueOf(text, 'postern_token_cache_total{outcome="miss"}')).toBe(2)
+    expect(valueOf(text, 'postern_backend_calls_total{backend="sample",outcome="upstream_timeout"}')).toBe(1)
+    expect(valueOf(text, 'postern_upstream_duration_seconds_sum{backend="sample"}')).toBeCloseTo(3.003)
+    expect(valueOf(text, 'postern_build_info{version="1.2.3",node="v26.0.0"}')).toBe(1)
+    expect(text).toContain('process_resident_memory_bytes')
+  })
+
+  it('adds up deltas of several processes and of several configurations, and never falls', async () => {
+    const exposition = new Exposition({ version: '1', node: 'v26' })
+    const [one, two] = [compileMetrics(NAMES), compileMetrics(NAMES)]
+    const reloaded = compileMetrics({ ...NAMES, actions: NAMES.actions.toReversed() })
+    one.recorder.decision(fakeDecision({ slot: 0 }))
+    two.recorder.decision(fakeDecision({ slot: 0 }))
+    reloaded.recorder.decision(fakeDecision({ slot: 2 }))
+    for (const { plan, take } of [one, two, reloaded]) {
+      exposition.absorb(plan, JSON.parse(JSON.stringify(take())))
+      exposition.absorb(plan, take())
+    }
+    const series = 'postern_decisions_total{reason="allowed",area="fund-data",action="fund-list"}'
+    expect(valueOf(await exposition.text(), series)).toBe(3)
+  })
+
+  it('C11.1 shows series in the order of the configuration, whichever is counted first', async () => {
+    const { recorder, scrape } = start()
+    for (const slot of [2, 0, 1]) recorder.decision(fakeDecision({ slot }))
+    recorder.decision(fakeDecision({ slot: 0, fault: new Fault('insufficient_scope') }))
+    await scrape()
+    recorder.decision(fakeDecision({ slot: 0, fault: new Fault('no_credentials') }))
+    const shown = (await scrape()).split('\n').filter((line) => line.startsWith('postern_decisions_total'))
+    expect(shown).toEqual([
+      'postern_decisions_total{reason="allowed",area="fund-data",action="fund-list"} 1',
+      'postern_decisions_total{reason="no_credentials",area="fund-data",action="fund-list"} 1',
+      'postern_decisions_total{reason="insufficient_scope",area="fund-data",action="fund-list"} 1',
+      'postern_decisions_total{reason="allowed",area="fund-data",action="fund-detail"} 1',
+      'postern_decisions_total{reason="allowed",area="member-data",action="member-list"} 1',
+    ])
+  })
+
+  it('T5.8 plans no more for 1,000 actions than for one but their names', async () => {
+    const planFor = (count: number) => {
+      const actions = Array.from({ length: count }, (_, at) => ({
+        area: 'fund-data',
+        action: `action-${at}`,
+      }))
+      return start({ ...NAMES, actions, reportOnly: ['fund-data'] })
+    }
+    const [one, many] = [planFor(1), planFor(1000)]
+    expect(many.plan.length).toBe(one.plan.length)
+    // A worker sends it to the supervisor: twice area and name, once for each family that has them as labels.
+    const bytes = ({ plan }: typeof one): number => JSON.stringify(plan).length
+    expect((bytes(many) - bytes(one)) / 999).toBeLessThan(2 * '"fund-data","action-999",'.length + 1)
+    const names = (text: string): number =>
+      text.split('\n').filter((line) => line.startsWith('postern_')).length
+    expect(names(await many.scrape())).toBe(names(await one.scrape()))
+  })
+
+  it('T5.8 keeps its series whatever requests say', async () => {
+    const { recorder, scrape } = start()
+    recorder.decision(fakeDecision())
+    const count = (text: string): number =>
+      text.split('\n').filter((line) => line.startsWith('postern_')).length
+    const before = count(await scrape())
+    for (let at = 0; at < 100_000; at++) {
+      const exchange = fakeExchange({ method: `M${at}` })
+      recorder.decision(fakeDecision({ exchange, slot: at + 10, door: 'api' }))
+      recorder.token({
+        exchange,
+        grant: `g${at}`,
+        result: `r${at}`,
+        client: `c${at}`,
+        subject: undefined,
+        fault: undefined,
+      })
+      recorder.backend({ backend: `b${at}`, outcome: `o${at}`, ms: 1 })
+    }
+    expect(count(await scrape())).toBeLessThanOrEqual(before + 2)
+  })
+
+  it('C11.1 documents every metric, its type and its labels, and nothing else', () => {
+    const page = readFileSync(new URL('../../../../src/operations/metrics.md', import.meta.url), 'utf8')
+    const documented = [...page.matchAll(/^\| `(postern_\w+)` +\| (\w+) +\| ([^|]*) \|/gm)].map(
+      ([, name, type, labels]) => [
+        name,
+        type,
+        [...(labels ?? '').matchAll(/`(\w+)`/g)].map((match) => match[1]),
+      ],
+    )
+    expect(documented).toEqual(Object.values(FAMILIES).map(({ name, type, labels }) => [name, type, labels]))
+  })
+
+  it('satisfies promtool check metrics', needing('promtool'), async () => {
+    const { recorder, scrape } = start()
+    recorder.decision(fakeDecision({ slot: 0 }))
+    recorder.backend({ backend: 'sample', outcome: 'answered', ms: 3 })
+    const text = await scrape()
+    const ours = text
+      .split('\n')
+      .filter((line) => /^(# \w+ )?postern_/.test(line))
+      .join('\n')
+    expect(execFileSync('promtool', ['check', 'metrics'], { input: `${ours}\n`, encoding: 'utf8' })).toBe('')
+    expect(execFileSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })).toBe('')
+  })
+})
