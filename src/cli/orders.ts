@@ -5,7 +5,7 @@ import { userInfo } from 'node:os'
 import type { Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
-import { readAdminToken } from '../operations/admin/token.ts'
+import { readAdminToken } from '../operations/admin/listener.ts'
 import { counted, countedFamilies } from './terminal.ts'
 
 const REASON = { config: { type: 'string' }, reason: { type: 'string' } } as const

@@ -1,9 +1,8 @@
 /** What a configuration's schema cannot say: each room's own check, run on every section that could be read. */
 import { compileBackends } from '../backends/config.ts'
-import { closableNames } from './closable-names.ts'
+import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
-import { isSidecar, readConfiguration, type Configuration } from './configuration.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Signer } from '../contracts/keys.ts'
 import {

@@ -16,7 +16,7 @@ import { identitySchema } from '../identity/config.ts'
 import { issuersSchema, keysSchema } from '../keys/config.ts'
 import { loadSchema } from '../limits/config.ts'
 import { adminSchema, logSchema } from '../operations/config.ts'
-import { maintenanceSchema } from '../operations/maintenance/config.ts'
+import { type ClosableNames, maintenanceSchema } from '../operations/maintenance/config.ts'
 import { applyOverrides } from './overrides.ts'
 import { scopesSchema } from '../scopes/config.ts'
 import { serverSchema } from '../server/config.ts'
@@ -77,3 +77,22 @@ export function readConfiguration(file: string, environment: Environment): ReadC
 
 /** Whether it is a sidecar: `/api` only, for the tokens of others, with nothing on disk (C11.2). */
 export const isSidecar = ({ issuers }: Pick<Configuration, 'issuers'>): boolean => issuers.length > 0
+
+type Named = Pick<Configuration, 'areas' | 'backends' | 'directory' | 'issuers'>
+
+/**
+ * What maintenance switches may name. Names that stand in files of the directory are not known here, nor are the clients
+ * of a sidecar's issuers, and its businesses where it has no directory.
+ */
+export function closableNames(configuration: Named): ClosableNames {
+  const { areas, backends, directory } = configuration
+  const { files, businesses, clients } = directory
+  const sidecar = isSidecar(configuration)
+  const hasBusinesses = !sidecar || Object.keys(businesses).length > 0
+  return {
+    area: new Set(Object.keys(areas)),
+    backend: new Set(Object.keys(backends)),
+    business: files.businesses === undefined && hasBusinesses ? new Set(Object.keys(businesses)) : undefined,
+    client: files.clients === undefined && !sidecar ? new Set(Object.keys(clients)) : undefined,
+  }
+}

@@ -10,19 +10,22 @@ import { LocalLockouts } from '../identity/lockouts.ts'
 import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { adminRoutes } from '../operations/admin/api.ts'
-import { startAdminListener, type AdminListener } from '../operations/admin/listener.ts'
-import { adminTokenFile, ensureAdminToken } from '../operations/admin/token.ts'
+import { adminRoutes } from '../operations/admin/openapi.ts'
+import {
+  type AdminListener,
+  adminTokenFile,
+  ensureAdminToken,
+  startAdminListener,
+} from '../operations/admin/listener.ts'
 import type { OperatorControl } from '../operations/admin/operator-control.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { Health, WELL } from '../operations/health.ts'
-import { gapLine, openLog } from '../operations/log/log.ts'
-import { standardOutput, type LogDestination } from '../operations/log/standard-output.ts'
+import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
-import { admitState, longestLifeOf, openState, type State } from './state.ts'
+import { admitState, longestLifeOf, openState, type State } from './dependencies.ts'
 import { countWorkers } from '../supervisor/config.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { VERSION } from './version.ts'

@@ -1,15 +1,18 @@
 /** What operators can do, carried out: by the process that supervises, whether it serves itself or through others. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { closableNames } from '../settings/closable-names.ts'
+import {
+  closableNames,
+  type Configuration,
+  configurationSchema,
+  isSidecar,
+} from '../settings/configuration.ts'
 import { viewOf, withoutSecrets } from '../config/schema-view.ts'
 import { Report } from '../config/report.ts'
-import { configurationSchema, isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { RevokedTokens } from '../contracts/tokens.ts'
+import type { RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
-import { CLIENT } from '../directory/stored-records.ts'
-import { unknownIds } from './revocable-ids.ts'
+import { CLIENT, SUBJECT } from '../directory/stored-records.ts'
 import type {
   OperatorControl,
   ReloadOutcome,
@@ -18,10 +21,15 @@ import type {
   RevokeOutcome,
 } from '../operations/admin/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
-import type { Operator } from '../operations/admin/operator.ts'
+import type { Operator } from '../operations/maintenance/records.ts'
 import type { Reloader } from './reload.ts'
-import type { State } from './state.ts'
+import type { State } from './dependencies.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
+import type { Store, StoreIndex } from '../contracts/store.ts'
+import { CONSENT } from '../identity/browser/consents.ts'
+import { SESSION } from '../identity/browser/sessions.ts'
+import { CODE } from '../identity/tokens/codes.ts'
+import { FAMILY } from '../identity/tokens/families.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */
@@ -147,4 +155,50 @@ export class ServiceControl implements OperatorControl {
     this.#last = done.catch(() => undefined)
     return done
   }
+}
+
+/** Which ids a revocation may name without being forced: a mistyped one would end nothing, and say that it did. */
+
+export interface KnownParts {
+  readonly store: Pick<Store, 'find' | 'countBy'>
+  readonly rules: RuleGuard
+  readonly holdings: Holdings
+}
+
+/** What newSecret(16) makes. Access tokens are not kept, so an id of this form may be one, and any other is none. */
+const TOKEN_ID = /^[A-Za-z0-9_-]{22}$/
+
+/** Whether the store holds anything under it: also of somebody who was removed. */
+async function isHeld(index: StoreIndex, value: string, { store }: KnownParts): Promise<boolean> {
+  for (const kind of [FAMILY, CODE, SESSION, CONSENT])
+    if ((await store.countBy(kind, { [index]: value })) > 0) return true
+  return false
+}
+
+type Known = (id: string, parts: KnownParts) => boolean | Promise<boolean>
+
+const KNOWN: Readonly<Record<'jti' | StoreIndex, Known>> = {
+  jti: (id) => TOKEN_ID.test(id),
+  // One that was ended by a rule is known: ending it again is no mistake.
+  family: async (id, parts) =>
+    parts.rules.hasEnded({ family: id, subject: '', asOf: parts.rules.asOf, begunAt: 0 }) ||
+    (await isHeld('family', id, parts)),
+  subject: async (id, parts) =>
+    parts.holdings.users.has(id) ||
+    (await parts.store.find(SUBJECT, id)) !== undefined ||
+    (await isHeld('subject', id, parts)),
+  client: async (id, parts) =>
+    parts.holdings.clients.has(id) ||
+    (await parts.store.find(CLIENT, id)) !== undefined ||
+    (await isHeld('client', id, parts)),
+  business: async (id, parts) => parts.holdings.businesses.has(id) || (await isHeld('business', id, parts)),
+}
+
+/** A line for each id that nobody knows. Rejects with Fault `identity_unavailable`. */
+export async function unknownIds(tokens: RevokedTokens, parts: KnownParts): Promise<readonly string[]> {
+  const unknown: string[] = []
+  for (const [name, id] of Object.entries(tokens) as [keyof typeof KNOWN, string][])
+    if (!(await KNOWN[name](id, parts)))
+      unknown.push(`${name}  is not known: "${id}" — force it if it is right`)
+  return unknown
 }

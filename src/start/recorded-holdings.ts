@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
-import { lossesBetween, type Holdings } from '../directory/holdings.ts'
+import { type Holdings, lossesBetween } from '../directory/holdings.ts'
 import { Fault } from '../kernel/faults.ts'
+import { createHash } from 'node:crypto'
 
 type Records = Pick<Store, 'find' | 'create' | 'replace'>
 
@@ -77,3 +78,14 @@ async function endLosses(holdings: Holdings, { store, ender }: StartParts): Prom
   await recordHoldings(holdings, store)
   return losses.length
 }
+
+/** Maps and sets as lists: JSON knows neither. */
+const plain = (_key: string, value: unknown): unknown =>
+  value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value
+
+/**
+ * Who may have what by a directory, in one word. What is served and what a reload takes rights away by are read by
+ * several, from files that may change meanwhile: where the words are the same, the readings were.
+ */
+export const digestOfHoldings = (holdings: Holdings): string =>
+  createHash('sha256').update(JSON.stringify(holdings, plain)).digest('base64url')

@@ -11,11 +11,10 @@ import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../director
 import { fixedChanges } from '../settings/fixed-settings.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operations/admin/operator-control.ts'
-import type { Operator } from '../operations/admin/operator.ts'
+import type { Operator } from '../operations/maintenance/records.ts'
 import { compileScopes } from '../scopes/config.ts'
-import { recordHoldings } from './recorded-holdings.ts'
+import { digestOfHoldings, recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
-import { digestOfHoldings } from './holdings-digest.ts'
 import { ContentsChanged, type WorkerPool } from '../supervisor/worker-pool.ts'
 
 export interface ReloaderParts {

@@ -1,8 +1,7 @@
 /** One process that serves: state, doors and the public listener, under the orders of a supervisor. */
-import { conditionOf } from './condition.ts'
-import { closableNames } from '../settings/closable-names.ts'
+import { conditionOf, Generation } from './generation.ts'
+import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
-import type { Configuration } from '../settings/configuration.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -15,14 +14,12 @@ import { GRANTS } from '../identity/grants.ts'
 import { after } from '../kernel/after.ts'
 import { FAULTS } from '../kernel/fault-table.ts'
 import type { Condition } from '../operations/health.ts'
-import { openLog } from '../operations/log/log.ts'
+import { fanOut, openLog, RelayRecorder } from '../operations/log/log.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
 import { compileMetrics } from '../operations/metrics/metrics.ts'
-import { fanOut, RelayRecorder } from '../operations/log/recorders.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { bindPublicListener, type PublicListener } from '../server/public-listener.ts'
-import { Generation } from './generation.ts'
-import { digestOfHoldings } from './holdings-digest.ts'
+import { digestOfHoldings } from './recorded-holdings.ts'
 import { closeBackends, compileService, openParts, type Parts } from './service.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import {
@@ -31,7 +28,7 @@ import {
   watchOwnKeys,
   type WorkerOptions,
   type WorkerDependencies,
-} from './worker-dependencies.ts'
+} from './dependencies.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls

@@ -1,5 +1,4 @@
-import { holds, rowAlone, seriesAt, type Block, type Plan } from '../operations/metrics/ledger-plan.ts'
-import type { Delta } from '../operations/metrics/ledger.ts'
+import { type Block, type Delta, holds, type Plan, rowAlone, seriesAt } from '../operations/metrics/ledger.ts'
 
 /** Something counted by a plan of its own. */
 export interface Counted {

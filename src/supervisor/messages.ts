@@ -2,9 +2,7 @@ import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
-import type { Plan } from '../operations/metrics/ledger-plan.ts'
-import type { Delta } from '../operations/metrics/ledger.ts'
-import type { ToldError } from './told-error.ts'
+import type { Delta, Plan } from '../operations/metrics/ledger.ts'
 
 /**
  * What the supervisor asks of a worker process. `ask` numbers a request that is answered by `done` or `failed`; `ping`
@@ -68,3 +66,23 @@ export type Notice =
       readonly standing: AttemptStanding
     }
   | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }
+
+/**
+ * What went wrong in a worker, as the channel carries it. Name and code are what `serve` tells an operator's trouble
+ * (a port that is taken, a store that cannot be opened) from a defect by: without them it would print a stack.
+ */
+export interface ToldError {
+  readonly name: string
+  readonly message: string
+  /** Of the system's errors: `EADDRINUSE`. */
+  readonly code: string | undefined
+}
+
+export function tellError(thrown: unknown): ToldError {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: String(thrown), code: undefined }
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
+  return { name: thrown.name, message: thrown.message, code }
+}
+
+export const errorOf = ({ name, message, code }: ToldError): Error =>
+  Object.assign(new Error(message), { name, ...(code !== undefined && { code }) })

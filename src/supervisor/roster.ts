@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Recorder } from '../contracts/recorder.ts'
 import { RateUsageExchange } from '../limits/rate-usage-exchange.ts'
 import type { Reports } from './worker-pool.ts'
-import { RunningTime } from './running-time.ts'
+import { RunningTime } from './open-orders.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
 

@@ -1,6 +1,5 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import { OrderError } from './open-orders.ts'
-import type { RunningTime } from './running-time.ts'
+import { OrderError, type RunningTime } from './open-orders.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** How often each worker is asked whether its event loop still turns; it has `PATIENCE_MS.ping` to answer. */

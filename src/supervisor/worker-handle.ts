@@ -1,16 +1,13 @@
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { Plan } from '../operations/metrics/ledger-plan.ts'
-import type { Delta } from '../operations/metrics/ledger.ts'
+import type { Delta, Plan } from '../operations/metrics/ledger.ts'
 import { WELL, type Condition } from '../operations/health.ts'
-import { AttemptCoordinator } from './attempt-coordinator.ts'
+import { AttemptCoordinator } from './shared-attempts.ts'
 import type { Reports } from './worker-pool.ts'
 import { GaugeShare } from './gauge-share.ts'
-import type { Notice, Order, Values } from './messages.ts'
-import { OfferedConnections } from './offered-connections.ts'
-import { OpenOrders } from './open-orders.ts'
-import type { RunningTime } from './running-time.ts'
-import { errorOf } from './told-error.ts'
+import { errorOf, type Notice, type Order, type Values } from './messages.ts'
+import { OfferedConnections } from './shared-ports.ts'
+import { OpenOrders, type RunningTime } from './open-orders.ts'
 
 type Asked<C> = Order<C> extends infer O ? (O extends { ask: number } ? Omit<O, 'ask'> : never) : never
 

@@ -1,8 +1,7 @@
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { Condition } from '../operations/health.ts'
-import type { Plan } from '../operations/metrics/ledger-plan.ts'
-import type { Delta } from '../operations/metrics/ledger.ts'
+import type { Delta, Plan } from '../operations/metrics/ledger.ts'
 
 /** What whoever serves tells the supervisor. Never throws, never waits. */
 export interface Reports {

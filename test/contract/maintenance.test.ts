@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { MaintenanceSwitch } from '../../src/operations/maintenance/switch.ts'
+import type { MaintenanceSwitch } from '../../src/operations/maintenance/maintenance.ts'
 import type { RawResponse } from '../support/raw-http.ts'
 import { bearer, envelopeOf, expectFault, form, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'

@@ -7,7 +7,7 @@ import { startPostern as start, type Running } from '../../src/start/app.ts'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/operations/maintenance/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
-import type { WorkerDependencies } from '../../src/start/worker-dependencies.ts'
+import type { WorkerDependencies } from '../../src/start/dependencies.ts'
 
 export interface StartOptions {
   /** File name in config/. */

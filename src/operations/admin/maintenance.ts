@@ -20,7 +20,7 @@ import {
   SCOPE_PATTERN,
   scopeText,
   type MaintenanceSwitch,
-} from '../maintenance/switch.ts'
+} from '../maintenance/maintenance.ts'
 
 const scope = text('`service`, `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.', {
   pattern: SCOPE_PATTERN,

@@ -1,8 +1,7 @@
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
-import type { MaintenanceRecords } from '../maintenance/records.ts'
+import type { MaintenanceRecords, Operator } from '../maintenance/records.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
-import type { Operator } from './operator.ts'
 
 /** `problems` are lines for people: where, what, what to do. They hold no secret. */
 export type ReloadOutcome =

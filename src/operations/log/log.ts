@@ -3,7 +3,7 @@
  * second and by `close()`; several processes on one pipe tear lines, so only one may write; pino's own redaction takes
  * fixed paths, while secrets are known by their names here, at any depth.
  */
-import pino from 'pino'
+import pino, { type DestinationStream } from 'pino'
 import type {
   BackendEvent,
   DecisionEvent,
@@ -15,7 +15,30 @@ import type { Clock } from '../../kernel/clock.ts'
 import { compileCallLine, faultFacts, round } from './call-lines.ts'
 import { LOG_LEVELS, type LogConfig } from '../config.ts'
 import { cleanLine, redact } from './redact.ts'
-import type { LogDestination } from './standard-output.ts'
+import { LineQueue, type LineQueueParts } from './line-queue.ts'
+import { openOutlet } from './outlet.ts'
+
+/** Where lines go. `write` takes whole lines, never waits and never throws. */
+export interface LogDestination extends DestinationStream {
+  /** Writes what is held, and waits for nothing. */
+  flush?(): void
+  /** How many lines could not be kept, since the start. */
+  readonly dropped?: number
+  /** So many lines are missing here, which somebody else had to drop. */
+  lose?(lines: number): void
+  /** Writes what is held; resolves when it is written, after a second at most. */
+  end?(): Promise<void>
+}
+
+/**
+ * Standard output, written in pieces, by no library's destination: those hold without bound what nobody reads, give up
+ * for good when a write fails, and end a process only when everything has been read (T5.11).
+ */
+export function standardOutput(gapLine: LineQueueParts['gapLine']): LogDestination {
+  const queue = new LineQueue({ outlet: openOutlet(), gapLine })
+  process.once('exit', () => queue.endNow())
+  return queue
+}
 
 export interface Log extends Recorder {
   /** Hands on what is still held. */
@@ -130,3 +153,56 @@ const tunnelLine = ({ exchange, backend, end, ms }: TunnelEvent): Line => ({
   end,
   ms: round(ms),
 })
+
+/** One recorder that tells several: the log and the metrics. */
+export function fanOut(metrics: Omit<Recorder, 'note'>, log: Recorder): Recorder {
+  return {
+    decision: (event) => {
+      metrics.decision(event)
+      log.decision(event)
+    },
+    token: (event) => {
+      metrics.token(event)
+      log.token(event)
+    },
+    backend: (event) => {
+      metrics.backend(event)
+      log.backend(event)
+    },
+    tunnel: (event) => {
+      metrics.tunnel?.(event)
+      log.tunnel?.(event)
+    },
+    tokenCache: (outcome) => metrics.tokenCache(outcome),
+    note: (level, event, facts) => log.note(level, event, facts),
+  }
+}
+
+/** Passes on to whoever records at the moment: for those who live longer than one configuration. */
+export class RelayRecorder implements Recorder {
+  to: Recorder | undefined
+
+  decision(event: Parameters<Recorder['decision']>[0]): void {
+    this.to?.decision(event)
+  }
+
+  token(event: Parameters<Recorder['token']>[0]): void {
+    this.to?.token(event)
+  }
+
+  backend(event: Parameters<Recorder['backend']>[0]): void {
+    this.to?.backend(event)
+  }
+
+  tunnel(event: TunnelEvent): void {
+    this.to?.tunnel?.(event)
+  }
+
+  tokenCache(outcome: 'hit' | 'miss'): void {
+    this.to?.tokenCache(outcome)
+  }
+
+  note(...told: Parameters<Recorder['note']>): void {
+    this.to?.note(...told)
+  }
+}

@@ -5,8 +5,7 @@
  */
 import { Registry, collectDefaultMetrics, type Metric } from 'prom-client'
 import { FamilyTotals, type Numbered } from './family-totals.ts'
-import { holds, LedgerPlan, type Block, type Plan } from './ledger-plan.ts'
-import type { Delta } from './ledger.ts'
+import { type Block, type Delta, holds, LedgerPlan, type Plan } from './ledger.ts'
 import { BUCKETS, FAMILIES, type MetricFamily } from './metric-families.ts'
 
 interface Sample {

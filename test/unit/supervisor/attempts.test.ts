@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { LocalLockouts } from '../../../src/identity/lockouts.ts'
-import { AttemptCoordinator } from '../../../src/supervisor/attempt-coordinator.ts'
-import { RemoteAttempts } from '../../../src/supervisor/remote-attempts.ts'
+import { AttemptCoordinator, RemoteAttempts } from '../../../src/supervisor/shared-attempts.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const RULES = {

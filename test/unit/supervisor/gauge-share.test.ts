@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Exposition } from '../../../src/operations/metrics/exposition.ts'
-import { LedgerPlan, type Plan } from '../../../src/operations/metrics/ledger-plan.ts'
-import { Ledger, type Delta } from '../../../src/operations/metrics/ledger.ts'
+import { type Delta, Ledger, LedgerPlan, type Plan } from '../../../src/operations/metrics/ledger.ts'
 import { FAMILIES } from '../../../src/operations/metrics/metric-families.ts'
 import { GaugeShare } from '../../../src/supervisor/gauge-share.ts'
 

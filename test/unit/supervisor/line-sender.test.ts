@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LineSender } from '../../../src/supervisor/line-sender.ts'
+import { LineSender } from '../../../src/supervisor/worker-process.ts'
 
 function startSender() {
   const sent: { text: string; lost: number }[] = []

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { OrderError } from '../../../src/supervisor/open-orders.ts'
-import { RunningTime } from '../../../src/supervisor/running-time.ts'
+import { RunningTime } from '../../../src/supervisor/open-orders.ts'
 import { Watchdog } from '../../../src/supervisor/watchdog.ts'
 import { keepNotes } from '../../support/notes.ts'
 

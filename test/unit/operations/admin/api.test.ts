@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import { adminRoutes } from '../../../../src/operations/admin/api.ts'
+import { adminRoutes } from '../../../../src/operations/admin/openapi.ts'
 import { startAdminListener } from '../../../../src/operations/admin/listener.ts'
 import type { OperatorControl } from '../../../../src/operations/admin/operator-control.ts'
 import { Health } from '../../../../src/operations/health.ts'

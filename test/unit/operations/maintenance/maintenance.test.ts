@@ -6,8 +6,11 @@ import {
   maintenanceSchema,
   type ClosableNames,
 } from '../../../../src/operations/maintenance/config.ts'
-import { parseScope, type MaintenanceSwitch } from '../../../../src/operations/maintenance/switch.ts'
-import { MaintenanceSwitches } from '../../../../src/operations/maintenance/maintenance.ts'
+import {
+  type MaintenanceSwitch,
+  MaintenanceSwitches,
+  parseScope,
+} from '../../../../src/operations/maintenance/maintenance.ts'
 import { ChangeFeed } from '../../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../../src/stores/memory.ts'
 import { load } from '../../../../src/config/validate.ts'

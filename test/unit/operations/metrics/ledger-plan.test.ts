@@ -5,7 +5,7 @@ import {
   LedgerPlan,
   rowAlone,
   seriesAt,
-} from '../../../../src/operations/metrics/ledger-plan.ts'
+} from '../../../../src/operations/metrics/ledger.ts'
 import { FAMILIES } from '../../../../src/operations/metrics/metric-families.ts'
 
 const DOOR = { door: ['api', 'none'] }

@@ -1,5 +1,8 @@
-/** The OpenAPI 3.1 document of the admin listener: made from the table of its routes, so that it cannot lie. */
-import type { AdminRoute, Schema } from './admin/routes.ts'
+/** The admin API as one table, and its OpenAPI 3.1 document, which is made from the same rows that are served. */
+import type { Clock } from '../../kernel/clock.ts'
+import { maintenanceRoutes } from './maintenance.ts'
+import { ORDER_ROUTES } from './orders.ts'
+import { ok, type AdminRoute, type Schema } from './routes.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 
@@ -103,3 +106,17 @@ export const describeAdminApi = (routes: readonly AdminRoute[], version: string)
   paths: { ...PROBES, ...pathsOf(routes) },
   components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
 })
+
+/** Every route, the document that describes them included. `version` is that of the service. */
+export function adminRoutes(clock: Clock, version: string): readonly AdminRoute[] {
+  const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES]
+  routes.push({
+    method: 'GET',
+    path: '/openapi.json',
+    operationId: 'describe',
+    summary: 'This document',
+    answers: { 200: ['OpenAPI 3.1', { type: 'object' }] },
+    handle: () => ok(describeAdminApi(routes, version)),
+  })
+  return routes
+}

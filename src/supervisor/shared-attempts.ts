@@ -1,8 +1,54 @@
 import type { AttemptLimiter, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
-import { Fault } from '../kernel/faults.ts'
+import { Fault, toFault } from '../kernel/faults.ts'
 import type { Notice, Order } from './messages.ts'
 
-type Told = Extract<Order<never>, { type: 'entered' | 'refused' | 'left' }>
+type AttemptNotice = Extract<Notice, { type: 'enter' | 'leave' }>
+type AttemptOrder = Extract<Order<never>, { type: 'entered' | 'refused' | 'left' }>
+
+/**
+ * The supervisor's end of password attempts (C6.3.5): one gate counts for all worker processes. One desk for each
+ * process; when it is gone, its turns are over and count as nothing.
+ */
+export class AttemptCoordinator {
+  readonly #gate: AttemptLimiter
+  readonly #tell: (told: AttemptOrder) => void
+  readonly #turns = new Map<number, Turn>()
+  #closed = false
+
+  constructor(gate: AttemptLimiter, tell: (told: AttemptOrder) => void) {
+    this.#gate = gate
+    this.#tell = tell
+  }
+
+  hear(asked: AttemptNotice): void {
+    void (asked.type === 'enter' ? this.#enter(asked) : this.#leave(asked.turn, asked.right))
+  }
+
+  /** The process has ended. */
+  close(): void {
+    this.#closed = true
+    for (const turn of this.#turns.values()) void turn.end(undefined)
+    this.#turns.clear()
+  }
+
+  async #enter({ turn: id, key, standing }: Extract<AttemptNotice, { type: 'enter' }>): Promise<void> {
+    try {
+      const turn = await this.#gate.enter(key, standing)
+      if (this.#closed) return void turn.end(undefined)
+      this.#turns.set(id, turn)
+      this.#tell({ type: 'entered', turn: id })
+    } catch (thrown) {
+      const { code, facts, message } = toFault(thrown)
+      this.#tell({ type: 'refused', turn: id, code, detail: message, retryAfter: facts.retryAfter })
+    }
+  }
+
+  async #leave(id: number, right: boolean | undefined): Promise<void> {
+    const turn = this.#turns.get(id)
+    this.#turns.delete(id)
+    this.#tell({ type: 'left', turn: id, hold: (await turn?.end(right)) ?? 0 })
+  }
+}
 
 interface Waiting {
   readonly resolve: (value: number) => void
@@ -31,7 +77,7 @@ export class RemoteAttempts implements AttemptLimiter {
     return { end: (right) => this.#ask(turn, { type: 'leave', turn, right }).catch(() => 0) }
   }
 
-  hear(told: Told): void {
+  hear(told: AttemptOrder): void {
     const waiting = this.#waiting.get(told.turn)
     this.#waiting.delete(told.turn)
     // A turn that nobody waits for any more must be ended all the same: the next of its key waits for that.
