@@ -4,8 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { optionTable } from './option-table.ts'
 import { publishedSchema } from './published-schema.ts'
+import { referencePage } from './reference.ts'
 import { configurationSchema } from '../src/settings/configuration.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
@@ -38,11 +38,8 @@ const environmentTable = (): string =>
 
 const GENERATED: readonly Generated[] = [
   { file: 'config/schema.json', render: () => JSON.stringify(publishedSchema(configurationSchema)) },
-  {
-    file: 'config/README.md',
-    render: (now) =>
-      between(between(now, 'environment', environmentTable()), 'options', optionTable(configurationSchema)),
-  },
+  { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
+  { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {
     file: 'src/README.md',
     render: (now) => between(between(now, 'decision', decisionTable()), 'faults', faultTable()),

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>
 const REFERENCE = '#/$defs/reference'
 const DEFINITIONS = {
   reference: {
-    description: 'A value that stands elsewhere: in a file beside this one, or in an environment variable.',
+    description: 'A value that is kept in another file or in an environment variable.',
     oneOf: [
       {
         type: 'object',
@@ -117,7 +117,7 @@ export function publishedSchema(root: TSchema): Json {
     properties: {
       extends: {
         type: 'string',
-        description: 'Another file, whose keys hold where this one says nothing else.',
+        description: 'Another configuration file. Its keys apply where this file does not set them.',
       },
       ...properties,
     },

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CHECKS } from '../src/gateway/order.ts'
 import { FAULTS, type FaultRow } from '../src/kernel/fault-table.ts'
+import { checkConfiguration } from '../src/settings/check-configuration.ts'
+import { configFiles } from './support/config-files.ts'
 
 const page = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 
@@ -47,5 +49,15 @@ describe('src/README.md says what the code does, all of it and nothing else', ()
     const all = CHECKS.flatMap(({ faults }) => faults)
     expect(new Set(all).size).toBe(all.length)
     for (const code of all) expect(FAULTS).toHaveProperty(code)
+  })
+})
+
+describe('config/README.md', () => {
+  it('C10 begins with a configuration that can be served as it is', async () => {
+    const text = readFileSync(new URL('../config/README.md', import.meta.url), 'utf8')
+    const smallest = /^```yaml\n(.*?)^```/ms.exec(text)?.[1] ?? ''
+    const file = configFiles({ 'my.yaml': smallest })
+    expect((await checkConfiguration(file('my.yaml'), {})).problems).toEqual([])
+    expect(smallest).toContain('actions:')
   })
 })

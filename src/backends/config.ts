@@ -13,28 +13,27 @@ const stream = section(
     timeouts: timeouts('5m'),
     closeOnExpiry: flag({
       default: true,
-      description: 'End a websocket when the token that opened it expires or is revoked, with the code 1008.',
+      description: 'Close a websocket (code 1008) when the token that opened it expires or is revoked.',
     }),
   },
   {
-    description:
-      'Forwards to an HTTP upstream what takes long or is large: websockets, event streams, uploads, downloads.',
+    description: 'Forwards what takes long or is large: websockets, event streams, uploads, downloads.',
   },
 )
 
 const memory = section(
-  { data: path({ description: 'JSON file of sample data and what each action does with it.' }) },
-  { description: 'Sample data in memory; writes last as long as the process.' },
+  { data: path({ description: 'JSON file with the sample data and with what each action does.' }) },
+  { description: 'Sample data in memory. Changes are lost when the process ends.' },
 )
 
 export const backendSchema = kinds(
   { memory, http: httpSchema, stream, module: moduleSchema },
-  { description: 'A source of data behind the gateway.' },
+  { description: 'One source of data.' },
 )
 
 export const backendsSchema = mapOf(backendSchema, {
   default: {},
-  description: 'Sources of data, by a name that `areas` refer to.',
+  description: 'Where the data comes from, by a name that `areas` refer to.',
 })
 
 export type BackendConfig = Static<typeof backendSchema>

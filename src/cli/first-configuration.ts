@@ -11,7 +11,7 @@ export interface FirstConfiguration {
 const TEMPLATE = `# A Postern configuration.
 #   postern check FILE    tells every problem of it
 #   postern serve FILE    serves it
-# Every option, with its default: config/README.md of Postern.
+# Every option, with its default: config/reference.md of Postern.
 
 server:
   listen: 127.0.0.1:8080

@@ -167,6 +167,14 @@ export const kinds = <T extends Readonly<Record<string, TSchema>>>(
   options: Partial<Described> & { default?: object } = {},
 ): TUnsafe<OneOf<T>> => Type.Unsafe<OneOf<T>>({ [MARK]: 'kinds', shapes, ...options })
 
-/** Taken as written; whoever reads it checks it in its `compile`. */
-export const opaque = <T>(options: Described & { default?: unknown }): TUnsafe<T> =>
+interface OpaqueOptions extends Described {
+  readonly default?: unknown
+  /** JSON Schemas of its forms, for editors and the reference. */
+  readonly anyOf?: readonly object[]
+  /** What it is, for the reference: `JSON Schema`. */
+  readonly expected?: string
+}
+
+/** Taken as written, unchecked: the `compile…` of its folder checks it. */
+export const opaque = <T>(options: OpaqueOptions): TUnsafe<T> =>
   Type.Unsafe<T>({ [MARK]: 'opaque', ...options })

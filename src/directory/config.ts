@@ -5,13 +5,12 @@ import {
   flag,
   list,
   mapOf,
-  MARK,
+  opaque,
   optional,
   path,
   secret,
   section,
   text,
-  Type,
   type Static,
 } from '../config/pieces.ts'
 
@@ -35,27 +34,25 @@ const code = (description: string) =>
 
 const address = section(
   {
-    street_address: claim('Street, house number and what belongs to it; may hold line ends.'),
+    street_address: claim('Street and house number. May have several lines.'),
     locality: claim('City.'),
     region: claim('State or province.'),
     postal_code: claim('Postal code.'),
     country: claim('Country.'),
   },
-  { description: 'An address, in the words of OIDC Core §5.1.1.' },
+  { description: 'An address, with the members of OpenID Connect Core §5.1.1.' },
 )
 
 export type Funds = 'any' | readonly string[]
 
 /** Checked in compile-businesses.ts; the branches are for the editor. */
-const funds = Type.Unsafe<Funds>({
-  [MARK]: 'opaque',
+const funds = opaque<Funds>({
   anyOf: [{ const: 'any' }, { type: 'array', items: { type: 'string' } }],
-  description:
-    'The codes of its funds; or `any`, where only the backend knows them: an unknown fund is then its 404. A code that can be no part of a scope value (RFC 6749 §3.3) is 404 in any case.',
+  description: 'Codes of its funds, or `any` if only the backend knows them.',
 })
 
 const business = {
-  name: text({ description: 'For people, and the claim `service_profile.business_name`.' }),
+  name: text({ description: 'Name for people, and the claim `service_profile.business_name`.' }),
   funds,
   address: optional(address),
   phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
@@ -64,7 +61,8 @@ const business = {
 const role = section({
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
-    description: 'Scope values that a user in this role may give to a client. Implication applies.',
+    description:
+      'Scope values that a user with this role may grant to a client, with everything that they imply.',
   }),
 })
 
@@ -73,57 +71,69 @@ const client = {
     description:
       '`customer`: may use the password grant. `partner`: code flow. `public`: code flow without a secret.',
   }),
-  name: text({ description: 'For people: the consent page shows it.' }),
+  name: text({ description: 'Name for people. The consent page shows it.' }),
   secrets: list(secret({ plain: true, description: '`sha256:…` or `$argon2id$…`.' }), {
     default: [],
-    description: 'Hashes of its secrets; two while one is being replaced, none for a public client.',
+    description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',
   }),
   grants: list(choice(GRANTS, { description: 'A grant.' }), {
     minItems: 1,
     unique: true,
-    description: 'The grants that it may use.',
+    description: 'Grants that it may use.',
   }),
   agreement: optional(
     day({
       description:
-        'When the customer agreement was signed. Before that day (UTC), and without it, no password grant.',
+        'Day on which the customer agreement was signed. The password grant works from then on (UTC).',
     }),
   ),
   businesses: list(text({ description: 'A business code.' }), {
     default: [],
     unique: true,
-    description: 'The businesses that it may be given a target for.',
+    description: 'Businesses that its tokens may name as their target.',
   }),
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
-    description: 'Scope values that it may be given. Implication applies.',
+    description: 'Scope values that its tokens may have, with everything that they imply.',
   }),
   defaultScope: optional(
-    text({ description: 'What a request without `scope` asks for, space-delimited; may hold a target.' }),
+    text({
+      description: 'Scope of a request that names none, separated by spaces. It may contain a target.',
+    }),
   ),
   redirectUris: list(text({ description: 'An absolute URI.' }), {
     default: [],
     unique: true,
-    description:
-      'Where a code may be sent, compared exactly. A public client may have loopback addresses, whose port is free, and schemes of its own; there the user is asked every time (RFC 8252 §8.6).',
+    description: 'URIs that an authorization code may be sent to. They are compared exactly.',
   }),
   postLogoutRedirectUris: list(text({ description: 'An absolute URI.' }), {
     default: [],
     unique: true,
-    description: 'Where a browser may be sent after logout.',
+    description: 'URIs that a browser may be sent to after logout.',
   }),
-  disabled: flag({ default: false, description: 'Refuses everything it asks for.' }),
+  disabled: flag({ default: false, description: 'Refuse all its requests.' }),
   accessTokenLifetime: optional(
-    duration({ description: 'Of its access tokens, at most `1d`; else the one of the service.' }),
+    duration({
+      description: 'Lifetime of its access tokens, at most `1d`. Default: `identity.accessToken.lifetime`.',
+    }),
   ),
   idTokenAlgorithm: optional(
-    choice(['ES256', 'RS256'], { description: 'What signs its id_tokens. RS256 if left out.' }),
+    choice(['ES256', 'RS256'], {
+      description: 'Signature algorithm of its id_tokens. Default: `identity.idToken.algorithm`.',
+    }),
   ),
-  secretPost: flag({ default: false, description: 'Allows `client_secret_post`.' }),
-  requirePkce: flag({ default: false, description: 'Refuses code requests without PKCE.' }),
+  secretPost: flag({
+    default: false,
+    description: 'Allow the secret in the request body (`client_secret_post`).',
+  }),
+  requirePkce: flag({
+    default: false,
+    description:
+      'Require PKCE, also of a request for `openid` with a `nonce`. Public clients always need it.',
+  }),
   resource: flag({
     default: false,
-    description: "A resource server: may introspect other clients' tokens.",
+    description: 'It is a resource server: it may introspect tokens of other clients.',
   }),
 }
 
@@ -131,27 +141,26 @@ const user = {
   subject: text({
     pattern: SUBJECT_PATTERN,
     expected: 'printable ASCII without spaces, at most 255 characters',
-    description: 'The claim `sub`: never changed and never given to another user. Not the user name.',
+    description: 'The claim `sub`. Never change it, and never give it to another user.',
   }),
   password: secret({
     plain: true,
-    description: 'Its hash, `$argon2id$…`; `postern hash-password` makes one.',
+    description: 'Hash of the password, `$argon2id$…`, made by `postern hash-password`.',
   }),
   customers: list(text({ description: 'A client id.' }), {
     default: [],
     unique: true,
-    description: 'The customer clients through which the user may log in by password.',
+    description: 'Customer clients that the user may log in through, by the password grant.',
   }),
-  disabled: flag({ default: false, description: 'Refuses every login and token.' }),
+  disabled: flag({ default: false, description: 'Refuse all logins and tokens of the user.' }),
   locked: flag({
     default: false,
-    description:
-      'May hold nothing, as if disabled: logins and refresh tokens are refused, and what they hold is ended. Set by an administrator only.',
+    description: 'As `disabled`. An administrator locks an account; failed logins never do.',
   }),
   access: mapOf(text({ description: 'The name of a role.' }), {
     keys: CODE_PATTERN,
     default: {},
-    description: 'The role at each business.',
+    description: 'Role of the user at each business.',
   }),
   claims: section(
     {
@@ -164,7 +173,7 @@ const user = {
       address: optional(address),
       phone_number: claim('Phone number.'),
     },
-    { default: {}, description: 'What is known of the person.' },
+    { default: {}, description: 'Claims about the person.' },
   ),
 }
 
@@ -186,7 +195,7 @@ export type UserRecord = Static<typeof userRecordSchema>
 const records = (what: string, key: string) =>
   optional(
     path({
-      description: `A file with more ${what}, as JSON Lines: one object a line, with its key as \`${key}\`.`,
+      description: `File with more ${what}, as JSON Lines: one object a line, its key as \`${key}\`.`,
     }),
   )
 
@@ -195,12 +204,13 @@ export const directorySchema = section(
     businesses: mapOf(section(business), {
       keys: CODE_PATTERN,
       default: {},
-      description: 'The businesses, by code. Codes compare exactly.',
+      description: 'The businesses, by code. Upper and lower case differ.',
     }),
     roles: mapOf(role, {
       keys: '^\\S(?:.*\\S)?$',
       default: {},
-      description: 'What users may do at a business, by name; the claim `service_profile.service_role`.',
+      description:
+        'Roles that users have at a business, by name. The name is the claim `service_profile.service_role`.',
     }),
     clients: mapOf(section(client), {
       keys: CLIENT_ID_PATTERN,
@@ -218,10 +228,10 @@ export const directorySchema = section(
         clients: records('clients', 'id'),
         users: records('users', 'username'),
       },
-      { default: {}, description: 'Large directories: what is too much for YAML (100,000 users, say).' },
+      { default: {}, description: 'Files for large directories, such as 100,000 users.' },
     ),
   },
-  { default: {}, description: 'Who exists: businesses and their funds, roles, clients, users.' },
+  { default: {}, description: 'Businesses with their funds, roles, clients and users.' },
 )
 
 export type DirectoryConfig = Static<typeof directorySchema>

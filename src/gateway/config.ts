@@ -15,26 +15,28 @@ import {
 } from '../config/pieces.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 
-const scopeValue = text({ description: 'A value of `scopes`.' })
+const scopeValue = text({ description: 'A scope value.' })
 
 const scopeRule = section(
   {
     any: optional(list(scopeValue, { minItems: 1, description: 'One of these scope values is enough.' })),
     all: optional(list(scopeValue, { minItems: 1, description: 'All of these scope values are needed.' })),
   },
-  { description: 'The scopes that satisfy it: `any` or `all` of a list.' },
+  { description: 'Scope values that a token must have: `any` or `all` of a list.' },
 )
 
 const bodyRule = section(
   {
-    required: flag({ default: true, description: 'Whether a call without a body is refused.' }),
+    required: flag({ default: true, description: 'Refuse a call without a body.' }),
     schema: optional(
       opaque<BodySchema>({
-        description: 'JSON Schema of the body; what does not fit is refused, naming the field.',
+        expected: 'JSON Schema',
+        description:
+          'JSON Schema of the body. A body that does not match is 400, and the answer names the field.',
       }),
     ),
   },
-  { description: 'The request body. Absent: a call with a body is refused.' },
+  { description: 'The request body. Left out: a call with a body is refused.' },
 )
 
 const mediaType = text({ description: 'A media type or range.' })
@@ -46,55 +48,51 @@ const operation = section(
       default: [1],
       minItems: 1,
       unique: true,
-      description: 'Action versions that the vendor media type may ask for.',
+      description: 'Versions of the action that a client may ask for by the vendor media type.',
     }),
     defaultVersion: optional(
       wholeNumber({
         minimum: 1,
-        description: 'The version served when none is asked for. Default: the lowest.',
+        description: 'Version of the answer if the client asks for none. Default: the lowest.',
       }),
     ),
-    items: mapOf(text({ description: 'The XML name of one item.' }), {
+    items: mapOf(text({ description: 'XML element name of one item.' }), {
       default: {},
       keys: '^.+$',
-      description: 'XML names of array items, by the name of the array. Else `Item`.',
+      description: 'XML element names of array items, by the name of the array. Default: `Item`.',
     }),
     body: optional(bodyRule),
     produces: optional(
       list(mediaType, {
         minItems: 1,
         description:
-          'Response types of its own; its successes are then not enveloped, and come with `nosniff` and a sandboxing `Content-Security-Policy`.',
+          'Media types of answers that are neither JSON nor XML data. They pass through without an envelope.',
       }),
     ),
     consumes: optional(
       list(mediaType, {
         minItems: 1,
-        description: 'Request types of its own; the body then streams through, unparsed.',
+        description: 'Media types of request bodies that are streamed through without being parsed.',
       }),
     ),
     websocket: optional(
       flag({
         description:
-          'Whether a client may ask for a websocket here; for GET of an area whose backend is of kind `stream`. ' +
-          'Asked for where it is not, it is ignored: the call is served as any other. Default: no.',
+          'Allow a websocket. Only for GET, and if the backend is of kind `stream`. Default: `false`.',
       }),
     ),
   },
-  { description: 'What one method of an action needs and gives.' },
+  { description: 'What the method requires, and what it answers.' },
 )
 
 const actionSchema = section({
   level: choice(['business', 'fund'], {
-    description: 'Whether its URL names a business (`b/…`) or a fund of it (`f/…`).',
+    description: 'Whether its URL names a business (`/b/CODE/…`) or a fund (`/f/CODE/FUND/…`).',
   }),
-  area: name({ description: 'The area it belongs to: a key of `areas`.' }),
+  area: name({ description: 'Its area: a key of `areas`.' }),
   action: text({
     description:
-      'Its path below the area. `{name}` is a parameter, `{name:uuid}` and `{name:integer}` are typed, ' +
-      '`{name:/pattern/}` must match the pattern. A literal beside a parameter wins. Parameters of one type at one ' +
-      'place are the same, whatever their names, so that several entries may offer methods of one path; parameters of ' +
-      'different types that may take the same value there are refused.',
+      'Path below the area. `{id}`, `{id:uuid}`, `{id:integer}` and `{id:/pattern/}` are parameters.',
   }),
   methods: section(
     {
@@ -105,53 +103,51 @@ const actionSchema = section({
       DELETE: optional(operation),
       OPTIONS: optional(operation),
     },
-    { description: 'What it offers, by method. HEAD comes with GET.' },
+    { description: 'Its methods. GET includes HEAD.' },
   ),
 })
 
 export const areasSchema = mapOf(
   section({
-    backend: name({ description: 'The backend that answers it: a key of `backends`.' }),
+    backend: name({ description: 'The backend that answers its calls: a key of `backends`.' }),
     mode: optional(
       choice(['enforce', 'report-only'], {
         description:
-          '`report-only` refuses nothing, not even calls without a token: decisions are made, logged, counted and told ' +
-          'to the upstream. For introducing Postern before a service that checks for itself; see deploy/README.md. ' +
-          'Default: `enforce`.',
+          '`report-only` refuses nothing, not even calls without a token. It only reports. Default: `enforce`.',
       }),
     ),
     scopes: optional(
       list(scopeValue, {
         minItems: 1,
-        description: 'Scope values that all of its actions need, beside what each says for itself.',
+        description: 'Scope values that all its actions require, besides their own.',
       }),
     ),
   }),
-  { description: 'The areas of the API, and who answers them.' },
+  { description: 'The areas of the API, by name: the part of the path before the action.' },
 )
 
-export const actionsSchema = list(actionSchema, { description: 'Every action of the API.' })
+export const actionsSchema = list(actionSchema, { description: 'All actions of the API.' })
 
 export const vendorSchema = Type.String({
   pattern: '^[a-z0-9][a-z0-9-]*$',
   default: 'postern',
   expected: 'a name of lower-case letters, digits and "-"',
-  description: 'The `{vendor}` of `application/vnd.{vendor}.action.v1+json`.',
+  description: 'The `{vendor}` in the media types `application/vnd.{vendor}.action.v1+json`.',
 })
 
 export const defaultFormatSchema = choice(['json', 'xml'], {
   default: 'json',
-  description: 'The format where `Accept` does not decide.',
+  description: 'Format of an answer where `Accept` does not decide.',
 })
 
 export const tokenCacheSchema = section(
   {
     size: size({
       default: '64MiB',
-      description: 'Memory of each process for verified tokens; about 2 KiB a token.',
+      description: 'Memory of each process for verified tokens: about 2 KiB per token.',
     }),
   },
-  { default: {}, description: 'Tokens that were verified once are not verified again.' },
+  { default: {}, description: 'Cache of verified access tokens.' },
 )
 
 export type OperationConfig = Static<typeof operation>

@@ -19,24 +19,24 @@ const ALGORITHMS = ['ES256', 'RS256'] as const
 
 /** Delays after failures: free ones first, then doubling. */
 const delays = (free: number, delay: string, longest: string) => ({
-  free: wholeNumber({ minimum: 1, default: free, description: 'Failures that cost nothing yet.' }),
+  free: wholeNumber({ minimum: 1, default: free, description: 'Failures without a delay.' }),
   delay: duration({
     orZero: true,
     default: delay,
-    description: 'What the next one costs; it doubles with each further one.',
+    description: 'Delay after the next failure. It doubles with each further one.',
   }),
-  longest: duration({ orZero: true, default: longest, description: 'What one costs at most.' }),
+  longest: duration({ orZero: true, default: longest, description: 'Longest delay.' }),
 })
 
 const guessing = section(
   {
     attempts: section(delays(5, '500ms', '30s'), {
       default: {},
-      description: 'By user, client and network: waited for before the next attempt.',
+      description: 'By user, client and network: the next attempt waits.',
     }),
     networks: section(delays(100, '250ms', '5s'), {
       default: {},
-      description: 'By network: failed answers are held back, right ones never.',
+      description: 'By network: answers to failed attempts are delayed. Right passwords never are.',
     }),
     accounts: section(
       {
@@ -45,44 +45,43 @@ const guessing = section(
           minimum: 1,
           default: 4,
           description:
-            'Attempts at one account that may wait for another one; more are refused as if they were wrong.',
+            'Attempts at one account that may wait at a time. Further ones fail like a wrong password.',
         }),
       },
       {
         default: {},
-        description:
-          'By user, over all networks: from then on attempts from networks where that user has not logged in within ' +
-          '90 days are made one at a time, and wait before. Forgotten a day after the last failure.',
+        description: 'By user, over all networks: attempts from networks that are new to the user wait.',
       },
     ),
-    forget: duration({ default: '15m', description: 'Failures are forgotten so long after the last one.' }),
+    forget: duration({
+      default: '15m',
+      description: 'Time after the last failure until failures are forgotten.',
+    }),
     waiting: wholeNumber({
       minimum: 1,
       default: 32,
-      description: 'Attempts of one user, client and network that may wait for each other.',
+      description: 'Attempts of one user, client and network that may wait at a time.',
     }),
   },
-  { default: {}, description: 'Slows down whoever guesses passwords, and nobody else.' },
+  { default: {}, description: 'Slows down guessing of passwords.' },
 )
 
 const pages = section(
   {
-    name: text({ default: 'Postern', description: 'What the service is called, in titles and texts.' }),
+    name: text({ default: 'Postern', description: 'Name of the service in titles and texts.' }),
     logo: optional(
       path({
-        description:
-          'A picture (.svg, .png, .webp, .jpg) that stands beside the name; a square one fits best.',
+        description: 'Image beside the name (.svg, .png, .webp, .jpg). A square one fits best.',
       }),
     ),
     accent: text({
       default: '#3a5bd0',
       pattern: '^#[0-9A-Fa-f]{6}$',
       expected: 'a colour such as "#3a5bd0"',
-      description:
-        'The colour of buttons, links and marks. Lightened or darkened as far as legible text needs it.',
+      description: 'Colour of buttons, links and marks. It is adjusted as far as text must stay legible.',
     }),
   },
-  { default: {}, description: 'What the pages look like.' },
+  { default: {}, description: 'Name and look of the login and consent pages.' },
 )
 
 export const identitySchema = section(
@@ -91,18 +90,21 @@ export const identitySchema = section(
       {
         lifetime: duration({
           default: '900s',
-          description: 'How long an access token is good, at most `24h`; a client may have its own.',
+          description: 'Lifetime of an access token, at most `24h`. A client may have another one.',
         }),
-        algorithm: choice(ALGORITHMS, { default: 'ES256', description: 'How access tokens are signed.' }),
+        algorithm: choice(ALGORITHMS, {
+          default: 'ES256',
+          description: 'Signature algorithm of access tokens.',
+        }),
       },
       { default: {}, description: 'Access tokens.' },
     ),
     idToken: section(
       {
-        lifetime: duration({ default: '15m', description: 'How long an id_token is good.' }),
+        lifetime: duration({ default: '15m', description: 'Lifetime of an id_token.' }),
         algorithm: choice(ALGORITHMS, {
           default: 'RS256',
-          description: 'How id_tokens are signed; a client may have its own.',
+          description: 'Signature algorithm of id_tokens. A client may have another one.',
         }),
       },
       { default: {}, description: 'id_tokens.' },
@@ -111,25 +113,25 @@ export const identitySchema = section(
       {
         lifetime: duration({
           default: '30d',
-          description: 'How long a family of refresh tokens lives, however often it is used.',
+          description: 'How long a user stays logged in by refresh tokens, counted from the first one.',
         }),
         grace: duration({
           orZero: true,
           default: '30s',
-          description: 'How long a used refresh token gives the same successor again.',
+          description: 'How long a used refresh token returns the same successor once more.',
         }),
       },
       { default: {}, description: 'Refresh tokens.' },
     ),
     code: section(
-      { lifetime: duration({ default: '60s', description: 'How long an authorization code is good.' }) },
+      { lifetime: duration({ default: '60s', description: 'Lifetime of an authorization code.' }) },
       { default: {}, description: 'Authorization codes.' },
     ),
     session: section(
       {
         lifetime: duration({
           default: '12h',
-          description: 'How long a login in a browser is good; its cookie ends with the browser.',
+          description: 'How long a login in a browser lasts. Its cookie ends with the browser.',
         }),
       },
       { default: {}, description: 'Logins in a browser.' },
@@ -137,8 +139,7 @@ export const identitySchema = section(
     pages,
     strictRfc6749: flag({
       default: false,
-      description:
-        'Answers of the token endpoint as RFC 6749 has them: `no-store`, and 401 with a challenge for `invalid_client`.',
+      description: 'Answer at the token endpoint as RFC 6749 says: `no-store`, and 401 for `invalid_client`.',
     }),
     guessing,
   },

@@ -26,28 +26,27 @@ export const keysSchema = section(
       {
         automatic: flag({
           default: true,
-          description:
-            'Whether keys follow each other by themselves; else `postern keys rotate` makes the next.',
+          description: 'Make the next key automatically. Otherwise `postern keys rotate` makes it.',
         }),
-        every: duration({ default: '30d', description: 'How long a key signs.' }),
+        every: duration({ default: '30d', description: 'How long a key signs before the next one does.' }),
         announce: duration({
           orZero: true,
           default: '1d',
           description:
-            'How long a new key is published before it signs: longer than any client or upstream keeps the key set.',
+            'How long a new key is published before it signs. Must be longer than others cache the key set.',
         }),
       },
       {
         default: {},
         description:
-          'How signing keys follow each other. An old one stays published until its last token has expired.',
+          'Replacement of signing keys. An old key stays published until its last token has expired.',
       },
     ),
   },
   {
     default: {},
     description:
-      'The keys that sign tokens. They are made on first start, in the folder `keys` of the data folder, for ES256 and RS256 both.',
+      'The keys that sign tokens. The first start makes them, in the folder `keys` of the data folder.',
   },
 )
 
@@ -87,53 +86,50 @@ export const planKeys = (data: string, { rotation }: KeysConfig, longestLife = D
 })
 
 const issuer = section({
-  issuer: url({ description: 'Its `iss`, exactly.' }),
+  issuer: url({ description: 'Its `iss`, compared exactly.' }),
   jwks: url({
-    description:
-      'Where its keys are. https, or http on loopback. Read at the start, when a token names a key that is not known, and each minute while tokens come: a key that is no longer there is believed no more.',
+    description: 'URL of its key set. https, or http on loopback.',
   }),
-  audience: text({ description: 'The `aud` that a token must name.' }),
+  audience: text({ description: 'The `aud` that a token must have.' }),
   typ: list(text({ description: 'A media type without `application/`, in lower case.' }), {
     default: ['at+jwt'],
     minItems: 1,
-    description: 'Header types that are accepted. RFC 9068 says `at+jwt`; some issuers say `jwt`.',
+    description: 'Accepted values of the header `typ`. RFC 9068 says `at+jwt`. Some issuers send `jwt`.',
   }),
   algorithms: list(choice(KNOWN_ALGORITHMS, { description: 'A signature algorithm.' }), {
     default: ['ES256', 'RS256'],
     minItems: 1,
-    description: 'Signature algorithms that are accepted.',
+    description: 'Accepted signature algorithms.',
   }),
   scopeClaim: name({
     default: 'scope',
-    description:
-      'The claim that holds the scope: a text of values divided by spaces, or a list. A token with an item that can be ' +
-      'no scope value (RFC 6749 §3.3: white space, quotes, no ASCII) is refused: others would read it differently.',
+    description: 'Claim with the scope: values separated by spaces, or a list.',
   }),
   targetClaim: optional(
     name({
       description:
-        'The claim that holds the business: its code, or `b/CODE` or `f/CODE/FUND`. Left out, the target is a value of the scope.',
+        'Claim with the target: a business code, `b/CODE` or `f/CODE/FUND`. Default: the target is in the scope.',
     }),
   ),
   clientClaim: name({
     default: 'client_id',
-    description: 'The claim that names the client; `azp`, for some.',
+    description: 'Claim with the client id. Some issuers use `azp`.',
   }),
   leeway: duration({
     orZero: true,
     default: '0s',
-    description: 'Tolerance on the expiry, at most `60s`.',
+    description: 'Allowed difference between clocks when the expiry is checked, at most `60s`.',
   }),
   longestLife: duration({
     default: '1d',
-    description: 'A token whose life (`exp` less `iat`) is longer is refused; at most `30d`.',
+    description: 'Longest lifetime of a token (`exp` minus `iat`), at most `30d`. Longer ones are refused.',
   }),
 })
 
 export const issuersSchema = list(issuer, {
   default: [],
   description:
-    'Foreign issuers whose access tokens are accepted. With one or more, Postern is a sidecar: `/api` only, no identity endpoints, nothing on disk.',
+    'Other issuers whose access tokens are accepted. With one or more, Postern is a sidecar: it serves `/api` only.',
 })
 
 export type IssuerConfig = Static<typeof issuer>

@@ -5,12 +5,12 @@ import { compileRate, type Rate } from './buckets.ts'
 const rate = (description: string) =>
   section(
     {
-      requests: wholeNumber({ minimum: 1, description: 'Calls, in the time of `per`.' }),
-      per: duration({ default: '1s', description: 'The time of `requests`, in whole seconds.' }),
+      requests: wholeNumber({ minimum: 1, description: 'Number of calls in the time `per`.' }),
+      per: duration({ default: '1s', description: 'The time for `requests`, in whole seconds.' }),
       burst: optional(
         wholeNumber({
           minimum: 1,
-          description: 'Calls at once after a rest (the size of the bucket). Default: `requests`.',
+          description: 'Most calls at once after a pause (size of the token bucket). Default: `requests`.',
         }),
       ),
     },
@@ -22,51 +22,49 @@ const inFlight = (description: string, options: { default?: number } = {}) =>
 
 const clients = section(
   {
-    rate: optional(rate('The rate of a client over all workers; more is 429. Without it there is none.')),
+    rate: optional(
+      rate('Most calls of a client in a time, over all workers. More is 429. Default: no limit.'),
+    ),
     inFlight: inFlight(
-      'Calls that a client may have in flight until their answers are sent; more is 429. Where there are several ' +
-        'backends, calls that wait for one of them may be half of these (rounded down), so that one that hangs ' +
-        'leaves room for calls to the others.',
+      'Most calls of a client in flight. More is 429. With several backends, at most half may wait for one of them.',
       { default: 1000 },
     ),
     byId: mapOf(
       section({
-        rate: optional(rate('Its rate. Default: `load.clients.rate`.')),
-        inFlight: optional(inFlight('Its calls in flight. Default: `load.clients.inFlight`.')),
+        rate: optional(rate('Rate of this client. Default: `load.clients.rate`.')),
+        inFlight: optional(
+          inFlight('Most calls of this client in flight. Default: `load.clients.inFlight`.'),
+        ),
       }),
-      { default: {}, keys: '^\\S+$', description: 'What differs for a client, by client id.' },
+      { default: {}, keys: '^\\S+$', description: 'Other limits for single clients, by client id.' },
     ),
   },
-  { default: {}, description: 'What a client may ask for. Counted behind the token’s check.' },
+  { default: {}, description: 'Limits per client. Only calls with a valid token count.' },
 )
 
 const backends = section(
   {
-    inFlight: inFlight('Calls that may be in flight to a backend; more is 503, and the others go on.', {
+    inFlight: inFlight('Most calls in flight to a backend. More is 503.', {
       default: 1000,
     }),
-    byName: mapOf(inFlight('Its calls in flight.'), {
+    byName: mapOf(inFlight('Most calls in flight to this backend.'), {
       default: {},
-      description: 'What differs for a backend, by name.',
+      description: 'Other limits on calls in flight for single backends, by name.',
     }),
   },
   {
     default: {},
-    description: 'What a backend is asked at once, so that one that hangs takes only its own places.',
+    description: 'Limits per backend, so that a backend that hangs does not stop the others.',
   },
 )
 
 const addresses = section(
   {
     rate: optional(
-      rate(
-        'The rate of an address (of a /64 of IPv6) at every door, before any token or password is looked at; more ' +
-          'is 429. Without it there is none. Proxies count as their clients only where `server.trustedProxies` ' +
-          'names them.',
-      ),
+      rate('Most requests of an address (IPv6: of a /64 network) in a time. More is 429. Default: no limit.'),
     ),
   },
-  { default: {}, description: 'What an address may ask for.' },
+  { default: {}, description: 'Limits per client address.' },
 )
 
 const shedding = section(
@@ -75,18 +73,17 @@ const shedding = section(
       orZero: true,
       default: '250ms',
       description:
-        'A growing share of new calls is answered 503 while the event loop is usually later than this. `0s`: never.',
+        'While the event loop is late by more than this, a growing share of new calls is 503. `0s`: never.',
     }),
   },
-  { default: {}, description: 'What is refused so that the rest is answered in time.' },
+  { default: {}, description: 'Refusal of calls when the process is overloaded.' },
 )
 
 export const loadSchema = section(
   { clients, backends, addresses, shedding },
   {
     default: {},
-    description:
-      'Protection from load. Caps on calls in flight are shared out among the workers in equal parts, rounded up.',
+    description: 'Limits on the load. Limits on calls in flight are divided equally among the workers.',
   },
 )
 

@@ -6,22 +6,22 @@ export const adminSchema = section(
   {
     listen: listenAddress({
       default: '127.0.0.1:9090',
-      description: 'The address of the admin listener: metrics, health, administration.',
+      description: 'Address and port to listen on.',
     }),
     token: optional(
       secret({
         description:
-          'Bearer token that the admin listener asks for. Off loopback it must be set; health stays open.',
+          'Bearer token of the admin listener. Required if it does not listen on loopback. Health needs no token.',
       }),
     ),
     probes: optional(
       listenAddress({
         description:
-          'A further, read-only listener for `/metrics` and `/health/*` alone, on any address, without a token.',
+          'Address of a second, read-only listener for `/metrics` and `/health/*`. It needs no token.',
       }),
     ),
   },
-  { default: {}, description: 'The admin listener.' },
+  { default: {}, description: 'The listener for metrics, health and the admin API.' },
 )
 
 export type AdminConfig = Static<typeof adminSchema>
@@ -30,17 +30,17 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 export const logSchema = section(
   {
-    level: choice(LOG_LEVELS, { default: 'info', description: 'What is less important is not logged.' }),
+    level: choice(LOG_LEVELS, { default: 'info', description: 'Least important level that is logged.' }),
     calls: choice(['all', 'refused', 'none'], {
       default: 'all',
-      description: 'Which calls get a line of their own. Metrics count all of them.',
+      description: 'Which calls get a line. Metrics count all calls.',
     }),
     clientAddress: flag({
       default: true,
-      description: 'Whether lines name the client’s address, which may be personal data.',
+      description: 'Log the client’s address. It may be personal data.',
     }),
   },
-  { default: {}, description: 'The log: JSON lines on standard output.' },
+  { default: {}, description: 'The log: JSON Lines on standard output.' },
 )
 
 export type LogConfig = Static<typeof logSchema>

@@ -7,20 +7,18 @@ import { isTargetValue, SCOPE_TOKEN_PATTERN } from './scope-token.ts'
 
 export const scopesSchema = mapOf(
   section({
-    description: text({ description: 'What it allows, in words for people: the consent page shows it.' }),
+    description: text({ description: 'What it allows. The consent page shows this text.' }),
     implies: list(text({ description: 'A scope value.' }), {
       default: [],
       unique: true,
-      description: 'Scope values that it includes, and everything that they imply.',
+      description: 'Scope values that it includes, with everything that they imply.',
     }),
   }),
   {
     keys: SCOPE_TOKEN_PATTERN,
     expectedKeys: 'printable ASCII without spaces, quotes and backslashes',
     default: {},
-    description:
-      'The catalogue of scope values. Built in are `openid`, `profile`, `email`, `address`, `phone`, ' +
-      '`service_profile`, `offline_access` and the targets.',
+    description: 'The scope values of your API, by name.',
   },
 )
 

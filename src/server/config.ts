@@ -21,79 +21,85 @@ import {
 
 const limits = section(
   {
-    target: size({ default: '8KiB', description: 'Longest request target; longer is 414.' }),
-    headers: size({ default: '16KiB', description: 'All header lines of a request together; more is 431.' }),
+    target: size({
+      default: '8KiB',
+      description: 'Longest path and query of a request. A longer one is 414.',
+    }),
+    headers: size({
+      default: '16KiB',
+      description: 'Size of all header lines of a request together. More is 431.',
+    }),
     headerCount: wholeNumber({
       default: 100,
       minimum: 10,
       maximum: 2000,
-      description: 'Most header lines of a request; more is 431.',
+      description: 'Number of header lines of a request. More is 431.',
     }),
     body: size({
       default: '1MiB',
-      description: 'Largest request body that is parsed; larger is 413. Streamed bodies are not bounded.',
+      description:
+        'Largest request body that Postern parses. A larger one is 413. Streamed bodies have no limit.',
     }),
     answer: size({
       default: '16MiB',
       description:
-        'Largest answer that is held to be converted between JSON and XML, and largest value of a module; larger is 500. What needs no conversion streams, and is not bounded.',
+        'Largest answer that is converted between JSON and XML, and largest value of a module. More is 500.',
     }),
     bodyRate: size({
       default: '1KiB',
-      description: 'Bytes per second that a body must come at on average once `timeouts.request` has passed.',
+      description: 'After `timeouts.request`, a body must arrive at this many bytes per second on average.',
     }),
   },
-  { default: {}, description: 'What a request may cost before anything is decided about it.' },
+  { default: {}, description: 'Limits on the size of requests and answers.' },
 )
 
 const timeouts = section(
   {
-    headers: duration({ default: '8s', description: 'For a request’s head to arrive whole.' }),
+    headers: duration({ default: '8s', description: 'Until all header lines of a request have arrived.' }),
     request: duration({
       default: '8s',
-      description: 'For a request’s body; after it, the body must keep up with `limits.bodyRate`.',
+      description: 'Until a body has arrived. It may take longer if it keeps up with `limits.bodyRate`.',
     }),
     write: duration({
       default: '30s',
-      description: 'For a client to take each 64 KiB of its answer; one that does not is cut off.',
+      description: 'Until a client has taken the next 64 KiB of its answer. A slower client is cut off.',
     }),
     keepAlive: duration({
       default: '65s',
-      description: 'How long an idle connection is kept; longer than that of the load balancer in front.',
+      description:
+        'How long an idle connection is kept. Set it longer than that of a load balancer in front.',
     }),
     lameDuck: duration({
       orZero: true,
       default: '500ms',
-      description: 'On shutdown: how long new connections are still served, after readiness went off.',
+      description: 'On shutdown: how long new connections are still accepted after readiness is withdrawn.',
     }),
     silence: duration({
       orZero: true,
       default: '2s',
-      description:
-        'On shutdown: how long a connection without a call must be silent before it is closed. A request that comes ' +
-        'until then is answered, and told that the connection closes.',
+      description: 'On shutdown: how long a connection must be idle before it is closed.',
     }),
     drain: duration({
       orZero: true,
       default: '10s',
-      description: 'On shutdown: the longest wait for calls in flight; then they are cut.',
+      description: 'On shutdown: how long to wait for calls in flight. Then they are cut off.',
     }),
   },
-  { default: {}, description: 'How long things may take.' },
+  { default: {}, description: 'How long clients may take, and how long a shutdown takes.' },
 )
 
 const tls = section(
   {
     certificate: path({
-      description: 'PEM file of the certificate, followed by those between it and its authority.',
+      description: 'PEM file of the certificate, followed by its intermediate certificates.',
     }),
     key: path({
-      description: 'PEM file of its private key, without a passphrase; not readable by every user.',
+      description:
+        'PEM file of the private key, without a passphrase. Other users must not be able to read it.',
     }),
   },
   {
-    description:
-      'TLS on the public listener, version 1.2 at least. When the files change, new connections get the new certificate.',
+    description: 'TLS, version 1.2 or later. Changed files are used for new connections, without a restart.',
   },
 )
 
@@ -104,49 +110,46 @@ const cors = section(
   {
     origins: list(
       text({ description: 'An origin as browsers write it, such as `https://app.example.com`.' }),
-      { minItems: 1, unique: true, description: 'Whose pages may call. Every one by name.' },
+      { minItems: 1, unique: true, description: 'Origins whose pages may call. There is no wildcard.' },
     ),
     methods: list(choice(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }), {
       default: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       unique: true,
-      description: 'Methods that a preflight is told of.',
+      description: 'Methods that a preflight request allows.',
     }),
     headers: list(token('A request header.'), {
       default: ['Accept', 'Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'X-Request-Id'],
-      description: 'Request headers that pages may set.',
+      description: 'Request headers that a page may set.',
     }),
     exposeHeaders: list(token('A response header.'), {
       default: [],
-      description:
-        'Response headers that pages may read, beside `X-Request-Id`, `RateLimit`, `RateLimit-Policy`, ' +
-        '`Retry-After`, `WWW-Authenticate`, `Allow` and `ETag`.',
+      description: 'Further response headers that a page may read. The usual ones may always be read.',
     }),
     maxAge: duration({
       orZero: true,
       default: '10m',
-      description: 'How long browsers may remember a preflight.',
+      description: 'How long a browser may cache the answer to a preflight request.',
     }),
   },
   {
     description:
-      'Calls from pages of other origins; for the API and for the identity endpoints that are no pages. ' +
-      'Absent: none. Cookies are never allowed to come along.',
+      'CORS: calls from web pages of other origins. Left out: none are allowed. Cookies are never allowed.',
   },
 )
 
 export const serverSchema = section(
   {
-    listen: listenAddress({ default: '127.0.0.1:8080', description: 'The address of the public listener.' }),
+    listen: listenAddress({ default: '127.0.0.1:8080', description: 'Address and port to listen on.' }),
     authUrl: optional(
       url({
         description:
-          'Public URL of the identity endpoints, the issuer. Default: `listen`, as http, or https with `tls`.',
+          'Public URL of the identity endpoints, and the issuer of tokens. Default: made from `listen`.',
       }),
     ),
     baseUrl: optional(
       url({
         description:
-          'Public URL of the API, without a path; the audience. Default: `listen`, as http, or https with `tls`.',
+          'Public URL of the API, without a path, and the audience of tokens. Default: made from `listen`.',
       }),
     ),
     tls: optional(tls),
@@ -155,18 +158,19 @@ export const serverSchema = section(
     timeouts,
     trustedProxies: list(text({ description: 'An address or a CIDR network.' }), {
       default: [],
-      description: 'Proxies whose word on the client’s address and scheme counts. Nobody’s by default.',
+      description: 'Proxies that may state the client’s address and scheme. Default: none.',
     }),
     forwardingHeader: choice(['x-forwarded-for', 'forwarded'], {
       default: 'x-forwarded-for',
-      description: 'The header that the trusted proxies write; the other one is not read.',
+      description: 'The header that the trusted proxies write. The other one is ignored.',
     }),
     strictHeaderNames: flag({
       default: false,
-      description: 'Take `Authorization` in exactly this spelling only. Most clients send lower case.',
+      description:
+        'Accept the header name `Authorization` in exactly this case only. Most clients send lower case.',
     }),
   },
-  { default: {}, description: 'The public listener.' },
+  { default: {}, description: 'The listener for the API and the identity endpoints.' },
 )
 
 export { splitListenAddress }

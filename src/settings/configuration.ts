@@ -26,20 +26,18 @@ import { workersSchema } from '../supervisor/config.ts'
 export const configurationSchema = section({
   demo: flag({
     default: false,
-    description: 'Its secrets are public, and so it is served on a loopback listener only.',
+    description: 'Marks a configuration whose secrets are public. It is served on a loopback address only.',
   }),
   server: serverSchema,
   admin: adminSchema,
   data: text({
     default: 'data',
-    description:
-      'Folder for keys and state, relative to the working directory; `POSTERN_DATA` moves it. Made if it is not there.',
+    description: 'Folder for keys and state, relative to the working directory. It is created if missing.',
   }),
   dataGroup: choice(['others', 'own'], {
     default: 'others',
     description:
-      'Who the group of the data folder is. `others`: keys that it may read are refused. `own`: this service alone, as a ' +
-      'Kubernetes `fsGroup`; what the group may do with the files in it is taken back at each start.',
+      'Who is in the group of the data folder: `others`, or only this service (`own`), as with a Kubernetes `fsGroup`.',
   }),
   workers: workersSchema,
   store: storeSchema,

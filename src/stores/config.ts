@@ -6,29 +6,27 @@ import type { SqlitePlan } from './sqlite-file.ts'
 
 export const storeSchema = kinds(
   {
-    sqlite: section({
-      synchronous: choice(['normal', 'full'], {
-        default: 'normal',
-        description:
-          'What survives what. `normal`: whatever was answered survives the death of the process, but the last moments ' +
-          'may be lost in a power cut. `full`: a power cut too, at the price of a disk flush per write.',
-      }),
-      maxSize: optional(
-        size({
+    sqlite: section(
+      {
+        synchronous: choice(['normal', 'full'], {
+          default: 'normal',
           description:
-            'How large the file may grow. When it is full, nothing new is issued (503) until something expires. ' +
-            'Unlimited if not given.',
+            '`normal`: data survives the end of the process. `full`: it survives a power cut too, and each write is slower.',
         }),
-      ),
-    }),
-    memory: section({}),
+        maxSize: optional(
+          size({
+            description:
+              'Largest size of the file. When it is full, nothing new is issued (503) until something expires.',
+          }),
+        ),
+      },
+      { description: 'A file in the data folder, shared by all processes of the machine.' },
+    ),
+    memory: section({}, { description: 'Forgets everything at a restart, and serves one process only.' }),
   },
   {
     default: { kind: 'sqlite' },
-    description:
-      'Where codes, refresh tokens, sessions, consents, revocations and switches are kept: `sqlite`, a file in the ' +
-      'data folder, shared by all processes of the machine; or `memory`, which forgets everything at a restart and ' +
-      'serves one process only.',
+    description: 'Where refresh tokens, sessions, consents, revocations and maintenance switches are kept.',
   },
 )
 

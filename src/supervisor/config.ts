@@ -6,9 +6,9 @@ const MOST = 64
 
 export const workersSchema = opaque<number | 'auto'>({
   default: 1,
+  anyOf: [{ type: 'integer', minimum: 1, maximum: MOST }, { const: 'auto' }],
   description:
-    'Processes that serve: a number, or `auto` for one a core. With 1, one process does everything; with more, a ' +
-    'supervisor starts them, replaces one that dies, and owns the admin listener, the metrics and the log.',
+    'Number of processes that serve, or `auto` for one per core. With more than 1, a supervisor starts them.',
 })
 
 export type WorkersConfig = number | 'auto'

@@ -2,26 +2,30 @@ import { duration, list, opaque, optional, path, section, text, type Static } fr
 
 export const moduleSchema = section(
   {
-    file: optional(path({ description: 'TypeScript or JavaScript file whose default export makes it.' })),
-    package: optional(
-      text({ description: 'Or a package (JavaScript) that is installed where Postern is started.' }),
+    file: optional(
+      path({ description: 'TypeScript or JavaScript file whose default export makes the backend.' }),
     ),
-    options: opaque<unknown>({ default: {}, description: 'Handed to the module as they stand here.' }),
+    package: optional(
+      text({ description: 'Instead of `file`: a JavaScript package, installed where Postern is started.' }),
+    ),
+    options: opaque<unknown>({
+      default: {},
+      description: 'Passed to the module as written. `{ env: … }` and `{ file: … }` are not resolved.',
+    }),
     timeout: duration({
       default: '30s',
-      description:
-        'How long an answer may take, until it begins (a stream, an event stream apart: with its first piece); beyond that the client gets 503.',
+      description: 'How long the module may take until its answer begins. After that, the client gets 503.',
     }),
     idle: duration({
       default: '1m',
-      description: 'Between two pieces of a stream, while the client takes them; beyond that it is cut off.',
+      description: 'Longest time between two pieces of a stream. After that, the client is cut off.',
     }),
     responseHeaders: list(text({ description: 'A header’s name.' }), {
       default: [],
-      description: 'Headers of its answers that reach the client beyond the defaults, such as `Location`.',
+      description: 'Further headers of its answers that reach the client, such as `Location`.',
     }),
   },
-  { description: 'A file or package of your own, by the contract `postern/backend`.' },
+  { description: 'Code of your own: a file or a package.' },
 )
 
 export type ModuleConfig = Static<typeof moduleSchema>

@@ -20,35 +20,32 @@ const entrySchema = section({
   scope: text({
     pattern: SCOPE_PATTERN,
     expected: '"service", "identity", "business/CODE", "area/NAME" or "backend/NAME"',
-    description:
-      'What is closed: `service` (the API), `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.',
+    description: 'What is closed. `service` is the whole API.',
   }),
-  from: optional(instant('Closed from this moment on; at once if not given.')),
-  until: optional(
-    instant('Open again from this moment on; if not given, when the entry is taken out of the file.'),
-  ),
-  message: optional(text({ description: 'Told to clients in place of the fixed text.' })),
+  from: optional(instant('Start. Default: at once.')),
+  until: optional(instant('End. Default: when the entry is removed from the file.')),
+  message: optional(text({ description: 'Text for clients instead of the fixed one.' })),
   retryAfter: optional(
     duration({
       orZero: true,
-      description: 'Told to clients. If not given: what is left until `until`, else two minutes.',
+      description:
+        'The `Retry-After` of answers. Default: the time that is left until `until`, or two minutes.',
     }),
   ),
   allowAddresses: list(text({ description: 'An address or a CIDR network.' }), {
     default: [],
-    description: 'Who passes all the same.',
+    description: 'Addresses that may still call.',
   }),
   allowClients: list(text({ description: 'A client id.' }), {
     default: [],
-    description:
-      'Clients that pass all the same, if their token verifies: of the configuration, of its files, or of the store.',
+    description: 'Client ids that may still call with a valid token.',
   }),
 })
 
 export const maintenanceSchema = list(entrySchema, {
   default: [],
   description:
-    'What is switched off, now or in a planned window. `postern maintenance` switches without touching the file.',
+    'Maintenance, now or planned. `postern maintenance` does the same without a change of this file.',
 })
 
 export type MaintenanceConfig = Static<typeof maintenanceSchema>
