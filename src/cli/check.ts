@@ -10,7 +10,7 @@ import {
 } from '../settings/access.ts'
 import type { Report } from '../config/report.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-records.ts'
+import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { readRecordsOf } from '../stores/read-records.ts'

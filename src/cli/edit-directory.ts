@@ -4,7 +4,7 @@ import { readConfiguration, type Configuration } from '../settings/configuration
 import { ClientEditor } from '../directory/client-editor.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { Hasher } from '../directory/hasher.ts'
-import { DirectoryRefusal } from '../directory/refusal.ts'
+import { DirectoryRefusal } from '../directory/stored-editing.ts'
 import { UserEditor } from '../directory/user-editor.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'

@@ -1,21 +1,20 @@
 import { Report, type Problem } from '../config/report.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { compileClient } from './compile-client.ts'
-import { complaintsAt } from './complaints.ts'
+import { compileClient } from './compile-records.ts'
+import { complaintsAt, readRecord } from './read-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
-import { readRecord } from './read-record.ts'
-import { DirectoryRefusal } from './refusal.ts'
-import { hashSecret } from './secret-hash.ts'
 import {
   announce,
   changeRecord,
+  DirectoryRefusal,
+  type EditingParts,
   recordsOf,
   refuseTaken,
   untilInForce,
-  type EditingParts,
 } from './stored-editing.ts'
-import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-records.ts'
+import { hashSecret } from './secret-hash.ts'
+import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 
 /** As an operator writes it; the secret is made, not given. */
 export interface WrittenClient {

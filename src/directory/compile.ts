@@ -4,10 +4,14 @@ import type { Report } from '../config/report.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { Business } from '../contracts/places.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
-import { compileBusiness } from './compile-business.ts'
-import { compileClient } from './compile-client.ts'
-import { checkUser } from './compile-user.ts'
-import { complaintsAt, type Complaints } from './complaints.ts'
+import {
+  checkScopes,
+  checkUser,
+  compileBusiness,
+  compileClient,
+  type ReferableNames,
+} from './compile-records.ts'
+import { type Complaints, complaintsAt, readRecords } from './read-records.ts'
 import {
   businessRecordSchema,
   clientRecordSchema,
@@ -15,10 +19,8 @@ import {
   type DirectoryConfig,
   type UserRecord,
 } from './config.ts'
-import { checkScopes, type ReferableNames } from './referable-names.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
-import { readRecords } from './read-records.ts'
 
 /** Who exists, as one snapshot of the configuration. */
 export interface Directory {

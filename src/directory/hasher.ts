@@ -4,8 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { HashOwner, PasswordHasher } from '../contracts/people.ts'
 import { Fault } from '../kernel/faults.ts'
-import { COST, formatArgon2, parseArgon2, type Argon2Hash } from './argon2-encoding.ts'
-import { isSecretHash, verifySecret } from './secret-hash.ts'
+import {
+  type Argon2Hash,
+  COST,
+  formatArgon2,
+  isSecretHash,
+  parseArgon2,
+  verifySecret,
+} from './secret-hash.ts'
 import { HashQueue, type Line } from './hash-queue.ts'
 
 const SALT_BYTES = 16

@@ -1,7 +1,16 @@
+import type { Client, User } from '../contracts/people.ts'
 import { createHash } from 'node:crypto'
 import type { RevokedTokens } from '../contracts/tokens.ts'
 import type { Directory } from './compile.ts'
-import { mayHold } from './standing.ts'
+
+/**
+ * THE answer to "may this person or client hold tokens now" (C6.3.5): nobody who is locked or disabled. Identity asks it
+ * at every door (identity/holders.ts), a reload when it compares two directories (holdings.ts).
+ */
+export const mayHold = ({
+  disabled,
+  locked = false,
+}: Pick<Client, 'disabled'> & Partial<Pick<User, 'locked'>>): boolean => !disabled && !locked
 
 interface ClientHoldings {
   /** Else it holds nothing. */

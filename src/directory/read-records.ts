@@ -1,11 +1,79 @@
-import { createReadStream } from 'node:fs'
+import { type KeyPath, type Problem, Report } from '../config/report.ts'
 import type { Static, TSchema } from '../config/pieces.ts'
-import type { Environment } from '../config/references.ts'
-import { Report, type KeyPath } from '../config/report.ts'
 import { viewOf } from '../config/schema-view.ts'
 import { nodeOf } from '../config/tree.ts'
 import { load } from '../config/validate.ts'
-import { FileComplaints, type Complaints } from './complaints.ts'
+import { createReadStream } from 'node:fs'
+import type { Environment } from '../config/references.ts'
+
+/** Where the problems of one record are told; paths are relative to the record. */
+export interface Complaints {
+  error(path: KeyPath, message: string, hint?: string): void
+  warn(path: KeyPath, message: string, hint?: string): void
+}
+
+/** For a record in the configuration itself: `base` is its key path. */
+export const complaintsAt = (report: Report, base: KeyPath): Complaints => ({
+  error: (path, message, hint) => report.error([...base, ...path], message, hint),
+  warn: (path, message, hint) => report.warn([...base, ...path], message, hint),
+})
+
+/** Problems told per file: a file made wrongly has one for every line. */
+const MOST = 20
+
+/** For the records of a JSON Lines file: told at the file and line, under the key path that names the file. */
+export class FileComplaints {
+  readonly #report: Report
+  readonly #base: KeyPath
+  readonly #file: string
+  #told = 0
+  #failed = false
+
+  constructor(report: Report, base: KeyPath, file: string) {
+    this.#report = report
+    this.#base = base
+    this.#file = file
+  }
+
+  ofLine(line: number): Complaints {
+    const at = { file: this.#file, line }
+    return {
+      error: (path, message, hint) => this.#tell({ path, message, hint, at, severity: 'error' }),
+      warn: (path, message, hint) => this.#tell({ path, message, hint, at, severity: 'warning' }),
+    }
+  }
+
+  #tell(problem: Problem): void {
+    if (problem.severity === 'error') this.#failed = true
+    if (++this.#told <= MOST)
+      this.#report.problems.push({ ...problem, path: [...this.#base, ...problem.path] })
+  }
+
+  /** Says how many were left out. */
+  finish(): void {
+    if (this.#told <= MOST) return
+    const told = `has ${this.#told - MOST} more problems`
+    if (this.#failed) this.#report.error(this.#base, told)
+    else this.#report.warn(this.#base, told)
+  }
+}
+
+const NOWHERE = { file: '', line: 0 }
+
+/**
+ * A record that somebody hands over, checked as the configuration would be: defaults filled in, units made numbers.
+ * Undefined if it does not fit; the report tells every problem.
+ */
+export function readRecord<T extends TSchema>(
+  schema: T,
+  value: object,
+  report: Report,
+): Static<T> | undefined {
+  const own = new Report()
+  const record = load(viewOf(schema), nodeOf(value, NOWHERE), [], { environment: {}, report: own })
+  report.problems.push(...own.problems)
+  return own.failed ? undefined : (record as Static<T>)
+}
 
 /** A chunk's records are read in one go: some 2 ms, so that a reload does not hold up the calls of others. */
 const CHUNK = 64 * 1024

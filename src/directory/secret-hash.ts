@@ -5,16 +5,73 @@ import { createHash, timingSafeEqual } from 'node:crypto'
  * them, so slowness would protect nothing, and a refresh need not wait for a password hash.
  */
 const PREFIX = 'sha256:'
-const ENCODED = /^sha256:[A-Za-z0-9_-]{43}$/
+const SHA256 = /^sha256:[A-Za-z0-9_-]{43}$/
 
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 export const hashSecret = (secret: string): string => PREFIX + digest(secret).toString('base64url')
 
-export const isSecretHash = (encoded: string): boolean => ENCODED.test(encoded)
+export const isSecretHash = (encoded: string): boolean => SHA256.test(encoded)
 
 /** In constant time. False for every other encoding. */
 export function verifySecret(secret: string, encoded: string): boolean {
   if (!isSecretHash(encoded)) return false
   return timingSafeEqual(digest(secret), Buffer.from(encoded.slice(PREFIX.length), 'base64url'))
 }
+
+/**
+ * The text form of an argon2id hash, as every argon2 tool writes it (the PHC string format):
+ * `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`, salt and hash in base64 without padding.
+ */
+export interface Argon2Cost {
+  /** KiB. */
+  readonly memory: number
+  readonly passes: number
+  readonly parallelism: number
+}
+
+export interface Argon2Hash extends Argon2Cost {
+  readonly salt: Buffer
+  readonly tag: Buffer
+}
+
+/** OWASP's password storage advice: 19 MiB, two passes, one lane; some 50 ms of one core. */
+export const COST: Argon2Cost = { memory: 19_456, passes: 2, parallelism: 1 }
+
+// Bounds keep a directory's record from asking for more than a login may cost: 1 GiB, 20 passes, 16 lanes.
+const MOST: Argon2Cost = { memory: 1_048_576, passes: 20, parallelism: 16 }
+
+const ARGON2 =
+  /^\$argon2id\$v=19\$m=([0-9]{1,7}),t=([0-9]{1,2}),p=([0-9]{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,86})$/
+
+const within = (cost: Argon2Cost): boolean =>
+  cost.parallelism >= 1 &&
+  cost.parallelism <= MOST.parallelism &&
+  cost.passes >= 1 &&
+  cost.passes <= MOST.passes &&
+  // RFC 9106 §3.1: at least 8 KiB per lane.
+  cost.memory >= 8 * cost.parallelism &&
+  cost.memory <= MOST.memory
+
+function readCost(parts: readonly string[]): Argon2Cost | undefined {
+  const [, memory, passes, parallelism] = parts
+  const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) }
+  return within(cost) ? cost : undefined
+}
+
+/** Whether it is an argon2id hash (version 19, any cost within bounds). */
+export const isArgon2 = (encoded: string): boolean => readCost(ARGON2.exec(encoded) ?? []) !== undefined
+
+/** Undefined for everything that `isArgon2` says no to. */
+export function parseArgon2(encoded: string): Argon2Hash | undefined {
+  const parts = ARGON2.exec(encoded) ?? []
+  const cost = readCost(parts)
+  const [salt, tag] = parts.slice(4)
+  if (cost === undefined || salt === undefined || tag === undefined) return undefined
+  return { ...cost, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
+}
+
+const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/(?<!=)=+$/, '')
+
+export const formatArgon2 = ({ memory, passes, parallelism, salt, tag }: Argon2Hash): string =>
+  `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(tag)}`

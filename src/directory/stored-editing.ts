@@ -1,12 +1,24 @@
+import type { Report } from '../config/report.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
-import { DirectoryRefusal } from './refusal.ts'
-import { DIRECTORY_TOPIC } from './stored-records.ts'
+import { DIRECTORY_TOPIC } from './stored-directory.ts'
 import { claimedByConfiguration, everyRecord, type Claim } from './uniqueness.ts'
+
+/** The directory is left as it is, and why. */
+export class DirectoryRefusal extends Error {
+  override readonly name = 'DirectoryRefusal'
+  /** Where it is the record that does not fit: every problem, by key of the record. */
+  readonly report: Report | undefined
+
+  constructor(message: string, report?: Report) {
+    super(message)
+    this.report = report
+  }
+}
 
 /** What editing the records of the store needs, whoever edits: a command beside the service, or the service itself. */
 export interface EditingParts {

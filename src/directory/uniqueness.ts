@@ -8,7 +8,7 @@
 import type { Report } from '../config/report.ts'
 import type { Entry, Page, Store } from '../contracts/store.ts'
 import type { Directory } from './compile.ts'
-import { mayHold } from './standing.ts'
+import { mayHold } from './holdings.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -16,7 +16,7 @@ import {
   SUBJECT,
   USER,
   type StoredSubject,
-} from './stored-records.ts'
+} from './stored-directory.ts'
 
 /** Whoever wants an id. */
 export type Claim = { readonly subject: string; readonly username: string } | { readonly client: string }

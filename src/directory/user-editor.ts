@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { Report } from '../config/report.ts'
 import type { Client, PasswordHasher } from '../contracts/people.ts'
-import { toClient } from './compile-client.ts'
-import { checkUser } from './compile-user.ts'
-import { complaintsAt } from './complaints.ts'
+import { checkUser, toClient } from './compile-records.ts'
+import { complaintsAt, readRecord } from './read-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
-import { readRecord } from './read-record.ts'
-import { DirectoryRefusal } from './refusal.ts'
 import {
   announce,
   changeRecord,
+  DirectoryRefusal,
+  type EditingParts,
   recordsOf,
   refuseTaken,
   untilInForce,
-  type EditingParts,
 } from './stored-editing.ts'
 import {
   CLIENT,
@@ -23,7 +21,7 @@ import {
   USER,
   type StoredSubject,
   type StoredUser,
-} from './stored-records.ts'
+} from './stored-directory.ts'
 
 export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher

@@ -1,5 +1,5 @@
 import type { Client, People, User } from '../contracts/people.ts'
-import { mayHold } from '../directory/standing.ts'
+import { mayHold } from '../directory/holdings.ts'
 
 const holding = <T extends User | Client>(found: T | undefined): T | undefined =>
   found !== undefined && mayHold(found) ? found : undefined

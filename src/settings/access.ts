@@ -4,10 +4,9 @@ import type { Report } from '../config/report.ts'
 import type { Configuration } from './configuration.ts'
 import type { Client, User } from '../contracts/people.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
-import { toClient } from '../directory/compile-client.ts'
-import { compileUser } from '../directory/compile-user.ts'
-import { mayHold } from '../directory/standing.ts'
-import type { StoredClient, StoredUser } from '../directory/stored-records.ts'
+import { compileUser, toClient } from '../directory/compile-records.ts'
+import { mayHold } from '../directory/holdings.ts'
+import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
 import { compileScopeRule, isReportOnly, satisfies } from '../gateway/scope-rule.ts'
 import { GRANTS } from '../identity/grants.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -75,7 +74,7 @@ const openToAnybody = ({ areas }: Configuration): Access[] =>
       where: '',
     }))
 
-/** Of two with one id the configuration's is the one (directory/layered-people.ts). */
+/** Of two with one id the configuration's is the one (directory/people.ts). */
 const clientsOf = ({ clients }: Directory, { stored }: AccessParts): Client[] => [
   ...clients.values(),
   ...stored.clients.map(({ record }) => toClient(record)).filter(({ id }) => !clients.has(id)),

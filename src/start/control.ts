@@ -12,7 +12,7 @@ import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
-import { CLIENT, SUBJECT } from '../directory/stored-records.ts'
+import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
 import type {
   OperatorControl,
   ReloadOutcome,

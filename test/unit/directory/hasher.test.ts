@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Hasher, hashesAtOnce } from '../../../src/directory/hasher.ts'
-import { parseArgon2 } from '../../../src/directory/argon2-encoding.ts'
-import { hashSecret, verifySecret } from '../../../src/directory/secret-hash.ts'
+import { hashSecret, parseArgon2, verifySecret } from '../../../src/directory/secret-hash.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 const salted = '$argon2id$v=19$m=19456,t=2,p=1$'
