@@ -13,7 +13,7 @@ import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { sqliteFile } from '../stores/config.ts'
-import { readRecordsOf } from '../stores/read-records.ts'
+import { readRecordsOf } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 
 /** `postern check [FILE]`: every problem at once; exit code 2 if the file would be refused. */

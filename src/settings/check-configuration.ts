@@ -25,7 +25,7 @@ import { compileMaintenance } from '../operations/maintenance/config.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
-import { peekIntoStore } from '../stores/peek.ts'
+import { peekIntoStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../supervisor/config.ts'
 
 interface Check {

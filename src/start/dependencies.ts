@@ -25,8 +25,7 @@ import type { TokenRevoker } from '../contracts/tokens.ts'
 import { Endings } from '../identity/tokens/endings.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { RecordedLife, type LongestLife } from '../stores/longest-life.ts'
-import { admitStore, openStore } from '../stores/open-store.ts'
-import { startPurging } from '../stores/purge.ts'
+import { admitStore, openStore, startPurging } from '../stores/open-store.ts'
 import { RevocationRules } from '../stores/revocations.ts'
 
 export interface WorkerOptions {

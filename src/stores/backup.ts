@@ -2,9 +2,8 @@ import { existsSync, fsyncSync, linkSync, openSync, closeSync, rmSync } from 'no
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { newSecret } from '../kernel/ids.ts'
-import { checkSchema } from './sqlite-schema.ts'
-import { describeTrouble } from './sqlite-trouble.ts'
-import { StoreError } from './store-error.ts'
+import { checkSchema } from './sqlite-file.ts'
+import { describeTrouble, StoreError } from './store-error.ts'
 
 const PRIVATE_FILE = 0o600
 // A backup waits for a lock longer than a call may.

@@ -1,7 +1,7 @@
-/** `examine-program PATH`: examines the file of a store (admit-sqlite.ts), and changes nothing in it. */
+/** `examine-program PATH`: examines the file of a store (open-store.ts), and changes nothing in it. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Examined } from './admit-sqlite.ts'
-import { describeDamage, describeTrouble } from './sqlite-trouble.ts'
+import type { Examined } from './open-store.ts'
+import { describeDamage, describeTrouble } from './store-error.ts'
 
 const LOCK_TIMEOUT = 5000
 

@@ -9,9 +9,7 @@ import type {
   StoreIndex,
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { ExpiryBuckets, type Ending } from './expiry-buckets.ts'
-import { MemoryRecords, type MemoryRecord } from './memory-records.ts'
-import { fromText, toText } from './value-text.ts'
+import { type Ending, ExpiryBuckets, type MemoryRecord, MemoryRecords } from './memory-records.ts'
 
 interface Counter {
   readonly key: string
@@ -51,7 +49,7 @@ export class MemoryStore implements Store {
     this.#records.put({
       kind,
       key,
-      text: toText(value),
+      text: JSON.stringify(value),
       version: 1,
       expiresAt,
       usedAt: undefined,
@@ -85,7 +83,7 @@ export class MemoryStore implements Store {
     if (record?.version !== version) return Promise.resolve(false)
     this.#records.put({
       ...record,
-      text: toText(value),
+      text: JSON.stringify(value),
       version: version + 1,
       expiresAt: expiresAt ?? record.expiresAt,
     })
@@ -133,7 +131,7 @@ export class MemoryStore implements Store {
     const { now, ran } = this.#times()
     this.#sequence = Math.max(this.#sequence + 1, Math.floor(now))
     const runsUntil = expiresAt === undefined ? undefined : ran + expiresAt - now
-    const change = { sequence: this.#sequence, topic, text: toText(value), expiresAt, runsUntil }
+    const change = { sequence: this.#sequence, topic, text: JSON.stringify(value), expiresAt, runsUntil }
     this.#changes.set(change.sequence, change)
     this.#changeEndings.add(change)
     return Promise.resolve(change.sequence)
@@ -211,7 +209,7 @@ const onPage = (records: readonly MemoryRecord[], { after, limit }: Page): reado
 
 const toEntry = ({ key, text, version, expiresAt, usedAt }: MemoryRecord): Entry => ({
   key,
-  value: fromText(text),
+  value: JSON.parse(text) as StoredValue,
   version,
   expiresAt,
   usedAt,
@@ -229,7 +227,7 @@ const isOver = ({ expiresAt, runsUntil }: KeptChange, { now, ran }: Times): bool
 const toChange = ({ sequence, topic, text, expiresAt, runsUntil }: KeptChange, { ran }: Times): Change => ({
   sequence,
   topic,
-  value: fromText(text),
+  value: JSON.parse(text) as StoredValue,
   expiresAt,
   remaining: runsUntil === undefined ? undefined : runsUntil - ran,
 })

@@ -1,10 +1,153 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describeTrouble, isBusy, StoreError } from './store-error.ts'
+import type { Change, Entry, StoredValue } from '../contracts/store.ts'
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { migrate } from './sqlite-schema.ts'
-import { describeTrouble, isBusy } from './sqlite-trouble.ts'
-import { StoreError } from './store-error.ts'
-import { markStore, requireNotLost, requireSame, wayOut } from './store-marker.ts'
+import { markStore, requireNotLost, requireSame, wayOut } from './store-files.ts'
+
+/** Marks the file as ours in its header ("Post"), so that a strange database is never written to. */
+const APPLICATION_ID = 0x506f7374
+
+/**
+ * Forward only: a row is never changed once it has been released, a new one is added. `user_version` counts how many
+ * have been applied.
+ *
+ * Times are milliseconds since the epoch. Keys and index values stand as JSON escapes them (`keyToColumn`).
+ * AUTOINCREMENT, because a sequence must not be given twice when the newest change has been purged.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE record (
+    kind       TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    value      TEXT NOT NULL,
+    version    INTEGER NOT NULL DEFAULT 1,
+    expires_at INTEGER,
+    used_at    INTEGER,
+    family     TEXT,
+    subject    TEXT,
+    client     TEXT,
+    business   TEXT,
+    PRIMARY KEY (kind, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX record_by_expiry   ON record (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE INDEX record_by_family   ON record (family)     WHERE family IS NOT NULL;
+  CREATE INDEX record_by_subject  ON record (subject)    WHERE subject IS NOT NULL;
+  CREATE INDEX record_by_client   ON record (client)     WHERE client IS NOT NULL;
+  CREATE INDEX record_by_business ON record (business)   WHERE business IS NOT NULL;
+
+  CREATE TABLE counter (
+    key     TEXT NOT NULL PRIMARY KEY,
+    count   INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX counter_by_end ON counter (ends_at);
+
+  CREATE TABLE change (
+    sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
+    topic      TEXT NOT NULL,
+    value      TEXT NOT NULL,
+    expires_at INTEGER
+  ) STRICT;
+  CREATE INDEX change_by_expiry ON change (expires_at) WHERE expires_at IS NOT NULL;
+  `,
+  // How long the service has run on this store, in milliseconds, and until when by that count a change is kept. Those
+  // that are there already are kept for two days of it, which is longer than any of them was to live.
+  `
+  CREATE TABLE running (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    ms INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO running (id, ms) VALUES (1, 0);
+
+  ALTER TABLE change ADD COLUMN runs_until INTEGER;
+  UPDATE change SET runs_until = 172800000 WHERE expires_at IS NOT NULL;
+  `,
+]
+
+const readNumber = (db: DatabaseSync, sql: string): number =>
+  Number(Object.values(db.prepare(sql).get() ?? {})[0])
+
+/** Throws StoreError if the file is a database of something else, or of a newer Postern. */
+export function checkSchema(db: DatabaseSync, path: string): void {
+  const tables = readNumber(db, 'SELECT count(*) FROM sqlite_schema')
+  if (tables > 0 && readNumber(db, 'PRAGMA application_id') !== APPLICATION_ID)
+    throw new StoreError(
+      `${path} is a database, but not a store of Postern. Move it away, or name another folder.`,
+    )
+  const version = readNumber(db, 'PRAGMA user_version')
+  if (version > MIGRATIONS.length)
+    throw new StoreError(
+      `The store ${path} has schema ${version}, but this Postern knows schemas up to ${MIGRATIONS.length}: a newer ` +
+        'one has used it. Run that version or later, or restore a backup made before the upgrade.',
+    )
+}
+
+/** Brings the schema up to date, in one transaction; of several processes that start at once, one does the work. */
+export function migrate(db: DatabaseSync, path: string): void {
+  checkSchema(db, path)
+  if (readNumber(db, 'PRAGMA user_version') === MIGRATIONS.length) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Again, now that nobody else can write.
+    checkSchema(db, path)
+    const applied = readNumber(db, 'PRAGMA user_version')
+    for (const migration of MIGRATIONS.slice(applied)) db.exec(migration)
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
+    db.exec('COMMIT')
+  } catch (thrown) {
+    db.exec('ROLLBACK')
+    throw thrown
+  }
+}
+
+/** A row of `record`, without its kind and indexes. A type alias, so that it fits what node:sqlite answers. */
+export type RecordRow = {
+  readonly key: string
+  readonly value: string
+  readonly version: number
+  readonly expires_at: number | null
+  readonly used_at: number | null
+}
+
+export type ChangeRow = {
+  readonly sequence: number
+  readonly topic: string
+  readonly value: string
+  readonly expires_at: number | null
+  readonly runs_until: number | null
+}
+
+export type CounterRow = {
+  readonly count: number
+  readonly ends_at: number
+}
+
+/**
+ * A key as it stands in a column: escaped as JSON would. SQLite's text is UTF-8, in which two different lone
+ * surrogates become the same character, and its tools cut text at a NUL; escaped, each key has a text of its own.
+ */
+export const keyToColumn = (key: string): string => JSON.stringify(key).slice(1, -1)
+
+export const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
+
+export const toEntry = (row: RecordRow): Entry => ({
+  key: columnToKey(row.key),
+  value: JSON.parse(row.value) as StoredValue,
+  version: row.version,
+  expiresAt: row.expires_at ?? undefined,
+  usedAt: row.used_at ?? undefined,
+})
+
+/** `ran`: how long the service has run, milliseconds. */
+export const toChange = (row: ChangeRow, ran: number): Change => ({
+  sequence: row.sequence,
+  topic: row.topic,
+  value: JSON.parse(row.value) as StoredValue,
+  expiresAt: row.expires_at ?? undefined,
+  remaining: row.runs_until === null ? undefined : row.runs_until - ran,
+})
 
 export interface SqlitePlan {
   /** Absolute path of the file. */
@@ -13,7 +156,7 @@ export interface SqlitePlan {
   readonly synchronous: 'normal' | 'full'
   /** Bytes that the file may grow to. */
   readonly maxSize: number | undefined
-  /** Whether a marker tells that the folder has a store (store-marker.ts): of every store but those of some tests. */
+  /** Whether a marker tells that the folder has a store (store-files.ts): of every store but those of some tests. */
   readonly marked?: boolean
 }
 
@@ -77,3 +220,6 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
     }
   }
 }
+
+/** Milliseconds of a clock that all threads of the machine share (performance.now() starts anew in each). */
+export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -1,13 +1,40 @@
+import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { programBeside } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
 import { budget } from '../kernel/store-budget.ts'
-import { BUSY_TIMEOUT, type SqlitePlan } from './sqlite-file.ts'
-import { monotonicMs, type Opening, type Reply, type Trouble } from './sqlite-messages.ts'
-import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
+import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
+
+/** What passes between the thread that serves and the thread of the store. */
+export type Ask<V extends SqliteVerb = SqliteVerb> = {
+  [Verb in V]: {
+    readonly id: number
+    readonly verb: Verb
+    readonly args: Parameters<SqliteVerbs[Verb]>
+    /** By `monotonicMs`, after which nobody waits for it any more. */
+    readonly deadline: number
+    /** Milliseconds that its statement may wait for a lock. */
+    readonly patience: number
+  }
+}[V]
+
+export type Reply =
+  | { readonly id: number; readonly outcome: 'done'; readonly value: unknown }
+  /** The store is out of reach for a while: the detail is for the log. */
+  | { readonly id: number; readonly outcome: 'unavailable'; readonly detail: string }
+  /** A mistake of the code. */
+  | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
+
+/** What keeps the store from working, in words for the log; told when it changes. */
+export interface Trouble {
+  readonly trouble: string | undefined
+}
+
+/** The first message of the thread. */
+export type Opening = { readonly opened: true } | { readonly opened: false; readonly message: string }
 
 /** Milliseconds within which every verb is answered, if only by a fault (T5.5: half a second). */
 const ANSWER_WITHIN = 450

@@ -1,10 +1,10 @@
 /** The thread of the store: the only place where SQLite runs while serving (why: sqlite-link.ts). */
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { FileGuard } from './file-guard.ts'
-import { BUSY_TIMEOUT, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import { monotonicMs, type Ask, type Opening, type Reply, type Trouble } from './sqlite-messages.ts'
-import { describeTrouble } from './sqlite-trouble.ts'
+import { FileGuard } from './store-files.ts'
+import { BUSY_TIMEOUT, monotonicMs, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
+import type { Ask, Opening, Reply, Trouble } from './sqlite-link.ts'
+import { describeTrouble } from './store-error.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 
 // In WAL, readers wait for nobody.

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoreIndex } from '../contracts/store.ts'
-import type { ChangeRow, CounterRow, RecordRow } from './sqlite-rows.ts'
+import type { ChangeRow, CounterRow, RecordRow } from './sqlite-file.ts'
 
 /** What `create` writes beside the key; null where there is nothing. */
 export interface NewRow extends IndexColumns {

@@ -9,11 +9,9 @@ import type {
   StoreIndex,
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { SqlitePlan } from './sqlite-file.ts'
+import { keyToColumn, type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
 import { SqliteLink, type TroubleTold } from './sqlite-link.ts'
-import { keyToColumn, toChange, toEntry } from './sqlite-rows.ts'
 import type { IndexColumns, Times } from './sqlite-verbs.ts'
-import { toText } from './value-text.ts'
 
 /** Records removed in one statement: some milliseconds, in which nobody else can write. */
 const BATCH = 500
@@ -54,7 +52,7 @@ export class SqliteStore implements Store {
 
   create(kind: string, key: string, { value, expiresAt, indexes = {} }: NewEntry): Promise<boolean> {
     return this.#link.ask('create', this.#now(), kind, keyToColumn(key), {
-      value: toText(value),
+      value: JSON.stringify(value),
       expiresAt: expiresAt ?? null,
       ...columnsOf(indexes),
     })
@@ -77,7 +75,7 @@ export class SqliteStore implements Store {
     value: StoredValue,
     expiresAt?: number,
   ): Promise<boolean> {
-    const text = toText(value)
+    const text = JSON.stringify(value)
     return this.#link.ask('replace', this.#now(), kind, keyToColumn(key), version, text, expiresAt ?? null)
   }
 
@@ -113,7 +111,7 @@ export class SqliteStore implements Store {
   }
 
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
-    return this.#link.ask('append', this.#times(), topic, toText(value), expiresAt ?? null)
+    return this.#link.ask('append', this.#times(), topic, JSON.stringify(value), expiresAt ?? null)
   }
 
   async changes(sequence: number): Promise<readonly Change[]> {

@@ -3,9 +3,14 @@ import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
 import { compileStore } from '../../../src/stores/config.ts'
-import { openStore } from '../../../src/stores/open-store.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { openStore, startPurging } from '../../../src/stores/open-store.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { manualAfter } from '../../support/manual-after.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+import { keepNotes } from '../../support/notes.ts'
 
 describe('opening the store of a configuration', () => {
   it('keeps SQLite in the data folder, which is made if it is not there', async () => {
@@ -30,5 +35,50 @@ describe('opening the store of a configuration', () => {
     expect(report.failed).toBe(false)
     compileStore({ kind: 'memory' }, 2, report)
     expect(report.problems).toMatchObject([{ path: ['store', 'kind'] }])
+  })
+})
+
+function started(random = 0.5) {
+  const clock = movableClock()
+  const store = new MemoryStore(clock)
+  const timers = manualAfter()
+  const recorder = keepNotes()
+  const stop = startPurging({ store, recorder, after: timers.after, random: () => random })
+  return { clock, store, timers, recorder, stop }
+}
+
+describe('the purge', () => {
+  it('runs once a minute, give or take a quarter', () => {
+    expect(started(0).timers.delays()).toEqual([45_000])
+    expect(started(0.5).timers.delays()).toEqual([60_000])
+    expect(started(1).timers.delays()).toEqual([75_000])
+  })
+
+  it('goes on in small batches until nothing is left', async () => {
+    const { clock, store, timers } = started()
+    for (let n = 0; n < 300; n += 1)
+      await store.create('code', `${n}`, { value: {}, expiresAt: clock.now() + 1 })
+    clock.advance(1)
+    await timers.fire()
+    expect(timers.delays()).toEqual([50])
+    await timers.fire()
+    await timers.fire()
+    expect(timers.delays()).toEqual([60_000])
+    expect(await store.purge(1000)).toBe(0)
+  })
+
+  it('T5.5 survives a store that is out of reach, and tells', async () => {
+    const { store, timers, recorder } = started()
+    store.purge = () => Promise.reject(new Fault('identity_unavailable'))
+    await timers.fire()
+    expect(recorder.events).toEqual(['store.purge_failed'])
+    expect(timers.delays()).toEqual([60_000])
+  })
+
+  it('stops', async () => {
+    const { timers, stop } = started()
+    stop()
+    await timers.fire()
+    expect(timers.delays()).toEqual([])
   })
 })
