@@ -121,7 +121,7 @@ describe('architecture', () => {
 
   it('C4: pipeline.ts makes the checks in the order of the table', () => {
     const page = read(join(ROOT, 'src/gateway/pipeline.ts'))
-    const body = page.slice(page.indexOf('function enter'))
+    const body = page.slice(page.indexOf('function enter('))
     const places = CHECKS.map(({ step }) => body.search(new RegExp(`\\b${step}\\(`)))
     expect(places.every((place) => place >= 0)).toBe(true)
     expect(places).toEqual([...places].sort((a, b) => a - b))

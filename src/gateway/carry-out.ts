@@ -7,7 +7,6 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { takeBody } from './body.ts'
 import type { Findings } from './findings.ts'
-import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
 import { takeBodyAnyway } from './report-only.ts'
 import { passesVerbatim, refuse, represent } from './represent.ts'
@@ -18,26 +17,31 @@ import { newRequestId, newSpanId } from '../kernel/ids.ts'
  * What follows a decision: the body is read and judged, the audit trail told, the backend asked, its answer written.
  * Where there is no body and no trail, the backend is all that is waited for.
  */
-export const carryOut = (
+export function carryOut(
   runtime: Runtime,
   exchange: Exchange,
   decision: Decision,
   findings: Findings,
-): Answer | Promise<Answer> =>
-  goOn(prepareCall(runtime, exchange, decision), (call) => {
+): Promise<Answer> {
+  const proceed = (body: CallBody): Promise<Answer> => {
+    const call = callOf(runtime, exchange, decision, body)
     const intended = runtime.audit.intend(call)
-    return intended === undefined
-      ? ask(runtime, exchange, decision, call, findings)
-      : intended.then(() => ask(runtime, exchange, decision, call, findings))
-  })
-
-/** The call that a backend gets. Reads the body, and so throws what of C4.11 is left; at once where there is none. */
-export function prepareCall(runtime: Runtime, exchange: Exchange, decision: Decision): Call | Promise<Call> {
-  const taken = decision.observation
-    ? takeBodyAnyway(decision, exchange, runtime.conversions)
-    : takeBody(decision.body, exchange, decision.operation, runtime.conversions)
-  return goOn(taken, (body) => callOf(runtime, exchange, decision, body))
+    if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
+    return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
+  }
+  const body = readBodyOf(runtime, exchange, decision)
+  return body instanceof Promise ? body.then(proceed) : proceed(body)
 }
+
+/** The body of the call. Throws and rejects with what is left of C4.11. A promise only where there is a body to read. */
+const readBodyOf = (
+  { conversions }: Runtime,
+  exchange: Exchange,
+  decision: Decision,
+): CallBody | Promise<CallBody> =>
+  decision.observation
+    ? takeBodyAnyway(decision, exchange, conversions)
+    : takeBody(decision.body, exchange, decision.operation, conversions)
 
 function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: CallBody): Call {
   const { head } = exchange
@@ -86,7 +90,7 @@ const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-r
  * Asks the backend, which has only so many places for calls in flight, and tells how long it took. The place is held
  * until the answer has been read.
  */
-function ask(
+function callBackend(
   runtime: Runtime,
   exchange: Exchange,
   decision: Decision,
@@ -111,9 +115,9 @@ function ask(
     findings.upstreamStatus = answer.status
     tell('answered')
     const represented = represent(answer, decision, call, runtime, exchange)
-    return answer.body.kind === 'stream'
-      ? goOn(represented, (streamed) => tellOfCut(streamed, exchange, backend.name, recorder))
-      : represented
+    if (answer.body.kind !== 'stream') return represented
+    const watched = (streamed: Answer): Answer => noteCut(streamed, exchange, backend.name, recorder)
+    return represented instanceof Promise ? represented.then(watched) : watched(represented)
   }
   try {
     return backend.answer(call).then(answered, failed)
@@ -142,8 +146,11 @@ export function occupy(
   }
 }
 
-/** What breaks a stream comes after the call's line, which told its head: the client is cut off, and this says why. */
-function tellOfCut(answer: Answer, { id }: Exchange, backend: string, recorder: Recorder): Answer {
+/**
+ * A stream may break after the call's log line was written, which tells of the answer's head only. The client's
+ * connection is then cut, and this line says why.
+ */
+function noteCut(answer: Answer, { id }: Exchange, backend: string, recorder: Recorder): Answer {
   if (answer.body instanceof Readable)
     answer.body.once('error', (thrown: unknown) => {
       const { code, facts } = toFault(thrown)
@@ -180,7 +187,7 @@ export async function carryUpgrade(
   // A reload may have come between the look that took the upgrade and the decision: then it is ignored (T2.5).
   if (exchange.upgrade === undefined || !operation.websocket)
     return carryOut(runtime, exchange, decision, findings)
-  const call = await prepareCall(runtime, exchange, decision)
+  const call = callOf(runtime, exchange, decision, await readBodyOf(runtime, exchange, decision))
   await runtime.audit.intend(call)
   const release = occupy(runtime.admission, decision)
   try {

@@ -13,6 +13,18 @@ import { readCode, type Target } from '../scopes/scope-token.ts'
 import type { Head } from '../http/head.ts'
 import type { Negotiation, Representation } from '../http/accept.ts'
 
+/** What a decision answers whose token is not known yet: once the token was verified, the call is decided again. */
+export class VerifyFirst {
+  readonly token: string
+
+  constructor(token: string) {
+    this.token = token
+  }
+}
+
+/** What the verification of a call's token came to: who calls, or why the token is refused. */
+export type Verification = Principal | Fault
+
 /** C4.1: the request could be read (C3.4, C3.6, limits), the service takes it on, and its path is one of ours. */
 export function readTarget({ target, refusal }: Exchange): RequestTarget {
   if (target instanceof Fault) throw target
@@ -25,23 +37,35 @@ const refusal = (code: FaultCode, { retryAfter, message }: Closure): Fault =>
   new Fault(code, { retryAfter, ...(message !== undefined && { notice: message }) })
 
 /**
- * C4.2, C9.2: while the whole service is switched off, only callers on its allow list pass. Clients on the list
- * prove themselves by their token first; everything else, bad tokens included, is 503.
+ * C4.2, C9.2: while the whole service is under maintenance, only callers on its allow list pass. A client on the list
+ * must show a valid token first; everybody else gets 503, also with a bad token.
+ * @returns the caller, where it had to be found out here
+ * @throws Fault `service_maintenance`
  */
-export function passServiceMaintenance(runtime: Runtime, exchange: Exchange): undefined | Promise<undefined> {
+export function passServiceMaintenance(
+  runtime: Runtime,
+  exchange: Exchange,
+  verified: Verification | undefined,
+): Principal | VerifyFirst | undefined {
   const closure = runtime.switches.service()
   if (closure === undefined || closure.admitsAddress(exchange.clientAddress)) return undefined
-  if (closure.clients.size === 0) throw refusal('service_maintenance', closure)
-  return admitListedClient(runtime, exchange, closure)
+  const caller = closure.clients.size === 0 ? undefined : findCaller(runtime, exchange, verified)
+  if (caller instanceof VerifyFirst) return caller
+  if (caller === undefined || !closure.clients.has(caller.client))
+    throw refusal('service_maintenance', closure)
+  return caller
 }
 
-async function admitListedClient(runtime: Runtime, exchange: Exchange, closure: Closure): Promise<undefined> {
-  const principal = await Promise.resolve()
-    .then(() => authenticate(runtime, exchange))
-    .catch(() => undefined)
-  if (principal === undefined || !closure.clients.has(principal.client))
-    throw refusal('service_maintenance', closure)
-  return undefined
+function findCaller(
+  runtime: Runtime,
+  exchange: Exchange,
+  verified: Verification | undefined,
+): Principal | VerifyFirst | undefined {
+  try {
+    return authenticate(runtime, exchange, verified)
+  } catch {
+    return undefined
+  }
 }
 
 /** C4.9: maintenance of this business, area or backend. */
@@ -65,18 +89,28 @@ export function requireApiVersion({ segments }: RequestTarget): void {
   if (segments[1] !== API_VERSION) throw new Fault('unknown_api_version')
 }
 
-const REFUSALS = {
+const NO_TOKEN = {
   none: 'no_credentials',
   'other-scheme': 'other_scheme',
   malformed: 'invalid_token',
 } as const satisfies Record<string, FaultCode>
 
-/** C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience. Synchronous for a known token. */
-export function authenticate(runtime: Runtime, { head }: Exchange): Principal | Promise<Principal> {
+/**
+ * C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience.
+ * @param verified what the verification of this call's token came to, if there was one
+ * @throws Fault `no_credentials`, `other_scheme`, `invalid_token`; `token_judge_unavailable` as the verification's result
+ */
+export function authenticate(
+  runtime: Runtime,
+  { head }: Exchange,
+  verified: Verification | undefined,
+): Principal | VerifyFirst {
+  if (verified instanceof Fault) throw verified
+  if (verified !== undefined) return verified
   const { tokens } = runtime
   const credentials = parseBearer(head, runtime, tokens.isKnown)
-  if (credentials.kind === 'token') return tokens.check(credentials.token)
-  throw new Fault(REFUSALS[credentials.kind])
+  if (credentials.kind !== 'token') throw new Fault(NO_TOKEN[credentials.kind])
+  return tokens.find(credentials.token) ?? new VerifyFirst(credentials.token)
 }
 
 /** C4.5: the client is within its rate and its calls in flight. What it is told of that goes on every answer. */

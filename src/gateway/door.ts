@@ -1,71 +1,106 @@
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import type { DecisionEvent } from '../contracts/recorder.ts'
-import { type Fault, toFault } from '../kernel/faults.ts'
+import { Fault, toFault } from '../kernel/faults.ts'
 import { carryOut, carryUpgrade } from './carry-out.ts'
-import { describePrincipal, isUserinfo } from './userinfo.ts'
+import { VerifyFirst, type Verification } from './checks.ts'
 import { Findings } from './findings.ts'
-import { goOn } from './go-on.ts'
 import { OpenTunnels } from './open-tunnels.ts'
 import { decide, decidePreflight, decideUserinfo } from './pipeline.ts'
 import type { FaultRenderer } from './render.ts'
 import { decideReportOnly, reportOnlyArea } from './report-only.ts'
 import { guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
+import { describePrincipal, isUserinfo } from './userinfo.ts'
 
-type Serve = (runtime: Runtime, exchange: Exchange, findings: Findings) => Answer | Promise<Answer>
+/** One decision about a call and, if it passed, what follows. */
+type Serve = (
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  verified: Verification | undefined,
+) => Answer | Promise<Answer> | VerifyFirst
 
-const serveData: Serve = (runtime, exchange, findings) => {
+const serveData: Serve = (runtime, exchange, findings, verified) => {
   const area = reportOnlyArea(runtime, exchange.target)
-  const decided =
+  const decision =
     area === undefined
-      ? decide(runtime, exchange, findings)
-      : decideReportOnly(runtime, exchange, findings, area)
+      ? decide(runtime, exchange, findings, verified)
+      : decideReportOnly(runtime, exchange, findings, area, verified)
+  if (decision instanceof VerifyFirst) return decision
   const carry = exchange.upgrade === undefined ? carryOut : carryUpgrade
-  return goOn(decided, (decision) => carry(runtime, exchange, decision, findings))
+  return carry(runtime, exchange, decision, findings)
 }
 
-const serveUserinfo: Serve = async (runtime, exchange, findings) =>
-  describePrincipal(runtime, await decideUserinfo(runtime, exchange, findings))
-
-const servePreflight: Serve = async (runtime, exchange) => {
-  await decidePreflight(runtime, exchange)
-  return { status: 204, headers: runtime.cors?.preflight(exchange.head) ?? {}, body: undefined }
+const serveUserinfo: Serve = (runtime, exchange, findings, verified) => {
+  const principal = decideUserinfo(runtime, exchange, findings, verified)
+  return principal instanceof VerifyFirst ? principal : describePrincipal(runtime, principal)
 }
+
+const servePreflight: Serve = (runtime, exchange, _findings, verified) =>
+  decidePreflight(runtime, exchange, verified) ?? {
+    status: 204,
+    headers: runtime.cors?.preflight(exchange.head) ?? {},
+    body: undefined,
+  }
 
 /**
- * The entrance to everything under `/api`, and to paths outside every door. `current` gives the runtime in force, read
- * once per call, so that a call is never judged by a mix of two configurations.
+ * Answers everything under `/api`, and paths that no other door takes.
+ * @param current the runtime in force. It is read once per call, so that no call is decided by a mix of two
+ *   configurations, also where the call has to wait for the verification of its token.
  */
 export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Door {
   const tunnels = new OpenTunnels(current)
-  return (exchange) => {
-    const runtime = current()
+
+  function answer(
+    runtime: Runtime,
+    exchange: Exchange,
+    verified: Verification | undefined,
+  ): Answer | Promise<Answer> | VerifyFirst {
     const findings = new Findings()
     const userinfo = runtime.userinfo !== undefined && isUserinfo(exchange.target)
     const preflight = runtime.cors?.isPreflight(exchange.head) === true
     const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData
-    const finish = (answer: Answer, fault?: Fault): Answer => {
-      if (answer.tunnel !== undefined) tunnels.add(answer.tunnel, exchange, findings, runtime)
-      record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, answer.status)
-      return completed(answer, findings, runtime, exchange)
+    const finish = (served: Answer, fault?: Fault): Answer => {
+      if (served.tunnel !== undefined) tunnels.add(served.tunnel, exchange, findings, runtime)
+      record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, served.status)
+      return completed(served, findings, runtime, exchange)
     }
     const refuse = (thrown: unknown): Answer => {
       const fault = toFault(thrown)
       return finish(render()(fault, exchange.head.headers.accept), fault)
     }
-    let served: Answer | Promise<Answer>
+    let served: ReturnType<Serve>
     try {
-      served = serve(runtime, exchange, findings)
+      served = serve(runtime, exchange, findings, verified)
     } catch (thrown) {
       return refuse(thrown)
     }
+    if (served instanceof VerifyFirst) return served
     return served instanceof Promise ? served.then(finish, refuse) : finish(served)
+  }
+
+  /** A second decision has what the first one lacked; one that asks again is a defect, and no third one is made. */
+  async function verifyAndAnswer(
+    runtime: Runtime,
+    exchange: Exchange,
+    { token }: VerifyFirst,
+  ): Promise<Answer> {
+    const verified = await runtime.tokens.verify(token).catch(toFault)
+    const answered = await answer(runtime, exchange, verified)
+    if (!(answered instanceof VerifyFirst)) return answered
+    throw new Fault('internal', { detail: 'a decision asked twice for the verification of one token' })
+  }
+
+  return (exchange) => {
+    const runtime = current()
+    const answered = answer(runtime, exchange, undefined)
+    return answered instanceof VerifyFirst ? verifyAndAnswer(runtime, exchange, answered) : answered
   }
 }
 
 /**
- * Adds what goes on every answer of this call: its rate (C4.5), what its browser wants to hear (C4.18), and in a
- * report-only area what keeps the browser from believing what no check has let through.
+ * Adds what goes on every answer of this call: its rate (C4.5), what its browser needs to see (C4.18) and, in a
+ * report-only area, what keeps a browser from running bytes that no check has let through.
  */
 function completed(
   answer: Answer,

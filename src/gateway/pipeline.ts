@@ -1,37 +1,38 @@
 import type { Exchange } from '../contracts/exchange.ts'
-import type { Principal } from '../contracts/principal.ts'
 import type { Place } from '../contracts/places.ts'
+import type { Principal } from '../contracts/principal.ts'
 import type { RequestTarget } from '../http/request-target.ts'
+import { judgeBody, type BodyPlan } from './body.ts'
 import {
   admit,
-  type Asked,
   authenticate,
   matchAction,
   negotiate,
-  type Outcome,
   passServiceMaintenance,
   readTarget,
   refuseInPlaceMaintenance,
   requireApiVersion,
   requirePlace,
   requireScope,
+  VerifyFirst,
+  type Asked,
+  type Outcome,
+  type Verification,
 } from './checks.ts'
-import { judgeBody, type BodyPlan } from './body.ts'
-import { judgeUserinfo } from './userinfo.ts'
 import type { Findings, Observation } from './findings.ts'
-import { goOn } from './go-on.ts'
 import type { Runtime } from './runtime.ts'
+import { judgeUserinfo } from './userinfo.ts'
 
-/** An authorised call: what was judged, and nothing else, is what a backend gets. */
+/** An authorised call. A backend gets what was checked, and nothing else. */
 export interface Decision extends Asked {
   readonly target: RequestTarget
-  /** Absent where a report-only area lets through whom Postern does not vouch for. */
+  /** Absent where a report-only area lets a call through that Postern would have refused. */
   readonly principal: Principal | undefined
-  /** Where it may call: the business and fund of the URL, once C4.8 held. Absent where `principal` is. */
+  /** The business and fund of the URL, once C4.8 has passed. Absent where `principal` is. */
   readonly place: Place | undefined
   readonly outcome: Outcome
   readonly body: BodyPlan
-  /** Set in a report-only area: refusals are held by it. */
+  /** Set in a report-only area: it keeps what the call would have been refused for. */
   readonly observation: Observation | undefined
 }
 
@@ -40,57 +41,41 @@ interface Entered {
   readonly principal: Principal
 }
 
+/** C4.1 to C4.5, which all of `/api` shares. */
+function enter(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  verified: Verification | undefined,
+): Entered | VerifyFirst {
+  const target = readTarget(exchange) // C4.1 → 400, 404, 405, 414, 431
+  const passed = passServiceMaintenance(runtime, exchange, verified) // C4.2 → 503
+  if (passed instanceof VerifyFirst) return passed
+  requireApiVersion(target) // C4.3 → 501
+  const principal = authenticate(runtime, exchange, passed ?? verified) // C4.4 → 401, 503
+  if (principal instanceof VerifyFirst) return principal
+  findings.principal = principal
+  admit(runtime, principal, exchange, findings) // C4.5 → 429
+  return { target, principal }
+}
+
 /**
- * THE PAGE: the decision of C4, one line per check, in order; the first failure is thrown and wins. Synchronous when
- * the token is known. The rest of C4.11 (reading and parsing) follows in `carryOut`, since only then may the body be read.
+ * The decision pipeline of C4: one line per check, in order; the first failure is thrown and wins. It waits for nothing.
+ * Where the token is not known yet, it answers that it must be verified first, has counted nothing by then, and is
+ * called once more with the result and fresh findings. The rest of C4.11 (reading and parsing the body) follows in
+ * carry-out.ts, since the body may be read only when all of this has passed.
+ * @param verified what the verification of the call's token came to, the second time
+ * @throws the faults of order.ts
  */
 export function decide(
   runtime: Runtime,
   exchange: Exchange,
   findings: Findings,
-): Decision | Promise<Decision> {
-  const entered = enter(runtime, exchange, findings) // C4.1 to C4.5
-  return goOn(entered, (call) => authorise(runtime, exchange, call, findings)) // C4.6 to C4.11
-}
-
-/** C6.3.1: userinfo shares the entrance, then has checks of its own. */
-export function decideUserinfo(
-  runtime: Runtime,
-  exchange: Exchange,
-  findings: Findings,
-): Principal | Promise<Principal> {
-  return goOn(enter(runtime, exchange, findings), ({ principal }) => {
-    judgeUserinfo(runtime, exchange.head, principal)
-    return principal
-  })
-}
-
-/** C4.18: a preflight bears no token, and is let through by C4.1 and C4.2 alone. */
-export function decidePreflight(runtime: Runtime, exchange: Exchange): undefined | Promise<undefined> {
-  readTarget(exchange)
-  return passServiceMaintenance(runtime, exchange)
-}
-
-function enter(runtime: Runtime, exchange: Exchange, findings: Findings): Entered | Promise<Entered> {
-  const target = readTarget(exchange) // C4.1 → 400, 404, 405, 414, 431
-  const passed = passServiceMaintenance(runtime, exchange) // C4.2 → 503
-  return goOn(passed, () => {
-    requireApiVersion(target) // C4.3 → 501
-    const authenticated = authenticate(runtime, exchange) // C4.4 → 401, 503
-    return goOn(authenticated, (principal) => {
-      findings.principal = principal
-      admit(runtime, principal, exchange, findings) // C4.5 → 429
-      return { target, principal }
-    })
-  })
-}
-
-function authorise(
-  runtime: Runtime,
-  exchange: Exchange,
-  { target, principal }: Entered,
-  findings: Findings,
-): Decision {
+  verified?: Verification,
+): Decision | VerifyFirst {
+  const entered = enter(runtime, exchange, findings, verified) // C4.1 to C4.5
+  if (entered instanceof VerifyFirst) return entered
+  const { target, principal } = entered
   const { head } = exchange
   const asked = matchAction(runtime.actions, target, head.method) // C4.6 → 404, 405
   const { operation, params, business, fund } = asked
@@ -104,4 +89,28 @@ function authorise(
     ...{ operation, params, business, fund, target, principal, place, outcome, body },
     observation: undefined,
   }
+}
+
+/** C6.3.1: userinfo shares C4.1 to C4.5, then has checks of its own. Otherwise as `decide`. */
+export function decideUserinfo(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  verified?: Verification,
+): Principal | VerifyFirst {
+  const entered = enter(runtime, exchange, findings, verified)
+  if (entered instanceof VerifyFirst) return entered
+  judgeUserinfo(runtime, exchange.head, entered.principal)
+  return entered.principal
+}
+
+/** C4.18: a preflight bears no token; C4.1 and C4.2 alone decide about it. Otherwise as `decide`. */
+export function decidePreflight(
+  runtime: Runtime,
+  exchange: Exchange,
+  verified?: Verification,
+): VerifyFirst | undefined {
+  readTarget(exchange)
+  const passed = passServiceMaintenance(runtime, exchange, verified)
+  return passed instanceof VerifyFirst ? passed : undefined
 }

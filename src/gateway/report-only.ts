@@ -9,7 +9,6 @@
 import { Readable } from 'node:stream'
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import type { Principal } from '../contracts/principal.ts'
 import { declaredBody } from '../http/head-checks.ts'
 import type { Head } from '../http/head.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
@@ -29,6 +28,8 @@ import {
   requireApiVersion,
   requirePlace,
   requireScope,
+  type Verification,
+  VerifyFirst,
 } from './checks.ts'
 import { judgeBody, parseBody, type BodyPlan } from './body.ts'
 import type { Conversions } from './conversion/conversions.ts'
@@ -48,19 +49,26 @@ const areaOf = ({ segments }: RequestTarget): string | undefined => {
   return at === undefined ? undefined : segments[at]
 }
 
-/** `decide` of pipeline.ts, with everything held that may be. */
-export async function decideReportOnly(
+/**
+ * `decide` of pipeline.ts for a report-only area: what a check throws is kept by the observation, unless the check is
+ * enforced here too.
+ * @throws the faults of C4.1, C4.2, C4.3 and C4.9
+ */
+export function decideReportOnly(
   runtime: Runtime,
   exchange: Exchange,
   findings: Findings,
   area: string,
-): Promise<Decision> {
+  verified?: Verification,
+): Decision | VerifyFirst {
   const { head } = exchange
   const seen = (findings.observation = new Observation(area))
   const target = readTarget(exchange) // C4.1, enforced
-  await passServiceMaintenance(runtime, exchange) // C4.2, enforced
+  const passed = passServiceMaintenance(runtime, exchange, verified) // C4.2, enforced
+  if (passed instanceof VerifyFirst) return passed
   requireApiVersion(target) // C4.3, enforced
-  const principal = await known(runtime, exchange, seen) // C4.4
+  const principal = seen.hold(() => authenticate(runtime, exchange, passed ?? verified)) // C4.4
+  if (principal instanceof VerifyFirst) return principal
   if (principal) findings.principal = principal
   if (principal) seen.hold(() => admit(runtime, principal, exchange, findings)) // C4.5
   const matched = seen.hold(() => matchAction(runtime.actions, target, head.method)) // C4.6
@@ -82,19 +90,6 @@ export async function decideReportOnly(
     outcome: outcome ?? asTheyAsk(head, operation),
     body: body ?? asTheySend(head),
     observation: seen,
-  }
-}
-
-async function known(
-  runtime: Runtime,
-  exchange: Exchange,
-  seen: Observation,
-): Promise<Principal | undefined> {
-  try {
-    return await authenticate(runtime, exchange)
-  } catch (thrown) {
-    seen.keep(thrown)
-    return undefined
   }
 }
 

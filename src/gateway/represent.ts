@@ -6,7 +6,6 @@ import { ENVELOPE_TYPE, errorsEnvelope } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
 import type { Outcome } from './checks.ts'
 import type { OnGone } from './conversion/conversions.ts'
-import { goOn } from './go-on.ts'
 import type { Decision } from './pipeline.ts'
 import { envelopeOf } from './read-answer.ts'
 import type { Runtime } from './runtime.ts'
@@ -173,7 +172,9 @@ function convert(
   { answerLimit, conversions }: Runtime,
 ): Answer | Promise<Answer> {
   const rules = { backend: operation.action.backend, to: format, items: operation.items, limit: answerLimit }
-  return goOn(envelopeOf(body, rules, conversions, onGone), (bytes) => ({ ...head, body: bufferOf(bytes) }))
+  const answerOf = (bytes: Uint8Array): Answer => ({ ...head, body: bufferOf(bytes) })
+  const envelope = envelopeOf(body, rules, conversions, onGone)
+  return envelope instanceof Promise ? envelope.then(answerOf) : answerOf(envelope)
 }
 
 const bufferOf = (bytes: Uint8Array): Buffer =>

@@ -5,11 +5,11 @@ import type { IssuedTokens, Revocations } from '../contracts/tokens.ts'
 import { epochSeconds, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 
-/** Whose tokens are believed, and what they say. */
+/** Verifies tokens of the issuers that this service trusts. */
 export interface TokenAuthority {
-  /** Rejects with Fault `invalid_token`, or `token_judge_unavailable` where it can't be told (C4.15). */
+  /** @throws Fault `invalid_token`; `token_judge_unavailable` if no key can be found to tell (C4.15) */
   verify(token: string): Promise<Principal>
-  /** Seconds that a token of this issuer is good for after its expiry (C4.16). */
+  /** Seconds for which a token of this issuer stays valid after its expiry (C4.16). */
   leewayOf(issuer: string): number
 }
 
@@ -22,12 +22,12 @@ export interface TokenCheckParts {
   readonly cacheSize: number
 }
 
-// What a cached principal weighs beside its token's characters: strings, set, target, the cache's own entry.
+// Bytes of a cached principal beside its token's and scope's characters: strings, set, target, the cache's own entry.
 const ENTRY_OVERHEAD = 1024
 
 /**
- * C4.4 with the cache of C4.16: keyed by the whole token, bounded in bytes; what may change between two calls with
- * the same token (its key's standing, expiry, revocation) is looked at on every call, hit or miss.
+ * C4.4 with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change between two
+ * calls with the same token is checked on every call: whether its key is believed, its expiry, its revocation.
  */
 export class TokenCheck implements IssuedTokens {
   readonly #parts: TokenCheckParts
@@ -41,38 +41,51 @@ export class TokenCheck implements IssuedTokens {
     })
   }
 
-  /** Synchronous for a token that was seen before. */
+  /** Who a token speaks for. Waits only for a token that is not known. @throws what `find` and `verify` throw */
   check(token: string): Principal | Promise<Principal> {
-    const known = this.#cache.get(token)
-    // What a key has verified is worth nothing without it: then the token is judged anew, by the keys of now (T3.10).
-    const hit = known?.key.isBelieved() === true
-    this.#parts.recorder.tokenCache(hit ? 'hit' : 'miss')
-    return hit ? this.#current(known, token) : this.#verify(token)
+    return this.find(token) ?? this.verify(token)
   }
 
-  /** Whether this very token was verified, or issued here: what it is worth now is for `check` to say. */
+  /**
+   * Who a known token speaks for; undefined for one that has to be verified first. A token whose key is believed no
+   * more is not known any more: it is verified again, by the keys of now (T3.10).
+   * @throws Fault `invalid_token` if it has expired or was revoked
+   */
+  find(token: string): Principal | undefined {
+    const known = this.#cache.get(token)
+    if (known?.key.isBelieved() !== true) return undefined
+    this.#parts.recorder.tokenCache('hit')
+    return this.#requireCurrent(known, token)
+  }
+
+  /** Whether this token was verified, or issued here. Whether it is still valid is not looked at. */
   readonly isKnown = (token: string): boolean => this.#cache.has(token)
 
   prime(token: string, principal: Principal): void {
     this.#cache.set(token, principal)
   }
 
-  async #verify(token: string): Promise<Principal> {
+  /**
+   * Verifies a token, and remembers it.
+   * @throws Fault `invalid_token`; `token_judge_unavailable` if no key can be found to tell (C4.15)
+   */
+  async verify(token: string): Promise<Principal> {
+    this.#parts.recorder.tokenCache('miss')
     this.#cache.delete(token)
     const principal = await this.#parts.authority.verify(token)
     if (!principal.key.isBelieved()) throw new Fault('invalid_token', { detail: 'its key was withdrawn' })
-    const current = this.#current(principal, token)
+    const current = this.#requireCurrent(principal, token)
     this.#cache.set(token, principal)
     return current
   }
 
-  /** Whether a principal that was let in would be still: for connections that outlive the call that opened them. */
+  /** Whether a call of this principal would still pass C4.4: for tunnels, which outlive the call that opened them. */
   isCurrent(principal: Principal): boolean {
     const { revocations } = this.#parts
     return principal.key.isBelieved() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
   }
 
-  #current(principal: Principal, token: string): Principal {
+  #requireCurrent(principal: Principal, token: string): Principal {
     if (this.#isExpired(principal)) {
       this.#cache.delete(token)
       throw new Fault('invalid_token', { detail: 'expired' })

@@ -1,0 +1,177 @@
+import { Report } from '../../src/config/report.ts'
+import type { Admission } from '../../src/contracts/admission.ts'
+import type { Backend, BackendAnswer, Call } from '../../src/contracts/backend.ts'
+import type { Exchange } from '../../src/contracts/exchange.ts'
+import type { Principal } from '../../src/contracts/principal.ts'
+import type { DecisionEvent, Recorder } from '../../src/contracts/recorder.ts'
+import type { Closure } from '../../src/contracts/switches.ts'
+import { compileActions } from '../../src/gateway/compile-actions.ts'
+import type { ActionConfig, AreasConfig } from '../../src/gateway/config.ts'
+import { Conversions } from '../../src/gateway/conversion/conversions.ts'
+import { compileFaultRenderer } from '../../src/gateway/render.ts'
+import type { Runtime } from '../../src/gateway/runtime.ts'
+import { TokenCheck, type TokenAuthority } from '../../src/gateway/token-check.ts'
+import { compileNegotiation } from '../../src/http/accept.ts'
+import { compileAuthorities } from '../../src/http/authorities.ts'
+import { parseRequestTarget } from '../../src/http/request-target.ts'
+import { Standing } from '../../src/keys/token-verifier.ts'
+import { compileCatalogue } from '../../src/scopes/catalogue.ts'
+import { PRINCIPAL } from './calls.ts'
+import { fakeExchange } from './events.ts'
+import { movableClock, type MovableClock } from './movable-clock.ts'
+
+const BASE = 'http://api.example'
+const AUTHORITIES = compileAuthorities([BASE])
+
+export const CATALOGUE = compileCatalogue([
+  { name: 'fund.read', description: 'Read', implies: [] },
+  { name: 'fund.write', description: 'Write', implies: ['fund.read'] },
+])
+
+const rule = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
+
+/** One action at business level, GET and POST, and one at fund level. */
+const ACTIONS = [
+  {
+    level: 'business',
+    area: 'fund-data',
+    action: 'fund-list',
+    methods: { GET: rule, POST: { ...rule, body: { required: true } } },
+  },
+  { level: 'fund', area: 'fund-data', action: 'detail/{id}', methods: { GET: rule } },
+] as unknown as readonly ActionConfig[]
+
+export interface GatewayParts {
+  readonly actions?: readonly ActionConfig[]
+  readonly areas?: AreasConfig
+  readonly backend?: Partial<Backend>
+  readonly admission?: Admission
+  /** Verifies every token as `PRINCIPAL`'s, unless told otherwise. */
+  readonly verify?: TokenAuthority['verify']
+  readonly service?: () => Closure | undefined
+  readonly place?: () => Closure | undefined
+  readonly isRevoked?: (principal: Principal) => boolean
+  readonly runtime?: Partial<Runtime>
+}
+
+export interface Gateway {
+  readonly runtime: Runtime
+  readonly clock: MovableClock
+  /** Tokens that were verified, in order. */
+  readonly verified: string[]
+  readonly decisions: DecisionEvent[]
+  readonly cache: ('hit' | 'miss')[]
+  /** What the backend was asked. */
+  readonly calls: Call[]
+}
+
+/** A runtime of the gateway without a listener, a store and keys. */
+export function makeGateway(parts: GatewayParts = {}): Gateway {
+  const clock = movableClock(0)
+  const verified: string[] = []
+  const decisions: DecisionEvent[] = []
+  const cache: ('hit' | 'miss')[] = []
+  const calls: Call[] = []
+  const recorder: Recorder = {
+    decision: (event) => decisions.push(event),
+    token: () => undefined,
+    backend: () => undefined,
+    tokenCache: (outcome) => cache.push(outcome),
+    note: () => undefined,
+  }
+  const verify = parts.verify ?? (() => Promise.resolve(PRINCIPAL))
+  const backend: Backend = {
+    name: 'funds',
+    format: 'json',
+    payload: 'bare',
+    answer: (call) => {
+      calls.push(call)
+      return Promise.resolve(jsonAnswer('{"a":1}'))
+    },
+    close: () => Promise.resolve(),
+    ...parts.backend,
+  }
+  const report = new Report()
+  const { table, reportOnly } = compileActions(
+    parts.actions ?? ACTIONS,
+    {
+      catalogue: CATALOGUE,
+      backends: new Map([[backend.name, backend]]),
+      areas: parts.areas ?? { 'fund-data': { backend: 'funds' } },
+    },
+    report,
+  )
+  if (report.failed) throw new Error(JSON.stringify(report.problems))
+  const runtime: Runtime = Object.freeze({
+    actions: table,
+    reportOnly,
+    negotiation: compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
+    tokens: new TokenCheck({
+      authority: { verify: (token) => (verified.push(token), verify(token)), leewayOf: () => 0 },
+      revocations: { isRevoked: parts.isRevoked ?? (() => false) },
+      recorder,
+      clock,
+      cacheSize: 1_000_000,
+    }),
+    places: undefined,
+    switches: {
+      service: parts.service ?? (() => undefined),
+      place: parts.place ?? (() => undefined),
+      identity: () => undefined,
+    },
+    admission: parts.admission ?? { admit: () => undefined },
+    audit: { intend: () => undefined },
+    userinfo: undefined,
+    recorder,
+    clock,
+    baseUrl: BASE,
+    issuer: BASE,
+    host: 'api.example',
+    bodyLimit: 1000,
+    answerLimit: 1000,
+    conversions: new Conversions(),
+    strictHeaderNames: false,
+    cors: undefined,
+    ...parts.runtime,
+  })
+  return { runtime, clock, verified, decisions, cache, calls }
+}
+
+export const renderFault = compileFaultRenderer(
+  compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
+  BASE,
+)
+
+export const jsonAnswer = (text: string, headers: BackendAnswer['headers'] = {}): BackendAnswer => ({
+  status: 200,
+  headers,
+  body: { kind: 'bytes', bytes: Buffer.from(text), contentType: 'application/json' },
+})
+
+/** A call of `path`, below `/api/1.0/`, with a bearer token. */
+export const exchangeOf = (
+  path: string,
+  { token = 'token-1', ...rest }: Parameters<typeof fakeExchange>[0] & { readonly token?: string } = {},
+): Exchange =>
+  fakeExchange({
+    target: parseRequestTarget(`/api/1.0/${path}`, AUTHORITIES),
+    ...rest,
+    headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), ...rest.headers },
+  })
+
+export const FUND_LIST = 'b/ACME/fund-data/fund-list'
+
+/** A maintenance that lets some clients through. */
+export const closureFor = (...clients: readonly string[]): Closure => ({
+  message: undefined,
+  retryAfter: 60,
+  admitsAddress: () => false,
+  clients: new Set(clients),
+})
+
+/** Another principal, whose key may be withdrawn. */
+export const principalWith = (overrides: Partial<Principal> = {}): Principal => ({
+  ...PRINCIPAL,
+  key: new Standing(),
+  ...overrides,
+})
