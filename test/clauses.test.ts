@@ -64,8 +64,13 @@ describe('the protocol and the threats', () => {
       const isGroup = sections.some((other) => other.startsWith(`${id}.`))
       const isNamed = (file: string, name: string): boolean =>
         name.endsWith('/') ? file.startsWith(name) : file === name
+      const figures = [...section.matchAll(/`(prove\/[^`]+)`/g)].map((match) => `test/${match[1] ?? ''}`)
+      const missing = figures.filter((file) => !existsSync(join(ROOT, file)))
       const deaf = names.filter((name) => !cited.some((each) => each.id === id && isNamed(each.file, name)))
-      return [...deaf.map((file) => `${id}: ${file}`), ...(names.length === 0 && !isGroup ? [id] : [])]
+      return [
+        ...[...deaf, ...missing].map((file) => `${id}: ${file}`),
+        ...(names.length === 0 && !isGroup ? [id] : []),
+      ]
     })
     expect(wrong).toEqual([])
   })
