@@ -16,7 +16,7 @@ export interface StoreUnderTest {
   place(): Promise<StorePlace>
 }
 
-const PARALLEL = 50
+const PARALLEL = 16
 const HOSTILE: readonly (readonly [string, string])[] = [
   ['empty', ''],
   ['a NUL', 'a\0b'],
@@ -74,7 +74,7 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(valueOf(await store.find('code', 'k'))).toEqual({ by: 1 })
     })
 
-    it('are created by exactly one of 50 parallel creates', async () => {
+    it('are created by exactly one of 16 parallel creates', async () => {
       const { store } = await opened()
       const made = await Promise.all(
         Array.from({ length: PARALLEL }, (_, by) => store.create('code', 'k', make({ by }))),
@@ -177,7 +177,7 @@ export function describeStore(subject: StoreUnderTest): void {
   })
 
   describe(`${subject.name}: consume`, () => {
-    it('C6.1.6 is first for exactly one of 50 in parallel; all find the record', async () => {
+    it('C6.1.6 is first for exactly one of 16 in parallel; all find the record', async () => {
       const { store } = await opened()
       await store.create('code', 'k', make({ a: 1 }))
       const taken = await Promise.all(Array.from({ length: PARALLEL }, () => store.consume('code', 'k')))
@@ -210,7 +210,7 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(await store.find('code', 'k')).toMatchObject({ value: { n: 1 }, version: 2 })
     })
 
-    it('succeeds for exactly one of 50 in parallel', async () => {
+    it('succeeds for exactly one of 16 in parallel', async () => {
       const { store } = await opened()
       await store.create('code', 'k', make())
       const done = await Promise.all(
@@ -320,7 +320,7 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(await store.increment('k', 100)).toEqual({ count: 1, endsAt: endsAt + 100 })
     })
 
-    it('lose no count of 50 in parallel, and stand apart by key', async () => {
+    it('lose no count of 16 in parallel, and stand apart by key', async () => {
       const { store } = await opened()
       const counts = await Promise.all(Array.from({ length: PARALLEL }, () => store.increment('k', 100)))
       expect(counts.map(({ count }) => count).sort((a, b) => a - b)).toEqual(

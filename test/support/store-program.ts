@@ -24,7 +24,7 @@ const modes: Readonly<Record<string, () => Promise<void>>> = {
         failed += 1
       }
     }
-    const BATCH = 20
+    const BATCH = 5
     for (let n = 0; n < Number(count); n += BATCH)
       await Promise.all(
         Array.from({ length: Math.min(BATCH, Number(count) - n) }, (_, i) => claim(`${n + i}`)),
