@@ -28,36 +28,51 @@ const STATUSES: Readonly<Record<FaultRow['wire'], readonly number[]>> = {
 /** Postern with sample data; before an upstream that fails as it is told; and one that waits for nobody. */
 let gateway: StartedPostern
 let forwarding: StartedPostern
+let impatient: StartedPostern
 let upstream: Upstream
 let token: string
-let forwardedToken: string
 
 beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
     change: (loaded) => {
-      const { server, log, ...rest } = patientGuessing(loaded)
-      const timeouts = { ...server.timeouts, headers: 50 }
-      return { ...rest, server: { ...server, timeouts }, log: { ...log, level: 'debug' } }
+      const { log, ...rest } = patientGuessing(loaded)
+      return { ...rest, log: { ...log, level: 'debug' } }
     },
   })
-  forwarding = await startPostern({
+  forwarding = await startForwarding()
+  impatient = await startForwarding(50)
+  token = await tokenOf(gateway)
+})
+afterAll(async () => {
+  await Promise.all([gateway.close(), forwarding.close(), impatient.close(), upstream.close()])
+})
+
+/** `patience`: milliseconds that it waits for heads of requests and of answers; its own defaults without. */
+const startForwarding = (patience?: number): Promise<StartedPostern> =>
+  startPostern({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => {
       const { funds, ...others } = loaded.backends
       if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-      const hasty = { ...funds, timeouts: { ...funds.timeouts, firstByte: 50 }, forwardAuthorization: true }
-      const limits = { ...loaded.server.limits, answer: 1000 }
-      return { ...loaded, server: { ...loaded.server, limits }, backends: { ...others, funds: hasty } }
+      const { server, log } = loaded
+      const limits = { ...server.limits, answer: 1000 }
+      const waits = {
+        request: { ...server.timeouts, ...(patience !== undefined && { headers: patience }) },
+        answer: { ...funds.timeouts, ...(patience !== undefined && { firstByte: patience }) },
+      }
+      return {
+        ...loaded,
+        log: { ...log, level: 'debug' },
+        server: { ...server, limits, timeouts: waits.request },
+        backends: { ...others, funds: { ...funds, timeouts: waits.answer, forwardAuthorization: true } },
+      }
     },
   })
-  const issued = [gateway, forwarding].map((each) => issueToken(each, { scope: ALL_AT_ACME }))
-  ;[token, forwardedToken] = (await Promise.all(issued)).map((each) => each.access_token) as [string, string]
-})
-afterAll(async () => {
-  await Promise.all([gateway.close(), forwarding.close(), upstream.close()])
-})
+
+const tokenOf = async (gateway: StartedPostern): Promise<string> =>
+  (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 afterEach(() => {
   vi.restoreAllMocks()
   gateway.switches.set([])
@@ -86,11 +101,16 @@ const arranged =
     arrange()
     return then()
   }
-const failing = (behaviour: UpstreamBehaviour, headers: Sent['headers'] = {}): Scenario => {
+const failing = (
+  behaviour: UpstreamBehaviour,
+  headers: Sent['headers'] = {},
+  by = (): StartedPostern => forwarding,
+): Scenario => {
   return async () => {
     upstream.behave(behaviour)
-    const sent = { target: LIST, headers: { ...bearer(forwardedToken), ...headers } }
-    return { response: await send(forwarding, sent), of: forwarding }
+    const of = by()
+    const sent = { target: LIST, headers: { ...bearer(await tokenOf(of)), ...headers } }
+    return { response: await send(of, sent), of }
   }
 }
 const status = (given: number): Scenario => failing((connection) => connection.respond({ status: given }))
@@ -153,7 +173,10 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   trace_refused: call({ method: 'TRACE' }),
   target_too_long: call({ target: `${LIST}?${'a'.repeat(9000)}` }),
   headers_too_large: call({ headers: { 'X-Large': 'a'.repeat(20_000) } }),
-  request_timeout: raw(() => `GET ${LIST} HTTP/1.1\r\nHost: x\r\n`),
+  request_timeout: async () => ({
+    response: await sendRaw(impatient.port, `GET ${LIST} HTTP/1.1\r\nHost: x\r\n`),
+    of: impatient,
+  }),
   outside: call({ target: '/elsewhere' }),
   service_maintenance: arranged(closing('service'), call()),
   place_maintenance: arranged(
@@ -194,7 +217,11 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   body_missing: write(''),
   body_unexpected: call({ body: '{}', headers: { 'Content-Type': 'application/json' } }),
   upstream_unreachable: failing((connection) => connection.reset()),
-  upstream_timeout: failing(() => undefined),
+  upstream_timeout: failing(
+    () => undefined,
+    {},
+    () => impatient,
+  ),
   upstream_unavailable: status(503),
   upstream_broken: status(500),
   upstream_forbade: status(403),
