@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { isGivingUp, keepAfter, RecentLines, type ResponseHead } from './response-head.ts'
+import { isRequestTimeout, keepAfter, HeaderLineCache, type ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'
@@ -84,7 +84,7 @@ export class UpstreamConnection implements ResponseSink {
   #reader: UpstreamReader | undefined
   #parser: ResponseParser | undefined
   #upload: Upload | undefined
-  readonly #recent = new RecentLines()
+  readonly #headerLines = new HeaderLineCache()
   #keep: number
   /** performance.now() from which on it gets no other call. */
   readonly #old: number
@@ -117,7 +117,7 @@ export class UpstreamConnection implements ResponseSink {
   send(request: UpstreamRequest, reader: UpstreamReader): void {
     this.#request = request
     this.#reader = reader
-    this.#parser = new ResponseParser(this, request.method, this.#recent)
+    this.#parser = new ResponseParser(this, request.method, this.#headerLines)
     reader.begin(this)
     if (this.#connected) this.#write(request)
   }
@@ -209,7 +209,7 @@ export class UpstreamConnection implements ResponseSink {
   readonly #receive = (end: number, bytes: Uint8Array): boolean => {
     const parser = this.#parser
     if (parser === undefined || (this.#phase !== 'asked' && this.#phase !== 'answering')) {
-      if (this.#phase === 'free' && !isGivingUp(bytes, end)) this.#owner.strayed()
+      if (this.#phase === 'free' && !isRequestTimeout(bytes, end)) this.#owner.strayed()
       this.#fail(cut())
       return false
     }

@@ -1,83 +1,111 @@
-import { MalformedResponse, parseResponseHead, type RecentLines, type ResponseHead } from './response-head.ts'
+import {
+  type HeaderLineCache,
+  MalformedResponse,
+  parseResponseHead,
+  type ResponseHead,
+} from './response-head.ts'
 
-/** Who is told what a response holds, in its order. */
+/** Gets the parts of a response in their order. */
 export interface ResponseSink {
   onHead(head: ResponseHead): void
   /**
-   * A piece of the body, one at most for what was received at once: `bytes` from `start` up to `end`, the sender's own, to
-   * be copied by who keeps them.
+   * The piece of the body that was in the bytes received, at most one for each `receive`: `bytes` from `start` to `end`.
+   * They belong to the caller of `receive`: who keeps them copies them.
    */
   onBody(bytes: Buffer, start: number, end: number): void
-  /** The last thing that is told. */
+  /** Called last. */
   onEnd(): void
 }
 
-/** Bytes of a head, or of the lines around chunks: more is an attack or a defect. */
-const MOST_HEAD = 16 * 1024
-const MOST_LINE = 4 * 1024
+/** Bytes. */
+const MAX_HEAD = 16 * 1024
+/** Bytes of a chunk's size with its extensions, or of one trailer line. */
+const MAX_LINE = 4 * 1024
 
-const SWITCHING_PROTOCOLS = 101
+/** 1xx that can come unasked. Parsers differ on any other: to some it is the final response, with a body. */
+const INTERIM: ReadonlySet<number> = new Set([100, 102, 103])
 
 type State = 'head' | 'length' | 'close' | 'size' | 'chunk' | 'chunk-end' | 'trailer' | 'ended'
 
-/** A chunk's size, and extensions, which mean nothing to us (RFC 9112 §7.1.1). */
-const CHUNK_SIZE = /^([0-9A-Fa-f]{1,12})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?$/
-const TRAILER = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
+/** A chunk's size and its extensions, which are ignored (RFC 9112 §7.1.1, without the blanks it tolerates). */
+const CHUNK_SIZE =
+  /^([0-9A-Fa-f]{1,12})(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/
+const TRAILER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t\x20-\x7e\x80-\xff]*$/
+/** Names that frame or route a message and must not be in trailers (RFC 9110 §6.5.1). */
+const NO_TRAILER: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'host',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
 const START = 'HTTP/1.'
 
 /**
- * Reads the one response that a request gets, from pieces as they arrive. Chunks are taken apart, trailers checked and
- * dropped, and so is any 1xx that comes before. Throws MalformedResponse for bytes that are none (RFC 9112, without its
- * leniences), and for a 101: nobody asked for it.
+ * Reads the one response to a request, from pieces as they arrive (RFC 9112 without its leniencies; README.md lists what
+ * is refused). Chunks are joined; chunk extensions, trailers and interim responses are checked and dropped.
  */
 export class ResponseParser {
   readonly #sink: ResponseSink
   readonly #requested: string
-  readonly #recent: RecentLines | undefined
+  readonly #headerLines: HeaderLineCache | undefined
   #state: State = 'head'
-  /** Of a head or line that has not ended yet. */
+  /** The part of a head or line that has arrived so far. */
   #pending = ''
-  /** Bytes until the body, or this chunk, ends. */
+  /** Bytes that the body, or this chunk, still lacks. */
   #remaining = 0
-  /** Where the body stands that the bytes at hand brought. Chunks are moved together: thousands of small ones are one piece. */
+  /**
+   * Where the body is within the bytes being received. Chunks are moved together there, so that thousands of small ones
+   * become one piece.
+   */
   #bodyStart = 0
   #bodyEnd = 0
+  /** Bytes of trailers so far. */
   #trailers = 0
   #persistent = false
-  /** Whether a 1xx came. Nothing asked for one: who sends it may well send more that was not asked for (T2.8). */
-  #interim = false
+  /** Whether a 1xx came. No request asks for one: an upstream that sends it may send more unasked (T2.8). */
+  #hadInterim = false
   #progressed = false
 
   /**
    * @param requested the method of the request
-   * @param recent of the connection; absent remembers nothing
+   * @param headerLines of the connection
    */
-  constructor(sink: ResponseSink, requested: string, recent?: RecentLines) {
+  constructor(sink: ResponseSink, requested: string, headerLines?: HeaderLineCache) {
     this.#sink = sink
     this.#requested = requested
-    this.#recent = recent
+    this.#headerLines = headerLines
   }
 
+  /** Whether the response is whole. */
   get ended(): boolean {
     return this.#state === 'ended'
   }
 
-  /** Whether the connection could serve another request: so far as the response tells. */
+  /** Whether the response allows another request over its connection. */
   get persistent(): boolean {
     return this.#persistent
   }
 
   /**
-   * Whether what was received last brought the response on: the end of its head, or bytes of its body. The lines around
-   * chunks do not count, since an upstream could send them for ever, a byte at a time.
+   * Whether the last `receive` brought the end of the head, or bytes of the body. Lines around chunks do not count: an
+   * upstream could send them for ever, byte by byte.
    */
   get progressed(): boolean {
     return this.#progressed
   }
 
+  /** Whether the body ends with the connection. */
+  get closeDelimited(): boolean {
+    return this.#state === 'close'
+  }
+
   /**
-   * Takes what has arrived, and may overwrite it. Answers where in it the response ended, or `end`: what lies behind is no
-   * part of it.
+   * Takes bytes that have arrived, and may overwrite them. Answers where in them the response ended, or `end`: bytes from
+   * there on are no part of it.
+   * @throws MalformedResponse for bytes that are no HTTP/1.1 response, and for a 101, which no request asks for
    */
   receive(bytes: Buffer, start: number, end: number): number {
     let at = start
@@ -92,12 +120,7 @@ export class ResponseParser {
     return at
   }
 
-  /** Whether only the end of the connection ends the body. */
-  get closeDelimited(): boolean {
-    return this.#state === 'close'
-  }
-
-  /** The connection has ended. Answers whether the response is whole. */
+  /** To be called when the upstream has ended the connection. Answers whether the response is whole. */
   finish(): boolean {
     if (this.#state === 'close') {
       this.#state = 'ended'
@@ -123,34 +146,42 @@ export class ResponseParser {
   }
 
   #readHead(bytes: Buffer, at: number, end: number): number {
-    const held = this.#pending.length
-    const text = this.#pending + bytes.toString('latin1', at, Math.min(end, at + MOST_HEAD + 4 - held))
-    const blank = text.indexOf('\r\n\r\n', Math.max(0, held - 3))
+    const before = this.#pending.length
+    const text = this.#pending + bytes.toString('latin1', at, Math.min(end, at + MAX_HEAD + 4 - before))
+    const blank = text.indexOf('\r\n\r\n', Math.max(0, before - 3))
     if (blank < 0) {
       if (!START.startsWith(text.slice(0, START.length)))
-        throw new MalformedResponse('it does not begin as HTTP/1')
-      if (text.length >= MOST_HEAD + 4) throw new MalformedResponse('the head is too large')
+        throw new MalformedResponse('it does not begin with HTTP/1')
+      if (text.length >= MAX_HEAD + 4) throw new MalformedResponse('the head is too large')
       this.#pending = text
       return end
     }
     this.#pending = ''
-    this.#takeHead(parseResponseHead(text.slice(0, blank + 2), this.#requested, this.#recent))
-    return at + blank + 4 - held
+    this.#takeHead(parseResponseHead(text.slice(0, blank + 2), this.#requested, this.#headerLines))
+    return at + blank + 4 - before
   }
 
   #takeHead(head: ResponseHead): void {
-    if (head.status === SWITCHING_PROTOCOLS) throw new MalformedResponse('it switches protocols unasked')
     if (head.status < 200) {
-      this.#interim = true
+      this.#takeInterim(head)
       return
     }
     const { framing } = head
     this.#progressed = true
-    this.#persistent = head.persistent && framing !== 'close' && !this.#interim
+    this.#persistent = head.persistent && framing !== 'close' && !this.#hadInterim
     this.#state = framing === 'chunked' ? 'size' : framing === 'close' ? 'close' : 'length'
     if (typeof framing === 'number') this.#remaining = framing
     this.#sink.onHead(head)
     if (framing === 0) this.#state = 'ended'
+  }
+
+  #takeInterim({ status, headers, persistent }: ResponseHead): void {
+    if (!INTERIM.has(status)) throw new MalformedResponse('a 1xx that nobody asked for')
+    if (!persistent) throw new MalformedResponse('a 1xx that ends the connection')
+    // RFC 9110 §8.6 and RFC 9112 §6.1 forbid both: a recipient could read a body.
+    if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
+      throw new MalformedResponse('a 1xx with a body')
+    this.#hadInterim = true
   }
 
   #readBody(bytes: Buffer, at: number, end: number): number {
@@ -167,11 +198,11 @@ export class ResponseParser {
     return until
   }
 
-  /** The lines around chunks. */
+  /** Reads the lines before and after chunks. */
   #readLine(bytes: Buffer, at: number, end: number): number {
     const feed = bytes.indexOf(0x0a, at)
     const until = feed < 0 || feed >= end ? end : feed + 1
-    if (until - at + this.#pending.length > MOST_LINE)
+    if (until - at + this.#pending.length > MAX_LINE)
       throw new MalformedResponse('a line between chunks is too long')
     const text = this.#pending + bytes.toString('latin1', at, until)
     if (!text.endsWith('\n')) {
@@ -193,7 +224,7 @@ export class ResponseParser {
 
   #beginChunk(line: string): void {
     const [, size] = CHUNK_SIZE.exec(line) ?? []
-    if (size === undefined) throw new MalformedResponse('a chunk without size')
+    if (size === undefined) throw new MalformedResponse('a chunk size or its extension is malformed')
     this.#remaining = Number.parseInt(size, 16)
     this.#state = this.#remaining === 0 ? 'trailer' : 'chunk'
   }
@@ -204,7 +235,10 @@ export class ResponseParser {
       return
     }
     this.#trailers += line.length
-    if (!TRAILER.test(line) || this.#trailers > MOST_HEAD)
-      throw new MalformedResponse('a trailer that is none')
+    if (this.#trailers > MAX_HEAD) throw new MalformedResponse('the trailers are too large')
+    const [, name] = TRAILER.exec(line) ?? []
+    if (name === undefined) throw new MalformedResponse('a trailer line is malformed')
+    if (NO_TRAILER.has(name.toLowerCase()))
+      throw new MalformedResponse('a trailer that frames or routes the message')
   }
 }

