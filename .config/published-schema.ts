@@ -1,5 +1,5 @@
 /** The JSON Schema that editors use: the pieces' own, with the marks written out. For the generator only. */
-import { MARK, type TSchema } from '../src/config/pieces.ts'
+import { MARK, type TSchema } from '../src/config/schema.ts'
 import { viewOf, withKind, type SchemaView } from '../src/config/schema-view.ts'
 
 type Json = Record<string, unknown>

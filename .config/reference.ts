@@ -1,5 +1,5 @@
 /** config/reference.md: every option of the configuration, from its schema. */
-import { MARK, NAME_PATTERN, type Mark, type TSchema } from '../src/config/pieces.ts'
+import { MARK, NAME_PATTERN, type Mark, type TSchema } from '../src/config/schema.ts'
 import { expectation } from '../src/config/problem-text.ts'
 import { mapItem, viewOf, wordsOf, type SchemaView } from '../src/config/schema-view.ts'
 

@@ -1,4 +1,4 @@
-import { flag, kinds, mapOf, path, section, type Static } from '../config/pieces.ts'
+import { flag, kinds, mapOf, path, section, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'

@@ -3,7 +3,7 @@ import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/backup.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
 
 function copy(data: string, file: string, { stdout, stderr }: Terminal): number {
   try {

@@ -1,5 +1,5 @@
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
 import { parseArgs } from 'node:util'
 import {
   accessOf,

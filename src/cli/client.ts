@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
-import { type Act, onlyName, type Terminal, UsageError, verbOfActs } from './verb.ts'
+import { type Act, onlyName, type Terminal, UsageError, verbOfActs } from './command.ts'
 import { editDirectory, linesOf } from './edit-directory.ts'
 import { printJson, printRows } from './terminal.ts'
 import { Report } from '../config/report.ts'

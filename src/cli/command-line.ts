@@ -1,7 +1,7 @@
 /** `postern VERB …`: the table of verbs, and what is common to all of them. */
 import { didYouMean } from '../config/problem-text.ts'
 import { VERSION } from '../start/version.ts'
-import { EXIT, UsageError, type Terminal, type Verb } from './verb.ts'
+import { EXIT, UsageError, type Terminal, type Verb } from './command.ts'
 
 interface Row {
   readonly usage: string
@@ -59,22 +59,22 @@ const VERBS: Readonly<Record<string, Row>> = {
   revoke: {
     usage: 'revoke [--client ID] [--subject SUB] …',
     summary: 'End what is held: sessions, refresh tokens, codes, access tokens',
-    load: async () => (await import('./orders.ts')).revokeVerb,
+    load: async () => (await import('./admin-commands.ts')).revokeVerb,
   },
   reload: {
     usage: 'reload [--config FILE]',
     summary: 'Let a running service read its configuration anew',
-    load: async () => (await import('./orders.ts')).reloadVerb,
+    load: async () => (await import('./admin-commands.ts')).reloadVerb,
   },
   restart: {
     usage: 'restart [--config FILE]',
     summary: 'Replace the worker processes, one after the other',
-    load: async () => (await import('./orders.ts')).restartVerb,
+    load: async () => (await import('./admin-commands.ts')).restartVerb,
   },
   lockouts: {
     usage: 'lockouts [list|clear] …',
     summary: 'Whose logins are slowed down by failures',
-    load: async () => (await import('./orders.ts')).lockoutsVerb,
+    load: async () => (await import('./admin-commands.ts')).lockoutsVerb,
   },
   'hash-password': {
     usage: 'hash-password',

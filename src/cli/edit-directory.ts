@@ -12,7 +12,7 @@ import { RelayRecorder } from '../operations/log/log.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { openState, type State } from '../start/dependencies.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, EXIT, tellReport, type Terminal } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal } from './command.ts'
 
 export interface Editors {
   readonly clients: ClientEditor

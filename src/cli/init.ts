@@ -7,7 +7,7 @@ import { Hasher } from '../directory/hasher.ts'
 import { hashSecret } from '../directory/secret-hash.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { firstConfiguration } from './first-configuration.ts'
-import { EXIT, type Terminal, UsageError, type Verb } from './verb.ts'
+import { EXIT, type Terminal, UsageError, type Verb } from './command.ts'
 import { readPassword } from './terminal.ts'
 
 const CONFIGURATION = 'postern.yaml'

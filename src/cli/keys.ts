@@ -11,7 +11,7 @@ import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
 import { replaceKeys } from './replace-keys.ts'
 
 interface Asked {

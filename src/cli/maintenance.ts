@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { parseDuration } from '../kernel/units.ts'
-import { giveOrder, operatorName, type AdminOrder } from './orders.ts'
-import { UsageError, type Terminal, type Verb } from './verb.ts'
+import { giveOrder, operatorName, type AdminOrder } from './admin-commands.ts'
+import { UsageError, type Terminal, type Verb } from './command.ts'
 
 const OPTIONS = {
   config: { type: 'string' },

@@ -14,7 +14,7 @@ import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { confirm, countedFamilies } from './terminal.ts'
-import { EXIT, type Terminal } from './verb.ts'
+import { EXIT, type Terminal } from './command.ts'
 
 const ATTEMPTS = 10
 const PAUSE_MS = 200

@@ -5,7 +5,7 @@ import { takeBackFromGroup } from '../start/data-group.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { onSignals } from '../server/drain.ts'
 import { ConfigurationError } from '../start/service.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, type Verb } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, type Verb } from './command.ts'
 
 /** What an operator can mend (a port that is taken, a folder that may not be written) needs no stack. */
 const isPlain = (error: unknown): error is Error =>

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
-import { type Terminal, UsageError } from './verb.ts'
+import { type Terminal, UsageError } from './command.ts'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Act, onlyName, UsageError, verbOfActs } from './verb.ts'
+import { type Act, onlyName, UsageError, verbOfActs } from './command.ts'
 import { editDirectory } from './edit-directory.ts'
 import { printJson, printRows, readPassword } from './terminal.ts'
 

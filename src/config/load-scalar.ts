@@ -1,7 +1,7 @@
 /** Single values: texts, numbers, booleans and words, with their units and references. */
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { didYouMean, expectation, isSensitive, mismatch } from './problem-text.ts'
-import { MARK, type Mark } from './pieces.ts'
+import { MARK, type Mark } from './schema.ts'
 import { beside, isReference, resolveReference, type ReferenceSources } from './references.ts'
 import type { KeyPath, Place } from './report.ts'
 import { wordsOf, type SchemaView } from './schema-view.ts'

@@ -1,5 +1,5 @@
 /** A configuration file, whole: read, extended, checked, converted. Knows no room: the schema is handed in. */
-import type { Static, TSchema } from './pieces.ts'
+import type { Static, TSchema } from './schema.ts'
 import { beside, type Environment } from './references.ts'
 import { Report } from './report.ts'
 import { viewOf } from './schema-view.ts'

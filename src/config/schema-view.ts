@@ -1,5 +1,5 @@
 /** The JSON Schema that the pieces build, as `validate.ts` and the generated documents read it. */
-import { MARK, type Mark, type TSchema } from './pieces.ts'
+import { MARK, type Mark, type TSchema } from './schema.ts'
 
 export interface SchemaView {
   readonly [MARK]?: Mark

@@ -4,7 +4,7 @@
  */
 import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
 import { loadScalar, loadWord, patternOf, refuse, told, type Loaded } from './load-scalar.ts'
-import { MARK } from './pieces.ts'
+import { MARK } from './schema.ts'
 import type { ReferenceSources } from './references.ts'
 import { Report, type KeyPath } from './report.ts'
 import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'

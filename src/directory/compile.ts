@@ -1,4 +1,4 @@
-import type { TSchema, Static } from '../config/pieces.ts'
+import type { TSchema, Static } from '../config/schema.ts'
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import type { Access, Client, People } from '../contracts/people.ts'

@@ -12,7 +12,7 @@ import {
   section,
   text,
   type Static,
-} from '../config/pieces.ts'
+} from '../config/schema.ts'
 
 /**
  * A business or fund code: it stands in a path segment as it is and in a scope token (C3.4, C5.4), so it is made of

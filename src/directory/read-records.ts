@@ -1,5 +1,5 @@
 import { type KeyPath, type Problem, Report } from '../config/report.ts'
-import type { Static, TSchema } from '../config/pieces.ts'
+import type { Static, TSchema } from '../config/schema.ts'
 import { viewOf } from '../config/schema-view.ts'
 import { nodeOf } from '../config/tree.ts'
 import { load } from '../config/validate.ts'

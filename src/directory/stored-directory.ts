@@ -6,7 +6,7 @@
  * `directory_user`, by user name: a StoredUser.
  * `directory_subject`, by subject: the user's name. Written first, and never changed: a subject is given once.
  */
-import type { TSchema } from '../config/pieces.ts'
+import type { TSchema } from '../config/schema.ts'
 import { viewOf } from '../config/schema-view.ts'
 import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import { clientRecordSchema, userRecordSchema, type ClientRecord, type UserRecord } from './config.ts'

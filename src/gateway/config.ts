@@ -12,7 +12,7 @@ import {
   Type,
   wholeNumber,
   type Static,
-} from '../config/pieces.ts'
+} from '../config/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 
 const scopeValue = text({ description: 'A scope value.' })

@@ -10,7 +10,7 @@ import {
   section,
   text,
   wholeNumber,
-} from '../config/pieces.ts'
+} from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { PICTURES } from './pages/pictures.ts'

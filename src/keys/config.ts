@@ -10,7 +10,7 @@ import {
   type Static,
   text,
   url,
-} from '../config/pieces.ts'
+} from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { KeysPlan } from './service-keys.ts'

@@ -1,4 +1,4 @@
-import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/pieces.ts'
+import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
 import type { KeyPath, Report } from '../config/report.ts'
 import { compileRate, type Rate } from './buckets.ts'
 

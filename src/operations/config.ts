@@ -1,4 +1,4 @@
-import { choice, flag, listenAddress, optional, section, secret, type Static } from '../config/pieces.ts'
+import { choice, flag, listenAddress, optional, section, secret, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 

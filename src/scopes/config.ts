@@ -1,5 +1,5 @@
 /** The deployment's scope values, as configured (C5.1). */
-import { list, mapOf, section, text, type Static } from '../config/pieces.ts'
+import { list, mapOf, section, text, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import { didYouMean } from '../config/problem-text.ts'
 import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'

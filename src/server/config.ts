@@ -17,7 +17,7 @@ import {
   wholeNumber,
   choice,
   type Static,
-} from '../config/pieces.ts'
+} from '../config/schema.ts'
 
 const limits = section(
   {

@@ -1,7 +1,7 @@
 /** The configuration of a deployment: the rooms' pieces as one schema, and what only the whole can tell. */
 import { backendsSchema } from '../backends/config.ts'
 import { loadFile } from '../config/load.ts'
-import { choice, flag, section, text, type Static } from '../config/pieces.ts'
+import { choice, flag, section, text, type Static } from '../config/schema.ts'
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import { directorySchema } from '../directory/config.ts'

@@ -1,6 +1,6 @@
 /** Where state is kept. */
 import { join } from 'node:path'
-import { choice, kinds, optional, section, size, type Static } from '../config/pieces.ts'
+import { choice, kinds, optional, section, size, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 

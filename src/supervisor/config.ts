@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { opaque } from '../config/pieces.ts'
+import { opaque } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 
 const MOST = 64

@@ -9,7 +9,7 @@ import {
   text,
   wholeNumber,
   type Static,
-} from '../../config/pieces.ts'
+} from '../../config/schema.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 
 const address = (description: string) =>

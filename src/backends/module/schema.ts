@@ -1,4 +1,4 @@
-import { duration, list, opaque, optional, path, section, text, type Static } from '../../config/pieces.ts'
+import { duration, list, opaque, optional, path, section, text, type Static } from '../../config/schema.ts'
 
 export const moduleSchema = section(
   {

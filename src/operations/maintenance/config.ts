@@ -1,5 +1,5 @@
 /** Maintenance that the configuration itself says (C9.1). */
-import { duration, list, optional, section, text, type Static } from '../../config/pieces.ts'
+import { duration, list, optional, section, text, type Static } from '../../config/schema.ts'
 import type { KeyPath, Report } from '../../config/report.ts'
 import { didYouMean } from '../../config/problem-text.ts'
 import { compileAddressList } from '../../http/address-list.ts'

@@ -17,7 +17,7 @@ import {
   Type,
   wholeNumber,
   type TSchema,
-} from '../../../src/config/pieces.ts'
+} from '../../../src/config/schema.ts'
 import { printReport } from '../../../src/config/report.ts'
 import { configFiles } from '../../support/config-files.ts'
 

@@ -1,6 +1,6 @@
 /** The verbs that give one order to a service that runs. */
 import { parseArgs } from 'node:util'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './verb.ts'
+import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
 import { userInfo } from 'node:os'
 import type { Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
