@@ -89,6 +89,18 @@ describe('the protocol and the threats', () => {
   })
 })
 
+describe('the documentation', () => {
+  const sources = ['src', 'test', '.config', 'config'].flatMap((place) => textFiles(ROOT, place))
+
+  const written = PAGES.filter((page) => !['src/README.md', 'src/names.md'].includes(page))
+
+  it.each(written)('%s names source files that exist', (page) => {
+    const named = [...read(page).matchAll(/`([\w./-]+\.ts)`/g)].map((match) => match[1] ?? '')
+    const missing = named.filter((name) => !sources.some((file) => `/${file}`.endsWith(`/${name}`)))
+    expect(missing).toEqual([])
+  })
+})
+
 /** Documentation for developers: the order of the checks by clause. */
 const FOR_DEVELOPERS = ['src/gateway/order.ts']
 
