@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { cleanRequestHeaders } from '../backends/forward/client-headers.ts'
+import { cleanRequestHeaders } from '../http/end-to-end-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'

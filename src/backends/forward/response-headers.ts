@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { connectionNames, HOP_BY_HOP } from './header-names.ts'
+import { connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 
 /**
  * What of an upstream's headers reaches the client (C8.3). An allow-list: a banner, an address or a cookie must not
