@@ -1,12 +1,12 @@
 /** The verbs that give one order to a service that runs. */
 import { parseArgs } from 'node:util'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 import { userInfo } from 'node:os'
 import type { Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
 import { readAdminToken } from '../operations/admin/listener.ts'
-import { counted, countedFamilies } from './terminal.ts'
+import { countOf, countOfFamilies } from './terminal.ts'
 
 const REASON = { config: { type: 'string' }, reason: { type: 'string' } } as const
 
@@ -16,11 +16,11 @@ interface Reloaded {
 }
 
 /** `postern reload`: the configuration is read anew; exit code 1, with every problem, if it was refused. */
-export const reloadVerb: Verb = {
+export const reloadCommand: Command = {
   run(args, terminal) {
     const { values } = parseArgs({ args: [...args], options: REASON })
     const body = { by: operatorName(terminal), reason: values.reason }
-    return giveOrder(
+    return callAdminApi(
       { method: 'POST', path: '/reload', body },
       values.config,
       terminal,
@@ -31,11 +31,11 @@ export const reloadVerb: Verb = {
 }
 
 /** `postern restart`: every worker process is replaced, one after the other. */
-export const restartVerb: Verb = {
+export const restartCommand: Command = {
   run(args, terminal) {
     const { values } = parseArgs({ args: [...args], options: REASON })
     const body = { by: operatorName(terminal), reason: values.reason }
-    return giveOrder(
+    return callAdminApi(
       { method: 'POST', path: '/restart', body },
       values.config,
       terminal,
@@ -56,7 +56,7 @@ const lockoutLine = ({ user, client = 'any client', network, failures, delay }: 
   `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${delay} ms\n`
 
 /** `postern lockouts [list|clear]`: whose logins are slowed down by failures (C6.3.5). */
-export const lockoutsVerb: Verb = {
+export const lockoutsCommand: Command = {
   help: `  list   Whose logins are slowed down by failures
   clear  Forget them: of --user, --client, --network, or of what all that are given have in common
 `,
@@ -68,7 +68,7 @@ export const lockoutsVerb: Verb = {
     const [word = 'list', ...more] = positionals
     if (more.length > 0 || !['list', 'clear'].includes(word)) throw new UsageError('expected list or clear')
     if (word === 'list')
-      return giveOrder(
+      return callAdminApi(
         { method: 'GET', path: '/lockouts' },
         config,
         terminal,
@@ -77,7 +77,7 @@ export const lockoutsVerb: Verb = {
       )
     if (Object.keys(which).length === 0) throw new UsageError('expected --user, --client or --network')
     const query = { ...which, reason, by: operatorName(terminal) }
-    return giveOrder(
+    return callAdminApi(
       { method: 'DELETE', path: '/lockouts', query },
       config,
       terminal,
@@ -88,7 +88,7 @@ export const lockoutsVerb: Verb = {
 
 /** How verbs ask a service that runs: by its admin API, found and opened with the service's own configuration. */
 
-export interface AdminOrder {
+export interface AdminCall {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
   readonly query?: Readonly<Record<string, string | undefined>>
@@ -126,7 +126,7 @@ async function tokenOf({ admin, data }: Configuration): Promise<string> {
   }
 }
 
-async function send(configuration: Configuration, order: AdminOrder): Promise<unknown> {
+async function send(configuration: Configuration, order: AdminCall): Promise<unknown> {
   const { method, path, query = {}, body } = order
   const address = addressOf(configuration)
   const url = new URL(path, address)
@@ -161,8 +161,8 @@ export function operatorName({ env }: Terminal): string {
  * Gives an order to the service that serves `file` (else that of POSTERN_CONFIG, else the demo) and hands what it
  * answered to `show`. Answers the exit code.
  */
-export async function giveOrder(
-  order: AdminOrder,
+export async function callAdminApi(
+  order: AdminCall,
   file: string | undefined,
   terminal: Terminal,
   show: (answer: never) => string,
@@ -170,7 +170,7 @@ export async function giveOrder(
   const path = configurationFile(file === undefined ? [] : [file], terminal)
   const { configuration, report } = readConfiguration(path, terminal.env)
   if (!isUsable(configuration, report)) {
-    tellReport(path, report, terminal)
+    writeReport(path, report, terminal)
     return EXIT.refused
   }
   try {
@@ -195,10 +195,10 @@ interface Revoked {
 
 function told({ outcome, sessions, families, codes, consents }: Revoked): string {
   const list = [
-    counted(sessions, 'session'),
-    countedFamilies(families),
-    counted(codes, 'code'),
-    counted(consents, 'consent'),
+    countOf(sessions, 'session'),
+    countOfFamilies(families),
+    countOf(codes, 'code'),
+    countOf(consents, 'consent'),
   ].join(', ')
   return outcome === 'revoked'
     ? `revoked: ${list}, and the access tokens\n`
@@ -210,7 +210,7 @@ const flag = { type: 'boolean' } as const
 const RULE = { jti: text, family: text, subject: text, client: text, business: text }
 const OPTIONS = { preview: flag, consents: flag, force: flag, config: text, reason: text }
 
-export const revokeVerb: Verb = {
+export const revokeCommand: Command = {
   help: `  --jti ID                     One access token
   --family ID                  A family of refresh tokens, its code and its access tokens
   --subject SUBJECT            A user: sessions, families, codes, access tokens
@@ -228,6 +228,6 @@ export const revokeVerb: Verb = {
     if (!Object.keys(RULE).some((name) => Object.hasOwn(values, name)))
       throw new UsageError('expected whose tokens')
     const body = { ...order, by: operatorName(terminal) }
-    return giveOrder({ method: 'POST', path: '/revoke', body }, config, terminal, told)
+    return callAdminApi({ method: 'POST', path: '/revoke', body }, config, terminal, told)
   },
 }

@@ -3,7 +3,7 @@ import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/backup.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 
 function copy(data: string, file: string, { stdout, stderr }: Terminal): number {
   try {
@@ -18,7 +18,7 @@ function copy(data: string, file: string, { stdout, stderr }: Terminal): number 
 }
 
 /** `postern backup FILE [--config FILE]`: copies the store of a configuration, which may be serving meanwhile. */
-export const backupVerb: Verb = {
+export const backupCommand: Command = {
   run(args, terminal) {
     const { positionals, values } = parseArgs({
       args: [...args],
@@ -30,7 +30,7 @@ export const backupVerb: Verb = {
     const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration) return Promise.resolve(copy(configuration.data, file, terminal))
-    tellReport(path, report, terminal)
+    writeReport(path, report, terminal)
     return Promise.resolve(EXIT.refused)
   },
 }

@@ -1,5 +1,5 @@
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 import { parseArgs } from 'node:util'
 import {
   accessOf,
@@ -17,11 +17,11 @@ import { readRecordsOf } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 
 /** `postern check [FILE]`: every problem at once; exit code 2 if the file would be refused. */
-export const checkVerb: Verb = {
+export const checkCommand: Command = {
   async run(args, terminal) {
     const file = configurationFile(args, terminal)
     const report = await checkConfiguration(file, terminal.env)
-    tellReport(file, report, terminal)
+    writeReport(file, report, terminal)
     if (report.failed) return EXIT.refused
     terminal.stdout.write(`${file}: fit to serve\n`)
     return EXIT.done
@@ -37,7 +37,7 @@ interface Read {
 function read(file: string, terminal: Terminal): Read | undefined {
   const { configuration, report } = loadConfiguration(file, terminal.env)
   if (configuration !== undefined) return { file, configuration, report }
-  tellReport(file, report, terminal)
+  writeReport(file, report, terminal)
   return undefined
 }
 
@@ -89,12 +89,12 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
   const access = [before, after].map(({ configuration, report }) => accessOf(configuration, parts, report))
   const [old = [], next = []] = await Promise.all(access)
   const refused = [before, after].filter(({ report }) => report.failed)
-  for (const { file, report } of refused) tellReport(file, report, terminal)
+  for (const { file, report } of refused) writeReport(file, report, terminal)
   return refused.length > 0 ? undefined : compareAccess(old, next)
 }
 
 /** `postern diff OLD NEW`: who gains and who loses access to which actions, between two configurations. */
-export const diffVerb: Verb = {
+export const diffCommand: Command = {
   help: `  Clients and roles by action, users by the role that they have at a business; of the configurations and
   of the store, which is only read. An area that becomes report-only is open to anybody. Exit code 2 if the scopes
   or the directory of one have problems: nobody would be served by them.

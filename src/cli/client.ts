@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
-import { type Act, onlyName, type Terminal, UsageError, verbOfActs } from './command.ts'
+import { type Subcommand, singleName, type Terminal, UsageError, commandOf } from './command.ts'
 import { editDirectory, linesOf } from './edit-directory.ts'
 import { printJson, printRows } from './terminal.ts'
 import { Report } from '../config/report.ts'
@@ -87,14 +87,14 @@ function showSecret(
   terminal.stderr.write('The secret is shown this once: only its hash is kept.\n')
 }
 
-const add: Act['run'] = (args, terminal) => {
+const add: Subcommand['run'] = (args, terminal) => {
   const { positionals, values } = parseArgs({
     args: [...args],
     allowPositionals: true,
     allowNegative: true,
     options: ADD,
   })
-  const id = onlyName(positionals, 'client id')
+  const id = singleName(positionals, 'client id')
   const said = values.scope === undefined ? values : { ...values, scope: words(values.scope) }
   const work = async ({ clients }: Parameters<Parameters<typeof editDirectory>[0]['work']>[0]) => {
     const { secret, warnings } = await clients.add(written(id, said))
@@ -109,7 +109,7 @@ const add: Act['run'] = (args, terminal) => {
 const when = (ms: number | undefined): string =>
   ms === undefined ? '' : `, the old one until ${new Date(ms).toISOString().slice(0, 19)}Z`
 
-const list: Act['run'] = (args, terminal) => {
+const list: Subcommand['run'] = (args, terminal) => {
   const { values } = parseArgs({ args: [...args], options: JSON_TOO })
   return editDirectory(
     {
@@ -134,10 +134,10 @@ const list: Act['run'] = (args, terminal) => {
 
 /** `disable` and `enable`. */
 const onState =
-  (verb: 'disable' | 'enable', told: string): Act['run'] =>
+  (verb: 'disable' | 'enable', told: string): Subcommand['run'] =>
   (args, terminal) => {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
-    const id = onlyName(positionals, 'client id')
+    const id = singleName(positionals, 'client id')
     return editDirectory(
       {
         config: values.config,
@@ -158,13 +158,13 @@ function overlapOf(given: string): number {
   return parseDuration(given)
 }
 
-const rotateSecret: Act['run'] = (args, terminal) => {
+const rotateSecret: Subcommand['run'] = (args, terminal) => {
   const { positionals, values } = parseArgs({
     args: [...args],
     allowPositionals: true,
     options: { ...JSON_TOO, overlap: { type: 'string', default: OVERLAP } },
   })
-  const id = onlyName(positionals, 'client id')
+  const id = singleName(positionals, 'client id')
   const overlap = overlapOf(values.overlap)
   return editDirectory(
     {
@@ -182,7 +182,7 @@ const rotateSecret: Act['run'] = (args, terminal) => {
   )
 }
 
-const ACTS: Readonly<Record<string, Act>> = {
+const ACTS: Readonly<Record<string, Subcommand>> = {
   add: {
     usage: 'add ID --kind KIND --name NAME …',
     summary: 'Adds a client, and shows its secret',
@@ -231,4 +231,4 @@ const NOTES = `Clients that stand in the configuration are listed, but changed o
 POSTERN_CONFIG, else config/demo.yaml); the service may run meanwhile, and follows within a second.`
 
 /** `postern client …`: clients that stand in the store of a configuration. */
-export const clientVerb = verbOfActs('client', ACTS, NOTES)
+export const clientCommand = commandOf('client', ACTS, NOTES)

@@ -1,85 +1,85 @@
 /** `postern VERB …`: the table of verbs, and what is common to all of them. */
 import { didYouMean } from '../config/problem-text.ts'
 import { VERSION } from '../start/version.ts'
-import { EXIT, UsageError, type Terminal, type Verb } from './command.ts'
+import { EXIT, UsageError, type Terminal, type Command } from './command.ts'
 
 interface Row {
   readonly usage: string
   readonly summary: string
   /** Imported only when asked for: starting a verb costs that verb alone. */
-  readonly load: () => Promise<Verb>
+  readonly load: () => Promise<Command>
 }
 
 const VERBS: Readonly<Record<string, Row>> = {
   serve: {
     usage: 'serve [FILE]',
     summary: 'Serve a configuration',
-    load: async () => (await import('./serve.ts')).serveVerb,
+    load: async () => (await import('./serve.ts')).serveCommand,
   },
   check: {
     usage: 'check [FILE]',
     summary: 'Tell every problem of a configuration, without serving it',
-    load: async () => (await import('./check.ts')).checkVerb,
+    load: async () => (await import('./check.ts')).checkCommand,
   },
   diff: {
     usage: 'diff OLD NEW [--json]',
     summary: 'Tell who gains or loses access to which actions between two configurations',
-    load: async () => (await import('./check.ts')).diffVerb,
+    load: async () => (await import('./check.ts')).diffCommand,
   },
   backup: {
     usage: 'backup FILE [--config FILE]',
     summary: 'Copy the store into a new file, while it serves',
-    load: async () => (await import('./backup.ts')).backupVerb,
+    load: async () => (await import('./backup.ts')).backupCommand,
   },
   keys: {
     usage: 'keys list|rotate|doctor [--compromised [--yes]] [--config FILE]',
     summary: 'Signing keys: which there are, the next ones, what is wrong with them',
-    load: async () => (await import('./keys.ts')).keysVerb,
+    load: async () => (await import('./keys.ts')).keysCommand,
   },
   init: {
     usage: 'init [FOLDER]',
     summary: 'Write a configuration of your own, with fresh secrets',
-    load: async () => (await import('./init.ts')).initVerb,
+    load: async () => (await import('./init.ts')).initCommand,
   },
   client: {
     usage: 'client add|list|disable|enable|rotate-secret …',
     summary: 'Clients that stand in the store',
-    load: async () => (await import('./client.ts')).clientVerb,
+    load: async () => (await import('./client.ts')).clientCommand,
   },
   user: {
     usage: 'user add|list|disable|enable|set-password …',
     summary: 'Users that stand in the store',
-    load: async () => (await import('./user.ts')).userVerb,
+    load: async () => (await import('./user.ts')).userCommand,
   },
   maintenance: {
     usage: 'maintenance on|off|plan|status …',
     summary: 'Switch a service, or a part of it, off and on while it runs',
-    load: async () => (await import('./maintenance.ts')).maintenanceVerb,
+    load: async () => (await import('./maintenance.ts')).maintenanceCommand,
   },
   revoke: {
     usage: 'revoke [--client ID] [--subject SUB] …',
     summary: 'End what is held: sessions, refresh tokens, codes, access tokens',
-    load: async () => (await import('./admin-commands.ts')).revokeVerb,
+    load: async () => (await import('./admin-commands.ts')).revokeCommand,
   },
   reload: {
     usage: 'reload [--config FILE]',
     summary: 'Let a running service read its configuration anew',
-    load: async () => (await import('./admin-commands.ts')).reloadVerb,
+    load: async () => (await import('./admin-commands.ts')).reloadCommand,
   },
   restart: {
     usage: 'restart [--config FILE]',
     summary: 'Replace the worker processes, one after the other',
-    load: async () => (await import('./admin-commands.ts')).restartVerb,
+    load: async () => (await import('./admin-commands.ts')).restartCommand,
   },
   lockouts: {
     usage: 'lockouts [list|clear] …',
     summary: 'Whose logins are slowed down by failures',
-    load: async () => (await import('./admin-commands.ts')).lockoutsVerb,
+    load: async () => (await import('./admin-commands.ts')).lockoutsCommand,
   },
   'hash-password': {
     usage: 'hash-password',
     summary: 'Read a password and write its hash, for `directory.users`',
-    load: async () => (await import('./init.ts')).hashPasswordVerb,
+    load: async () => (await import('./init.ts')).hashPasswordCommand,
   },
 }
 

@@ -1,7 +1,7 @@
 import type { Environment } from '../config/references.ts'
 import { didYouMean } from '../config/problem-text.ts'
 import { parseArgs } from 'node:util'
-import { printReport, type Report } from '../config/report.ts'
+import { reportText, type Report } from '../config/report.ts'
 
 /** What a verb sees of the process; tests hand in their own. */
 export interface Terminal {
@@ -21,7 +21,7 @@ export const EXIT = {
 } as const
 
 /** One verb of the command line, in a file of its own. `args` are those after the verb; answers the exit code. */
-export interface Verb {
+export interface Command {
   /** For `--help`, where there is more to say than the table of verbs does. */
   readonly help?: string
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
@@ -32,7 +32,7 @@ export class UsageError extends Error {}
 
 /** Verbs made of several acts: `postern client add`, `postern client list`, … */
 
-export interface Act {
+export interface Subcommand {
   /** What follows the verb: `disable ID`. */
   readonly usage: string
   readonly summary: string
@@ -42,7 +42,7 @@ export interface Act {
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
 }
 
-function helpOf(verb: string, acts: Readonly<Record<string, Act>>, notes: string): string {
+function helpOf(verb: string, acts: Readonly<Record<string, Subcommand>>, notes: string): string {
   const lines = Object.values(acts).map(({ usage, summary, options = [] }) =>
     [`  postern ${verb} ${usage}`, ...[summary, ...options].map((line) => `      ${line}`)].join('\n'),
   )
@@ -50,7 +50,7 @@ function helpOf(verb: string, acts: Readonly<Record<string, Act>>, notes: string
 }
 
 /** Chooses the act by the first argument. */
-export function verbOfActs(verb: string, acts: Readonly<Record<string, Act>>, notes: string): Verb {
+export function commandOf(verb: string, acts: Readonly<Record<string, Subcommand>>, notes: string): Command {
   return {
     help: helpOf(verb, acts, notes),
     run(args, terminal) {
@@ -66,7 +66,7 @@ export function verbOfActs(verb: string, acts: Readonly<Record<string, Act>>, no
 }
 
 /** The one positional argument of an act. Throws UsageError. */
-export function onlyName(positionals: readonly string[], what: string): string {
+export function singleName(positionals: readonly string[], what: string): string {
   const [name, ...more] = positionals
   if (name === undefined || more.length > 0) throw new UsageError(`expected one ${what}`)
   return name
@@ -86,9 +86,9 @@ export function configurationFile(args: readonly string[], { env }: Terminal): s
 const count = (number: number, of: string): string => `${number} ${of}${number === 1 ? '' : 's'}`
 
 /** Writes every problem to stderr, and how many there are. */
-export function tellReport(file: string, report: Report, { stderr }: Terminal): void {
+export function writeReport(file: string, report: Report, { stderr }: Terminal): void {
   const errors = report.problems.filter((problem) => problem.severity === 'error').length
   const warnings = report.problems.length - errors
   const told = [errors && count(errors, 'problem'), warnings && count(warnings, 'warning')].filter(Boolean)
-  if (told.length > 0) stderr.write(`${printReport(report)}${file}: ${told.join(', ')}\n`)
+  if (told.length > 0) stderr.write(`${reportText(report)}${file}: ${told.join(', ')}\n`)
 }

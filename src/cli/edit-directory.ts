@@ -12,7 +12,7 @@ import { RelayRecorder } from '../operations/log/log.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { openState, type State } from '../start/dependencies.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, EXIT, tellReport, type Terminal } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
 
 export interface Editors {
   readonly clients: ClientEditor
@@ -34,7 +34,7 @@ export async function editDirectory(edit: Edit, terminal: Terminal): Promise<num
   const file = configurationFile(edit.config === undefined ? [] : [edit.config], terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {
-    tellReport(file, report, terminal)
+    writeReport(file, report, terminal)
     return EXIT.refused
   }
   if (configuration.store.kind === 'memory') {
@@ -54,7 +54,7 @@ async function workOn(
   const catalogue = compileScopes(configuration.scopes, report)
   const configured = await compileDirectory(configuration.directory, catalogue, report, terminal.env)
   if (report.failed) {
-    tellReport(file, report, terminal)
+    writeReport(file, report, terminal)
     return EXIT.refused
   }
   try {

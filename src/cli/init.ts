@@ -7,7 +7,7 @@ import { Hasher } from '../directory/hasher.ts'
 import { hashSecret } from '../directory/secret-hash.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { firstConfiguration } from './first-configuration.ts'
-import { EXIT, type Terminal, UsageError, type Verb } from './command.ts'
+import { EXIT, type Terminal, UsageError, type Command } from './command.ts'
 import { readPassword } from './terminal.ts'
 
 const CONFIGURATION = 'postern.yaml'
@@ -67,7 +67,7 @@ function tell(folder: string, { clientSecret, password }: Secrets, { stdout, std
 const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'code' in thrown
 
 /** `postern init [FOLDER]`: a configuration of one's own (C10), which serves as it is. Overwrites nothing. */
-export const initVerb: Verb = {
+export const initCommand: Command = {
   async run(args, terminal) {
     const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
     if (positionals.length > 1) throw new UsageError(`expected one folder, got ${positionals.length}`)
@@ -91,7 +91,7 @@ export const initVerb: Verb = {
 }
 
 /** `postern hash-password`: the argon2id hash of a password that is typed or piped in; never one on the command line. */
-export const hashPasswordVerb: Verb = {
+export const hashPasswordCommand: Command = {
   async run(args, terminal) {
     if (args.length > 0)
       throw new UsageError('the password is read from standard input, where no process list shows it')

@@ -11,7 +11,7 @@ import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, UsageError, type Verb } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 import { replaceKeys } from './replace-keys.ts'
 
 interface Asked {
@@ -87,7 +87,7 @@ async function withStore<T>(
 const ACTS: Readonly<Record<string, Act>> = { list, rotate, doctor }
 
 /** `postern keys list|rotate|doctor [--config FILE]`: the signing keys of a configuration, which may be serving. */
-export const keysVerb: Verb = {
+export const keysCommand: Command = {
   help: `  list                   Which keys there are, and where each stands
   rotate                 Make the next keys, which are published before they sign
   rotate --compromised   Somebody may have read the keys: replace them and the secret of refresh tokens now. All
@@ -113,7 +113,7 @@ export const keysVerb: Verb = {
     const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration === undefined || report.failed) {
-      tellReport(path, report, terminal)
+      writeReport(path, report, terminal)
       return EXIT.refused
     }
     const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)

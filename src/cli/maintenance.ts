@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { parseDuration } from '../kernel/units.ts'
-import { giveOrder, operatorName, type AdminOrder } from './admin-commands.ts'
-import { UsageError, type Terminal, type Verb } from './command.ts'
+import { callAdminApi, operatorName, type AdminCall } from './admin-commands.ts'
+import { UsageError, type Terminal, type Command } from './command.ts'
 
 const OPTIONS = {
   config: { type: 'string' },
@@ -52,7 +52,7 @@ function secondsOf(text: string | undefined): number | undefined {
   }
 }
 
-const setOrder = (values: Values, terminal: Terminal): AdminOrder => ({
+const setOrder = (values: Values, terminal: Terminal): AdminCall => ({
   method: 'PUT',
   path: '/maintenance',
   body: {
@@ -68,7 +68,7 @@ const setOrder = (values: Values, terminal: Terminal): AdminOrder => ({
   },
 })
 
-const ORDERS: Readonly<Record<string, (values: Values, terminal: Terminal) => AdminOrder>> = {
+const ORDERS: Readonly<Record<string, (values: Values, terminal: Terminal) => AdminCall>> = {
   on: (values, terminal) => {
     if (values.from !== undefined) throw new UsageError('a switch with --from is planned: `maintenance plan`')
     return setOrder(values, terminal)
@@ -124,7 +124,7 @@ const SHOW: Readonly<Record<string, (answer: Told & { readonly switches: readonl
 }
 
 /** `postern maintenance on|off|plan|status …` (C9.1). */
-export const maintenanceVerb: Verb = {
+export const maintenanceCommand: Command = {
   help: `  on      Switch off what is named, the whole API if nothing is, until \`off\` (or --until)
   plan    The same in a window: --from and mostly --until
   off     Switch on again: what is in force there, or one switch by --id, planned ones too
@@ -147,6 +147,6 @@ export const maintenanceVerb: Verb = {
     if (order === undefined || show === undefined || more.length > 0)
       throw new UsageError('expected one of on, off, plan, status')
     const print = values.json === true ? (answer: unknown) => `${JSON.stringify(answer, null, 2)}\n` : show
-    return giveOrder(order(values, terminal), values.config, terminal, print)
+    return callAdminApi(order(values, terminal), values.config, terminal, print)
   },
 }

@@ -13,7 +13,7 @@ import { replaceSuccessorSecret } from '../keys/successor-secret.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { confirm, countedFamilies } from './terminal.ts'
+import { confirm, countOfFamilies } from './terminal.ts'
 import { EXIT, type Terminal } from './command.ts'
 
 const ATTEMPTS = 10
@@ -98,7 +98,7 @@ async function openFamilies({ data, store: config }: Configuration): Promise<Fam
 }
 
 const familiesOf = (store: Store, count: number): Families => ({
-  told: `${countedFamilies(count)} will end: ${count === 1 ? 'its user' : 'their users'} must log in again.`,
+  told: `${countOfFamilies(count)} will end: ${count === 1 ? 'its user' : 'their users'} must log in again.`,
   end: () => endWhileBusy(store, count),
   remember: (kids) => rememberKeys(kids, store),
   close: () => store.close(),
@@ -123,7 +123,7 @@ const IN_MEMORY =
 async function endFamilies(families: Families, { stdout, stderr }: Terminal): Promise<boolean> {
   try {
     const ended = await families.end()
-    if (ended !== undefined) stdout.write(`${countedFamilies(ended)} ended\n`)
+    if (ended !== undefined) stdout.write(`${countOfFamilies(ended)} ended\n`)
     return false
   } catch (thrown) {
     if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown

@@ -5,7 +5,7 @@ import { takeBackFromGroup } from '../start/data-group.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { onSignals } from '../server/drain.ts'
 import { ConfigurationError } from '../start/service.ts'
-import { configurationFile, EXIT, tellReport, type Terminal, type Verb } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, type Command } from './command.ts'
 
 /** What an operator can mend (a port that is taken, a folder that may not be written) needs no stack. */
 const isPlain = (error: unknown): error is Error =>
@@ -37,7 +37,7 @@ const isRefusal = (error: unknown): boolean =>
 
 /** The same report as `check`, whichever step found the first problem. */
 async function refuse(file: string, terminal: Terminal): Promise<number> {
-  tellReport(file, await checkConfiguration(file, terminal.env), terminal)
+  writeReport(file, await checkConfiguration(file, terminal.env), terminal)
   return EXIT.refused
 }
 
@@ -84,7 +84,7 @@ interface Loaded {
 function load(file: string, terminal: Terminal): Loaded | undefined {
   const { configuration, report } = loadConfiguration(file, terminal.env)
   if (configuration === undefined) return undefined
-  tellReport(file, report, terminal)
+  writeReport(file, report, terminal)
   return { configuration, file, files: report.files }
 }
 
@@ -111,7 +111,7 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
 }
 
 /** `postern serve [FILE]`: serves until SIGTERM or SIGINT; exit code 2 if the file is refused. */
-export const serveVerb: Verb = {
+export const serveCommand: Command = {
   async run(args, terminal) {
     const file = configurationFile(args, terminal)
     const loaded = load(file, terminal)

@@ -78,8 +78,8 @@ export const printJson = (value: unknown, { stdout }: Terminal): void => {
 }
 
 /** `1 code`, `2 codes`. */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
+export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
 
-export const countedFamilies = (count: number): string =>
-  counted(count, 'family of refresh tokens', 'families of refresh tokens')
+export const countOfFamilies = (count: number): string =>
+  countOf(count, 'family of refresh tokens', 'families of refresh tokens')

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Act, onlyName, UsageError, verbOfActs } from './command.ts'
+import { type Subcommand, singleName, UsageError, commandOf } from './command.ts'
 import { editDirectory } from './edit-directory.ts'
 import { printJson, printRows, readPassword } from './terminal.ts'
 
@@ -41,7 +41,7 @@ function claimsOf(given: readonly string[] | undefined): Tree {
   return claims
 }
 
-const add: Act['run'] = async (args, terminal) => {
+const add: Subcommand['run'] = async (args, terminal) => {
   const { positionals, values } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -49,7 +49,7 @@ const add: Act['run'] = async (args, terminal) => {
   })
   const { subject, customer: customers = [] } = values
   const written = {
-    username: onlyName(positionals, 'user name'),
+    username: singleName(positionals, 'user name'),
     ...(subject !== undefined && { subject }),
     customers,
     access: Object.fromEntries(pairs('access', values.access)),
@@ -72,7 +72,7 @@ const add: Act['run'] = async (args, terminal) => {
 const stateOf = ({ disabled, locked }: { readonly disabled: boolean; readonly locked: boolean }): string =>
   disabled ? 'disabled' : locked ? 'locked' : 'enabled'
 
-const list: Act['run'] = (args, terminal) => {
+const list: Subcommand['run'] = (args, terminal) => {
   const { values } = parseArgs({ args: [...args], options: { ...CONFIG, json: { type: 'boolean' } } })
   return editDirectory(
     {
@@ -100,10 +100,10 @@ const list: Act['run'] = (args, terminal) => {
 
 /** `disable` and `enable`. */
 const onState =
-  (verb: 'disable' | 'enable', told: string): Act['run'] =>
+  (verb: 'disable' | 'enable', told: string): Subcommand['run'] =>
   (args, terminal) => {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
-    const username = onlyName(positionals, 'user name')
+    const username = singleName(positionals, 'user name')
     return editDirectory(
       {
         config: values.config,
@@ -116,9 +116,9 @@ const onState =
     )
   }
 
-const setPassword: Act['run'] = async (args, terminal) => {
+const setPassword: Subcommand['run'] = async (args, terminal) => {
   const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
-  const username = onlyName(positionals, 'user name')
+  const username = singleName(positionals, 'user name')
   const password = await readPassword(terminal, true)
   return editDirectory(
     {
@@ -132,7 +132,7 @@ const setPassword: Act['run'] = async (args, terminal) => {
   )
 }
 
-const ACTS: Readonly<Record<string, Act>> = {
+const ACTS: Readonly<Record<string, Subcommand>> = {
   add: {
     usage: 'add USERNAME …',
     summary: 'Adds a user; the password is typed, or piped in',
@@ -170,4 +170,4 @@ const NOTES = `Users that stand in the configuration are listed, but changed onl
 POSTERN_CONFIG, else config/demo.yaml); the service may run meanwhile, and follows within a second.`
 
 /** `postern user …`: users that stand in the store of a configuration. */
-export const userVerb = verbOfActs('user', ACTS, NOTES)
+export const userCommand = commandOf('user', ACTS, NOTES)

@@ -10,7 +10,7 @@ import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
 /** The value after loading; undefined where a problem was told. */
 export type Loaded = unknown
 
-type Convert = (text: string, at: Place, around: ReferenceSources) => unknown
+type Convert = (text: string, at: Place, context: ReferenceSources) => unknown
 
 const TEXT: Convert = (text) => text
 const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
@@ -26,59 +26,64 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
 const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'path'])
 
 /** Tells a problem; stands for the value that there is none of. */
-export function told(path: KeyPath, message: string, { report }: ReferenceSources, hint?: string): Loaded {
+export function reportProblem(
+  path: KeyPath,
+  message: string,
+  { report }: ReferenceSources,
+  hint?: string,
+): Loaded {
   report.error(path, message, hint)
   return undefined
 }
 
 /** Tells that `node` is not what `schema` expects. */
-export const refuse = (
+export const reportMismatch = (
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: ReferenceSources,
+  context: ReferenceSources,
   hint?: string,
-): Loaded => told(path, mismatch(schema, node, path), around, hint)
+): Loaded => reportProblem(path, mismatch(schema, node, path), context, hint)
 
 /** A text, number or boolean, or the reference to one. */
 export function loadScalar(
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: ReferenceSources,
+  context: ReferenceSources,
 ): Loaded {
   const mark = schema[MARK]
-  if (REFERABLE.has(mark) && isReference(node)) return loadReferred(schema, node, path, around)
+  if (REFERABLE.has(mark) && isReference(node)) return loadReferred(schema, node, path, context)
   if (node.shape !== 'scalar' || (mark === 'secret' && schema.plain !== true)) {
-    return refuse(schema, node, path, around)
+    return reportMismatch(schema, node, path, context)
   }
-  if (schema.type === 'string') return loadText(schema, node, path, around)
-  return fitsScalar(schema, node.value) ? node.value : refuse(schema, node, path, around)
+  if (schema.type === 'string') return loadText(schema, node, path, context)
+  return fitsScalar(schema, node.value) ? node.value : reportMismatch(schema, node, path, context)
 }
 
-function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, around: ReferenceSources): Loaded {
-  const value = resolveReference(node, path, around)
+function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: ReferenceSources): Loaded {
+  const value = resolveReference(node, path, context)
   if (value === undefined) return undefined
   return fitsText(schema, value)
-    ? convert(schema, value, node.at, around)
-    : told(path, `stands for a value that does not fit: expected ${expectation(schema)}`, around)
+    ? convert(schema, value, node.at, context)
+    : reportProblem(path, `stands for a value that does not fit: expected ${expectation(schema)}`, context)
 }
 
-function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, around: ReferenceSources): Loaded {
+function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: ReferenceSources): Loaded {
   const { value } = node
-  if (typeof value === 'string' && fitsText(schema, value)) return convert(schema, value, node.at, around)
+  if (typeof value === 'string' && fitsText(schema, value)) return convert(schema, value, node.at, context)
   const unquoted = typeof value === 'number' || typeof value === 'boolean'
-  return refuse(
+  return reportMismatch(
     schema,
     node,
     path,
-    around,
+    context,
     unquoted && schema[MARK] === undefined ? 'put it in quotes' : undefined,
   )
 }
 
-const convert = (schema: SchemaView, text: string, at: Place, around: ReferenceSources): Loaded =>
-  (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, around)
+const convert = (schema: SchemaView, text: string, at: Place, context: ReferenceSources): Loaded =>
+  (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, context)
 
 const patterns = new Map<string, RegExp>()
 
@@ -108,11 +113,11 @@ export function loadWord(
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: ReferenceSources,
+  context: ReferenceSources,
 ): Loaded {
   const words = wordsOf(schema) ?? []
   const value = node.shape === 'scalar' ? node.value : null
   if (words.some((word) => word === value)) return value
   const hint = isSensitive(path, schema) ? undefined : didYouMean(String(value), words.map(String))
-  return refuse(schema, node, path, around, hint)
+  return reportMismatch(schema, node, path, context, hint)
 }

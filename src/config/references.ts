@@ -42,10 +42,10 @@ function fromFile(
   }
 }
 
-function fromEnvironment(node: MapNode, name: string, path: KeyPath, around: ReferenceSources) {
-  const value = around.environment[name] ?? textAt(node, 'default')
+function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: ReferenceSources) {
+  const value = context.environment[name] ?? textAt(node, 'default')
   if (value === undefined) {
-    around.report.error(
+    context.report.error(
       [...path, 'env'],
       `names the environment variable ${name}, which is not set`,
       'set it, or give a default',
@@ -55,11 +55,15 @@ function fromEnvironment(node: MapNode, name: string, path: KeyPath, around: Ref
 }
 
 /** The text that a reference stands for; undefined, and told, if it stands for none. */
-export function resolveReference(node: MapNode, path: KeyPath, around: ReferenceSources): string | undefined {
+export function resolveReference(
+  node: MapNode,
+  path: KeyPath,
+  context: ReferenceSources,
+): string | undefined {
   const file = textAt(node, 'file')
   const name = textAt(node, 'env')
-  if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, around)
-  if (name !== undefined && !node.entries.has('file')) return fromEnvironment(node, name, path, around)
-  around.report.error(path, 'expected { file: … } or { env: NAME, default: … }, both as texts')
+  if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, context)
+  if (name !== undefined && !node.entries.has('file')) return fromEnvironment(node, name, path, context)
+  context.report.error(path, 'expected { file: … } or { env: NAME, default: … }, both as texts')
   return undefined
 }

@@ -84,7 +84,7 @@ const byPlace = (a: Located, b: Located): number =>
  * Every problem on a line of its own: `config/demo.yaml:31  actions[3].methods.GET.scopes  expected …, got … — did
  * you mean …?`, ending in a line end; empty if there is none. Holds no secret.
  */
-export const printReport = (report: Report): string =>
+export const reportText = (report: Report): string =>
   problemLines(report)
     .map((each) => `${each}\n`)
     .join('')

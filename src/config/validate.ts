@@ -3,7 +3,7 @@
  * what they stand for. Reads the part of JSON Schema that the pieces write.
  */
 import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
-import { loadScalar, loadWord, patternOf, refuse, told, type Loaded } from './load-scalar.ts'
+import { loadScalar, loadWord, patternOf, reportMismatch, reportProblem, type Loaded } from './load-scalar.ts'
 import { MARK } from './schema.ts'
 import type { ReferenceSources } from './references.ts'
 import { Report, type KeyPath } from './report.ts'
@@ -11,15 +11,15 @@ import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './sch
 import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
 
 /** Checks `node` against `schema` and converts it. */
-export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
+export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
   const mark = schema[MARK]
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
-  if (mark === 'kinds') return loadKind(schema, node, path, around)
-  if (wordsOf(schema)) return loadWord(schema, node, path, around)
-  if (schema.anyOf) return loadBranch(schema.anyOf, schema, node, path, around)
-  if (schema.type === 'object') return loadObject(schema, node, path, around)
-  if (schema.type === 'array') return loadList(schema, node, path, around)
-  return loadScalar(schema, node, path, around)
+  if (mark === 'kinds') return loadKind(schema, node, path, context)
+  if (wordsOf(schema)) return loadWord(schema, node, path, context)
+  if (schema.anyOf) return loadBranch(schema.anyOf, schema, node, path, context)
+  if (schema.type === 'object') return loadObject(schema, node, path, context)
+  if (schema.type === 'array') return loadList(schema, node, path, context)
+  return loadScalar(schema, node, path, context)
 }
 
 function allowsAll(schema: SchemaView): boolean {
@@ -29,15 +29,15 @@ function allowsAll(schema: SchemaView): boolean {
 
 // Lists
 
-function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
+function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
   const { items } = schema
   if (node.shape !== 'list' || !items) {
     const one = node.shape === 'scalar' && node.value !== null ? 'put it in [brackets]' : undefined
-    return refuse(schema, node, path, around, one)
+    return reportMismatch(schema, node, path, context, one)
   }
-  checkCount(schema, node.items.length, 'items', path, around)
-  if (schema.uniqueItems === true) checkUnique(schema, node, path, around)
-  return node.items.map((item, index) => load(items, item, [...path, index], around))
+  checkCount(schema, node.items.length, 'items', path, context)
+  if (schema.uniqueItems === true) checkUnique(schema, node, path, context)
+  return node.items.map((item, index) => load(items, item, [...path, index], context))
 }
 
 function checkCount(
@@ -65,13 +65,13 @@ function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report
 
 // Sections, maps, kinds, unions
 
-function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
+function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
   // `section:` with nothing after it is a section with nothing in it.
   const map = node.shape === 'scalar' && node.value === null ? nodeOf({}, node.at) : node
-  if (map.shape !== 'map') return refuse(schema, node, path, around)
-  checkCount(schema, map.entries.size, 'keys', path, around)
+  if (map.shape !== 'map') return reportMismatch(schema, node, path, context)
+  checkCount(schema, map.entries.size, 'keys', path, context)
   const item = mapItem(schema)
-  return item ? loadMap(item, schema, map, path, around) : loadSection(schema, map, path, around)
+  return item ? loadMap(item, schema, map, path, context) : loadSection(schema, map, path, context)
 }
 
 function loadMap(
@@ -79,23 +79,23 @@ function loadMap(
   { expectedKeys = `one that matches ${keys}` }: SchemaView,
   node: MapNode,
   path: KeyPath,
-  around: ReferenceSources,
+  context: ReferenceSources,
 ): Loaded {
   const pattern = patternOf(keys)
   const entries = [...node.entries].map(([key, entry]) => {
     const at = [...path, key]
-    if (!pattern.test(key)) around.report.error(at, `is not a possible key here: expected ${expectedKeys}`)
-    return [key, load(item, entry.node, at, around)] as const
+    if (!pattern.test(key)) context.report.error(at, `is not a possible key here: expected ${expectedKeys}`)
+    return [key, load(item, entry.node, at, context)] as const
   })
   return Object.fromEntries(entries)
 }
 
-function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, around: ReferenceSources): Loaded {
+function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, context: ReferenceSources): Loaded {
   const known = Object.keys(schema.properties ?? {})
-  refuseUnknown(known, node, path, around)
+  refuseUnknown(known, node, path, context)
   const loaded: Record<string, Loaded> = {}
   for (const key of known) {
-    const value = loadMember(schema, key, node, path, around)
+    const value = loadMember(schema, key, node, path, context)
     if (value !== undefined) loaded[key] = value
   }
   return loaded
@@ -106,14 +106,14 @@ function loadMember(
   key: string,
   node: MapNode,
   path: KeyPath,
-  around: ReferenceSources,
+  context: ReferenceSources,
 ): Loaded {
   const of = properties?.[key] ?? {}
   const written = node.entries.get(key)
-  if (written && !isEmpty(written.node, of)) return load(of, written.node, [...path, key], around)
-  if (of.default !== undefined) return load(of, nodeOf(of.default, node.at), [...path, key], around)
+  if (written && !isEmpty(written.node, of)) return load(of, written.node, [...path, key], context)
+  if (of.default !== undefined) return load(of, nodeOf(of.default, node.at), [...path, key], context)
   return written || required?.includes(key) === true
-    ? told([...path, key], `is missing: expected ${expectation(of)}`, around)
+    ? reportProblem([...path, key], `is missing: expected ${expectation(of)}`, context)
     : undefined
 }
 
@@ -135,20 +135,20 @@ function refuseUnknown(
   }
 }
 
-function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, around: ReferenceSources): Loaded {
+function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
   const shapes = schema.shapes ?? {}
   const all = Object.keys(shapes)
-  if (node.shape !== 'map') return refuse(schema, node, path, around)
+  if (node.shape !== 'map') return reportMismatch(schema, node, path, context)
   const kind = node.entries.get('kind')?.node
   const shape =
     kind?.shape === 'scalar' && Object.hasOwn(shapes, String(kind.value))
       ? shapes[String(kind.value)]
       : undefined
-  if (shape) return load(withKind(String(valueOf(kind ?? node)), shape, all), node, path, around)
+  if (shape) return load(withKind(String(valueOf(kind ?? node)), shape, all), node, path, context)
   const words = { type: 'string', enum: all }
   return kind
-    ? loadWord(words, kind, [...path, 'kind'], around)
-    : told([...path, 'kind'], `is missing: expected ${expectation(words)}`, around)
+    ? loadWord(words, kind, [...path, 'kind'], context)
+    : reportProblem([...path, 'kind'], `is missing: expected ${expectation(words)}`, context)
 }
 
 /** The branch that fits; if none does, the problems of the one that was probably meant: that with the fewest. */
@@ -157,11 +157,11 @@ function loadBranch(
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  around: ReferenceSources,
+  context: ReferenceSources,
 ): Loaded {
   const tries = branches.map((branch) => {
     const report = new Report()
-    return { branch, report, value: load(branch, node, path, { ...around, report }) }
+    return { branch, report, value: load(branch, node, path, { ...context, report }) }
   })
   const fit = tries.find((attempt) => !attempt.report.failed)
   if (fit) return fit.value
@@ -169,7 +169,7 @@ function loadBranch(
     report.problems.every((problem) => problem.path.length > path.length),
   )
   const [nearest] = inside.sort((a, b) => a.report.problems.length - b.report.problems.length)
-  if (!nearest) return refuse(schema, node, path, around)
-  around.report.problems.push(...nearest.report.problems)
+  if (!nearest) return reportMismatch(schema, node, path, context)
+  context.report.problems.push(...nearest.report.problems)
   return undefined
 }

@@ -2,7 +2,7 @@ import { rm, rename, mkdir, writeFile, chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
-import { keysVerb } from '../../src/cli/keys.ts'
+import { keysCommand } from '../../src/cli/keys.ts'
 import type { Terminal } from '../../src/cli/command.ts'
 import { crewConfig, startCrew } from '../support/crew.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
@@ -84,7 +84,7 @@ async function rotateCompromised({ data }: StartedPostern, kind = 'sqlite') {
     'postern.yaml',
   )
   const args = ['rotate', '--compromised', '--yes', '--config', config]
-  return { code: await keysVerb.run(args, terminal), told }
+  return { code: await keysCommand.run(args, terminal), told }
 }
 
 const removeKeys = async ({ data }: Pick<StartedPostern, 'data'>): Promise<void> => {

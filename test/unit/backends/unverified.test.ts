@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
-import { printReport } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/report.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const told = async (tls: string): Promise<string> => {
   const file = configFiles({
     'a.yaml': `backends: { funds: { kind: http, target: 'https://funds.internal', tls: { ${tls} } } }`,
   })
-  return printReport(await checkConfiguration(file('a.yaml'), {}))
+  return reportText(await checkConfiguration(file('a.yaml'), {}))
 }
 
 describe('T7 verification of upstreams', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { keysVerb } from '../../../src/cli/keys.ts'
+import { keysCommand } from '../../../src/cli/keys.ts'
 import type { Terminal } from '../../../src/cli/command.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { recallKeys } from '../../../src/keys/watch-keys.ts'
@@ -32,7 +32,7 @@ async function runAt(data: string, stdin: PassThrough, ...args: readonly string[
     stdout: write('stdout'),
     stderr: write('stderr'),
   } as unknown as Terminal
-  return { code: await keysVerb.run(args, terminal), ...told }
+  return { code: await keysCommand.run(args, terminal), ...told }
 }
 
 const keyFiles = async (data: string): Promise<readonly string[]> =>

@@ -18,7 +18,7 @@ import {
   wholeNumber,
   type TSchema,
 } from '../../../src/config/schema.ts'
-import { printReport } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/report.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const DESCRIBED = { description: 'A key.' }
@@ -27,7 +27,7 @@ const DESCRIBED = { description: 'A key.' }
 function load(schema: TSchema, source: string, env: Record<string, string> = {}, others = {}) {
   const file = configFiles({ 'a.yaml': source, ...others })
   const { value, report } = loadFile(schema, file('a.yaml'), env)
-  const problems = printReport(report)
+  const problems = reportText(report)
     .replaceAll(`${file('')}/`, '')
     .split('\n')
     .filter(Boolean)
@@ -257,7 +257,7 @@ describe('YAML', () => {
 
   it('says that a file cannot be read', () => {
     const { report } = loadFile(section({}), '/nowhere/a.yaml', {})
-    expect(printReport(report)).toBe('/nowhere/a.yaml:1  this file  cannot be read (ENOENT)\n')
+    expect(reportText(report)).toBe('/nowhere/a.yaml:1  this file  cannot be read (ENOENT)\n')
   })
 
   it('finds repeated keys of a large map in linear time', () => {

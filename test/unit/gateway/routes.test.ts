@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { printReport, Report } from '../../../src/config/report.ts'
+import { reportText, Report } from '../../../src/config/report.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { matchAction } from '../../../src/gateway/checks.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
@@ -43,7 +43,7 @@ function compile(written: readonly Written[]) {
     const { operation, params } = matchAction(table, target, method)
     return { action: operation.action.name, params: { ...params } }
   }
-  return { told: printReport(report), failed: report.failed, call, actions }
+  return { told: reportText(report), failed: report.failed, call, actions }
 }
 
 const UUID = '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f'

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
-import { printReport } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/report.ts'
 import { DEMO_HASHES } from '../../../src/settings/dangers.ts'
 import { hashSecret, verifySecret } from '../../../src/directory/secret-hash.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
@@ -18,7 +18,7 @@ const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json',
 /** Problems of a file that extends the demo world, as printed, without the folder. */
 async function problems(source: string, env: Record<string, string> = {}): Promise<string[]> {
   const file = configFiles({ 'a.yaml': `extends: demo.yaml\n${source}`, 'demo.yaml': demo })
-  const text = printReport(await checkConfiguration(file('a.yaml'), env))
+  const text = reportText(await checkConfiguration(file('a.yaml'), env))
   return text.replaceAll(file('').concat('/'), '').split('\n').filter(Boolean)
 }
 
@@ -28,7 +28,7 @@ const about = (told: readonly string[], key: string): string[] =>
 
 describe('the shipped configurations', () => {
   it.each(['demo.yaml', 'upstream.yaml'])('C10 %s has no problem, not even a warning', async (name) => {
-    expect(printReport(await checkConfiguration(config(name), {}))).toBe('')
+    expect(reportText(await checkConfiguration(config(name), {}))).toBe('')
   })
 
   it('C10 upstream.yaml is the demo world with its areas forwarded', () => {
