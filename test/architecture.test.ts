@@ -60,7 +60,7 @@ function specifiers(file: string): string[] {
   return found
 }
 
-/** fastify is the server of three different things: the public listener, the admin listener, and reply-from's host. */
+/** fastify is the server of two things: the admin listener, and the public listener, whose replies reply-from uses. */
 const WIDE = new Map([['fastify', 3]])
 
 const imports: readonly Import[] = files.flatMap((file) =>

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { JsonValue } from '../http/json-value.ts'
 import type { RequestTarget } from '../http/request-target.ts'
+import type { Carrier } from './carrier.ts'
 import type { Place } from './places.ts'
 import type { Principal } from './principal.ts'
 
@@ -68,6 +69,8 @@ export interface Call {
   readonly host: string
   /** W3C Trace Context: the incoming one continued, or a new one. */
   readonly traceparent: string
+  /** Sends what a backend forwards for this call. */
+  readonly carrier: Carrier
   /** The client has left: stop working. Called at most once. */
   onCancel(listener: () => void): void
 }

@@ -4,6 +4,7 @@ import type { Fault } from '../kernel/faults.ts'
 import type { Head } from '../http/head.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Tunnel } from './backend.ts'
+import type { Carrier } from './carrier.ts'
 
 /** One request on its way through a door. Made by `server/`, once, with everything that is read from the wire. */
 export interface Exchange {
@@ -26,6 +27,8 @@ export interface Exchange {
   onGone(listener: () => void): void
   /** Calls the listener once, when the answer was sent to its end or the client has left, whichever it is. */
   onEnd(listener: () => void): void
+  /** Sends what a backend forwards for this exchange. */
+  readonly carrier: Carrier
   /** Set before the door is asked where the service will not take the request on: the door's first check throws it. */
   readonly refusal?: Fault | undefined
   /** Set where the client asks for a websocket on an action that has one: then a door may answer with a tunnel. */

@@ -66,6 +66,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     scheme: exchange.scheme,
     host: runtime.host,
     traceparent: nextTraceparent(head.headers.traceparent),
+    carrier: exchange.carrier,
     onCancel: (listener) => exchange.onGone(listener),
   }
 }

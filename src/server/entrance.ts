@@ -19,7 +19,7 @@ export interface EntranceParts {
   readonly recorder: Recorder
   readonly clock: Clock
   /** Absent: every request goes on to its door. */
-  readonly gatekeeper: EarlyAdmission | undefined
+  readonly earlyAdmission: EarlyAdmission | undefined
   /** Keeps the connections that were handed over. */
   readonly upgrades: Upgrades
   /** Milliseconds for a client to take each piece of its answer. */
@@ -43,7 +43,7 @@ export class Entrance {
 
   readonly #serve = (exchange: IncomingExchange): void => {
     try {
-      exchange.refusal = this.#parts.gatekeeper?.refuse(exchange.clientAddress)
+      exchange.refusal = this.#parts.earlyAdmission?.refuse(exchange.clientAddress)
       const answer = this.#parts.route(exchange.target)(exchange)
       if (answer instanceof Promise) void this.#sendWhenSettled(exchange, answer)
       else this.#send(exchange, answer)

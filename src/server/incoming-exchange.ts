@@ -4,6 +4,7 @@ import { clientOrigin } from '../http/forwarded.ts'
 import { parseRequestTarget } from '../http/request-target.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { newRequestId } from '../kernel/ids.ts'
+import type { Carrier } from '../contracts/carrier.ts'
 import type { Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Authorities } from '../http/authorities.ts'
 import type { TrustedProxies } from '../http/forwarded.ts'
@@ -12,6 +13,7 @@ import type { RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Connection } from './connection.ts'
 import { NoBody, RequestBody, type BodyWatch } from './request-body.ts'
+import { UpgradeResponse } from './upgrades.ts'
 import type { Wire } from './wire.ts'
 
 /** What reading a request's head depends on. */
@@ -46,7 +48,7 @@ export class IncomingExchange implements Exchange {
   #atEnd: (() => void)[] | undefined
 
   constructor(wire: Wire, connection: Connection, rules: ReadingRules) {
-    this.upgrade = wire.upgrade
+    this.upgrade = wire.response instanceof UpgradeResponse ? wire.response.upgrade : undefined
     this.startedAt = rules.clock.monotonic()
     this.wire = wire
     this.connection = connection
@@ -69,6 +71,10 @@ export class IncomingExchange implements Exchange {
 
   get body(): Readable {
     return this.declared ?? (this.#noBody ??= new NoBody())
+  }
+
+  get carrier(): Carrier {
+    return this.wire.carrier
   }
 
   get gone(): boolean {

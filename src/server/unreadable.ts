@@ -152,6 +152,8 @@ function strayExchange(
     clientAddress: remoteAddress,
     scheme,
     startedAt: clock.monotonic(),
+    // It reaches no door, and so no backend.
+    carrier: { carry: (forwarding) => forwarding.failed(fault) },
     onGone: () => undefined,
     onEnd: () => undefined,
   }

@@ -1,10 +1,10 @@
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Tunnel } from '../contracts/backend.ts'
+import type { Upgrade } from '../contracts/exchange.ts'
 import type { Authorities } from '../http/authorities.ts'
 import { parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
 import { connectionOf } from './connection.ts'
-import type { Wire } from './wire.ts'
 
 export interface UpgradeParts {
   readonly authorities: Authorities
@@ -81,13 +81,18 @@ export class Upgrades {
 }
 
 /**
- * A request whose connection node has let go of, as a wire like all others: with a response on that connection, in case
- * the upgrade is refused. It is the last on it, whatever it says.
+ * The response to a request whose connection node has let go of, in case the upgrade is refused. It is the last one on its
+ * connection, whatever it says.
  */
-export function upgradeWire(request: IncomingMessage, socket: Socket, head: Buffer): Wire {
-  socket.on('error', () => undefined)
-  const response = new ServerResponse(request)
-  response.assignSocket(socket)
-  response.once('finish', () => socket.destroySoon())
-  return { request, response, upgrade: { socket, head } }
+export class UpgradeResponse extends ServerResponse {
+  readonly upgrade: Upgrade
+
+  /** @param head what came behind the request already */
+  constructor(request: IncomingMessage, socket: Socket, head: Buffer) {
+    super(request)
+    this.upgrade = { socket, head }
+    socket.on('error', () => undefined)
+    this.assignSocket(socket)
+    this.once('finish', () => socket.destroySoon())
+  }
 }

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Upgrade } from '../contracts/exchange.ts'
+import type { ReplyCarrier } from './carrier.ts'
 
-/** Node's pair of request and response. */
+/** One request: node's pair, and what Fastify's reply to it is used for. */
 export interface Wire {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Set where the connection may become a websocket. */
-  readonly upgrade?: Upgrade
+  readonly carrier: ReplyCarrier
 }

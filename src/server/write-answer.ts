@@ -49,7 +49,7 @@ export function writeAnswer(
   closing: boolean,
   patience: number,
 ): void {
-  const { request, response } = exchange.wire
+  const { request, response, carrier } = exchange.wire
   if (response.destroyed) {
     discard(answer)
     return
@@ -60,6 +60,7 @@ export function writeAnswer(
   if (last) headers.push('Connection', 'close')
   // Node would send chunks to an HTTP/1.0 client that says "TE: chunked"; it reads until the end instead.
   if (request.httpVersion === '1.0') response.useChunkedEncodingByDefault = false
+  carrier.takeReply()
   response.writeHead(answer.status, headers)
   if (last) closeAfterwards(exchange)
   if (bodiless || request.method === 'HEAD') {
@@ -134,7 +135,7 @@ function lengthOf(body: Answer['body'], declared: string | undefined, method: st
 }
 
 function mustClose(
-  { wire, connection, declared, target }: IncomingExchange,
+  { upgrade, connection, declared, target }: IncomingExchange,
   answer: Answer,
   closing: boolean,
 ): boolean {
@@ -143,7 +144,7 @@ function mustClose(
     closing ||
     unread ||
     target instanceof Fault ||
-    wire.upgrade !== undefined || // node reads no more requests from it
+    upgrade !== undefined || // node reads no more requests from it
     answer.close === true ||
     connection.closing
   )

@@ -58,7 +58,7 @@ export async function startWorker(
       trustedProxies: compileServer(configuration.server, new Report()),
       recorder: relay,
       clock: options.clock,
-      gatekeeper: world.admission,
+      earlyAdmission: world.admission,
     })
     const worker = new ServingWorker(parts, { world, relay, listener, reports })
     worker.stopWatching = await watchOwnKeys(world, configuration, relay)

@@ -2,6 +2,7 @@ import type { Principal } from '../../src/contracts/principal.ts'
 import { Standing } from '../../src/keys/token-verifier.ts'
 import type { Call } from '../../src/contracts/backend.ts'
 import { compileAuthorities } from '../../src/http/authorities.ts'
+import { directCarrier } from './direct-carrier.ts'
 import { code, scopeOf } from './scope.ts'
 import { parseRequestTarget } from '../../src/http/request-target.ts'
 
@@ -57,6 +58,7 @@ export function makeCall({
     scheme: 'https',
     host: 'api.example',
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    carrier: directCarrier,
     onCancel: () => undefined,
     ...rest,
   }

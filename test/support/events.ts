@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Exchange } from '../../src/contracts/exchange.ts'
 import type { DecisionEvent } from '../../src/contracts/recorder.ts'
 import { Fault } from '../../src/kernel/faults.ts'
+import { directCarrier } from './direct-carrier.ts'
 
 /** An exchange that never was on a wire. */
 export function fakeExchange(
@@ -23,6 +24,7 @@ export function fakeExchange(
     clientAddress: '192.0.2.1',
     scheme: 'http',
     startedAt: 0,
+    carrier: directCarrier,
     onGone: () => undefined,
     onEnd: () => undefined,
     ...rest,

@@ -98,10 +98,10 @@ export async function startListener(
     limits?: Partial<ServerConfig['limits']>
     timeouts?: Partial<ServerConfig['timeouts']>
     identity?: Door
-    gatekeeper?: EarlyAdmission
+    earlyAdmission?: EarlyAdmission
   } = {},
 ): Promise<TestListener> {
-  const { identity, gatekeeper, limits, timeouts, ...rest } = overrides
+  const { identity, earlyAdmission, limits, timeouts, ...rest } = overrides
   const config: ServerConfig = {
     ...SERVER_DEFAULTS,
     ...rest,
@@ -116,7 +116,7 @@ export async function startListener(
     trustedProxies,
     recorder: events,
     clock: systemClock,
-    ...(gatekeeper && { gatekeeper }),
+    ...(earlyAdmission && { earlyAdmission }),
   })
   const url = `http://127.0.0.1:${listener.port}`
   const watched: Door = (exchange) => {

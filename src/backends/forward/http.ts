@@ -3,7 +3,7 @@ import type { Backend, BackendAnswer, BackendBody, Call } from '../../contracts/
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import { forward, type Forwarding } from './reply-from.ts'
+import type { Forwarding } from '../../contracts/carrier.ts'
 import { compileRequestHeaders, type RequestHeaderRules, type RequestHeaders } from './request-headers.ts'
 import { cleanResponseHeaders, passedNames } from './response-headers.ts'
 import { isOfFormat } from './upstream-body.ts'
@@ -52,7 +52,7 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Its timer takes nothing below; the next attempt shall start at once. */
 const AT_ONCE = 1
 
-/** One call on its way: what reply-from carries, and how the client's leaving stops it. */
+/** One call on its way: what the carrier sends, and how the client's leaving stops it. */
 class Carriage implements Forwarding, UpstreamRequest {
   readonly method: string
   readonly path: string
@@ -143,7 +143,7 @@ function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
   throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
 }
 
-/** Forwards calls to an HTTP upstream with @fastify/reply-from (C8.1 to C8.4). */
+/** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
 export class HttpBackend implements Backend {
   readonly name: string
   readonly format: 'json' | 'xml'
@@ -191,7 +191,7 @@ export class HttpBackend implements Backend {
 
   #carry(call: Call, headers: HeaderText): Promise<BackendAnswer> {
     return new Promise((resolve, reject) => {
-      forward(new Carriage(call, headers, this, { resolve, reject }))
+      call.carrier.carry(new Carriage(call, headers, this, { resolve, reject }))
     })
   }
 

@@ -27,6 +27,7 @@ import { derivedBy } from '../../../src/keys/successor-secret.ts'
 import { ownAuthority } from '../../../src/start/token-authorities.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { RevocationRules, type RevocationParts } from '../../../src/stores/revocations.ts'
+import { directCarrier } from '../../support/direct-carrier.ts'
 import { code } from '../../support/scope.ts'
 
 export const ISSUER = 'http://id.test'
@@ -273,6 +274,7 @@ export function exchangeOf(
     clientAddress: '192.0.2.7',
     scheme: 'http',
     startedAt: 0,
+    carrier: directCarrier,
     onGone: () => undefined,
     onEnd: () => undefined,
   }

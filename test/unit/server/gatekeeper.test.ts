@@ -57,12 +57,12 @@ describe('the end of an exchange', () => {
   })
 })
 
-describe('the gatekeeper', () => {
+describe('early admission', () => {
   it('C4.5 is asked for every request by its address, and its refusal is the door’s to tell', async () => {
     const asked: string[] = []
     const fault = new Fault('address_rate_limited')
     const { port, seen } = await startListener(undefined, {
-      gatekeeper: {
+      earlyAdmission: {
         refuse: (address) => {
           asked.push(address)
           return asked.length > 1 ? fault : undefined
