@@ -30,6 +30,7 @@ export class ReplyCarrier implements Carrier {
   readonly #reply: FastifyReply
   /** Until it is told of an answer or a failure. */
   #forwarding: Forwarding | undefined
+  /** reply-from was told to make another attempt. */
   #isRetrying = false
 
   constructor(reply: FastifyReply) {
@@ -61,12 +62,12 @@ export class ReplyCarrier implements Carrier {
   }
 
   #report(callback: UpstreamCallback, error: Error | null, response?: UpstreamResponse): void {
-    this.#isRetrying = false
-    if (response !== undefined && this.#reply.request.raw.aborted) {
+    if (response !== undefined && this.#reply.raw.destroyed) {
       discard(response)
       callback(clientGone(response.statusCode))
     } else callback(error, response)
-    if (!this.#isRetrying) this.failed(error ?? clientGone())
+    if (this.#isRetrying) this.#isRetrying = false
+    else this.failed(error ?? clientGone())
   }
 
   retryDelay(error: Error | null, attempt: number): number | null {
