@@ -79,13 +79,11 @@ export interface Store {
   removeBy(kind: string, where: IndexValues): Promise<number>
   /** How many `removeBy` would answer. */
   countBy(kind: string, where: IndexValues): Promise<number>
-  /** Counts in a fixed window that starts with the first count: answers the count and when (ms since epoch) it ends. */
-  increment(key: string, windowMs: number): Promise<{ readonly count: number; readonly endsAt: number }>
   /** Appends to the change feed; answers its sequence. */
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number>
   /** Entries after `sequence` that are not over (Change.remaining), in order; 0 for all. */
   changes(sequence: number): Promise<readonly Change[]>
-  /** Removes at most `limit` expired records (and counters, and changes); answers how many: 0 when none is left. */
+  /** Removes at most `limit` expired records and changes; answers how many: 0 when none is left. */
   purge(limit: number): Promise<number>
   /** What keeps it from working until somebody mends it, in words for the log: a file that is gone, or damaged. */
   readonly trouble?: string | undefined

@@ -39,11 +39,6 @@ export class HashQueue {
     this.#doubtfulPlaces = Math.max(1, Math.floor(sizes.places / 2))
   }
 
-  /** In both lines. */
-  get waiting(): number {
-    return this.#ordinary.length + this.#doubtful.length
-  }
-
   /** How many jobs run or wait before one that joins the ordinary line now. */
   get ahead(): number {
     return this.#running + this.#ordinary.length

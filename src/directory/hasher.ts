@@ -86,11 +86,6 @@ export class Hasher implements PasswordHasher {
     this.#timer = timer
   }
 
-  /** How many wait at the moment, for the metrics. */
-  get waiting(): number {
-    return this.#turnstile.waiting
-  }
-
   async hash(secret: string): Promise<string> {
     const fresh = nobodys()
     return formatArgon2({ ...fresh, tag: await this.#queue('ordinary', undefined, secret, fresh) })

@@ -11,12 +11,6 @@ import type {
 import type { Clock } from '../kernel/clock.ts'
 import { type Ending, ExpiryBuckets, type MemoryRecord, MemoryRecords } from './memory-records.ts'
 
-interface Counter {
-  readonly key: string
-  readonly count: number
-  readonly expiresAt: number
-}
-
 interface KeptChange extends Ending {
   readonly sequence: number
   readonly topic: string
@@ -32,8 +26,6 @@ interface KeptChange extends Ending {
 export class MemoryStore implements Store {
   readonly #clock: Clock
   readonly #records = new MemoryRecords()
-  readonly #counters = new Map<string, Counter>()
-  readonly #counterEndings = new ExpiryBuckets<Counter>()
   /** In order of their sequence, since a Map keeps the order of insertion. */
   readonly #changes = new Map<number, KeptChange>()
   readonly #changeEndings = new ExpiryBuckets<KeptChange>()
@@ -116,17 +108,6 @@ export class MemoryStore implements Store {
     return Promise.resolve(this.#current(this.#where(kind, where)).length)
   }
 
-  increment(key: string, windowMs: number): Promise<{ count: number; endsAt: number }> {
-    const before = this.#counters.get(key)
-    const running = before && this.#isLive(before) ? before : undefined
-    const expiresAt = running?.expiresAt ?? this.#clock.now() + windowMs
-    const counter = { key, count: (running?.count ?? 0) + 1, expiresAt }
-    if (before) this.#counterEndings.delete(before)
-    this.#counters.set(key, counter)
-    this.#counterEndings.add(counter)
-    return Promise.resolve({ count: counter.count, endsAt: expiresAt })
-  }
-
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
     const { now, ran } = this.#times()
     this.#sequence = Math.max(this.#sequence + 1, Math.floor(now))
@@ -151,17 +132,12 @@ export class MemoryStore implements Store {
     const now = this.#clock.now()
     const records = this.#records.ended(now, limit)
     for (const record of records) this.#records.delete(record)
-    const counters = this.#counterEndings.ended(now, limit - records.length)
-    for (const counter of counters) {
-      this.#counterEndings.delete(counter)
-      this.#counters.delete(counter.key)
-    }
-    const changes = this.#endedChanges(limit - records.length - counters.length)
+    const changes = this.#endedChanges(limit - records.length)
     for (const change of changes) {
       this.#changeEndings.delete(change)
       this.#changes.delete(change.sequence)
     }
-    return Promise.resolve(records.length + counters.length + changes.length)
+    return Promise.resolve(records.length + changes.length)
   }
 
   close(): Promise<void> {

@@ -13,7 +13,8 @@ const APPLICATION_ID = 0x506f7374
  * have been applied.
  *
  * Times are milliseconds since the epoch. Keys and index values stand as JSON escapes them (`keyToColumn`).
- * AUTOINCREMENT, because a sequence must not be given twice when the newest change has been purged.
+ * AUTOINCREMENT, because a sequence must not be given twice when the newest change has been purged. No verb uses
+ * `counter` any more; it stays empty, since dropping it would keep older versions from opening the store.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -117,11 +118,6 @@ export type ChangeRow = {
   readonly value: string
   readonly expires_at: number | null
   readonly runs_until: number | null
-}
-
-export type CounterRow = {
-  readonly count: number
-  readonly ends_at: number
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoreIndex } from '../contracts/store.ts'
-import type { ChangeRow, CounterRow, RecordRow } from './sqlite-file.ts'
+import type { ChangeRow, RecordRow } from './sqlite-file.ts'
 
 /** What `create` writes beside the key; null where there is nothing. */
 export interface NewRow extends IndexColumns {
@@ -33,7 +33,6 @@ const COLUMNS = 'key, value, version, expires_at, used_at'
 /** What is purged: table, key, and what says that a row has ended. */
 const ENDINGS = [
   ['record', 'kind, key', 'expires_at <= :now'],
-  ['counter', 'key', 'ends_at <= :now'],
   ['change', 'sequence', 'expires_at <= :now AND runs_until <= :ran'],
 ] as const
 
@@ -162,14 +161,8 @@ function whereVerbs(db: DatabaseSync) {
   }
 }
 
-/** Counters and the change feed. */
+/** The change feed. */
 function feedVerbs(db: DatabaseSync) {
-  const increment = db.prepare(`
-    INSERT INTO counter (key, count, ends_at) VALUES (:key, 1, :now + :window)
-    ON CONFLICT (key) DO UPDATE SET
-      count = CASE WHEN ends_at <= :now THEN 1 ELSE count + 1 END,
-      ends_at = CASE WHEN ends_at <= :now THEN excluded.ends_at ELSE ends_at END
-    RETURNING count, ends_at`)
   const append = db.prepare(`
     INSERT INTO change (sequence, topic, value, expires_at, runs_until)
     VALUES (
@@ -181,9 +174,6 @@ function feedVerbs(db: DatabaseSync) {
     WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence`)
 
   return {
-    increment: (now: number, key: string, window: number) =>
-      increment.get({ now, key, window }) as CounterRow,
-
     append: (times: Times, topic: string, value: string, expiresAt: number | null): number =>
       Number(append.run({ ...times, topic, value, expiresAt }).lastInsertRowid),
 

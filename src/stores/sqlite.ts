@@ -105,11 +105,6 @@ export class SqliteStore implements Store {
     return this.#link.ask('countBy', this.#now(), kind, columnsOf(where))
   }
 
-  async increment(key: string, windowMs: number): Promise<{ count: number; endsAt: number }> {
-    const row = await this.#link.ask('increment', this.#now(), keyToColumn(key), windowMs)
-    return { count: row.count, endsAt: row.ends_at }
-  }
-
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
     return this.#link.ask('append', this.#times(), topic, JSON.stringify(value), expiresAt ?? null)
   }

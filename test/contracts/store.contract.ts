@@ -167,11 +167,10 @@ export function describeStore(subject: StoreUnderTest): void {
       for (let n = 0; n < 5; n += 1) await store.create('code', `dead-${n}`, make({}, { expiresAt }))
       await store.create('code', 'later', make({}, { expiresAt: expiresAt + 1 }))
       await store.create('code', 'kept', make())
-      await store.increment('counter', 10)
       await store.append('topic', {}, expiresAt)
       clock.advance(10)
       const purged = [await store.purge(3), await store.purge(3), await store.purge(3), await store.purge(3)]
-      expect(purged).toEqual([3, 3, 1, 0])
+      expect(purged).toEqual([3, 3, 0, 0])
       expect(keysOf(await store.list('code'))).toEqual(['kept', 'later'])
     })
   })
@@ -309,27 +308,6 @@ export function describeStore(subject: StoreUnderTest): void {
     })
   })
 
-  describe(`${subject.name}: counters`, () => {
-    it('count in a window that begins with the first count', async () => {
-      const { store, clock } = await opened()
-      const endsAt = clock.now() + 100
-      expect(await store.increment('k', 100)).toEqual({ count: 1, endsAt })
-      clock.advance(99)
-      expect(await store.increment('k', 100)).toEqual({ count: 2, endsAt })
-      clock.advance(1)
-      expect(await store.increment('k', 100)).toEqual({ count: 1, endsAt: endsAt + 100 })
-    })
-
-    it('lose no count of 16 in parallel, and stand apart by key', async () => {
-      const { store } = await opened()
-      const counts = await Promise.all(Array.from({ length: PARALLEL }, () => store.increment('k', 100)))
-      expect(counts.map(({ count }) => count).sort((a, b) => a - b)).toEqual(
-        Array.from({ length: PARALLEL }, (_, n) => n + 1),
-      )
-      expect(await store.increment('K', 100)).toMatchObject({ count: 1 })
-    })
-  })
-
   describe(`${subject.name}: change feed`, () => {
     it('tells what was appended after a sequence, in order', async () => {
       const { store } = await opened()
@@ -405,7 +383,6 @@ export function describeStore(subject: StoreUnderTest): void {
       )
       await before.consume('code', 'k')
       await before.replace('code', 'k', 1, { a: 2 })
-      await before.increment('k', 10)
       const sequence = await before.append('topic', { a: 1 })
       await before.close()
       const after = await place.open(clock)
@@ -415,7 +392,6 @@ export function describeStore(subject: StoreUnderTest): void {
         entry: { value: { a: 2 }, version: 2 },
       })
       expect(keysOf(await after.listBy('code', 'client', 'c'))).toEqual(['k'])
-      expect(await after.increment('k', 10)).toMatchObject({ count: 2 })
       expect(await after.changes(0)).toMatchObject([{ sequence, value: { a: 1 } }])
     })
 
