@@ -13,7 +13,7 @@ import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { sqliteFile } from '../stores/config.ts'
-import { readRecordsOf } from '../stores/read-store.ts'
+import { readStoredRecords } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 
 /** `postern check [FILE]`: every problem at once; exit code 2 if the file would be refused. */
@@ -49,7 +49,7 @@ function readStore(configurations: readonly Configuration[], { stderr }: Termina
   for (const configuration of configurations) {
     if (isSidecar(configuration) || configuration.store.kind === 'memory') continue
     const path = sqliteFile(configuration.data)
-    const records = readRecordsOf(path, [CLIENT, USER], systemClock.now())
+    const records = readStoredRecords(path, [CLIENT, USER], systemClock.now())
     if (records === undefined) continue
     const clients = records[CLIENT].map(readStoredClient)
     const users = records[USER].map(readStoredUser)

@@ -58,8 +58,8 @@ async function workOn(
     return EXIT.refused
   }
   try {
-    await withState(configuration, ({ store, feed, ender }) => {
-      const parts = { store, feed, ender, clock: systemClock, configured, catalogue }
+    await withState(configuration, ({ store, feed, tokenRevoker }) => {
+      const parts = { store, feed, tokenRevoker, clock: systemClock, configured, catalogue }
       const users = new UserEditor({ ...parts, hasher: new Hasher() })
       return work({ clients: new ClientEditor(parts), users })
     })

@@ -89,5 +89,5 @@ export interface HashOwner {
 export interface PasswordHasher {
   hash(secret: string): Promise<string>
   /** With `undefined` (no such user or client) it spends the same time and answers false. */
-  verify(secret: string, encoded: string | undefined, asker?: HashOwner): Promise<boolean>
+  verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean>
 }

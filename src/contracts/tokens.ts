@@ -27,7 +27,7 @@ export type RevokedTokens =
   | { readonly client: string; readonly business: string }
   | { readonly subject: string; readonly business: string }
 
-/** Makes the rule of a revocation. What the store holds is ended by `Ender`, which makes the rule first. */
+/** Makes the rule of a revocation. What the store holds is ended by `TokenRevoker`, which makes the rule first. */
 export interface Revoker {
   /**
    * Resolves once the rule is kept and in force here; every other process follows within a second. Rejects with

@@ -2,7 +2,7 @@ import { Report, type Problem } from '../config/report.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient } from './compile-records.ts'
-import { complaintsAt, readRecord } from './read-records.ts'
+import { problemsAt, readRecord } from './read-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
 import {
   announce,
@@ -72,7 +72,7 @@ export class ClientEditor {
   async disable(id: string): Promise<void> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: true }, ends }))
     // After the announcement: who has heard of the rule has heard of the change.
-    await this.#parts.ender.end({ client: id })
+    await this.#parts.tokenRevoker.end({ client: id })
     await untilInForce(this.#parts)
   }
 
@@ -108,7 +108,7 @@ export class ClientEditor {
   #read(written: object, report: Report): ClientRecord {
     const { configured, catalogue } = this.#parts
     const record = readRecord(clientRecordSchema, written, report)
-    if (record) compileClient(record, { ...configured, catalogue }, complaintsAt(report, []))
+    if (record) compileClient(record, { ...configured, catalogue }, problemsAt(report, []))
     if (record === undefined || report.failed) throw new DirectoryRefusal('The client does not fit.', report)
     return record
   }

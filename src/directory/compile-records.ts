@@ -2,7 +2,7 @@ import type { Business } from '../contracts/places.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { didYouMean } from '../config/problem-text.ts'
-import type { Complaints } from './read-records.ts'
+import type { RecordProblems } from './read-records.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../scopes/scope-token.ts'
 import { type BusinessRecord, type ClientRecord, CODE_PATTERN, type UserRecord } from './config.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
@@ -29,10 +29,10 @@ export function checkKnown(
   name: string,
   among: ReadonlyMap<string, unknown>,
   at: readonly (string | number)[],
-  complaints: Complaints,
+  problems: RecordProblems,
 ): boolean {
   if (among.has(name)) return true
-  complaints.error(at, `names no ${what} of the directory: "${name}"`, suggestion(name, among))
+  problems.error(at, `names no ${what} of the directory: "${name}"`, suggestion(name, among))
   return false
 }
 
@@ -41,12 +41,12 @@ export function checkScopes(
   scopes: readonly string[],
   catalogue: Catalogue,
   at: readonly (string | number)[],
-  complaints: Complaints,
+  problems: RecordProblems,
 ): void {
   for (const [index, value] of scopes.entries()) {
-    if (isTargetValue(value)) complaints.error([...at, index], 'is a target: those follow from `businesses`')
+    if (isTargetValue(value)) problems.error([...at, index], 'is a target: those follow from `businesses`')
     else if (!catalogue.has(value))
-      complaints.error(
+      problems.error(
         [...at, index],
         `names no scope of the catalogue: "${value}"`,
         didYouMean(value, catalogue.values),
@@ -56,27 +56,27 @@ export function checkScopes(
 
 const CODE = new RegExp(CODE_PATTERN)
 
-function checkFund(fund: unknown, index: number, all: readonly unknown[], complaints: Complaints): void {
+function checkFund(fund: unknown, index: number, all: readonly unknown[], problems: RecordProblems): void {
   if (typeof fund !== 'string' || !CODE.test(fund))
-    complaints.error(
+    problems.error(
       ['funds', index],
       'expected a code that can stand in a path, such as "SUPER1", in quotes if it is a number',
     )
   else if (all.indexOf(fund) !== index)
-    complaints.error(['funds', index], `stands in the list twice: "${fund}"`)
+    problems.error(['funds', index], `stands in the list twice: "${fund}"`)
 }
 
-function compileFunds(funds: unknown, complaints: Complaints): Business['funds'] {
+function compileFunds(funds: unknown, problems: RecordProblems): Business['funds'] {
   if (funds === 'any') return 'any'
   if (Array.isArray(funds)) {
     // A big list is checked as a set first: looking up each index would take quadratic time.
     const given = new Set<string>(funds)
     const good =
       given.size === funds.length && funds.every((fund) => typeof fund === 'string' && CODE.test(fund))
-    if (!good) funds.slice(0, 1000).forEach((fund, index) => checkFund(fund, index, funds, complaints))
+    if (!good) funds.slice(0, 1000).forEach((fund, index) => checkFund(fund, index, funds, problems))
     return new Set([...given].flatMap((fund) => codesOf(fund)))
   }
-  complaints.error(['funds'], 'expected a list of fund codes, or `any`')
+  problems.error(['funds'], 'expected a list of fund codes, or `any`')
   return new Set()
 }
 
@@ -87,7 +87,7 @@ const codesOf = (given: unknown): Code[] => {
 }
 
 /** Reports fund codes that cannot stand in a path, and repeats. Undefined where the schema has refused the code. */
-export function compileBusiness(record: BusinessRecord, complaints: Complaints): Business | undefined {
+export function compileBusiness(record: BusinessRecord, problems: RecordProblems): Business | undefined {
   const { name, address, phoneNumber } = record
   const code = readCode(record.code)
   if (code === undefined) return undefined
@@ -96,93 +96,92 @@ export function compileBusiness(record: BusinessRecord, complaints: Complaints):
     name,
     ...(address !== undefined && { address }),
     ...(phoneNumber !== undefined && { phoneNumber }),
-    funds: compileFunds(record.funds, complaints),
+    funds: compileFunds(record.funds, problems),
   }
 }
 
-type Rule = (client: ClientRecord, known: ReferableNames, complaints: Complaints) => void
+type Rule = (client: ClientRecord, known: ReferableNames, problems: RecordProblems) => void
 
-const checkSecrets: Rule = ({ kind, secrets }, _, complaints) => {
-  if (kind === 'public' && secrets.length > 0) complaints.error(['secrets'], 'a public client has no secret')
+const checkSecrets: Rule = ({ kind, secrets }, _, problems) => {
+  if (kind === 'public' && secrets.length > 0) problems.error(['secrets'], 'a public client has no secret')
   if (kind !== 'public' && secrets.length === 0)
-    complaints.error(['secrets'], `a ${kind} client needs a secret`, '`postern hash-password` makes a hash')
-  if (secrets.length > 2) complaints.error(['secrets'], 'expected at most two: the old and the new one')
+    problems.error(['secrets'], `a ${kind} client needs a secret`, '`postern hash-password` makes a hash')
+  if (secrets.length > 2) problems.error(['secrets'], 'expected at most two: the old and the new one')
   for (const [index, hash] of secrets.entries())
     if (!isSecretHash(hash) && !isArgon2(hash))
-      complaints.error(
+      problems.error(
         ['secrets', index],
         'expected a hash, `sha256:…` (for generated secrets) or `$argon2id$…`',
         '`postern hash-password` makes one',
       )
 }
 
-const checkGrants: Rule = (client, _, complaints) => {
+const checkGrants: Rule = (client, _, problems) => {
   const { kind, grants, agreement, redirectUris } = client
   if (grants.includes('password') && kind !== 'customer')
-    complaints.error(['grants'], `a ${kind} client may not use the password grant; only customers may`)
+    problems.error(['grants'], `a ${kind} client may not use the password grant; only customers may`)
   if (grants.includes('password') && kind === 'customer' && agreement === undefined)
-    complaints.warn(['agreement'], 'is missing: the password grant is refused until the agreement is signed')
+    problems.warn(['agreement'], 'is missing: the password grant is refused until the agreement is signed')
   if (grants.includes('authorization_code') && redirectUris.length === 0)
-    complaints.error(['redirectUris'], 'expected at least one, since the client may use the code flow')
+    problems.error(['redirectUris'], 'expected at least one, since the client may use the code flow')
   if (agreement !== undefined && Number.isNaN(Date.parse(agreement)))
-    complaints.error(['agreement'], 'is no day of the calendar')
+    problems.error(['agreement'], 'is no day of the calendar')
 }
 
-const checkBusinesses: Rule = ({ businesses }, known, complaints) => {
+const checkBusinesses: Rule = ({ businesses }, known, problems) => {
   for (const [index, code] of businesses.entries())
-    checkKnown('business', code, known.businesses, ['businesses', index], complaints)
+    checkKnown('business', code, known.businesses, ['businesses', index], problems)
 }
 
 /** What C5.4 would refuse on every request that relies on it. */
-const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalogue }, complaints) => {
+const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalogue }, problems) => {
   const values = defaultScope?.split(' ').filter((value) => value !== '') ?? []
   const allowed = catalogue.close(scopes)
   const targets = values.filter(isTargetValue)
   const strange = values.find((value) => !isTargetValue(value) && !allowed.has(value))
   if (strange !== undefined)
-    complaints.error(['defaultScope'], `holds "${strange}", which the client’s \`scopes\` do not allow`)
-  if (targets.length > 1) complaints.error(['defaultScope'], 'holds more than one target')
+    problems.error(['defaultScope'], `holds "${strange}", which the client’s \`scopes\` do not allow`)
+  if (targets.length > 1) problems.error(['defaultScope'], 'holds more than one target')
   for (const value of targets)
     if (!businesses.includes(parseTarget(value)?.business ?? ''))
-      complaints.error(
+      problems.error(
         ['defaultScope'],
         `holds "${value}", which is no target at one of the client’s businesses`,
       )
 }
 
-const checkRedirects: Rule = ({ kind, redirectUris, postLogoutRedirectUris }, _, complaints) => {
+const checkRedirects: Rule = ({ kind, redirectUris, postLogoutRedirectUris }, _, problems) => {
   for (const [key, uris] of Object.entries({ redirectUris, postLogoutRedirectUris }))
     for (const [index, uri] of uris.entries()) {
       const trouble = redirectTrouble(uri, kind === 'public')
-      if (trouble !== undefined) complaints.error([key, index], trouble)
+      if (trouble !== undefined) problems.error([key, index], trouble)
     }
 }
 
-const checkSettings: Rule = ({ kind, resource, secretPost, accessTokenLifetime }, _, complaints) => {
+const checkSettings: Rule = ({ kind, resource, secretPost, accessTokenLifetime }, _, problems) => {
   if (kind === 'public' && resource)
-    complaints.error(['resource'], 'a public client cannot prove who it is, so it may not introspect')
-  if (kind === 'public' && secretPost)
-    complaints.error(['secretPost'], 'a public client has no secret to post')
+    problems.error(['resource'], 'a public client cannot prove who it is, so it may not introspect')
+  if (kind === 'public' && secretPost) problems.error(['secretPost'], 'a public client has no secret to post')
   if (
     accessTokenLifetime !== undefined &&
     (accessTokenLifetime < 1000 || accessTokenLifetime > LONGEST_ACCESS_TOKEN)
   )
-    complaints.error(['accessTokenLifetime'], 'expected `1s` to `24h`')
+    problems.error(['accessTokenLifetime'], 'expected `1s` to `24h`')
 }
 
 const RULES: readonly Rule[] = [
   checkSecrets,
   checkGrants,
   checkBusinesses,
-  (client, known, complaints) => checkScopes(client.scopes, known.catalogue, ['scopes'], complaints),
+  (client, known, problems) => checkScopes(client.scopes, known.catalogue, ['scopes'], problems),
   checkDefaultScope,
   checkRedirects,
   checkSettings,
 ]
 
 /** Reports what would make the client useless or dangerous. */
-export function compileClient(record: ClientRecord, known: ReferableNames, complaints: Complaints): Client {
-  for (const rule of RULES) rule(record, known, complaints)
+export function compileClient(record: ClientRecord, known: ReferableNames, problems: RecordProblems): Client {
+  for (const rule of RULES) rule(record, known, problems)
   return toClient(record)
 }
 
@@ -195,27 +194,27 @@ export function toClient({ secrets, accessTokenLifetime, ...same }: ClientRecord
   }
 }
 
-function checkCustomers({ customers }: UserRecord, known: ReferableNames, complaints: Complaints): void {
+function checkCustomers({ customers }: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   for (const [index, id] of customers.entries()) {
     const at = ['customers', index]
-    if (checkKnown('client', id, known.clients, at, complaints) && known.clients.get(id)?.kind !== 'customer')
-      complaints.error(at, `names a client that is no customer: "${id}"`)
+    if (checkKnown('client', id, known.clients, at, problems) && known.clients.get(id)?.kind !== 'customer')
+      problems.error(at, `names a client that is no customer: "${id}"`)
   }
 }
 
-function checkAccess({ access }: UserRecord, known: ReferableNames, complaints: Complaints): void {
+function checkAccess({ access }: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   for (const [code, role] of Object.entries(access)) {
-    checkKnown('business', code, known.businesses, ['access', code], complaints)
-    checkKnown('role', role, known.roles, ['access', code], complaints)
+    checkKnown('business', code, known.businesses, ['access', code], problems)
+    checkKnown('role', role, known.roles, ['access', code], problems)
   }
 }
 
 /** Reports what is wrong with a user; answers nothing, since users are kept as records (see people.ts). */
-export function checkUser(record: UserRecord, known: ReferableNames, complaints: Complaints): void {
+export function checkUser(record: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   if (!isArgon2(record.password))
-    complaints.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')
-  checkCustomers(record, known, complaints)
-  checkAccess(record, known, complaints)
+    problems.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')
+  checkCustomers(record, known, problems)
+  checkAccess(record, known, problems)
 }
 
 /** The user as the contract has it. */

@@ -11,7 +11,7 @@ import {
   compileClient,
   type ReferableNames,
 } from './compile-records.ts'
-import { type Complaints, complaintsAt, readRecords } from './read-records.ts'
+import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'
 import {
   businessRecordSchema,
   clientRecordSchema,
@@ -59,31 +59,31 @@ class DirectoryReader {
   /** Inline records first, then those of the file; a key that is there twice is told. */
   async gather<T extends TSchema, R>(
     { section, key, schema }: Source<T>,
-    compile: (record: Static<T>, complaints: Complaints) => R | undefined,
+    compile: (record: Static<T>, problems: RecordProblems) => R | undefined,
   ): Promise<Map<string, R>> {
     const found = new Map<string, R>()
-    const take = (record: Static<T>, complaints: Complaints): void => {
+    const take = (record: Static<T>, problems: RecordProblems): void => {
       const name = (record as Record<string, unknown>)[key] as string
       const isTwice = found.has(name)
-      if (isTwice) complaints.error([key], `is there twice: "${name}"`)
-      const compiled = isTwice ? undefined : compile(record, complaints)
+      if (isTwice) problems.error([key], `is there twice: "${name}"`)
+      const compiled = isTwice ? undefined : compile(record, problems)
       if (compiled !== undefined) found.set(name, compiled)
     }
     for (const [name, record] of Object.entries(this.#config[section]))
-      take({ [key]: name, ...record } as Static<T>, complaintsAt(this.#report, ['directory', section, name]))
+      take({ [key]: name, ...record } as Static<T>, problemsAt(this.#report, ['directory', section, name]))
     const file = this.#config.files[section]
-    const told = {
+    const at = {
       path: ['directory', 'files', section],
       environment: this.#environment,
       report: this.#report,
     }
-    if (file !== undefined) await readRecords({ file, schema, ...told }, take)
+    if (file !== undefined) await readRecords({ file, schema, ...at }, take)
     return found
   }
 
   roles(catalogue: Catalogue): Map<string, Access> {
     const roles = Object.entries(this.#config.roles).map(([role, { scopes }]) => {
-      checkScopes(scopes, catalogue, ['scopes'], complaintsAt(this.#report, ['directory', 'roles', role]))
+      checkScopes(scopes, catalogue, ['scopes'], problemsAt(this.#report, ['directory', 'roles', role]))
       return [role, { role, scopes }] as const
     })
     return new Map(roles)
@@ -107,10 +107,10 @@ export async function compileDirectory(
   const clients = await reader.gather(CLIENTS, (record, at) => compileClient(record, some, at))
   const known: ReferableNames = { ...some, clients }
   const bySubject = new Map<string, UserRecord>()
-  const users = await reader.gather(USERS, (record, complaints) => {
-    checkUser(record, known, complaints)
+  const users = await reader.gather(USERS, (record, problems) => {
+    checkUser(record, known, problems)
     const other = bySubject.get(record.subject)
-    if (other !== undefined) complaints.error(['subject'], `is that of "${other.username}" too`)
+    if (other !== undefined) problems.error(['subject'], `is that of "${other.username}" too`)
     bySubject.set(record.subject, record)
     return record
   })

@@ -3,11 +3,11 @@ export type Line = 'ordinary' | 'doubtful'
 
 export interface HashQueueSizes {
   /** Jobs that run at once, of both lines together. */
-  readonly places: number
+  readonly concurrent: number
   /** Jobs that may wait in the ordinary line. */
-  readonly seats: number
+  readonly ordinary: number
   /** Jobs that may wait in the doubtful line. */
-  readonly doubtfulSeats: number
+  readonly doubtful: number
 }
 
 interface Waiter {
@@ -26,7 +26,7 @@ interface Waiter {
  */
 export class HashQueue {
   readonly #sizes: HashQueueSizes
-  readonly #doubtfulPlaces: number
+  readonly #doubtfulConcurrent: number
   readonly #ordinary: Waiter[] = []
   readonly #doubtful: Waiter[] = []
   /** Of the ordinary line. */
@@ -36,7 +36,7 @@ export class HashQueue {
 
   constructor(sizes: HashQueueSizes) {
     this.#sizes = sizes
-    this.#doubtfulPlaces = Math.max(1, Math.floor(sizes.places / 2))
+    this.#doubtfulConcurrent = Math.max(1, Math.floor(sizes.concurrent / 2))
   }
 
   /** How many jobs run or wait before one that joins the ordinary line now. */
@@ -46,24 +46,24 @@ export class HashQueue {
 
   /** Whether a job of the line would run at once. */
   isFree(line: Line): boolean {
-    if (this.#running >= this.#sizes.places) return false
+    if (this.#running >= this.#sizes.concurrent) return false
     return (
-      line === 'ordinary' || (this.#doubtfulRunning < this.#doubtfulPlaces && this.#ordinary.length === 0)
+      line === 'ordinary' || (this.#doubtfulRunning < this.#doubtfulConcurrent && this.#ordinary.length === 0)
     )
   }
 
   /** Whether a job of the line can neither run nor wait. */
   isFull(line: Line, owner: string | undefined): boolean {
     if (this.isFree(line)) return false
-    const { seats, doubtfulSeats } = this.#sizes
-    if (line === 'doubtful') return this.#doubtful.length >= doubtfulSeats
-    return this.#ordinary.length >= seats || this.#waitsOf(owner) >= Math.ceil(seats / 2)
+    const { ordinary, doubtful } = this.#sizes
+    if (line === 'doubtful') return this.#doubtful.length >= doubtful
+    return this.#ordinary.length >= ordinary || this.#waitsOf(owner) >= Math.ceil(ordinary / 2)
   }
 
   /** Callers ask `isFull` first: this one waits, however long the line is. */
-  async pass<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
+  async run<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
     if (this.isFree(line)) this.#enter(line)
-    else await this.#turn(line, owner)
+    else await this.#wait(line, owner)
     try {
       return await job()
     } finally {
@@ -76,7 +76,7 @@ export class HashQueue {
     if (line === 'doubtful') this.#doubtfulRunning += 1
   }
 
-  #turn(line: Line, owner: string | undefined): Promise<void> {
+  #wait(line: Line, owner: string | undefined): Promise<void> {
     return new Promise((begin) => {
       if (line === 'ordinary') this.#count(owner, 1)
       this.#lineOf(line).push({ begin, owner })

@@ -6,7 +6,7 @@ import type { HashOwner, PasswordHasher } from '../contracts/people.ts'
 import { Fault } from '../kernel/faults.ts'
 import {
   type Argon2Hash,
-  COST,
+  ARGON2_COST,
   formatArgon2,
   isSecretHash,
   parseArgon2,
@@ -39,8 +39,8 @@ export function hashesAtOnce(
 }
 
 /** Nobody’s hash, its salt and tag drawn: checking against it takes as long as against a real one, and no secret fits. */
-const nobodys = (): Argon2Hash => ({
-  ...COST,
+const dummyHash = (): Argon2Hash => ({
+  ...ARGON2_COST,
   salt: randomBytes(SALT_BYTES),
   tag: randomBytes(TAG_BYTES),
 })
@@ -66,11 +66,11 @@ const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: f
  * Otherwise whoever invents names could keep everybody else from logging in.
  */
 export class Hasher implements PasswordHasher {
-  readonly #turnstile: HashQueue
-  readonly #places: number
+  readonly #queue: HashQueue
+  readonly #concurrent: number
   readonly #retryAfter: number
   readonly #timer: (ms: number) => Promise<void>
-  readonly #nobody = nobodys()
+  readonly #dummy = dummyHash()
   readonly #durations = new Float64Array(KEPT_DURATIONS).fill(ONE_HASH * 1000)
   #hashed = 0
 
@@ -80,34 +80,34 @@ export class Hasher implements PasswordHasher {
     doubtfulWaiting = DOUBTFUL_WAITING,
     timer = systemTimer,
   }: HasherOptions = {}) {
-    this.#turnstile = new HashQueue({ places: atOnce, seats: waiting, doubtfulSeats: doubtfulWaiting })
-    this.#places = atOnce
+    this.#queue = new HashQueue({ concurrent: atOnce, ordinary: waiting, doubtful: doubtfulWaiting })
+    this.#concurrent = atOnce
     this.#retryAfter = Math.max(1, Math.ceil((waiting * ONE_HASH) / atOnce))
     this.#timer = timer
   }
 
   async hash(secret: string): Promise<string> {
-    const fresh = nobodys()
-    return formatArgon2({ ...fresh, tag: await this.#queue('ordinary', undefined, secret, fresh) })
+    const fresh = dummyHash()
+    return formatArgon2({ ...fresh, tag: await this.#hashInTurn('ordinary', undefined, secret, fresh) })
   }
 
   /**
    * A hash of older cost still verifies, at its own cost. An encoding that is none of ours takes the time of a real
    * one and fits nothing: the configuration's check is where it is told.
    */
-  async verify(secret: string, encoded: string | undefined, asker?: HashOwner): Promise<boolean> {
+  async verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean> {
     if (encoded !== undefined && isSecretHash(encoded)) return verifySecret(secret, encoded)
-    const line = asker?.doubted === true ? 'doubtful' : 'ordinary'
+    const line = owner?.doubted === true ? 'doubtful' : 'ordinary'
     const known = encoded === undefined ? undefined : parseArgon2(encoded)
-    if (known === undefined) return this.#spendTime(line, asker?.name, secret)
-    return timingSafeEqual(await this.#queue(line, asker?.name, secret, known), known.tag)
+    if (known === undefined) return this.#spendTime(line, owner?.name, secret)
+    return timingSafeEqual(await this.#hashInTurn(line, owner?.name, secret, known), known.tag)
   }
 
   /** Answers false, when a check of the line that begins now would. Rejects where that would be rejected (T3.9). */
   async #spendTime(line: Line, name: string | undefined, secret: string): Promise<false> {
-    this.#refuseCrowd(line, name)
-    if (line === 'doubtful' || this.#turnstile.isFree('doubtful'))
-      await this.#derive('doubtful', name, secret, this.#nobody)
+    this.#refuseIfFull(line, name)
+    if (line === 'doubtful' || this.#queue.isFree('doubtful'))
+      await this.#derive('doubtful', name, secret, this.#dummy)
     else await this.#timer(this.#expected())
     return false
   }
@@ -115,18 +115,18 @@ export class Hasher implements PasswordHasher {
   /** Milliseconds that a check in the ordinary line would take from now on. */
   #expected(): number {
     const one = this.#durations[Math.floor(Math.random() * KEPT_DURATIONS)] ?? ONE_HASH * 1000
-    const rounds = Math.floor(this.#turnstile.ahead / this.#places)
+    const rounds = Math.floor(this.#queue.ahead / this.#concurrent)
     // Those that run now are somewhere in the middle.
     return rounds === 0 ? one : one * (rounds + Math.random())
   }
 
-  #queue(line: Line, name: string | undefined, secret: string, how: Argon2Hash): Promise<Buffer> {
-    this.#refuseCrowd(line, name)
+  #hashInTurn(line: Line, name: string | undefined, secret: string, how: Argon2Hash): Promise<Buffer> {
+    this.#refuseIfFull(line, name)
     return this.#derive(line, name, secret, how)
   }
 
-  #refuseCrowd(line: Line, name: string | undefined): void {
-    if (!this.#turnstile.isFull(line, name)) return
+  #refuseIfFull(line: Line, name: string | undefined): void {
+    if (!this.#queue.isFull(line, name)) return
     throw new Fault('identity_unavailable', {
       detail: `the ${line} queue of password hashes is full`,
       retryAfter: this.#retryAfter,
@@ -134,7 +134,7 @@ export class Hasher implements PasswordHasher {
   }
 
   #derive(line: Line, name: string | undefined, secret: string, how: Argon2Hash): Promise<Buffer> {
-    return this.#turnstile.pass(line, name, async () => {
+    return this.#queue.run(line, name, async () => {
       const started = performance.now()
       const tag = await derive('argon2id', {
         message: secret,

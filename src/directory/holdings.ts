@@ -36,7 +36,7 @@ export interface Holdings {
   readonly users: ReadonlyMap<string, UserHoldings>
 }
 
-export const NOBODY: Holdings = { businesses: new Set(), clients: new Map(), users: new Map() }
+export const NO_HOLDINGS: Holdings = { businesses: new Set(), clients: new Map(), users: new Map() }
 
 /** Characters of base64url; the hash itself is not kept. */
 const DIGEST = 22

@@ -7,13 +7,13 @@ import { createReadStream } from 'node:fs'
 import type { Environment } from '../config/references.ts'
 
 /** Where the problems of one record are told; paths are relative to the record. */
-export interface Complaints {
+export interface RecordProblems {
   error(path: KeyPath, message: string, hint?: string): void
   warn(path: KeyPath, message: string, hint?: string): void
 }
 
 /** For a record in the configuration itself: `base` is its key path. */
-export const complaintsAt = (report: Report, base: KeyPath): Complaints => ({
+export const problemsAt = (report: Report, base: KeyPath): RecordProblems => ({
   error: (path, message, hint) => report.error([...base, ...path], message, hint),
   warn: (path, message, hint) => report.warn([...base, ...path], message, hint),
 })
@@ -22,11 +22,11 @@ export const complaintsAt = (report: Report, base: KeyPath): Complaints => ({
 const MOST = 20
 
 /** For the records of a JSON Lines file: told at the file and line, under the key path that names the file. */
-export class FileComplaints {
+export class FileProblems {
   readonly #report: Report
   readonly #base: KeyPath
   readonly #file: string
-  #told = 0
+  #count = 0
   #failed = false
 
   constructor(report: Report, base: KeyPath, file: string) {
@@ -35,26 +35,26 @@ export class FileComplaints {
     this.#file = file
   }
 
-  ofLine(line: number): Complaints {
+  ofLine(line: number): RecordProblems {
     const at = { file: this.#file, line }
     return {
-      error: (path, message, hint) => this.#tell({ path, message, hint, at, severity: 'error' }),
-      warn: (path, message, hint) => this.#tell({ path, message, hint, at, severity: 'warning' }),
+      error: (path, message, hint) => this.#add({ path, message, hint, at, severity: 'error' }),
+      warn: (path, message, hint) => this.#add({ path, message, hint, at, severity: 'warning' }),
     }
   }
 
-  #tell(problem: Problem): void {
+  #add(problem: Problem): void {
     if (problem.severity === 'error') this.#failed = true
-    if (++this.#told <= MOST)
+    if (++this.#count <= MOST)
       this.#report.problems.push({ ...problem, path: [...this.#base, ...problem.path] })
   }
 
   /** Says how many were left out. */
   finish(): void {
-    if (this.#told <= MOST) return
-    const told = `has ${this.#told - MOST} more problems`
-    if (this.#failed) this.#report.error(this.#base, told)
-    else this.#report.warn(this.#base, told)
+    if (this.#count <= MOST) return
+    const message = `has ${this.#count - MOST} more problems`
+    if (this.#failed) this.#report.error(this.#base, message)
+    else this.#report.warn(this.#base, message)
   }
 }
 
@@ -95,25 +95,25 @@ async function* batchesOfLines(file: string): AsyncGenerator<readonly (readonly 
   yield [[++line, rest + decoder.decode()]]
 }
 
-function parseLine(text: string, complaints: Complaints): unknown {
+function parseLine(text: string, problems: RecordProblems): unknown {
   try {
     return JSON.parse(text)
   } catch {
     // The parser's message quotes the line, which holds hashes.
-    complaints.error([], 'is not JSON: expected one object a line')
+    problems.error([], 'is not JSON: expected one object a line')
     return undefined
   }
 }
 
-type Convert<T> = (value: unknown, line: number, complaints: Complaints) => T | undefined
+type Convert<T> = (value: unknown, line: number, problems: RecordProblems) => T | undefined
 
 /** As the configuration itself is checked: every problem told, defaults filled in, references and units resolved. */
 function converter<T extends TSchema>(schema: T, file: string, environment: Environment): Convert<Static<T>> {
   const view = viewOf(schema)
-  return (value, line, complaints) => {
+  return (value, line, problems) => {
     const report = new Report()
     const record = load(view, nodeOf(value, { file, line }), [], { environment, report })
-    for (const { path, message, hint } of report.problems) complaints.error(path, message, hint)
+    for (const { path, message, hint } of report.problems) problems.error(path, message, hint)
     return report.failed ? undefined : (record as Static<T>)
   }
 }
@@ -131,21 +131,21 @@ export interface RecordFile<T extends TSchema> {
 /** Hands every well-formed record of a JSON Lines file to `visit`, in order; problems go to the report. */
 export async function readRecords<T extends TSchema>(
   { file, path, schema, environment, report }: RecordFile<T>,
-  visit: (record: Static<T>, complaints: Complaints) => void,
+  visit: (record: Static<T>, problems: RecordProblems) => void,
 ): Promise<void> {
-  const told = new FileComplaints(report, path, file)
+  const fileProblems = new FileProblems(report, path, file)
   const convert = converter(schema, file, environment)
   const take = (line: number, text: string): void => {
     if (text.trim() === '') return
-    const complaints = told.ofLine(line)
-    const value = parseLine(text, complaints)
-    const record = value === undefined ? undefined : convert(value, line, complaints)
-    if (record !== undefined) visit(record, complaints)
+    const problems = fileProblems.ofLine(line)
+    const value = parseLine(text, problems)
+    const record = value === undefined ? undefined : convert(value, line, problems)
+    if (record !== undefined) visit(record, problems)
   }
   try {
     for await (const batch of batchesOfLines(file)) for (const [line, text] of batch) take(line, text)
   } catch (thrown) {
     report.error(path, `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
   }
-  told.finish()
+  fileProblems.finish()
 }

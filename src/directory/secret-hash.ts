@@ -5,13 +5,13 @@ import { createHash, timingSafeEqual } from 'node:crypto'
  * them, so slowness would protect nothing, and a refresh need not wait for a password hash.
  */
 const PREFIX = 'sha256:'
-const SHA256 = /^sha256:[A-Za-z0-9_-]{43}$/
+const SHA256_HASH = /^sha256:[A-Za-z0-9_-]{43}$/
 
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 export const hashSecret = (secret: string): string => PREFIX + digest(secret).toString('base64url')
 
-export const isSecretHash = (encoded: string): boolean => SHA256.test(encoded)
+export const isSecretHash = (encoded: string): boolean => SHA256_HASH.test(encoded)
 
 /** In constant time. False for every other encoding. */
 export function verifySecret(secret: string, encoded: string): boolean {
@@ -36,22 +36,22 @@ export interface Argon2Hash extends Argon2Cost {
 }
 
 /** OWASP's password storage advice: 19 MiB, two passes, one lane; some 50 ms of one core. */
-export const COST: Argon2Cost = { memory: 19_456, passes: 2, parallelism: 1 }
+export const ARGON2_COST: Argon2Cost = { memory: 19_456, passes: 2, parallelism: 1 }
 
 // Bounds keep a directory's record from asking for more than a login may cost: 1 GiB, 20 passes, 16 lanes.
-const MOST: Argon2Cost = { memory: 1_048_576, passes: 20, parallelism: 16 }
+const MAX_COST: Argon2Cost = { memory: 1_048_576, passes: 20, parallelism: 16 }
 
-const ARGON2 =
+const ARGON2_HASH =
   /^\$argon2id\$v=19\$m=([0-9]{1,7}),t=([0-9]{1,2}),p=([0-9]{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,86})$/
 
 const within = (cost: Argon2Cost): boolean =>
   cost.parallelism >= 1 &&
-  cost.parallelism <= MOST.parallelism &&
+  cost.parallelism <= MAX_COST.parallelism &&
   cost.passes >= 1 &&
-  cost.passes <= MOST.passes &&
+  cost.passes <= MAX_COST.passes &&
   // RFC 9106 §3.1: at least 8 KiB per lane.
   cost.memory >= 8 * cost.parallelism &&
-  cost.memory <= MOST.memory
+  cost.memory <= MAX_COST.memory
 
 function readCost(parts: readonly string[]): Argon2Cost | undefined {
   const [, memory, passes, parallelism] = parts
@@ -60,11 +60,11 @@ function readCost(parts: readonly string[]): Argon2Cost | undefined {
 }
 
 /** Whether it is an argon2id hash (version 19, any cost within bounds). */
-export const isArgon2 = (encoded: string): boolean => readCost(ARGON2.exec(encoded) ?? []) !== undefined
+export const isArgon2 = (encoded: string): boolean => readCost(ARGON2_HASH.exec(encoded) ?? []) !== undefined
 
 /** Undefined for everything that `isArgon2` says no to. */
 export function parseArgon2(encoded: string): Argon2Hash | undefined {
-  const parts = ARGON2.exec(encoded) ?? []
+  const parts = ARGON2_HASH.exec(encoded) ?? []
   const cost = readCost(parts)
   const [salt, tag] = parts.slice(4)
   if (cost === undefined || salt === undefined || tag === undefined) return undefined

@@ -24,7 +24,7 @@ export class DirectoryRefusal extends Error {
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
-  readonly ender: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly clock: Clock
   /** Of the configuration: its names are taken, and it is what new records may refer to. */
   readonly configured: Directory

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Report } from '../config/report.ts'
 import type { Client, PasswordHasher } from '../contracts/people.ts'
 import { checkUser, toClient } from './compile-records.ts'
-import { complaintsAt, readRecord } from './read-records.ts'
+import { problemsAt, readRecord } from './read-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
 import {
   announce,
@@ -129,7 +129,7 @@ export class UserEditor {
     const record = readRecord(userRecordSchema, written, report)
     if (record) {
       const clients = await this.#customers(record)
-      checkUser(record, { ...configured, catalogue, clients }, complaintsAt(report, []))
+      checkUser(record, { ...configured, catalogue, clients }, problemsAt(report, []))
     }
     if (record === undefined || report.failed) throw new DirectoryRefusal('The user does not fit.', report)
     return record
@@ -161,7 +161,7 @@ export class UserEditor {
    * begins meanwhile is ended by it. When this resolves, both are in force everywhere.
    */
   async #endAll(subject: string): Promise<void> {
-    await this.#parts.ender.end({ subject })
+    await this.#parts.tokenRevoker.end({ subject })
     await untilInForce(this.#parts)
   }
 

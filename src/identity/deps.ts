@@ -34,7 +34,7 @@ export interface IdentityDeps {
   readonly attempts?: AttemptLimiter
   readonly issuedTokens: IssuedTokens
   readonly rules: RuleGuard
-  readonly ender: TokenRevoker
+  readonly tokenRevoker: TokenRevoker
   readonly switches: Switches
   readonly recorder: Recorder
   readonly clock: Clock

@@ -24,12 +24,12 @@ const TICK = 250
  */
 const ABSENT = INTERVAL
 /** Unknown ids remembered, and calls that wait for a reading, at most: a flood of ids costs no more memory than this. */
-const MOST_ABSENT = 1_000
-const MOST_WAITING = 1_000
+const MAX_ABSENT = 1_000
+const MAX_WAITING = 1_000
 /** Keys of one `kid` that a signature is tried with, at most. */
-const MOST_TRIED = 4
+const MAX_TRIED = 4
 /** Remarks remembered, so that each is told once. */
-const MOST_TOLD = 200
+const MAX_TOLD = 200
 
 const systemPause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
@@ -58,7 +58,7 @@ export class ForeignKeys implements KeyFinder {
   #used = new Map<string, Used>()
   /** By `kid`: when a reading that did not bring it began. */
   readonly #absent = new Map<string, number>()
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
   #waiting = 0
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -69,7 +69,7 @@ export class ForeignKeys implements KeyFinder {
       read: async () => this.#use(await parts.fetchKeys()),
       clock: parts.clock,
       pause: parts.pause ?? systemPause,
-      changed: (failure) => this.#tellReachable(failure),
+      changed: (failure) => this.#reportReachable(failure),
     })
   }
 
@@ -115,7 +115,7 @@ export class ForeignKeys implements KeyFinder {
   #match(kid: string | undefined, algorithm: string): readonly Jwk[] {
     const fitting = this.#keys.filter((jwk) => fitsAlgorithm(jwk, algorithm))
     if (kid === undefined) return fitting.length === 1 ? fitting : []
-    return fitting.filter((jwk) => jwk['kid'] === kid).slice(0, MOST_TRIED)
+    return fitting.filter((jwk) => jwk['kid'] === kid).slice(0, MAX_TRIED)
   }
 
   /** Those that can be used. Rejects with Fault `token_judge_unavailable` if none can. */
@@ -150,11 +150,11 @@ export class ForeignKeys implements KeyFinder {
     this.#absent.delete(kid)
     this.#absent.set(kid, this.#reader.begunAt)
     const [oldest] = this.#absent.keys()
-    if (this.#absent.size > MOST_ABSENT && oldest !== undefined) this.#absent.delete(oldest)
+    if (this.#absent.size > MAX_ABSENT && oldest !== undefined) this.#absent.delete(oldest)
   }
 
   async #wait(found: () => boolean): Promise<void> {
-    if (this.#waiting >= MOST_WAITING)
+    if (this.#waiting >= MAX_WAITING)
       throw new Fault('token_judge_unavailable', { detail: 'too many tokens with unknown keys' })
     this.#waiting += 1
     try {
@@ -171,7 +171,7 @@ export class ForeignKeys implements KeyFinder {
     const { keys, remarks } = admitKeys(set)
     this.#keep(keys)
     for (const { kid } of keys) if (typeof kid === 'string') this.#absent.delete(kid)
-    for (const remark of remarks) this.#tell(remark)
+    for (const remark of remarks) this.#report(remark)
   }
 
   /** Ends the standing of all others. */
@@ -192,14 +192,14 @@ export class ForeignKeys implements KeyFinder {
   }
 
   /** Each remark once, however often the key set is read. */
-  #tell({ level, event, kid, reason }: KeyRemark): void {
+  #report({ level, event, kid, reason }: KeyRemark): void {
     const remark = `${event} ${kid} ${reason}`
-    if (this.#told.has(remark) || this.#told.size >= MOST_TOLD) return
-    this.#told.add(remark)
+    if (this.#reported.has(remark) || this.#reported.size >= MAX_TOLD) return
+    this.#reported.add(remark)
     this.#parts.recorder.note(level, event, { issuer: this.#parts.issuer, kid, reason })
   }
 
-  #tellReachable(failure: { readonly cause: unknown } | undefined): void {
+  #reportReachable(failure: { readonly cause: unknown } | undefined): void {
     const { issuer, recorder } = this.#parts
     if (failure === undefined) recorder.note('info', 'issuer_keys_reachable_again', { issuer })
     else recorder.note('error', 'issuer_keys_unreachable', { issuer, cause: failure.cause })

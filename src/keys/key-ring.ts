@@ -11,7 +11,7 @@ export interface KeySet {
   readonly published: readonly SigningKey[]
 }
 
-interface Held {
+interface RingKey {
   readonly key: SigningKey
   readonly standing: Standing
   /** As `find` answers it. */
@@ -24,8 +24,8 @@ interface Held {
  */
 export class KeyRing implements Signer, PublicKeys, KeyFinder {
   /** By `kid`, the thumbprint: a key that is read again from its file is the same key. */
-  #held: ReadonlyMap<string, Held> = new Map()
-  #signing: ReadonlyMap<SigningAlgorithm, Held> = new Map()
+  #keys: ReadonlyMap<string, RingKey> = new Map()
+  #signing: ReadonlyMap<SigningAlgorithm, RingKey> = new Map()
   #jwks: ReturnType<PublicKeys['jwks']> = { keys: [] }
 
   constructor(set: KeySet) {
@@ -33,17 +33,17 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
   }
 
   replace({ signing, published }: KeySet): void {
-    const before = this.#held
-    const hold = (key: SigningKey): Held => before.get(key.kid) ?? holdKey(key)
-    this.#held = new Map(published.map((key) => [key.kid, hold(key)]))
+    const before = this.#keys
+    const keepOrAdd = (key: SigningKey): RingKey => before.get(key.kid) ?? toRingKey(key)
+    this.#keys = new Map(published.map((key) => [key.kid, keepOrAdd(key)]))
     this.#signing = new Map(
       [...signing].flatMap(([algorithm, { kid }]) => {
-        const held = this.#held.get(kid)
-        return held === undefined ? [] : [[algorithm, held]]
+        const ringKey = this.#keys.get(kid)
+        return ringKey === undefined ? [] : [[algorithm, ringKey]]
       }),
     )
     this.#jwks = Object.freeze({ keys: Object.freeze(published.map((key) => key.publicJwk)) })
-    for (const [kid, { standing }] of before) if (!this.#held.has(kid)) standing.end()
+    for (const [kid, { standing }] of before) if (!this.#keys.has(kid)) standing.end()
   }
 
   /** Whether there is a key to sign with. */
@@ -52,9 +52,9 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
   }
 
   async sign(claims: Claims, { algorithm, typ }: Parameters<Signer['sign']>[1]): Promise<Signed> {
-    const held = this.#signing.get(algorithm)
-    if (held === undefined) throw new Error(`no signing key for ${algorithm}`)
-    const { key, standing } = held
+    const ringKey = this.#signing.get(algorithm)
+    if (ringKey === undefined) throw new Error(`no signing key for ${algorithm}`)
+    const { key, standing } = ringKey
     const token = await signCompact(claims, { alg: algorithm, typ, kid: key.kid }, key.privateKey)
     return { token, key: standing }
   }
@@ -65,12 +65,12 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
 
   /** Own tokens always name their key, so one that does not was not made here. */
   find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
-    const held = kid === undefined ? undefined : this.#held.get(kid)
-    return Promise.resolve(held?.key.algorithm === algorithm ? held.found : undefined)
+    const ringKey = kid === undefined ? undefined : this.#keys.get(kid)
+    return Promise.resolve(ringKey?.key.algorithm === algorithm ? ringKey.found : undefined)
   }
 }
 
-function holdKey(key: SigningKey): Held {
+function toRingKey(key: SigningKey): RingKey {
   const standing = new Standing()
   return { key, standing, found: [{ publicKey: key.publicKey, standing }] }
 }

@@ -27,9 +27,9 @@ export interface OpenedFolder {
 }
 
 /** Milliseconds between two looks at the folder for keys that are not known: some 50 µs each. */
-const LOOK_EVERY = 100
+const REFRESH_INTERVAL = 100
 /** Tokens with unknown keys that wait for such a look at most; further ones are refused without. */
-const MOST_WAITING = 1_000
+const MAX_WAITING = 1_000
 
 /**
  * The service's own keys, as the folder has them from moment to moment (C6.3.4). Any number of processes may share the
@@ -49,11 +49,11 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   #identity: string
   #keys: readonly StoredKey[] = []
   #states = ''
-  #lookedAt: number
-  #looking: Promise<void> | undefined
-  #nextLook: Promise<void> | undefined
+  #refreshedAt: number
+  #refreshing: Promise<void> | undefined
+  #nextRefresh: Promise<void> | undefined
   #waiting = 0
-  #tending: Promise<void> | undefined
+  #rotating: Promise<void> | undefined
 
   /** Whether the folder had no keys when it was opened. */
   readonly made: boolean
@@ -66,7 +66,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     this.#identity = identity
     this.#ring = new KeyRing({ signing: new Map(), published: [] })
     this.#use(keys)
-    this.#lookedAt = clock.monotonic()
+    this.#refreshedAt = clock.monotonic()
   }
 
   get folder(): string {
@@ -89,7 +89,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
 
   async sign(claims: Claims, how: Parameters<Signer['sign']>[1]): Promise<Signed> {
     // Its last key was removed a moment ago: the next one is made at once.
-    if (!this.#ring.signs(how.algorithm)) await this.tend()
+    if (!this.#ring.signs(how.algorithm)) await this.rotateIfDue()
     return this.#ring.sign(claims, how)
   }
 
@@ -109,26 +109,26 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   async find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const known = await this.#ring.find(kid, algorithm)
     if (known !== undefined || kid === undefined) return known
-    if (this.#waiting >= MOST_WAITING) return undefined
+    if (this.#waiting >= MAX_WAITING) return undefined
     this.#waiting += 1
     // Where the folder can't be read, the keys that are known go on; the watch tells of it.
-    await this.#lookSoon().catch(() => undefined)
+    await this.#refreshSoon().catch(() => undefined)
     this.#waiting -= 1
     return this.#ring.find(kid, algorithm)
   }
 
   /** A look that begins after this call. */
-  #lookSoon(): Promise<void> {
-    this.#nextLook ??= this.#untilDue().then(async () => {
-      await this.#looking?.catch(() => undefined)
-      this.#nextLook = undefined
-      return this.look()
+  #refreshSoon(): Promise<void> {
+    this.#nextRefresh ??= this.#untilDue().then(async () => {
+      await this.#refreshing?.catch(() => undefined)
+      this.#nextRefresh = undefined
+      return this.refresh()
     })
-    return this.#nextLook
+    return this.#nextRefresh
   }
 
   async #untilDue(): Promise<void> {
-    const due = this.#lookedAt + LOOK_EVERY - this.#clock.monotonic()
+    const due = this.#refreshedAt + REFRESH_INTERVAL - this.#clock.monotonic()
     if (due > 0) await delay(due, undefined, { ref: false })
   }
 
@@ -136,16 +136,16 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
    * Reads what has changed in the folder, and moves to what the time demands. Rejects with KeyFolderError; keys whose
    * files are still there stay then.
    */
-  look(): Promise<void> {
-    this.#looking ??= this.#read().finally(() => {
-      this.#looking = undefined
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#read().finally(() => {
+      this.#refreshing = undefined
     })
-    return this.#looking
+    return this.#refreshing
   }
 
   async #read(): Promise<void> {
     const { folder } = this.#plan
-    this.#lookedAt = this.#clock.monotonic()
+    this.#refreshedAt = this.#clock.monotonic()
     const before = await identifyFolder(folder)
     const { keys, trouble } = await followKeyFolder(folder, this.#keys)
     const identity = await identifyFolder(folder)
@@ -167,22 +167,22 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   /** Takes the secret of the folder. True if it was replaced. Rejects with KeyFolderError; the one in memory stays then. */
-  async lookAtSecret(): Promise<boolean> {
+  async refreshSecret(): Promise<boolean> {
     // In a folder that stands in the place of ours there is none, and none is to be made.
     if ((await identifyFolder(this.#plan.folder)) !== this.#identity) return false
-    return this.#secret.look()
+    return this.#secret.refresh()
   }
 
   /** Makes the keys that are due and removes the retired ones. For one process of several, though more do no harm. */
-  tend(): Promise<void> {
-    this.#tending ??= this.#tend().finally(() => {
-      this.#tending = undefined
+  rotateIfDue(): Promise<void> {
+    this.#rotating ??= this.#rotate().finally(() => {
+      this.#rotating = undefined
     })
-    return this.#tending
+    return this.#rotating
   }
 
-  async #tend(): Promise<void> {
-    await this.look()
+  async #rotate(): Promise<void> {
+    await this.refresh()
     const { algorithms, folder, rotation } = this.#plan
     const now = epochSeconds(this.#clock)
     for (const algorithm of algorithms) {
@@ -196,7 +196,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     }
     const retired = this.schedule().filter(({ state }) => state === 'retired')
     for (const { key } of retired) await removeKey(folder, key.file)
-    if (retired.length > 0) await this.look()
+    if (retired.length > 0) await this.refresh()
   }
 }
 

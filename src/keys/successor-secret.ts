@@ -20,7 +20,7 @@ const FILE = 'successors.secret'
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
 /** Deterministic, one-way, 256 bits, base64url. */
-export const derivedBy = (secret: string): SecretDeriver => ({
+export const createDeriver = (secret: string): SecretDeriver => ({
   derive: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
 })
 
@@ -34,7 +34,7 @@ export class SuccessorSecret implements SecretDeriver {
   private constructor(folder: string, secret: string, stamp: string) {
     this.#folder = folder
     this.#secret = secret
-    this.#deriver = derivedBy(secret)
+    this.#deriver = createDeriver(secret)
     this.#stamp = stamp
   }
 
@@ -52,13 +52,13 @@ export class SuccessorSecret implements SecretDeriver {
    * Takes the secret that stands in the folder now; a lost one is followed by a new one. True if it was replaced by
    * another. Rejects with KeyFolderError; the one in memory goes on then.
    */
-  async look(): Promise<boolean> {
+  async refresh(): Promise<boolean> {
     const stamp = await stampOf(join(this.#folder, FILE))
     // One that was made just now has no stamp yet: it is read again the next time.
     if (stamp === this.#stamp && stamp !== 'gone') return false
     const before = this.#secret
     this.#secret = await readSecret(this.#folder)
-    this.#deriver = derivedBy(this.#secret)
+    this.#deriver = createDeriver(this.#secret)
     this.#stamp = stamp
     return this.#secret !== before
   }

@@ -13,7 +13,7 @@ const KEY = 'own'
 const REMEMBERED = 100
 
 /** `first`: nothing was remembered. `known`: a key of before is there. `lost`: all are new. `foreign`: none is known. */
-export type KeyFinding = 'first' | 'known' | 'lost' | 'foreign'
+export type HistoryResult = 'first' | 'known' | 'lost' | 'foreign'
 
 export interface PresentKeys {
   readonly kids: readonly string[]
@@ -21,9 +21,10 @@ export interface PresentKeys {
   readonly made: boolean
 }
 
-type History = { readonly kids: readonly string[] }
+type KeyHistory = { readonly kids: readonly string[] }
 
-const isHistory = (value: Readonly<Record<string, unknown>>): value is History => Array.isArray(value['kids'])
+const isHistory = (value: Readonly<Record<string, unknown>>): value is KeyHistory =>
+  Array.isArray(value['kids'])
 
 const kidsOf = (entry: Entry | undefined): readonly string[] =>
   entry !== undefined && isHistory(entry.value) ? entry.value.kids : []
@@ -36,7 +37,7 @@ export const rememberedKeys = async (store: Store): Promise<readonly string[]> =
  * What the keys that are present mean, told once: they are remembered from then on. Rejects with Fault
  * `identity_unavailable` if the store can't be reached.
  */
-export async function recallKeys({ kids, made }: PresentKeys, store: Store): Promise<KeyFinding> {
+export async function compareWithHistory({ kids, made }: PresentKeys, store: Store): Promise<HistoryResult> {
   const before = await rememberedKeys(store)
   await rememberKeys(kids, store)
   if (before.length === 0) return 'first'
@@ -51,7 +52,7 @@ export async function rememberKeys(kids: readonly string[], store: Store): Promi
     const before = kidsOf(entry)
     const fresh = kids.filter((kid) => !before.includes(kid))
     if (entry !== undefined && fresh.length === 0) return
-    const value: History = { kids: [...before, ...fresh].slice(-REMEMBERED) }
+    const value: KeyHistory = { kids: [...before, ...fresh].slice(-REMEMBERED) }
     // Another process may be doing the same: whoever comes second reads again.
     const kept =
       entry === undefined
@@ -62,7 +63,7 @@ export async function rememberKeys(kids: readonly string[], store: Store): Promi
 }
 
 /** What an operator is told at boot; undefined where there is nothing to tell. */
-export const meaningOf = (finding: KeyFinding, folder: string): string | undefined =>
+export const historyWarning = (finding: HistoryResult, folder: string): string | undefined =>
   MEANINGS[finding]?.replaceAll('FOLDER', folder)
 
 const CONSEQUENCE =
@@ -70,7 +71,7 @@ const CONSEQUENCE =
   'ones with it), and whoever keeps the old key set must fetch the new one. If this was not meant: stop, put the right ' +
   'folder back from a backup, and start again.'
 
-const MEANINGS: Readonly<Record<KeyFinding, string | undefined>> = {
+const MEANINGS: Readonly<Record<HistoryResult, string | undefined>> = {
   first: undefined,
   known: undefined,
   lost: `The folder of the signing keys, FOLDER, was empty, though this service has signed before: it was lost, emptied or moved. New keys were made, so ${CONSEQUENCE}`,
@@ -86,31 +87,31 @@ export interface KeyWatchParts {
 }
 
 /** Milliseconds between two looks at the folder, some 50 µs each: what was removed is refused well within a second. */
-const LOOK_EVERY = 250
+const INTERVAL = 250
 
 /**
  * Tells at boot what the keys mean (C6.3.4), and keeps them in step from then on, until what it answers is called. Every
  * process may do it: of several that make the same key, one wins. Never rejects: what fails is noted.
  */
 export async function watchKeys(parts: KeyWatchParts): Promise<() => void> {
-  await tellHistory(parts).catch((cause: unknown) =>
+  await reportHistory(parts).catch((cause: unknown) =>
     parts.recorder.note('warn', 'signing_keys_history_unknown', { cause: String(cause) }),
   )
   const watch = new KeyWatch(parts)
-  let turning = false
+  let running = false
   const timer = setInterval(() => {
-    if (turning) return
-    turning = true
-    void watch.turn().finally(() => {
-      turning = false
+    if (running) return
+    running = true
+    void watch.run().finally(() => {
+      running = false
     })
-  }, LOOK_EVERY).unref()
+  }, INTERVAL).unref()
   return () => clearInterval(timer)
 }
 
-async function tellHistory({ keys, store, recorder }: KeyWatchParts): Promise<void> {
-  const finding = await recallKeys(keys, store)
-  const meaning = meaningOf(finding, keys.folder)
+async function reportHistory({ keys, store, recorder }: KeyWatchParts): Promise<void> {
+  const finding = await compareWithHistory(keys, store)
+  const meaning = historyWarning(finding, keys.folder)
   if (meaning !== undefined) recorder.note('error', `signing_keys_${finding}`, { meaning })
 }
 
@@ -126,21 +127,21 @@ class KeyWatch {
     this.#states = parts.keys.states
   }
 
-  async turn(): Promise<void> {
+  async run(): Promise<void> {
     const { keys } = this.#parts
     // Both, whatever becomes of the other.
-    const [tended, looked] = await Promise.allSettled([keys.tend(), this.#lookAtSecret()])
+    const [tended, looked] = await Promise.allSettled([keys.rotateIfDue(), this.#refreshSecret()])
     const failed = [tended, looked].find((result) => result.status === 'rejected')
-    const kept = await this.#tellChange().then(
+    const kept = await this.#reportChange().then(
       () => undefined,
       (thrown: unknown) => ({ reason: thrown }),
     )
-    this.#tellTrouble(failed ?? kept)
+    this.#reportTrouble(failed ?? kept)
   }
 
-  async #lookAtSecret(): Promise<void> {
+  async #refreshSecret(): Promise<void> {
     const { keys, recorder, secretReplaced } = this.#parts
-    if (await keys.lookAtSecret()) {
+    if (await keys.refreshSecret()) {
       recorder.note('warn', 'refresh_token_secret_replaced')
       this.#secretReplaced = true
     }
@@ -149,7 +150,7 @@ class KeyWatch {
     this.#secretReplaced = false
   }
 
-  async #tellChange(): Promise<void> {
+  async #reportChange(): Promise<void> {
     const { keys, recorder, store } = this.#parts
     if (keys.states === this.#states) return
     this.#states = keys.states
@@ -157,7 +158,7 @@ class KeyWatch {
     await rememberKeys(keys.kids, store)
   }
 
-  #tellTrouble(failed: { readonly reason?: unknown } | undefined): void {
+  #reportTrouble(failed: { readonly reason?: unknown } | undefined): void {
     const trouble = failed === undefined ? undefined : reasonOf(failed.reason)
     if (trouble !== undefined && trouble !== this.#trouble)
       this.#parts.recorder.note('error', 'signing_keys_unreadable', { reason: trouble })

@@ -25,7 +25,7 @@ import { compileMaintenance } from '../operations/maintenance/config.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
-import { peekIntoStore } from '../stores/read-store.ts'
+import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../supervisor/config.ts'
 
 interface Check {
@@ -87,7 +87,7 @@ const PART_CHECKS: readonly Check[] = [
     run: async (all, report, environment) => {
       if (isSidecar(all)) return
       const directory = await compileDirectory(all.directory, catalogueOf(all), new Report(), environment)
-      await peekIntoStore(all.store, all.data, (store) => reportTakenIds(directory, store, report))
+      await inspectStore(all.store, all.data, (store) => reportTakenIds(directory, store, report))
     },
   },
   {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Environment } from '../config/references.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { NOBODY } from '../directory/holdings.ts'
+import { NO_HOLDINGS } from '../directory/holdings.ts'
 import { ServiceControl } from './control.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import { LocalLockouts } from '../identity/lockouts.ts'
@@ -261,7 +261,7 @@ async function openControl(
   const state = await stateOf(configuration, options, office, opened)
   const parts = { state, crew, lockouts, recorder }
   if (source === undefined) {
-    const holdings = (await readHoldings(configuration, environment)) ?? NOBODY
+    const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })
     return new ServiceControl(configuration, { ...parts, holdings: () => holdings })
   }
@@ -270,7 +270,7 @@ async function openControl(
     environment,
     crew,
     revoker: state.rules,
-    ender: state.ender,
+    tokenRevoker: state.tokenRevoker,
     store: state.store,
     adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
     recorder,

@@ -33,7 +33,7 @@ import { FAMILY } from '../identity/tokens/families.ts'
 
 export interface ControlParts {
   /** Of this process: in a crew, the supervisor has its own. */
-  readonly state: Pick<State, 'maintenance' | 'ender' | 'rules' | 'store'>
+  readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store'>
   readonly crew: WorkerPool<Configuration>
   /** Who may have what by the configuration in force. */
   readonly holdings: () => Holdings
@@ -90,11 +90,11 @@ export class ServiceControl implements OperatorControl {
   }
 
   async revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
-    const { ender } = this.#parts.state
+    const { tokenRevoker } = this.#parts.state
     const problems = options.force ? [] : await this.#unknown(tokens)
     if (problems.length > 0) return { outcome: 'unknown', problems }
-    if (options.preview) return { outcome: 'previewed', ended: await ender.preview(tokens, options) }
-    const ended = await ender.end(tokens, options)
+    if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
+    const ended = await tokenRevoker.end(tokens, options)
     this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
     return { outcome: 'revoked', ended }
   }

@@ -25,7 +25,7 @@ import type { TokenRevoker } from '../contracts/tokens.ts'
 import { Endings } from '../identity/tokens/endings.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { RecordedLife, type LongestLife } from '../stores/longest-life.ts'
-import { admitStore, openStore, startPurging } from '../stores/open-store.ts'
+import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 import { RevocationRules } from '../stores/revocations.ts'
 
 export interface WorkerOptions {
@@ -58,7 +58,7 @@ export async function openDependencies(
   const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
   const appended = (): void => reports.changed()
   const state = await openState(configuration, { clock, recorder, appended })
-  const { store, feed, rules, ender, switches, maintenance } = state
+  const { store, feed, rules, tokenRevoker, switches, maintenance } = state
   return {
     clock,
     environment,
@@ -72,7 +72,7 @@ export async function openDependencies(
     attempts: reports.attempts,
     revocations: rules,
     rules,
-    ender,
+    tokenRevoker,
     switches,
     admission: openGuard(configuration, clock, recorder, reports),
     audit: { intend: () => undefined },
@@ -94,13 +94,13 @@ export async function openDependencies(
  * nobody else: `keys rotate --compromised` leaves its families to this process.
  */
 export async function watchOwnKeys(
-  { keys, store, ender }: WorkerDependencies,
+  { keys, store, tokenRevoker }: WorkerDependencies,
   { store: { kind } }: Configuration,
   recorder: Recorder,
 ): Promise<() => void> {
   if (keys === undefined) return () => undefined
   const endFamilies = async (): Promise<void> =>
-    recorder.note('warn', 'refresh_token_families_ended', { families: await ender.endAllFamilies() })
+    recorder.note('warn', 'refresh_token_families_ended', { families: await tokenRevoker.endAllFamilies() })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
   return watchKeys({ keys, store, recorder, secretReplaced })
 }
@@ -128,7 +128,7 @@ export interface State {
   readonly store: Store
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
-  readonly ender: TokenRevoker
+  readonly tokenRevoker: TokenRevoker
   readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceRecords
@@ -143,8 +143,8 @@ export interface StateParts {
 }
 
 /** Examines the store once, before any process of the service opens it (T5.12): see `admitStore`. */
-export const admitState = (configuration: Configuration): ReturnType<typeof admitStore> =>
-  admitStore(storeOf(configuration), configuration.data)
+export const admitState = (configuration: Configuration): ReturnType<typeof examineStore> =>
+  examineStore(storeOf(configuration), configuration.data)
 
 /** Rejects with StoreError, or Fault `identity_unavailable`, with nothing left open. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
@@ -162,7 +162,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
     feed,
     rules,
     longestLife,
-    ender: new Endings({ store, revoker: rules }),
+    tokenRevoker: new Endings({ store, revoker: rules }),
     switches,
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder }),
     close: async () => {

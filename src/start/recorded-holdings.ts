@@ -51,7 +51,7 @@ export async function recordHoldings(holdings: Holdings, store: Records): Promis
 
 export interface StartParts {
   readonly store: Records
-  readonly ender: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly recorder: Pick<Recorder, 'note'>
 }
 
@@ -71,10 +71,10 @@ export async function endLostMeanwhile(holdings: Holdings, parts: StartParts): P
   }
 }
 
-async function endLosses(holdings: Holdings, { store, ender }: StartParts): Promise<number> {
+async function endLosses(holdings: Holdings, { store, tokenRevoker }: StartParts): Promise<number> {
   const entry = await store.find(HOLDINGS, KEY)
   const losses = entry === undefined ? [] : lossesBetween(read(entry.value as Recorded), holdings)
-  for (const { tokens, consents } of losses) await ender.end(tokens, { consents })
+  for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents })
   await recordHoldings(holdings, store)
   return losses.length
 }

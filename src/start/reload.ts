@@ -23,7 +23,7 @@ export interface ReloaderParts {
   readonly environment: Environment
   readonly crew: Pick<WorkerPool<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
   readonly revoker: Revoker
-  readonly ender: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly store: Store
   /** Told of the configuration before anything is begun by it; rejects with a Fault if that cannot be recorded. */
   readonly adopting: (configuration: Configuration) => Promise<void>
@@ -127,8 +127,8 @@ export class Reloader {
   }
 
   async #end(losses: readonly Loss[]): Promise<void> {
-    const { ender, store } = this.#parts
-    for (const { tokens, consents } of losses) await ender.end(tokens, { consents })
+    const { tokenRevoker, store } = this.#parts
+    for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents })
     await recordHoldings(this.#holdings, store)
   }
 

@@ -60,7 +60,7 @@ export interface Dependencies {
   readonly moduleFailed: BackendDependencies['moduleFailed']
   readonly storedDirectory: StoredDirectory
   readonly rules: RuleGuard
-  readonly ender: TokenRevoker
+  readonly tokenRevoker: TokenRevoker
 }
 
 /** The parts of a configuration that need no address yet. */

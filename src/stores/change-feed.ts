@@ -15,7 +15,7 @@ export interface FeedParts {
   readonly appended?: () => void
 }
 
-interface Known {
+interface KnownChange {
   readonly change: Change
   /** Clock.monotonic(): not over before. */
   readonly keptUntil: number
@@ -36,7 +36,7 @@ export class ChangeFeed implements Feed {
   readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
   /** Live changes by sequence, for those who subscribe later. */
-  readonly #known = new Map<number, Known>()
+  readonly #known = new Map<number, KnownChange>()
   #sequence = 0
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
@@ -75,7 +75,7 @@ export class ChangeFeed implements Feed {
     this.#parts.appended?.()
     await this.refresh()
     // It is kept, and the caller is told so; it must then be in force here, though not all before it could be read.
-    if (this.#sequence < sequence) this.#tell({ sequence, topic, value, expiresAt }, true)
+    if (this.#sequence < sequence) this.#apply({ sequence, topic, value, expiresAt }, true)
   }
 
   /** Reads now: resolves when all that was appended before the call is applied here, or could not be read. */
@@ -126,11 +126,11 @@ export class ChangeFeed implements Feed {
     for (const change of changes) {
       this.#sequence = change.sequence
       this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
-      this.#tell(change, false)
+      this.#apply(change, false)
     }
   }
 
-  #tell(change: Change, early: boolean): void {
+  #apply(change: Change, early: boolean): void {
     for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.apply(change, early)
   }
 

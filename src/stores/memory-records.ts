@@ -3,12 +3,12 @@ import type { StoreIndex } from '../contracts/store.ts'
 const MINUTE = 60_000
 
 /** Anything that ends at a moment, in milliseconds since the epoch; never, if undefined. */
-export interface Ending {
+export interface Expiring {
   readonly expiresAt: number | undefined
 }
 
 /** Finds what has ended without looking at what has not: items stand by the minute in which they end. */
-export class ExpiryBuckets<T extends Ending> {
+export class ExpiryBuckets<T extends Expiring> {
   readonly #minutes = new Map<number, Set<T>>()
 
   add(item: T): void {
@@ -28,7 +28,7 @@ export class ExpiryBuckets<T extends Ending> {
   }
 
   /** At most `limit` items that have ended by `now`. They stay until they are deleted. */
-  ended(now: number, limit: number): T[] {
+  expired(now: number, limit: number): T[] {
     const found: T[] = []
     for (const [minute, bucket] of this.#minutes) {
       if (minute * MINUTE > now) continue
@@ -42,7 +42,7 @@ export class ExpiryBuckets<T extends Ending> {
   }
 }
 
-const minuteOf = ({ expiresAt }: Ending): number | undefined =>
+const minuteOf = ({ expiresAt }: Expiring): number | undefined =>
   expiresAt === undefined ? undefined : Math.floor(expiresAt / MINUTE)
 
 /** A record as the memory store keeps it. Never changed in place: a change puts another in its stead. */
@@ -97,8 +97,8 @@ export class MemoryRecords {
     return [...(this.#indexed.get(placeOf(index, value)) ?? [])]
   }
 
-  ended(now: number, limit: number): MemoryRecord[] {
-    return this.#endings.ended(now, limit)
+  expired(now: number, limit: number): MemoryRecord[] {
+    return this.#endings.expired(now, limit)
   }
 }
 

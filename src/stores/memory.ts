@@ -9,9 +9,9 @@ import type {
   StoreIndex,
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { type Ending, ExpiryBuckets, type MemoryRecord, MemoryRecords } from './memory-records.ts'
+import { type Expiring, ExpiryBuckets, type MemoryRecord, MemoryRecords } from './memory-records.ts'
 
-interface KeptChange extends Ending {
+interface KeptChange extends Expiring {
   readonly sequence: number
   readonly topic: string
   readonly text: string
@@ -130,7 +130,7 @@ export class MemoryStore implements Store {
 
   purge(limit: number): Promise<number> {
     const now = this.#clock.now()
-    const records = this.#records.ended(now, limit)
+    const records = this.#records.expired(now, limit)
     for (const record of records) this.#records.delete(record)
     const changes = this.#endedChanges(limit - records.length)
     for (const change of changes) {
@@ -150,7 +150,7 @@ export class MemoryStore implements Store {
 
   #endedChanges(limit: number): readonly KeptChange[] {
     const times = this.#times()
-    const ended = this.#changeEndings.ended(times.now, Number.POSITIVE_INFINITY)
+    const ended = this.#changeEndings.expired(times.now, Number.POSITIVE_INFINITY)
     return ended.filter((change) => isOver(change, times)).slice(0, limit)
   }
 
@@ -163,7 +163,7 @@ export class MemoryStore implements Store {
     )
   }
 
-  #isLive({ expiresAt }: Ending): boolean {
+  #isLive({ expiresAt }: Expiring): boolean {
     return expiresAt === undefined || expiresAt > this.#clock.now()
   }
 
@@ -172,7 +172,7 @@ export class MemoryStore implements Store {
     return record && this.#isLive(record) ? record : undefined
   }
 
-  #current<T extends Ending>(items: readonly T[]): T[] {
+  #current<T extends Expiring>(items: readonly T[]): T[] {
     return items.filter((item) => this.#isLive(item))
   }
 }

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url'
 import { programBeside } from '../kernel/beside.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
-import { markStore, requireNotLost, wayOut } from './store-files.ts'
+import { markStore, requireNotLost, recoveryAdvice } from './store-files.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
-import type { TroubleTold } from './sqlite-link.ts'
+import type { TroubleListener } from './sqlite-link.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { toFault } from '../kernel/faults.ts'
 import { after as systemAfter, type After } from '../kernel/after.ts'
@@ -26,7 +26,7 @@ const PATIENCE = 10_000
  * Examines the file of a store that is there already, before it is opened, and marks its folder: whoever opens it from
  * now on opens this very file. Rejects with StoreError if it is damaged, or gone though the folder had one (T5.12).
  */
-export async function admitSqlite(
+export async function examineSqlite(
   plan: SqlitePlan,
   patience = PATIENCE,
 ): Promise<{ later: Promise<StoreError | undefined> }> {
@@ -56,7 +56,7 @@ function examine(path: string): Promise<StoreError | undefined> {
       resolve(
         damage === undefined
           ? undefined
-          : new StoreError(`The store ${path} is damaged: ${damage}. ${wayOut(path)}`),
+          : new StoreError(`The store ${path} is damaged: ${damage}. ${recoveryAdvice(path)}`),
       )
     })
     // Whoever waits for it has a timer; nobody else is kept.
@@ -75,14 +75,14 @@ export async function openStore(
   config: StoreConfig,
   data: string,
   clock: Clock,
-  told?: TroubleTold,
+  onTrouble?: TroubleListener,
 ): Promise<Store> {
   if (config.kind === 'memory') {
     const { MemoryStore } = await import('./memory.ts')
     return new MemoryStore(clock)
   }
   const { SqliteStore } = await import('./sqlite.ts')
-  return SqliteStore.open(planSqlite(config, data), clock, told)
+  return SqliteStore.open(planSqlite(config, data), clock, onTrouble)
 }
 
 /**
@@ -90,12 +90,12 @@ export async function openStore(
  * it is damaged, or gone though the folder had one. A large one is examined further while it serves: `later` resolves
  * with the damage that was found then, if any.
  */
-export async function admitStore(
+export async function examineStore(
   config: StoreConfig,
   data: string,
 ): Promise<{ later: Promise<StoreError | undefined> }> {
   if (config.kind === 'memory') return { later: Promise.resolve(undefined) }
-  return admitSqlite(planSqlite(config, data))
+  return examineSqlite(planSqlite(config, data))
 }
 
 export interface PurgeParts {

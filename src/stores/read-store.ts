@@ -29,7 +29,7 @@ const peekAt = (db: DatabaseSync): Pick<Store, 'find' | 'list'> => {
  * Looks into the store of a configuration without opening it for service: nothing is made, changed or migrated. Does
  * nothing where there is no store, or none that can be read: whoever opens it says why. Blocks: for the command line.
  */
-export async function peekIntoStore(
+export async function inspectStore(
   config: StoreConfig,
   data: string,
   look: (store: Pick<Store, 'find' | 'list'>) => Promise<void>,
@@ -67,7 +67,7 @@ function openReadOnly(path: string): DatabaseSync {
  * The records of some kinds that stand in a store's file, live or not, by kind; undefined where there is no file.
  * Changes nothing. Throws StoreError. Blocks: for the command line.
  */
-export function readRecordsOf<K extends string>(
+export function readStoredRecords<K extends string>(
   path: string,
   kinds: readonly K[],
   now: number,

@@ -7,15 +7,15 @@ import type { ChangeFeed } from './change-feed.ts'
 import type { LongestLife } from './longest-life.ts'
 
 /** What rules look at, of a token or of what tokens come from. */
-export interface Facts extends Pick<Begun, 'client' | 'business' | 'family'> {
+export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
   readonly subject: string
   readonly jti?: string | undefined
 }
 
 /** The members that a rule may name, as the key of the table of its sort. `undefined` where a fact is missing. */
-export interface Sort {
-  readonly members: readonly (keyof Facts)[]
-  readonly keyOf: (facts: Facts) => string | undefined
+export interface RuleKind {
+  readonly members: readonly (keyof RuleFacts)[]
+  readonly keyOf: (facts: RuleFacts) => string | undefined
   /** Whether it revokes only what was begun before the rule was heard of. */
   readonly timed: boolean
 }
@@ -25,7 +25,7 @@ const joined = (...parts: readonly (string | undefined)[]): string | undefined =
   parts.includes(undefined) ? undefined : parts.join('\0')
 
 /** The sorts of rules. A rule names the members of exactly one. */
-export const SORTS: readonly Sort[] = [
+export const RULE_KINDS: readonly RuleKind[] = [
   { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
   { members: ['family'], keyOf: ({ family }) => family, timed: false },
   { members: ['subject'], keyOf: ({ subject }) => subject, timed: true },
@@ -50,7 +50,7 @@ export const SORTS: readonly Sort[] = [
   },
 ]
 
-export const factsOf = ({ tokenId, family, subject, client, target }: Principal): Facts => ({
+export const factsOf = ({ tokenId, family, subject, client, target }: Principal): RuleFacts => ({
   jti: tokenId,
   family,
   subject,
@@ -60,7 +60,7 @@ export const factsOf = ({ tokenId, family, subject, client, target }: Principal)
 
 /** A rule as it is kept on the feed. */
 export interface Rule {
-  readonly sort: Sort
+  readonly kind: RuleKind
   readonly key: string
   /** Milliseconds since the epoch: for what has no `asOf`. */
   readonly issuedBefore: number
@@ -77,13 +77,13 @@ export const writeRule = (tokens: RevokedTokens, issuedBefore: number): StoredVa
 export function readRule(value: StoredValue): Rule | undefined {
   const named = MEMBERS.filter((member) => value[member] !== undefined)
   if (named.some((member) => typeof value[member] !== 'string')) return undefined
-  const sort = SORTS.find(
+  const kind = RULE_KINDS.find(
     ({ members }) => members.length === named.length && named.every((member) => members.includes(member)),
   )
-  const key = sort?.keyOf(value as unknown as Facts)
+  const key = kind?.keyOf(value as unknown as RuleFacts)
   const { issuedBefore } = value
-  if (sort === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { sort, key, issuedBefore }
+  if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
+  return { kind, key, issuedBefore }
 }
 
 export interface RevocationParts {
@@ -93,8 +93,8 @@ export interface RevocationParts {
   readonly longestLife: LongestLife
 }
 
-/** What the rules of one key amount to: the reach of the latest, kept as long as the one that is kept longest. */
-interface Reach {
+/** What the rules of one key amount to: the effect of the latest, kept as long as the one that is kept longest. */
+interface RuleEffect {
   readonly sequence: number
   readonly issuedBefore: number
   /** Milliseconds since the epoch: by then, all that any of them ends has expired. */
@@ -102,15 +102,15 @@ interface Reach {
 }
 
 interface Table {
-  readonly sort: Sort
-  readonly reaches: Map<string, Reach>
+  readonly kind: RuleKind
+  readonly effects: Map<string, RuleEffect>
 }
 
 export const REVOCATION_TOPIC = 'revocation'
 
 /**
  * How long after a rule was made another process may still issue by what was true before it, in milliseconds: the
- * second within which rules reach everyone. Of what has no `asOf`, what is issued in it is revoked too.
+ * second within which rules effect everyone. Of what has no `asOf`, what is issued in it is revoked too.
  */
 const SPREAD = 1000
 /** Clocks of several machines, and the moments between decision and signature, in milliseconds. */
@@ -126,7 +126,7 @@ const SKEW = 60_000
  */
 export class RevocationRules implements Revocations, Revoker, RuleGuard {
   readonly #parts: RevocationParts
-  readonly #tables: readonly Table[] = SORTS.map((sort) => ({ sort, reaches: new Map() }))
+  readonly #tables: readonly Table[] = RULE_KINDS.map((kind) => ({ kind, effects: new Map() }))
   /** How many rules there are: mostly none, and then a call pays for one comparison. */
   #count = 0
   #asOf = 0
@@ -159,14 +159,14 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     await feed.append(REVOCATION_TOPIC, writeRule(tokens, now), Math.ceil(ends + SKEW))
   }
 
-  #covers(facts: Facts, asOf: number | undefined, issuedAt: number): boolean {
-    for (const { sort, reaches } of this.#tables) {
-      if (reaches.size === 0) continue
-      const key = sort.keyOf(facts)
-      const reach = key === undefined ? undefined : reaches.get(key)
-      if (reach === undefined) continue
-      if (!sort.timed) return true
-      if (asOf === undefined ? issuedAt <= reach.issuedBefore + SPREAD : asOf < reach.sequence) return true
+  #covers(facts: RuleFacts, asOf: number | undefined, issuedAt: number): boolean {
+    for (const { kind, effects } of this.#tables) {
+      if (effects.size === 0) continue
+      const key = kind.keyOf(facts)
+      const effect = key === undefined ? undefined : effects.get(key)
+      if (effect === undefined) continue
+      if (!kind.timed) return true
+      if (asOf === undefined ? issuedAt <= effect.issuedBefore + SPREAD : asOf < effect.sequence) return true
     }
     return false
   }
@@ -194,12 +194,12 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       this.#change(rule, (before) => (before && before.expiresAt > endOf(change) ? before : undefined))
   }
 
-  #change({ sort, key }: Rule, next: (before: Reach | undefined) => Reach | undefined): void {
-    const reaches = this.#tables[SORTS.indexOf(sort)]?.reaches
-    const reach = next(reaches?.get(key))
-    if (reach) reaches?.set(key, reach)
-    else reaches?.delete(key)
-    this.#count = this.#tables.reduce((sum, table) => sum + table.reaches.size, 0)
+  #change({ kind, key }: Rule, next: (before: RuleEffect | undefined) => RuleEffect | undefined): void {
+    const effects = this.#tables[RULE_KINDS.indexOf(kind)]?.effects
+    const effect = next(effects?.get(key))
+    if (effect) effects?.set(key, effect)
+    else effects?.delete(key)
+    this.#count = this.#tables.reduce((sum, table) => sum + table.effects.size, 0)
   }
 }
 

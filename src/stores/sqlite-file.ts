@@ -3,7 +3,7 @@ import { describeTrouble, isBusy, StoreError } from './store-error.ts'
 import type { Change, Entry, StoredValue } from '../contracts/store.ts'
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { markStore, requireNotLost, requireSame, wayOut } from './store-files.ts'
+import { markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
 
 /** Marks the file as ours in its header ("Post"), so that a strange database is never written to. */
 const APPLICATION_ID = 0x506f7374
@@ -210,7 +210,7 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
       if (thrown instanceof StoreError) throw thrown
       if (isBusy(thrown) && performance.now() < lastTry) continue
       throw new StoreError(
-        `The store ${plan.path} cannot be opened: ${reasonOf(thrown)}. If it is damaged: ${wayOut(plan.path)}`,
+        `The store ${plan.path} cannot be opened: ${reasonOf(thrown)}. If it is damaged: ${recoveryAdvice(plan.path)}`,
         { cause: thrown },
       )
     }

@@ -9,7 +9,7 @@ import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
 
 /** What passes between the thread that serves and the thread of the store. */
-export type Ask<V extends SqliteVerb = SqliteVerb> = {
+export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
   [Verb in V]: {
     readonly id: number
     readonly verb: Verb
@@ -29,7 +29,7 @@ export type Reply =
   | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
 
 /** What keeps the store from working, in words for the log; told when it changes. */
-export interface Trouble {
+export interface TroubleMessage {
   readonly trouble: string | undefined
 }
 
@@ -54,7 +54,7 @@ interface Waiting {
 }
 
 /** Hears what keeps a store from working, or that nothing does any more. */
-export type TroubleTold = (trouble: string | undefined) => void
+export type TroubleListener = (trouble: string | undefined) => void
 
 /** Milliseconds: with less than that left nothing is asked. */
 const LEAST = 10
@@ -87,11 +87,11 @@ export class SqliteLink {
   #lastId = 0
   #closed = false
   #trouble: string | undefined
-  readonly #told: TroubleTold
+  readonly #onTrouble: TroubleListener
 
-  private constructor(plan: SqlitePlan, told: TroubleTold) {
+  private constructor(plan: SqlitePlan, onTrouble: TroubleListener) {
     this.#plan = plan
-    this.#told = told
+    this.#onTrouble = onTrouble
   }
 
   /** What keeps the store from working, in words for the log: its files are gone, replaced or damaged. */
@@ -100,8 +100,8 @@ export class SqliteLink {
   }
 
   /** Rejects with StoreError if the file is not fit to be used (T7). */
-  static async open(plan: SqlitePlan, told: TroubleTold = () => undefined): Promise<SqliteLink> {
-    const link = new SqliteLink(plan, told)
+  static async open(plan: SqlitePlan, onTrouble: TroubleListener = () => undefined): Promise<SqliteLink> {
+    const link = new SqliteLink(plan, onTrouble)
     await link.#start()
     return link
   }
@@ -110,7 +110,7 @@ export class SqliteLink {
    * Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All that one request asks has 400
    * together.
    */
-  ask<V extends SqliteVerb>(
+  request<V extends SqliteVerb>(
     verb: V,
     ...args: Parameters<SqliteVerbs[V]>
   ): Promise<ReturnType<SqliteVerbs[V]>> {
@@ -161,7 +161,7 @@ export class SqliteLink {
     })
     this.#worker = worker
     return new Promise((resolve, reject) => {
-      worker.on('message', (message: Opening | Reply | Trouble) => {
+      worker.on('message', (message: Opening | Reply | TroubleMessage) => {
         if ('outcome' in message) this.#settle(message)
         else if ('trouble' in message) this.#setTrouble(message.trouble)
         else if (message.opened) resolve()
@@ -180,7 +180,7 @@ export class SqliteLink {
   #setTrouble(trouble: string | undefined): void {
     if (trouble === this.#trouble) return
     this.#trouble = trouble
-    this.#told(trouble)
+    this.#onTrouble(trouble)
   }
 
   #abandon(worker: Worker): void {

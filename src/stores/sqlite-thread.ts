@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { FileGuard } from './store-files.ts'
 import { BUSY_TIMEOUT, monotonicMs, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import type { Ask, Opening, Reply, Trouble } from './sqlite-link.ts'
+import type { VerbRequest, Opening, Reply, TroubleMessage } from './sqlite-link.ts'
 import { describeTrouble } from './store-error.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 
@@ -20,50 +20,50 @@ const READS: ReadonlySet<SqliteVerb> = new Set([
 const LOOK = 1000
 
 /** Answers what is asked, and knows how the store is. */
-class Answering {
+class RequestHandler {
   readonly #db: DatabaseSync
   readonly #verbs: SqliteVerbs
   readonly #guard: FileGuard
-  readonly #send: (message: Reply | Trouble) => void
+  readonly #send: (message: Reply | TroubleMessage) => void
   /** Milliseconds that SQLite waits for a lock now. */
   #patience = BUSY_TIMEOUT
-  #told: string | undefined
+  #reported: string | undefined
 
-  constructor(db: DatabaseSync, path: string, send: (message: Reply | Trouble) => void) {
+  constructor(db: DatabaseSync, path: string, send: (message: Reply | TroubleMessage) => void) {
     this.#db = db
     this.#verbs = prepareVerbs(db)
     this.#guard = new FileGuard(path)
     this.#send = send
   }
 
-  answer(ask: Ask): void {
+  answer(request: VerbRequest): void {
     // What is written to a file that is not there any more is lost.
-    if (!READS.has(ask.verb)) this.#guard.look()
-    const reply = this.#reply(ask)
-    // First: whoever hears that it failed can ask why.
-    this.#tell()
+    if (!READS.has(request.verb)) this.#guard.checkFiles()
+    const reply = this.#reply(request)
+    // First: whoever hears that it failed can request why.
+    this.#reportTrouble()
     this.#send(reply)
   }
 
-  look(): void {
+  checkFiles(): void {
     try {
-      this.#guard.lookInside()
+      this.#guard.checkContents()
     } catch {
       // It was taken away between two system calls, or there is no descriptor left: the next look tells.
     }
-    this.#tell()
+    this.#reportTrouble()
   }
 
-  #reply(ask: Ask): Reply {
-    const { id } = ask
+  #reply(request: VerbRequest): Reply {
+    const { id } = request
     const { unfit } = this.#guard
     if (unfit !== undefined) return { id, outcome: 'unavailable', detail: unfit }
-    if (isLate(ask)) return { id, outcome: 'unavailable', detail: 'those before it took too long' }
+    if (isLate(request)) return { id, outcome: 'unavailable', detail: 'those before it took too long' }
     try {
-      this.#wait(ask.patience)
+      this.#wait(request.patience)
       // The union of asks ties each verb to its arguments; the compiler cannot follow that through a lookup.
-      const verb = this.#verbs[ask.verb] as (...args: Ask['args']) => unknown
-      const value = verb(...ask.args)
+      const verb = this.#verbs[request.verb] as (...args: VerbRequest['args']) => unknown
+      const value = verb(...request.args)
       this.#guard.succeeded()
       return { id, outcome: 'done', value }
     } catch (thrown) {
@@ -81,10 +81,10 @@ class Answering {
     this.#patience = patience
   }
 
-  #tell(): void {
+  #reportTrouble(): void {
     const { trouble } = this.#guard
-    if (trouble === this.#told) return
-    this.#told = trouble
+    if (trouble === this.#reported) return
+    this.#reported = trouble
     this.#send({ trouble })
   }
 }
@@ -94,20 +94,20 @@ class Answering {
  * cannot is not begun, so that nothing is written after its caller was told that it failed; and where a frozen
  * process holds the lock, those who queued up behind one waiting statement are told so at once, not one by one.
  */
-const isLate = ({ verb, deadline, patience }: Ask): boolean =>
+const isLate = ({ verb, deadline, patience }: VerbRequest): boolean =>
   deadline - monotonicMs() < (READS.has(verb) ? 0 : patience)
 
 /** Opens the store, says so, and answers what is asked until it is told to close. */
-function answerAsks(port: MessagePort, plan: SqlitePlan): void {
-  const send = (message: Opening | Reply | Trouble): void => port.postMessage(message)
+function serveRequests(port: MessagePort, plan: SqlitePlan): void {
+  const send = (message: Opening | Reply | TroubleMessage): void => port.postMessage(message)
   try {
     const db = openSqliteFile(plan)
-    const answering = new Answering(db, plan.path, send)
-    const looking = setInterval(() => answering.look(), LOOK)
-    port.on('message', (ask: Ask | 'close') => {
-      if (ask !== 'close') answering.answer(ask)
+    const handler = new RequestHandler(db, plan.path, send)
+    const timer = setInterval(() => handler.checkFiles(), LOOK)
+    port.on('message', (request: VerbRequest | 'close') => {
+      if (request !== 'close') handler.answer(request)
       else {
-        clearInterval(looking)
+        clearInterval(timer)
         db.close()
         port.close()
       }
@@ -118,4 +118,4 @@ function answerAsks(port: MessagePort, plan: SqlitePlan): void {
   }
 }
 
-if (parentPort) answerAsks(parentPort, workerData as SqlitePlan)
+if (parentPort) serveRequests(parentPort, workerData as SqlitePlan)

@@ -10,7 +10,7 @@ import type {
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { keyToColumn, type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
-import { SqliteLink, type TroubleTold } from './sqlite-link.ts'
+import { SqliteLink, type TroubleListener } from './sqlite-link.ts'
 import type { IndexColumns, Times } from './sqlite-verbs.ts'
 
 /** Records removed in one statement: some milliseconds, in which nobody else can write. */
@@ -36,10 +36,10 @@ export class SqliteStore implements Store {
   }
 
   /** Rejects with StoreError if the file is not fit to be used (T7). */
-  static async open(plan: SqlitePlan, clock: Clock, told?: TroubleTold): Promise<SqliteStore> {
-    const link = await SqliteLink.open(plan, told)
+  static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
+    const link = await SqliteLink.open(plan, onTrouble)
     try {
-      return new SqliteStore(link, clock, await link.ask('running'))
+      return new SqliteStore(link, clock, await link.request('running'))
     } catch (error) {
       await link.close()
       throw error
@@ -51,7 +51,7 @@ export class SqliteStore implements Store {
   }
 
   create(kind: string, key: string, { value, expiresAt, indexes = {} }: NewEntry): Promise<boolean> {
-    return this.#link.ask('create', this.#now(), kind, keyToColumn(key), {
+    return this.#link.request('create', this.#now(), kind, keyToColumn(key), {
       value: JSON.stringify(value),
       expiresAt: expiresAt ?? null,
       ...columnsOf(indexes),
@@ -59,12 +59,12 @@ export class SqliteStore implements Store {
   }
 
   async find(kind: string, key: string): Promise<Entry | undefined> {
-    const row = await this.#link.ask('find', this.#now(), kind, keyToColumn(key))
+    const row = await this.#link.request('find', this.#now(), kind, keyToColumn(key))
     return row && toEntry(row)
   }
 
   async consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
-    const taken = await this.#link.ask('consume', this.#now(), kind, keyToColumn(key))
+    const taken = await this.#link.request('consume', this.#now(), kind, keyToColumn(key))
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -76,48 +76,56 @@ export class SqliteStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const text = JSON.stringify(value)
-    return this.#link.ask('replace', this.#now(), kind, keyToColumn(key), version, text, expiresAt ?? null)
+    return this.#link.request(
+      'replace',
+      this.#now(),
+      kind,
+      keyToColumn(key),
+      version,
+      text,
+      expiresAt ?? null,
+    )
   }
 
   remove(kind: string, key: string): Promise<boolean> {
-    return this.#link.ask('remove', this.#now(), kind, keyToColumn(key))
+    return this.#link.request('remove', this.#now(), kind, keyToColumn(key))
   }
 
   async list(kind: string, page?: Page): Promise<readonly Entry[]> {
     const part = { after: column(page?.after), limit: page?.limit ?? ALL }
-    return (await this.#link.ask('list', this.#now(), kind, part)).map(toEntry)
+    return (await this.#link.request('list', this.#now(), kind, part)).map(toEntry)
   }
 
   async listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
-    return (await this.#link.ask('listBy', this.#now(), kind, index, keyToColumn(value))).map(toEntry)
+    return (await this.#link.request('listBy', this.#now(), kind, index, keyToColumn(value))).map(toEntry)
   }
 
   async removeBy(kind: string, where: IndexValues): Promise<number> {
     let live = 0
     for (;;) {
-      const batch = await this.#link.ask('removeBy', this.#now(), kind, columnsOf(where), BATCH)
+      const batch = await this.#link.request('removeBy', this.#now(), kind, columnsOf(where), BATCH)
       live += batch.live
       if (batch.removed < BATCH) return live
     }
   }
 
   countBy(kind: string, where: IndexValues): Promise<number> {
-    return this.#link.ask('countBy', this.#now(), kind, columnsOf(where))
+    return this.#link.request('countBy', this.#now(), kind, columnsOf(where))
   }
 
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
-    return this.#link.ask('append', this.#times(), topic, JSON.stringify(value), expiresAt ?? null)
+    return this.#link.request('append', this.#times(), topic, JSON.stringify(value), expiresAt ?? null)
   }
 
   async changes(sequence: number): Promise<readonly Change[]> {
     const times = this.#times()
-    return (await this.#link.ask('changes', times, sequence)).map((row) => toChange(row, times.ran))
+    return (await this.#link.request('changes', times, sequence)).map((row) => toChange(row, times.ran))
   }
 
   async purge(limit: number): Promise<number> {
     const times = this.#times()
-    await this.#link.ask('ran', times.ran)
-    return this.#link.ask('purge', times, limit)
+    await this.#link.request('ran', times.ran)
+    return this.#link.request('purge', times, limit)
   }
 
   close(): Promise<void> {

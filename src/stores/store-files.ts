@@ -68,7 +68,7 @@ function flush(path: string): void {
 }
 
 /** What to do about a store that is lost or damaged. */
-export const wayOut = (path: string): string =>
+export const recoveryAdvice = (path: string): string =>
   `Stop every process that uses it and restore a backup to ${path}. To begin with an empty store on purpose, move what ` +
   `is left of it away and remove ${markerOf(path)}: then users log in again, consents and stored clients and users are ` +
   'lost, and so is every revocation: replace the signing keys too (`postern keys rotate --compromised`).'
@@ -80,7 +80,7 @@ export function requireNotLost(path: string): boolean {
   const size = statSync(path, { throwIfNoEntry: false })?.size
   if (size !== undefined && size > 0) return true
   throw new StoreError(
-    `The store ${path} is ${size === 0 ? 'empty' : 'gone'}, though this folder had one. ${wayOut(path)}`,
+    `The store ${path} is ${size === 0 ? 'empty' : 'gone'}, though this folder had one. ${recoveryAdvice(path)}`,
   )
 }
 
@@ -117,7 +117,7 @@ export class FileGuard {
   }
 
   /** Compares the files with those of the beginning: three system calls. */
-  look(): void {
+  checkFiles(): void {
     this.#missing = undefined
     for (const [file, before] of this.#identities) {
       const now = identityOf(file)
@@ -131,8 +131,8 @@ export class FileGuard {
    * Looks into the file too: of a first page that was overwritten nobody hears as long as it stands in SQLite's memory,
    * and then the next process finds no database.
    */
-  lookInside(): void {
-    this.look()
+  checkContents(): void {
+    this.checkFiles()
     if (this.unfit === undefined && beginningOf(this.#path) !== BEGINNING)
       this.#damage = `the beginning of ${basename(this.#path)} was overwritten while it was open`
   }

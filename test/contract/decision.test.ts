@@ -332,7 +332,7 @@ describe('C4.15, C4.16: judging a token', () => {
     expectFault(await as(CREATE, 'POST'), 'insufficient_scope')
     expectFault(await as(LIST.replace('ACME', 'GLOBEX')), 'unknown_place')
     const { jti } = JSON.parse(Buffer.from(own.split('.')[1]!, 'base64url').toString()) as { jti: string }
-    await gateway.world.ender.end({ jti })
+    await gateway.world.tokenRevoker.end({ jti })
     expectFault(await as(LIST), 'invalid_token')
     expect(await withToken(token)).toMatchObject({ status: 200 })
   })

@@ -33,13 +33,13 @@ describe('T3.5 rotation while the service is used', () => {
     const kids = new Set<string>()
     let before: string | undefined
     for (let day = 0; day <= 33; day++) {
-      await service.world.keys!.tend()
+      await service.world.keys!.rotateIfDue()
       const { access_token } = await issueToken(service, { scope: SCOPE })
       kids.add(kidOf(access_token))
       expect(await call(service, access_token)).toBe(200)
       // Most of a token's life later, after whatever the day's change was.
       clock.advance(890_000)
-      await service.world.keys!.tend()
+      await service.world.keys!.rotateIfDue()
       expect(await call(service, access_token)).toBe(200)
       if (before !== undefined) expect(await call(service, before)).toBe(401)
       before = access_token

@@ -50,7 +50,7 @@ type Begun = Awaited<ReturnType<typeof begin>>
 async function endWithoutRemoval({ world }: StartedPostern, tokens: RevokedTokens): Promise<void> {
   const own = world.store.removeBy.bind(world.store)
   Object.assign(world.store, { removeBy: () => Promise.resolve(0) })
-  await world.ender.end(tokens)
+  await world.tokenRevoker.end(tokens)
   Object.assign(world.store, { removeBy: own })
 }
 
@@ -134,7 +134,7 @@ describe('T3.12 C6.3.3 what was revoked stays so to the end of its life', () => 
     async (again) => {
       const { clock, state, restart } = await opened()
       const begun = await begin(state.service)
-      await state.service.world.ender.end({ jti: begun.jti })
+      await state.service.world.tokenRevoker.end({ jti: begun.jti })
       await endWithoutRemoval(state.service, { family: begun.family })
       clock.step(25 * 3_600_000)
       await pass(state.service, clock, 60_000)
@@ -153,7 +153,7 @@ describe('T3.12 C6.3.3 what was revoked stays so to the end of its life', () => 
     clock.step(25 * 3_600_000)
     const begun = await begin(state.service)
     clock.step(-25 * 3_600_000)
-    await state.service.world.ender.end({ subject: begun.subject })
+    await state.service.world.tokenRevoker.end({ subject: begun.subject })
     expect(await called(state.service, begun.access)).toBe(401)
     expect(await refreshed(state.service, begun.refresh)).toBe('invalid_grant')
     clock.advance(25 * 3_600_000)
@@ -166,7 +166,7 @@ describe('T3.12 C6.3.3 what was revoked stays so to the end of its life', () => 
       const { clock, state } = await opened()
       const { subject } = await begin(state.service)
       clock.step(25 * 3_600_000)
-      await state.service.world.ender.end('subject' in whom ? { subject } : { client: 'acme-books' })
+      await state.service.world.tokenRevoker.end('subject' in whom ? { subject } : { client: 'acme-books' })
       clock.step(-25 * 3_600_000)
       const after = await begin(state.service)
       expect(await called(state.service, after.access)).toBe(200)

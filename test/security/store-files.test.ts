@@ -14,7 +14,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { admitSqlite } from '../../src/stores/open-store.ts'
+import { examineSqlite } from '../../src/stores/open-store.ts'
 import { backUpSqlite } from '../../src/stores/backup.ts'
 import { FileGuard, markerOf } from '../../src/stores/store-files.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
@@ -120,7 +120,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
     const guard = new FileGuard(path)
     guard.failed(Object.assign(new Error('said'), { errcode }))
     guard.succeeded()
-    guard.look()
+    guard.checkFiles()
     expect(guard.unfit).toMatch(words)
   })
 
@@ -147,7 +147,7 @@ describe('T5.12 no second store takes the place of one that', () => {
     lose(path)
     for (const attempt of [
       () => SqliteStore.open(planOf(path), systemClock),
-      () => admitSqlite(planOf(path)),
+      () => examineSqlite(planOf(path)),
     ]) {
       const error = await refused(attempt())
       expect(error).toBeInstanceOf(StoreError)
@@ -168,7 +168,7 @@ describe('T5.12 no second store takes the place of one that', () => {
     expect(await refused(SqliteStore.open(planOf(path), systemClock))).toMatchObject({
       message: expect.stringContaining('another file than the one that the service was started with'),
     })
-    await admitSqlite(planOf(path))
+    await examineSqlite(planOf(path))
     expect(await (await openAt(path)).find('key', 'before')).toBeDefined()
   })
 
@@ -202,7 +202,7 @@ describe('T5.12 a damaged store', () => {
   ])('%s is refused at the start, and left as it is', async (_name, damage) => {
     const path = await damaged(damage)
     const before = readFileSync(path)
-    const error = await refused(admitSqlite(planOf(path)))
+    const error = await refused(examineSqlite(planOf(path)))
     expect(error).toBeInstanceOf(StoreError)
     expect((error as StoreError).message).toMatch(/is damaged: .*restore a backup/)
     expect(readFileSync(path).equals(before)).toBe(true)
@@ -210,7 +210,7 @@ describe('T5.12 a damaged store', () => {
 
   it('that takes long to examine is served meanwhile, and told afterwards', async () => {
     const path = await damaged((file, pages) => overwrite(file, Math.floor(pages / 2) * PAGE, PAGE))
-    const { later } = await admitSqlite(planOf(path), 0)
+    const { later } = await examineSqlite(planOf(path), 0)
     expect(await later).toBeInstanceOf(StoreError)
   })
 })

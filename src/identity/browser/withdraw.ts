@@ -23,7 +23,7 @@ export async function withdrawConsent(
 }
 
 async function endGiven({ business, client, subject }: Consent, room: StepDependencies): Promise<void> {
-  const { codes, ender, store } = room
+  const { codes, tokenRevoker, store } = room
   const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)
   const kept = entries.filter(({ value }) => {
@@ -33,5 +33,5 @@ async function endGiven({ business, client, subject }: Consent, room: StepDepend
   })
   // Codes last: one that is being redeemed meanwhile has its family named here, or fails to settle.
   const given = [...kept.map(({ key }) => key), ...(await codes.withdraw({ client, subject, concerns }))]
-  for (const family of new Set(given)) await ender.end({ family })
+  for (const family of new Set(given)) await tokenRevoker.end({ family })
 }

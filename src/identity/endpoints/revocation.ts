@@ -28,6 +28,6 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, ro
 const REVOKE: Readonly<
   Record<FoundToken['kind'], (found: FoundToken, room: StepDependencies) => Promise<unknown>>
 > = {
-  refresh_token: ({ id }, { ender }) => ender.end({ family: id }),
-  access_token: ({ id }, { ender }) => ender.end({ jti: id }),
+  refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }),
+  access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }),
 }

@@ -42,7 +42,7 @@ async function endReplayed(
   room: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  if (await room.codes.mark(code)) await room.ender.end({ family })
+  if (await room.codes.mark(code)) await room.tokenRevoker.end({ family })
   noteCall(exchange, room, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }
@@ -112,10 +112,10 @@ const lifeOfAll = (scope: GrantedScope, client: Client, { config }: StepDependen
 async function settle(
   code: FoundCode,
   lifetime: number,
-  { clock, codes, ender }: StepDependencies,
+  { clock, codes, tokenRevoker }: StepDependencies,
 ): Promise<void> {
   if (await codes.settle(code, clock.now() + lifetime)) return
-  await ender.end({ family: code.record.family })
+  await tokenRevoker.end({ family: code.record.family })
 }
 
 /** C6.1.6, in the order of C6.1.0. */

@@ -69,7 +69,7 @@ async function endReplayed(
   { exchange }: GrantChosen,
   room: StepDependencies,
 ): Promise<Fault> {
-  await room.ender.end({ family: id })
+  await room.tokenRevoker.end({ family: id })
   const { client, subject } = record
   noteCall(exchange, room, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')

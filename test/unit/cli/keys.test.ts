@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { keysCommand } from '../../../src/cli/keys.ts'
 import type { Terminal } from '../../../src/cli/command.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
-import { recallKeys } from '../../../src/keys/watch-keys.ts'
+import { compareWithHistory } from '../../../src/keys/watch-keys.ts'
 import { openKeys } from '../../../src/keys/service-keys.ts'
 import { planKeys } from '../../../src/keys/config.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
@@ -57,7 +57,7 @@ describe('postern keys', () => {
     const before = keys.kids
     expect((await run(data, 'rotate')).code).toBe(0)
     expect(await keyFiles(data)).toEqual(['ES256-1.jwk', 'ES256-2.jwk', 'RS256-1.jwk', 'RS256-2.jwk'])
-    await keys.look()
+    await keys.refresh()
     expect(keys.kids).toHaveLength(4)
     const signing = keys.schedule().filter(({ state }) => state === 'signing')
     expect(signing.map(({ key }) => key.kid).sort()).toEqual([...before].sort())
@@ -70,7 +70,7 @@ describe('postern keys', () => {
     const data = await newData()
     const keys = await openIn(data)
     const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
-    await recallKeys(keys, store)
+    await compareWithHistory(keys, store)
     await store.close()
     const { code, stdout } = await run(data, 'doctor')
     expect([code, stdout]).toEqual([
@@ -82,7 +82,7 @@ describe('postern keys', () => {
   it('C6.3.4 doctor tells of another installation’s keys, of damage and of left-overs', async () => {
     const [data, other] = [await newData(), await newData()]
     const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
-    await recallKeys(await openIn(other), store)
+    await compareWithHistory(await openIn(other), store)
     await store.close()
     await openIn(data)
     await writeFile(join(data, 'keys', '.ES256-2.jwk.AAAAAAAAAAAA'), '')

@@ -47,7 +47,7 @@ async function opened() {
   const parts = {
     ...{ store, clock, configured, catalogue, feed: editing.feed },
     hasher: new Hasher(),
-    ender: {
+    tokenRevoker: {
       end: async (tokens: RevokedTokens) => {
         ended.push(tokens)
         await editing.rules.revoke(tokens)

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { openFamiliarNetworks } from '../../../src/identity/familiar-networks.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { derivedBy } from '../../../src/keys/successor-secret.ts'
+import { createDeriver } from '../../../src/keys/successor-secret.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { ManualClock } from './world.ts'
 
@@ -11,7 +11,7 @@ const ALICE = 'sub-alice'
 function open() {
   const clock = new ManualClock()
   const store = new MemoryStore(clock)
-  const networks = openFamiliarNetworks({ store, clock, deriver: derivedBy('secret') })
+  const networks = openFamiliarNetworks({ store, clock, deriver: createDeriver('secret') })
   const knows = async (address: string, who = ALICE) => (await networks.recall(who, address)).familiar
   const logIn = async (address: string, who = ALICE) => (await networks.recall(who, address)).remember()
   return { clock, store, knows, logIn, networks }
@@ -49,7 +49,9 @@ describe('C6.3.5 networks where a user has logged in', () => {
     await logIn('192.0.2.7')
     const kept = JSON.stringify(await store.list('login_networks'))
     expect(kept).not.toContain('192.0.2')
-    expect(kept).toContain(derivedBy('secret').derive(JSON.stringify(['login network', ALICE, '192.0.2'])))
+    expect(kept).toContain(
+      createDeriver('secret').derive(JSON.stringify(['login network', ALICE, '192.0.2'])),
+    )
   })
 
   it('C6.3.5 of two logins at once both are kept', async () => {

@@ -23,7 +23,7 @@ import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 import type { Subscriber } from '../../../src/stores/change-feed.ts'
 import { createTokenVerifier, type KeyFinder, Standing } from '../../../src/keys/token-verifier.ts'
 import { importPublicKey } from '../../../src/keys/signatures.ts'
-import { derivedBy } from '../../../src/keys/successor-secret.ts'
+import { createDeriver } from '../../../src/keys/successor-secret.ts'
 import { ownAuthority } from '../../../src/start/token-authorities.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { RevocationRules, type RevocationParts } from '../../../src/stores/revocations.ts'
@@ -229,9 +229,9 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
       prime: (token, principal) => primed.push({ token, principal }),
       check: (token) => check.check(token),
     },
-    deriver: derivedBy('a secret of the tests'),
+    deriver: createDeriver('a secret of the tests'),
     rules,
-    ender: new Endings({ store: deps?.store ?? store, revoker: rules }),
+    tokenRevoker: new Endings({ store: deps?.store ?? store, revoker: rules }),
     switches: { service: () => undefined, place: () => undefined, identity: () => undefined },
     recorder,
     clock,

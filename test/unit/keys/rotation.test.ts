@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
-import { recallKeys, rememberKeys, meaningOf } from '../../../src/keys/watch-keys.ts'
+import { compareWithHistory, rememberKeys, historyWarning } from '../../../src/keys/watch-keys.ts'
 import { openKeys, type ServiceKeys } from '../../../src/keys/service-keys.ts'
 import { replaceSuccessorSecret } from '../../../src/keys/successor-secret.ts'
 import type { RotationPlan } from '../../../src/keys/schedule.ts'
@@ -39,26 +39,26 @@ describe('C6.3.4 rotation', () => {
     const keys = await openAt(folder, clock)
     const [first] = published(keys)
     clock.advance(29 * DAY - 1000)
-    await keys.tend()
+    await keys.rotateIfDue()
     expect(published(keys)).toEqual([first])
     clock.advance(1000)
-    await keys.tend()
+    await keys.rotateIfDue()
     const [, second] = published(keys)
     expect(second).toBeDefined()
     expect(await signer(keys)).toBe(first)
     clock.advance(DAY - 1000)
-    await keys.look()
+    await keys.refresh()
     expect(await signer(keys)).toBe(first)
     clock.advance(1000)
-    await keys.look()
+    await keys.refresh()
     expect(await signer(keys)).toBe(second)
     expect(published(keys)).toEqual([first, second])
     // The last token of the first one lives a day at most.
     clock.advance(DAY)
-    await keys.tend()
+    await keys.rotateIfDue()
     expect(published(keys)).toContain(first)
     clock.advance(60_000)
-    await keys.tend()
+    await keys.rotateIfDue()
     expect(published(keys)).toEqual([second])
     expect(await keyFiles(folder)).toEqual(['ES256-2.jwk'])
   })
@@ -68,7 +68,7 @@ describe('C6.3.4 rotation', () => {
     const keys = await openAt(await newFolder(), clock)
     const signers = new Set<unknown>()
     for (let day = 0; day < 400; day++) {
-      await keys.tend()
+      await keys.rotateIfDue()
       signers.add(await signer(keys))
       expect(published(keys).length).toBeLessThanOrEqual(2)
       expect(published(keys)).toContain(await signer(keys))
@@ -83,7 +83,7 @@ describe('C6.3.4 rotation', () => {
     const living: { kid: unknown; until: number }[] = []
     const life = ROTATION.longestLife * 1000
     for (let hour = 0; hour < 24 * 70; hour += 6) {
-      await keys.tend()
+      await keys.rotateIfDue()
       living.push({ kid: await signer(keys), until: clock.now() + life })
       const known = new Set(published(keys))
       for (const { kid } of living.filter(({ until }) => until > clock.now())) expect(known).toContain(kid)
@@ -95,7 +95,7 @@ describe('C6.3.4 rotation', () => {
     const clock = movableClock()
     const keys = await openAt(await newFolder(), clock, { ...ROTATION, automatic: false })
     clock.advance(400 * DAY)
-    await keys.tend()
+    await keys.rotateIfDue()
     expect(published(keys)).toHaveLength(1)
   })
 
@@ -105,7 +105,7 @@ describe('C6.3.4 rotation', () => {
     const before = await signer(await openAt(folder, clock))
     clock.advance(200 * DAY)
     const keys = await openAt(folder, clock)
-    await keys.tend()
+    await keys.rotateIfDue()
     expect(published(keys)).toHaveLength(2)
     expect(await signer(keys)).toBe(before)
   })
@@ -115,10 +115,10 @@ describe('C6.3.4 rotation', () => {
     const clock = movableClock()
     const processes = await Promise.all([1, 2, 3, 4].map(() => openAt(folder, clock)))
     clock.advance(29 * DAY)
-    await Promise.all(processes.map((keys) => keys.tend()))
+    await Promise.all(processes.map((keys) => keys.rotateIfDue()))
     expect(await keyFiles(folder)).toHaveLength(2)
     clock.advance(DAY)
-    for (const keys of processes) await keys.look()
+    for (const keys of processes) await keys.refresh()
     const signers = new Set(await Promise.all(processes.map(signer)))
     expect(signers.size).toBe(1)
     for (const keys of processes) expect(published(keys)).toEqual(published(processes[0] as ServiceKeys))
@@ -129,8 +129,8 @@ describe('C6.3.4 rotation', () => {
     const clock = movableClock()
     const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
     clock.advance(29 * DAY)
-    await one.tend()
-    await other.look()
+    await one.rotateIfDue()
+    await other.refresh()
     expect(published(other)).toEqual(published(one))
   })
 
@@ -139,7 +139,7 @@ describe('C6.3.4 rotation', () => {
     const clock = movableClock()
     const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
     clock.advance(29 * DAY)
-    await one.tend()
+    await one.rotateIfDue()
     const made = published(one).at(-1) as string
     const found = await Promise.all(Array.from({ length: 50 }, () => other.find(made, 'ES256')))
     expect(found.every((key) => key !== undefined)).toBe(true)
@@ -158,7 +158,7 @@ describe('C6.3.4 rotation', () => {
     const keys = await openAt(folder, clock)
     const [kid] = published(keys) as [string]
     await chmod(folder, 0o777)
-    await expect(keys.tend()).rejects.toThrow(/folder of the signing keys/)
+    await expect(keys.rotateIfDue()).rejects.toThrow(/folder of the signing keys/)
     clock.advance(5000)
     expect(await keys.find('unknown', 'ES256')).toBeUndefined()
     expect(await keys.find(kid, 'ES256')).toBeDefined()
@@ -170,15 +170,15 @@ describe('C6.3.4 rotation', () => {
     const keys = await openAt(await newFolder(), clock)
     const first = await signer(keys)
     clock.advance(29 * DAY)
-    await keys.tend()
+    await keys.rotateIfDue()
     clock.advance(DAY)
-    await keys.look()
+    await keys.refresh()
     expect(await signer(keys)).not.toBe(first)
     clock.advance(-DAY)
-    await keys.look()
+    await keys.refresh()
     expect(await signer(keys)).toBe(first)
     clock.advance(-300 * DAY)
-    await keys.look()
+    await keys.refresh()
     expect(await signer(keys)).toBe(first)
   })
 })
@@ -193,14 +193,14 @@ describe('T3.10 key files that are removed', () => {
     const { key } = await one.sign({}, { typ: 'JWT', algorithm: 'ES256' })
     expect([found?.[0]?.standing.isBelieved(), key.isBelieved()]).toEqual([true, true])
     await rm(join(folder, 'ES256-1.jwk'))
-    await one.look()
+    await one.refresh()
     expect([found?.[0]?.standing.isBelieved(), key.isBelieved()]).toEqual([false, false])
     expect(await one.find(kid, 'ES256')).toBeUndefined()
     // Whoever wants a signature meanwhile gets it from the next key.
     const { key: next } = await one.sign({}, { typ: 'JWT', algorithm: 'ES256' })
     expect(next.isBelieved()).toBe(true)
     expect(await keyFiles(folder)).toEqual(['ES256-2.jwk'])
-    await other.tend()
+    await other.rotateIfDue()
     expect(published(other)).toEqual(published(one))
     expect(one.schedule().map(({ state }) => state)).toEqual(['signing'])
   })
@@ -211,9 +211,9 @@ describe('T3.10 key files that are removed', () => {
     const [kid] = published(keys) as [string]
     const before = (await keys.find(kid, 'ES256'))?.[0]?.standing
     await rename(join(folder, 'ES256-1.jwk'), join(folder, 'away'))
-    await keys.tend()
+    await keys.rotateIfDue()
     await rename(join(folder, 'away'), join(folder, 'ES256-1.jwk'))
-    await keys.tend()
+    await keys.rotateIfDue()
     expect(before?.isBelieved()).toBe(false)
     expect((await keys.find(kid, 'ES256'))?.[0]?.standing.isBelieved()).toBe(true)
   })
@@ -224,7 +224,7 @@ describe('T3.10 key files that are removed', () => {
     const [kid] = published(keys) as [string]
     const before = (await keys.find(kid, 'ES256'))?.[0]?.standing
     await utimes(join(folder, 'ES256-1.jwk'), 1, 1)
-    await keys.look()
+    await keys.refresh()
     expect(before?.isBelieved()).toBe(true)
   })
 })
@@ -246,11 +246,11 @@ describe('C6.1.7 the secret that successors are derived with', () => {
     const all = await Promise.all([1, 2, 3].map(() => openAt(folder, clock)))
     const before = all[0]?.derive('token')
     await replaceSuccessorSecret(folder)
-    expect(await Promise.all(all.map((keys) => keys.lookAtSecret()))).toEqual([true, true, true])
+    expect(await Promise.all(all.map((keys) => keys.refreshSecret()))).toEqual([true, true, true])
     const derived = new Set(all.map((keys) => keys.derive('token')))
     expect(derived.size).toBe(1)
     expect(derived).not.toContain(before)
-    expect(await all[0]?.lookAtSecret()).toBe(false)
+    expect(await all[0]?.refreshSecret()).toBe(false)
   })
 
   it('is followed by a new one where it is lost, and by none in a folder that stands in the place of its own', async () => {
@@ -258,19 +258,19 @@ describe('C6.1.7 the secret that successors are derived with', () => {
     const clock = movableClock()
     const [one, other] = [await openAt(folder, clock), await openAt(folder, clock)]
     await rm(join(folder, 'successors.secret'))
-    await one.lookAtSecret()
-    await other.lookAtSecret()
+    await one.refreshSecret()
+    await other.refreshSecret()
     expect(one.derive('token')).toBe(other.derive('token'))
     await rename(folder, `${folder}.away`)
     await mkdir(folder, { mode: 0o700 })
-    expect(await one.lookAtSecret()).toBe(false)
+    expect(await one.refreshSecret()).toBe(false)
     expect(await readdir(folder)).toEqual([])
   })
 })
 
 describe('C6.3.4 a lost or foreign key folder', () => {
   const look = async (store: MemoryStore, folder?: string): Promise<string> =>
-    recallKeys(await openAt(folder ?? (await newFolder()), movableClock()), store)
+    compareWithHistory(await openAt(folder ?? (await newFolder()), movableClock()), store)
 
   it('is told from a first start and from its own', async () => {
     const store = new MemoryStore(movableClock())
@@ -290,19 +290,19 @@ describe('C6.3.4 a lost or foreign key folder', () => {
     const folder = await newFolder()
     const clock = movableClock()
     const keys = await openAt(folder, clock)
-    await recallKeys(keys, store)
+    await compareWithHistory(keys, store)
     for (let day = 0; day < 100; day++) {
       clock.advance(DAY)
-      await keys.tend()
+      await keys.rotateIfDue()
       await rememberKeys(keys.kids, store)
     }
-    expect(await recallKeys(await openAt(folder, clock), store)).toBe('known')
+    expect(await compareWithHistory(await openAt(folder, clock), store)).toBe('known')
   })
 
   it('is told with what it means', () => {
-    expect(meaningOf('first', '/keys')).toBeUndefined()
-    expect(meaningOf('known', '/keys')).toBeUndefined()
+    expect(historyWarning('first', '/keys')).toBeUndefined()
+    expect(historyWarning('known', '/keys')).toBeUndefined()
     for (const finding of ['lost', 'foreign'] as const)
-      expect(meaningOf(finding, '/keys')).toMatch(/\/keys.*issued before is refused.*backup/s)
+      expect(historyWarning(finding, '/keys')).toMatch(/\/keys.*issued before is refused.*backup/s)
   })
 })

@@ -14,7 +14,7 @@ const holdings = async (users: object) => holdingsOf(await makeDirectory({ users
 it('C6.3.5 a start ends what was lost since the last one, once, and writes nothing where nothing changed', async () => {
   const store = new MemoryStore(movableClock())
   const ended: RevokedTokens[] = []
-  const ender = {
+  const tokenRevoker = {
     end: (tokens: RevokedTokens) => {
       ended.push(tokens)
       return Promise.resolve({ sessions: 0, families: 0, codes: 0, consents: 0 })
@@ -23,7 +23,7 @@ it('C6.3.5 a start ends what was lost since the last one, once, and writes nothi
   const both = await holdings({ ann: user('s-ann'), bob: user('s-bob') })
   const one = await holdings({ bob: user('s-bob') })
   const recorder = keepNotes()
-  const parts = { store, ender, recorder }
+  const parts = { store, tokenRevoker, recorder }
   await endLostMeanwhile(both, parts)
   await endLostMeanwhile(one, parts)
   const kept = await store.list('holdings')

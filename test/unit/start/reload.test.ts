@@ -49,7 +49,7 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
       abort: () => Promise.resolve(void done.push('abort')),
     },
     revoker: { revoke: (tokens) => Promise.resolve(void done.push(`revoke ${JSON.stringify(tokens)}`)) },
-    ender: { end: () => Promise.resolve({} as never) },
+    tokenRevoker: { end: () => Promise.resolve({} as never) },
     store: new MemoryStore(systemClock),
     adopting: () => Promise.resolve(),
     recorder: keepNotes(),
