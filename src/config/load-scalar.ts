@@ -1,23 +1,23 @@
-/** Single values: texts, numbers, booleans and words, with their units and references. */
+/** Loads single values: texts, numbers, booleans and words. Converts units and resolves references. */
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { didYouMean, expectation, isSensitive, mismatch } from './problem-text.ts'
 import { MARK, type Mark } from './schema.ts'
-import { beside, isReference, resolveReference, type ReferenceSources } from './references.ts'
+import { besideFile, isReference, resolveReference, type LoadContext } from './references.ts'
 import type { KeyPath, Place } from './report.ts'
 import { wordsOf, type SchemaView } from './schema-view.ts'
 import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
 
-/** The value after loading; undefined where a problem was told. */
+/** The value after loading; undefined if a problem was reported. */
 export type Loaded = unknown
 
-type Convert = (text: string, at: Place, context: ReferenceSources) => unknown
+type Convert = (text: string, at: Place, context: LoadContext) => unknown
 
 const TEXT: Convert = (text) => text
 const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
   duration: parseDuration,
   size: parseSize,
   path: (text, at, { report }) => {
-    const file = beside(at, text)
+    const file = besideFile(at, text)
     report.files.add(file)
     return file
   },
@@ -25,32 +25,32 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
 
 const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'path'])
 
-/** Tells a problem; stands for the value that there is none of. */
+/** Reports a problem, and returns undefined in place of the value. */
 export function reportProblem(
   path: KeyPath,
   message: string,
-  { report }: ReferenceSources,
+  { report }: LoadContext,
   hint?: string,
 ): Loaded {
   report.error(path, message, hint)
   return undefined
 }
 
-/** Tells that `node` is not what `schema` expects. */
+/** Reports that `node` does not match `schema`, and returns undefined. */
 export const reportMismatch = (
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  context: ReferenceSources,
+  context: LoadContext,
   hint?: string,
 ): Loaded => reportProblem(path, mismatch(schema, node, path), context, hint)
 
-/** A text, number or boolean, or the reference to one. */
+/** Loads a text, a number or a boolean, or a reference to one. */
 export function loadScalar(
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  context: ReferenceSources,
+  context: LoadContext,
 ): Loaded {
   const mark = schema[MARK]
   if (REFERABLE.has(mark) && isReference(node)) return loadReferred(schema, node, path, context)
@@ -61,15 +61,15 @@ export function loadScalar(
   return fitsScalar(schema, node.value) ? node.value : reportMismatch(schema, node, path, context)
 }
 
-function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: ReferenceSources): Loaded {
+function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const value = resolveReference(node, path, context)
   if (value === undefined) return undefined
   return fitsText(schema, value)
     ? convert(schema, value, node.at, context)
-    : reportProblem(path, `stands for a value that does not fit: expected ${expectation(schema)}`, context)
+    : reportProblem(path, `refers to a value that does not fit: expected ${expectation(schema)}`, context)
 }
 
-function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: ReferenceSources): Loaded {
+function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: LoadContext): Loaded {
   const { value } = node
   if (typeof value === 'string' && fitsText(schema, value)) return convert(schema, value, node.at, context)
   const unquoted = typeof value === 'number' || typeof value === 'boolean'
@@ -82,12 +82,12 @@ function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: 
   )
 }
 
-const convert = (schema: SchemaView, text: string, at: Place, context: ReferenceSources): Loaded =>
+const convert = (schema: SchemaView, text: string, at: Place, context: LoadContext): Loaded =>
   (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, context)
 
 const patterns = new Map<string, RegExp>()
 
-/** The expression of a schema's pattern. Kept: a large directory asks for the same few again and again. */
+/** The regular expression of a schema's pattern. Compiled once: a large directory uses the same few for every record. */
 export function patternOf(source: string): RegExp {
   const known = patterns.get(source) ?? new RegExp(source, 'u')
   patterns.set(source, known)
@@ -108,13 +108,8 @@ function fitsScalar(schema: SchemaView, value: unknown): boolean {
   return value >= (schema.minimum ?? -Infinity) && value <= (schema.maximum ?? Infinity)
 }
 
-/** One of a few words. */
-export function loadWord(
-  schema: SchemaView,
-  node: ConfigNode,
-  path: KeyPath,
-  context: ReferenceSources,
-): Loaded {
+/** Loads one of a few words. */
+export function loadWord(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const words = wordsOf(schema) ?? []
   const value = node.shape === 'scalar' ? node.value : null
   if (words.some((word) => word === value)) return value

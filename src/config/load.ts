@@ -1,24 +1,24 @@
-/** A configuration file, whole: read, extended, checked, converted. Knows no room: the schema is handed in. */
-import type { Static, TSchema } from './schema.ts'
-import { beside, type Environment } from './references.ts'
-import { Report } from './report.ts'
-import { viewOf } from './schema-view.ts'
-import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
-import { load } from './validate.ts'
+/** Loads a configuration file: reads it, merges what it extends, checks and converts it. The schema is a parameter. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { besideFile, type Environment } from './references.ts'
+import { Report } from './report.ts'
+import { viewOf } from './schema-view.ts'
+import type { Static, TSchema } from './schema.ts'
+import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
+import { load } from './validate.ts'
 import { readYaml } from './yaml.ts'
 
 export interface LoadedFile<T> {
-  /** Whole if the report has not failed; else what lies under a problem's path is not to be trusted. */
+  /** Complete unless the report has failed. Do not use what is below the path of a problem. */
   readonly value?: T
-  /** Knows the file and line of every path; rooms' own checks go on writing into it. */
+  /** Knows the file and line of every path. The checks of the folders add their problems to it. */
   readonly report: Report
 }
 
 /**
- * Reads `file` (YAML, which JSON is too) and what it extends, and answers the value of `schema`'s type with units
- * converted, references resolved and defaults filled in, or a report of every problem.
+ * Loads `file` (YAML, which includes JSON) and what it extends. The value has the type of `schema`: units converted,
+ * references resolved, defaults filled in. Never throws because of the file: its problems are in the report.
  */
 export function loadFile<T extends TSchema>(
   schema: T,
@@ -27,20 +27,14 @@ export function loadFile<T extends TSchema>(
 ): LoadedFile<Static<T>> {
   const report = new Report()
   const tree = readTree(file, report)
-  // What is no YAML is no configuration either: its other problems would be accidents of the first.
+  // In a file that is not valid YAML, further problems would only follow from the first.
   if (!tree || report.problems.some((problem) => problem.path.length === 0)) return { report }
   report.locate = (path) => placeOf(tree, path)
   const value = load(viewOf(schema), tree, [], { environment, report }) as Static<T>
   return { value, report }
 }
 
-/**
- * `extends: other.yaml` at the top of a file: the other file, with this one's keys laid over it. Maps are merged;
- * lists and single values replace; `key:` with nothing after it takes the key away; a map of another `kind`
- * replaces. Every value keeps the file and line it came from.
- */
-
-export const EXTENDS = 'extends'
+const EXTENDS = 'extends'
 const MAX_DEPTH = 8
 
 const isNothing = (node: ConfigNode): boolean => node.shape === 'scalar' && node.value === null
@@ -50,6 +44,10 @@ function kindOf(node: MapNode): unknown {
   return kind?.shape === 'scalar' ? kind.value : undefined
 }
 
+/**
+ * The tree `under` with `over` laid over it: maps are merged; lists, single values and maps of another `kind` replace;
+ * `key:` without a value removes the key. Every value keeps its own file and line.
+ */
 function merged(under: ConfigNode, over: ConfigNode): ConfigNode {
   if (under.shape !== 'map' || over.shape !== 'map') return over
   const kind = kindOf(over)
@@ -74,8 +72,8 @@ function readFile(file: string, report: Report): ConfigNode | undefined {
   }
 }
 
-/** Reads a file and those that it extends, as one tree without the key `extends`. */
-export function readTree(file: string, report: Report, depth = 0): ConfigNode | undefined {
+/** Reads a file and the files that it extends, as one tree without the key `extends`. */
+function readTree(file: string, report: Report, depth = 0): ConfigNode | undefined {
   const node = readFile(file, report)
   if (node?.shape !== 'map') return node
   const parent = node.entries.get(EXTENDS)
@@ -84,15 +82,16 @@ export function readTree(file: string, report: Report, depth = 0): ConfigNode | 
   const own: MapNode = { ...node, entries: rest }
   const name = parent.node.shape === 'scalar' ? parent.node.value : undefined
   if (typeof name !== 'string') report.errorAt(parent.at, [EXTENDS], 'expected the name of a file')
-  else if (depth >= MAX_DEPTH) report.errorAt(parent.at, [EXTENDS], 'goes round in a circle, or too deep')
+  else if (depth >= MAX_DEPTH)
+    report.errorAt(parent.at, [EXTENDS], `extends itself, or more than ${MAX_DEPTH} files in a row`)
   else {
-    const under = readTree(nameBeside(file, beside(parent.at, name), name), report, depth + 1)
+    const under = readTree(nameBeside(file, besideFile(parent.at, name), name), report, depth + 1)
     return under ? merged(under, own) : own
   }
   return own
 }
 
-/** Files are told by names like that of the file that extends them: relative if it was. */
+/** The name of an extended file in problems: relative if the name of the extending file is. */
 function nameBeside(file: string, absolute: string, name: string): string {
   const slash = file.lastIndexOf('/')
   return name.startsWith('/') ? absolute : slash < 0 ? name : file.slice(0, slash + 1) + name

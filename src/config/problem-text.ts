@@ -1,4 +1,4 @@
-/** What a problem says: what is expected, and what was given instead. */
+/** The text of a problem: what is expected, what was given, and what was probably meant. */
 import { holdsSecret, mapItem, wordsOf, type SchemaView } from './schema-view.ts'
 import type { KeyPath } from './report.ts'
 import type { ConfigNode } from './tree.ts'
@@ -40,11 +40,11 @@ export function expectation(schema: SchemaView): string {
 const LONGEST = 60
 const SENSITIVE = /secret|passw|passphrase|private|credential/i
 
-/** Whether what is written at a path may be a secret: by its schema, or by any key above it. */
+/** Whether the value at a path may be a secret, by its schema or by the name of a key on the path. */
 export const isSensitive = (path: KeyPath, schema: SchemaView): boolean =>
   holdsSecret(schema) || path.some((key) => SENSITIVE.test(String(key)))
 
-/** What was given, short; a secret only by its kind. */
+/** What was given, shortened to 60 characters. Of a secret only the type is shown. */
 export function given(node: ConfigNode, sensitive: boolean): string {
   if (node.shape === 'list') return 'a list'
   if (node.shape === 'map') return 'a map'

@@ -1,4 +1,4 @@
-/** `{ file: … }` and `{ env: NAME, default: … }`: values that stand elsewhere. Their content is never told. */
+/** Resolves `{ file: … }` and `{ env: NAME, default: … }`. No problem shows the content. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { KeyPath, Place, Report } from './report.ts'
@@ -6,15 +6,15 @@ import type { ConfigNode, MapNode } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export interface ReferenceSources {
+export interface LoadContext {
   readonly environment: Environment
   readonly report: Report
 }
 
-/** Relative names are relative to the folder of the file that writes them. */
-export const beside = (at: Place, path: string): string => resolve(dirname(at.file), path)
+/** The absolute path of a name, which is relative to the folder of the file that contains it. */
+export const besideFile = (at: Place, path: string): string => resolve(dirname(at.file), path)
 
-/** Only these keys: anything else is a section of its own. */
+/** Whether a node has only keys of a reference. Any other key makes it a section. */
 export function isReference(node: ConfigNode): node is MapNode {
   if (node.shape !== 'map') return false
   const keys = [...node.entries.keys()]
@@ -26,15 +26,10 @@ function textAt(node: MapNode, key: string): string | undefined {
   return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
 }
 
-function fromFile(
-  path: string,
-  at: Place,
-  keyPath: KeyPath,
-  { report }: ReferenceSources,
-): string | undefined {
-  report.files.add(beside(at, path))
+function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: LoadContext): string | undefined {
+  report.files.add(besideFile(at, path))
   try {
-    return readFileSync(beside(at, path), 'utf8').replace(/\r?\n$/, '')
+    return readFileSync(besideFile(at, path), 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
     report.error([...keyPath, 'file'], `names the file "${path}", which cannot be read (${code})`)
@@ -42,7 +37,7 @@ function fromFile(
   }
 }
 
-function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: ReferenceSources) {
+function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: LoadContext) {
   const value = context.environment[name] ?? textAt(node, 'default')
   if (value === undefined) {
     context.report.error(
@@ -54,12 +49,8 @@ function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: Re
   return value
 }
 
-/** The text that a reference stands for; undefined, and told, if it stands for none. */
-export function resolveReference(
-  node: MapNode,
-  path: KeyPath,
-  context: ReferenceSources,
-): string | undefined {
+/** The text that a reference refers to; undefined, after a reported problem, if there is none. */
+export function resolveReference(node: MapNode, path: KeyPath, context: LoadContext): string | undefined {
   const file = textAt(node, 'file')
   const name = textAt(node, 'env')
   if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, context)

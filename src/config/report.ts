@@ -1,24 +1,32 @@
-/** A place in the configuration: keys and indexes from the root. */
+/** A place in a file. */
+export interface Place {
+  /** As named on the command line or by `extends`. */
+  readonly file: string
+  /** From 1; 0 if there are no lines. */
+  readonly line: number
+}
+
+/** The path of a value in the configuration: keys and indexes from the root. */
 export type KeyPath = readonly (string | number)[]
 
 export interface Problem {
   readonly path: KeyPath
-  /** What is wrong and what is expected, one sentence, without the key's name. Never a secret's value. */
+  /** What is wrong and what is expected, in one sentence without the name of the key. Never contains a secret. */
   readonly message: string
-  /** "did you mean …" or what to do. */
+  /** `did you mean …`, or what to do. */
   readonly hint?: string | undefined
-  /** `warning`s are told but do not refuse the file. */
+  /** A file with a warning is served. */
   readonly severity: 'error' | 'warning'
-  /** Known where the file itself could not be read; else the report looks the path up. */
+  /** Set if the path cannot be looked up, because the file could not be read. */
   readonly at?: Place | undefined
 }
 
-/** Collects every problem of a configuration, so that all are told at once (design: configuration). */
+/** Collects the problems of a configuration, so that all are reported at once. */
 export class Report {
   readonly problems: Problem[] = []
-  /** Absolute paths of the files that the configuration consists of, readable or not: whoever watches it watches these. */
+  /** Absolute paths of all files of the configuration, readable or not: the files to watch for changes. */
   readonly files = new Set<string>()
-  /** Where a path is written; set by the loader. */
+  /** The place of a path in the files. Set by the loader. */
   locate: (path: KeyPath) => Place | undefined = () => undefined
 
   error(path: KeyPath, message: string, hint?: string): void {
@@ -33,7 +41,7 @@ export class Report {
     this.problems.push({ path, message, hint, severity: 'warning' })
   }
 
-  /** Where a problem is: its own place, else that of its path. */
+  /** The place of a problem: its own, else that of its path. */
   placeOf(problem: Problem): Place | undefined {
     return problem.at ?? this.locate(problem.path)
   }
@@ -43,16 +51,6 @@ export class Report {
   }
 }
 
-/** Where something is written. */
-export interface Place {
-  /** As it was named on the command line or by `extends`. */
-  readonly file: string
-  /** From 1; 0 where there are no lines. */
-  readonly line: number
-}
-
-/** A report as text for a person: one line for each problem, in the order of the file. */
-
 const PLAIN_KEY = /^[A-Za-z_$][A-Za-z0-9_-]*$/
 
 function keyText(key: string | number, index: number): string {
@@ -61,7 +59,7 @@ function keyText(key: string | number, index: number): string {
   return index === 0 ? key : `.${key}`
 }
 
-/** `actions[3].methods.GET`; keys that are no plain words in quotes. */
+/** A path as text: `actions[3].methods.GET`. Keys that are not plain words are in quotes. */
 export const pathText = (path: KeyPath): string => path.map(keyText).join('')
 
 const placeText = ({ file, line: number }: Place): string => (number > 0 ? `${file}:${number}` : file)
@@ -80,16 +78,16 @@ interface Located {
 const byPlace = (a: Located, b: Located): number =>
   (a.place?.file ?? '').localeCompare(b.place?.file ?? '') || (a.place?.line ?? 0) - (b.place?.line ?? 0)
 
-/**
- * Every problem on a line of its own: `config/demo.yaml:31  actions[3].methods.GET.scopes  expected …, got … — did
- * you mean …?`, ending in a line end; empty if there is none. Holds no secret.
- */
+/** Every problem on a line of its own, with a line end; empty if there is none. Contains no secret. */
 export const reportText = (report: Report): string =>
   problemLines(report)
     .map((each) => `${each}\n`)
     .join('')
 
-/** The same, line by line. */
+/**
+ * One line for each problem, in the order of the files: `config/demo.yaml:31  actions[3].methods.GET.scopes  expected …,
+ * got … — did you mean …?`. Contains no secret.
+ */
 export const problemLines = (report: Report): string[] =>
   report.problems
     .map((problem) => ({ problem, place: report.placeOf(problem) }))

@@ -1,4 +1,4 @@
-/** The JSON Schema that the pieces build, as `validate.ts` and the generated documents read it. */
+/** The JSON Schema that `schema.ts` builds, as the loader and the generators of documents read it. */
 import { MARK, type Mark, type TSchema } from './schema.ts'
 
 export interface SchemaView {
@@ -7,7 +7,7 @@ export interface SchemaView {
   readonly properties?: Readonly<Record<string, SchemaView>>
   readonly required?: readonly string[]
   readonly patternProperties?: Readonly<Record<string, SchemaView>>
-  /** What to expect of a map's keys, for people. */
+  /** The keys of a map, described for people. */
   readonly expectedKeys?: string
   readonly additionalProperties?: boolean
   readonly minProperties?: number
@@ -25,17 +25,17 @@ export interface SchemaView {
   readonly maximum?: number
   readonly default?: unknown
   readonly description?: string
-  /** What to expect, for people; instead of a pattern. */
+  /** The value, described for people; shown instead of the pattern. */
   readonly expected?: string
-  /** A secret may be written as it is. */
+  /** Whether a secret may be written as it is (hashes). */
   readonly plain?: boolean
-  /** Of `kinds`: shape by the value of `kind`. */
+  /** The schema for each value of `kind`. */
   readonly shapes?: Readonly<Record<string, SchemaView>>
 }
 
 export const viewOf = (schema: TSchema): SchemaView => schema
 
-/** The words that a value is one of: an enum, a constant, or a union of constants. */
+/** The allowed words of an enum, a constant or a union of constants; undefined for any other schema. */
 export function wordsOf(schema: SchemaView): readonly (string | number | boolean)[] | undefined {
   if (schema.enum) return schema.enum
   if (schema.const !== undefined) return [schema.const]
@@ -48,13 +48,13 @@ export interface MapItem {
   readonly item: SchemaView
 }
 
-/** The schema of a map's values, and the pattern of its keys; undefined for a section of known keys. */
+/** The schema of a map's values and the pattern of its keys; undefined for a section with known keys. */
 export function mapItem(schema: SchemaView): MapItem | undefined {
   const [entry] = Object.entries(schema.patternProperties ?? {})
   return entry && { keys: entry[0], item: entry[1] }
 }
 
-/** One shape of `kinds`, with `kind` as its first key. */
+/** The schema of one `kind`, with `kind` as its first key. */
 export const withKind = (kind: string, shape: SchemaView, all: readonly string[]): SchemaView => ({
   ...shape,
   properties: { kind: { type: 'string', enum: all, description: `\`${kind}\`.` }, ...shape.properties },
@@ -69,7 +69,7 @@ const children = (schema: SchemaView): SchemaView[] => [
   ...Object.values(schema.shapes ?? {}),
 ]
 
-/** Whether a secret may stand in it: then nothing written there is ever shown. */
+/** Whether a value may contain a secret. Then no problem shows it. */
 export const holdsSecret = (schema: SchemaView): boolean =>
   schema[MARK] === 'secret' || children(schema).some(holdsSecret)
 

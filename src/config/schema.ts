@@ -1,11 +1,11 @@
 /**
- * The pieces that rooms build their part of the configuration from. A static type is the type AFTER loading:
- * durations are milliseconds, sizes bytes, secrets strings, paths absolute, defaults filled in.
+ * The parts that a `config.ts` builds its schema from. The static type is the type AFTER loading: durations are
+ * milliseconds, sizes bytes, secrets strings, paths absolute, and defaults are filled in.
  *
- * Rules for rooms:
- * - a property with a `default` is not `Type.Optional`: after loading it is always there;
- * - a section whose properties all have defaults or are optional gets `{ default: {} }`, so that it may be left out;
- * - give every property a `description`: it is what the option table and the editor show.
+ * Rules:
+ * - a property with a `default` is not `optional`: after loading it always has a value;
+ * - a section whose properties are all optional or have defaults gets `{ default: {} }`, so that it may be left out;
+ * - every property has a `description` of at most 120 characters: editors and config/reference.md show it.
  *
  * typebox is imported here only. Its own validator is not used: `Errors()` stops at 8 by default and reports the
  * first branch of a union whichever was meant, while `validate.ts` must tell every problem, by line, for the branch
@@ -18,7 +18,7 @@ import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
 export { Type }
 export type { Static, TSchema }
 
-/** What JSON Schema has no word for; the loader acts on it, the published schema leaves it out. */
+/** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
 export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'kinds' | 'opaque'
 
 /** The keyword that carries a `Mark`. */
@@ -36,7 +36,7 @@ const marked = <T>(mark: Mark, schema: object): TUnsafe<T> =>
   Type.Unsafe<T>({ type: 'string', [MARK]: mark, ...schema })
 
 interface AmountOptions extends TextOptions {
-  /** Whether 0 means something here. A limit of 0 is refused: nothing would pass it, or everything. */
+  /** Whether 0 is allowed. For most limits it is not: nothing would pass, or everything. */
   readonly orZero?: boolean
 }
 
@@ -52,7 +52,7 @@ const amount = (
     ...options,
   })
 
-/** A time with a unit (`30s`, `250ms`, `15m`, `30d`); milliseconds after loading. `default` is written so too. */
+/** A time with a unit (`30s`, `250ms`, `15m`, `30d`); milliseconds after loading. `default` has a unit too. */
 export const duration = (options: AmountOptions): TUnsafe<number> =>
   amount('duration', DURATION_PATTERN, ['a duration', 'such as "30s", "250ms" or "15m"'], options)
 
@@ -61,8 +61,8 @@ export const size = (options: AmountOptions): TUnsafe<number> =>
   amount('size', SIZE_PATTERN, ['a size', 'such as "64KiB" or "1MiB"'], options)
 
 /**
- * A secret: `{ file: … }` or `{ env: NAME, default: … }`; a plain string only where `plain` says so (hashes, say).
- * A string after loading, without the line end of a file. No problem report ever shows its value.
+ * A secret: `{ file: … }` or `{ env: NAME, default: … }`. A string as it is only with `plain`, for hashes. After loading
+ * a string, without the line end of a file. No problem shows its value.
  */
 export const secret = ({ plain = false, ...options }: TextOptions & { plain?: boolean }): TUnsafe<string> =>
   marked('secret', {
@@ -97,7 +97,7 @@ export const path = (options: TextOptions): TUnsafe<string> => marked('path', { 
 
 const NAME_EXPECTED = 'a name of letters, digits, ".", "_" and "-"'
 
-/** A short name that people give to things: letters, digits, `.`, `_`, `-`. */
+/** A short name, such as that of a backend: letters, digits, `.`, `_`, `-`. */
 export const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$'
 
 export const name = (options: TextOptions) =>
@@ -134,7 +134,7 @@ export const list = <T extends TSchema>(
 
 interface MapOptions extends Described {
   readonly default?: object
-  /** A pattern for the keys, and the same in words; NAME_PATTERN unless told. */
+  /** A pattern for the keys, and its description for people. Default: NAME_PATTERN. */
   readonly keys?: string
   readonly expectedKeys?: string
 }
@@ -148,20 +148,20 @@ export const mapOf = <T extends TSchema>(
   return Type.Record(Type.String({ pattern: keys }), item, { ...told, ...options })
 }
 
-/** An object of known keys; others are refused. */
+/** An object with known keys. Other keys are problems. */
 export const section = <T extends TProperties>(
   properties: T,
   options: Partial<Described> & { default?: object } = {},
 ): TObject<T> => Type.Object<T>(properties, { additionalProperties: false, ...options })
 
-/** A property that may be left out; `undefined` then. */
+/** A property that may be left out. It is undefined then. */
 export const optional = <T extends TSchema>(item: T) => Type.Optional(item)
 
 type OneOf<T extends Readonly<Record<string, TSchema>>> = {
   [K in keyof T & string]: { readonly kind: K } & Static<T[K]>
 }[keyof T & string]
 
-/** Several shapes told apart by `kind`: `kinds({ memory: section({…}), http: section({…}) })`, without `kind` in them. */
+/** One of several sections, chosen by `kind`: `kinds({ memory: section({…}), http: section({…}) })`. They do not name `kind`. */
 export const kinds = <T extends Readonly<Record<string, TSchema>>>(
   shapes: T,
   options: Partial<Described> & { default?: object } = {},

@@ -1,4 +1,4 @@
-/** A configuration as written: values with the file and line each came from. */
+/** A configuration as written: each value with its file and line. */
 import type { KeyPath, Place } from './report.ts'
 
 export type Scalar = string | number | boolean | null
@@ -17,7 +17,7 @@ export interface ListNode {
 
 export interface Entry {
   readonly node: ConfigNode
-  /** Where the key stands. */
+  /** The place of the key. */
   readonly at: Place
 }
 
@@ -36,7 +36,7 @@ export function valueOf(node: ConfigNode): unknown {
   return Object.fromEntries([...node.entries].map(([key, entry]) => [key, valueOf(entry.node)]))
 }
 
-/** A node for a value that no file wrote (a default), placed where it takes effect. */
+/** A node for a value that is in no file (a default, a record), with the place to report. */
 export function nodeOf(value: unknown, at: Place): ConfigNode {
   if (Array.isArray(value))
     return { shape: 'list', items: value.map((item: unknown) => nodeOf(item, at)), at }
@@ -58,7 +58,7 @@ function step(node: ConfigNode, key: string | number): Step | undefined {
   return item && { node: item, at: item.at }
 }
 
-/** The place of the deepest part of `path` that is written: a missing key is told where its section begins. */
+/** The place of `path`. Of a missing key, the place where its section begins. */
 export function placeOf(root: ConfigNode, path: KeyPath): Place {
   let here: Step = { node: root, at: root.at }
   for (const key of path) {

@@ -1,17 +1,17 @@
 /**
- * A tree against a schema: every problem is told, defaults are filled in, units become numbers, references become
- * what they stand for. Reads the part of JSON Schema that the pieces write.
+ * Checks a tree against a schema and converts it: reports every problem, fills in defaults, converts units, resolves
+ * references. Supports the part of JSON Schema that `schema.ts` builds.
  */
 import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
 import { loadScalar, loadWord, patternOf, reportMismatch, reportProblem, type Loaded } from './load-scalar.ts'
 import { MARK } from './schema.ts'
-import type { ReferenceSources } from './references.ts'
+import type { LoadContext } from './references.ts'
 import { Report, type KeyPath } from './report.ts'
 import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'
 import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
 
-/** Checks `node` against `schema` and converts it. */
-export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
+/** Checks `node` against `schema` and converts it. Problems go to the report of `context`. */
+export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const mark = schema[MARK]
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
   if (mark === 'kinds') return loadKind(schema, node, path, context)
@@ -29,7 +29,7 @@ function allowsAll(schema: SchemaView): boolean {
 
 // Lists
 
-function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
+function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const { items } = schema
   if (node.shape !== 'list' || !items) {
     const one = node.shape === 'scalar' && node.value !== null ? 'put it in [brackets]' : undefined
@@ -45,7 +45,7 @@ function checkCount(
   count: number,
   of: string,
   path: KeyPath,
-  { report }: ReferenceSources,
+  { report }: LoadContext,
 ): void {
   const least = schema.minItems ?? schema.minProperties ?? 0
   const most = schema.maxItems ?? Infinity
@@ -53,20 +53,20 @@ function checkCount(
   if (count > most) report.error(path, `expected at most ${most} ${of}, got ${count}`)
 }
 
-function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report }: ReferenceSources): void {
+function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report }: LoadContext): void {
   const seen = new Set<string>()
   for (const [index, item] of node.items.entries()) {
     const key = JSON.stringify(valueOf(item))
     const at = [...path, index]
-    if (seen.has(key)) report.error(at, `stands in the list twice: ${given(item, isSensitive(path, schema))}`)
+    if (seen.has(key)) report.error(at, `is in the list twice: ${given(item, isSensitive(path, schema))}`)
     seen.add(key)
   }
 }
 
 // Sections, maps, kinds, unions
 
-function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
-  // `section:` with nothing after it is a section with nothing in it.
+function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
+  // `section:` without a value is an empty section.
   const map = node.shape === 'scalar' && node.value === null ? nodeOf({}, node.at) : node
   if (map.shape !== 'map') return reportMismatch(schema, node, path, context)
   checkCount(schema, map.entries.size, 'keys', path, context)
@@ -79,7 +79,7 @@ function loadMap(
   { expectedKeys = `one that matches ${keys}` }: SchemaView,
   node: MapNode,
   path: KeyPath,
-  context: ReferenceSources,
+  context: LoadContext,
 ): Loaded {
   const pattern = patternOf(keys)
   const entries = [...node.entries].map(([key, entry]) => {
@@ -90,7 +90,7 @@ function loadMap(
   return Object.fromEntries(entries)
 }
 
-function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, context: ReferenceSources): Loaded {
+function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const known = Object.keys(schema.properties ?? {})
   refuseUnknown(known, node, path, context)
   const loaded: Record<string, Loaded> = {}
@@ -106,7 +106,7 @@ function loadMember(
   key: string,
   node: MapNode,
   path: KeyPath,
-  context: ReferenceSources,
+  context: LoadContext,
 ): Loaded {
   const of = properties?.[key] ?? {}
   const written = node.entries.get(key)
@@ -117,7 +117,7 @@ function loadMember(
     : undefined
 }
 
-/** `key:` with nothing after it counts as left out, but for sections and maps, which it leaves empty. */
+/** Whether `key:` has no value, and so counts as left out. A section or map is empty then, and not left out. */
 const isEmpty = (node: ConfigNode, schema: SchemaView): boolean =>
   node.shape === 'scalar' && node.value === null && schema.type !== 'object' && schema[MARK] !== 'opaque'
 
@@ -125,7 +125,7 @@ function refuseUnknown(
   known: readonly string[],
   node: MapNode,
   path: KeyPath,
-  { report }: ReferenceSources,
+  { report }: LoadContext,
 ): void {
   for (const key of node.entries.keys()) {
     if (known.includes(key)) continue
@@ -135,7 +135,7 @@ function refuseUnknown(
   }
 }
 
-function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, context: ReferenceSources): Loaded {
+function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const shapes = schema.shapes ?? {}
   const all = Object.keys(shapes)
   if (node.shape !== 'map') return reportMismatch(schema, node, path, context)
@@ -151,13 +151,13 @@ function loadKind(schema: SchemaView, node: ConfigNode, path: KeyPath, context: 
     : reportProblem([...path, 'kind'], `is missing: expected ${expectation(words)}`, context)
 }
 
-/** The branch that fits; if none does, the problems of the one that was probably meant: that with the fewest. */
+/** Loads the first branch that fits. If none does, reports the problems of the branch with the fewest. */
 function loadBranch(
   branches: readonly SchemaView[],
   schema: SchemaView,
   node: ConfigNode,
   path: KeyPath,
-  context: ReferenceSources,
+  context: LoadContext,
 ): Loaded {
   const tries = branches.map((branch) => {
     const report = new Report()

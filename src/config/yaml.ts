@@ -1,9 +1,9 @@
 /**
- * YAML 1.2 (core schema) into a tree with line numbers. The only file that imports `yaml`, whose traps are:
- * - `uniqueKeys` compares every pair of keys: quadratic in large maps, so repeated keys are found here instead;
- * - aliases expand exponentially if nothing counts them;
- * - an alias resolves itself by a walk through the whole document: what they stand for is found in one walk here;
- * - its messages may quote the source, secrets included: everything quoted is cut off.
+ * Reads YAML 1.2 (core schema) as a tree with line numbers. Only this file imports `yaml`. Its traps:
+ * - `uniqueKeys` compares every pair of keys, which is quadratic: repeated keys are found here instead;
+ * - aliases can expand exponentially: they are counted;
+ * - `Alias.resolve` walks through the whole document each time: all targets are found in one walk here;
+ * - its messages may quote the source, and so a secret: what they quote is cut off.
  */
 import {
   type Alias,
@@ -57,11 +57,11 @@ class Reader {
 
   scalar(value: unknown, path: KeyPath, at: Place): Scalar {
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
-    if (value !== null) this.report.errorAt(at, path, 'is of a kind that a configuration does not hold')
+    if (value !== null) this.report.errorAt(at, path, 'is of a type that a configuration cannot have')
     return null
   }
 
-  /** Each use counts, those inside what another alias stands for too: a bomb runs into the limit, a cycle too. */
+  /** Counts each use, also inside the target of another alias, so that a bomb or a cycle reaches the limit. */
   follow(alias: Alias, path: KeyPath, at: Place): ConfigNode {
     this.aliases += 1
     if (this.aliases > MAX_ALIASES) {
@@ -71,7 +71,7 @@ class Reader {
     const target = this.#targets.get(alias)
     return target
       ? this.read(target, path, at)
-      : this.refuse(path, at, 'is an alias of nothing: put a text that begins with * in quotes')
+      : this.refuse(path, at, 'is an alias without a target: put a text that begins with * in quotes')
   }
 
   refuse(path: KeyPath, at: Place, message: string, tell = true): ConfigNode {
@@ -84,14 +84,14 @@ class Reader {
     for (const pair of pairs) {
       const keyAt = this.place(pair.key, at)
       const key = this.key(pair.key)
-      if (key === undefined) this.report.errorAt(keyAt, path, 'has a key that is no text')
+      if (key === undefined) this.report.errorAt(keyAt, path, 'has a key that is not a text')
       else if (entries.has(key)) this.repeated(entries, [...path, key], keyAt)
       else entries.set(key, { node: this.read(pair.value, [...path, key], keyAt), at: keyAt })
     }
     return { shape: 'map', entries, at }
   }
 
-  /** As written: `404:` and `1.0:` are the texts "404" and "1.0". */
+  /** The key as written: `404:` and `1.0:` are the texts "404" and "1.0". */
   key(node: unknown): string | undefined {
     if (!isScalar(node) || node.value === null) return undefined
     return typeof node.value === 'string' ? node.value : node.source
@@ -99,11 +99,11 @@ class Reader {
 
   repeated(entries: ReadonlyMap<string, Entry>, path: KeyPath, at: Place): void {
     const first = entries.get(String(path.at(-1)))
-    this.report.errorAt(at, path, `stands here a second time (first on line ${first?.at.line ?? at.line})`)
+    this.report.errorAt(at, path, `is repeated (first on line ${first?.at.line ?? at.line})`)
   }
 }
 
-/** What each alias stands for: the last node before it that has its name. */
+/** The target of each alias: the last node before it with that anchor. */
 function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
   const named = new Map<string, Node>()
   const targets = new Map<Alias, Node>()
@@ -120,10 +120,10 @@ function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
   return targets
 }
 
-/** The library's message up to what it repeats of the source: `password: !x` and `*x` may be passwords too. */
+/** The library's message without what it quotes of the source: `password: !x` and `*x` may be passwords. */
 const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
 
-/** Reads a text as one YAML document. Problems go to `report`; what could be read is returned. */
+/** Reads a text as one YAML document. Problems go to `report`; the result is what could be read. */
 export function readYaml(source: string, file: string, report: Report): ConfigNode {
   const lines = new LineCounter()
   const top: Place = { file, line: 1 }
@@ -137,7 +137,7 @@ export function readYaml(source: string, file: string, report: Report): ConfigNo
   })
   const [document, second] = 'empty' in documents ? [] : documents
   if (document === undefined) return { shape: 'map', entries: new Map(), at: top }
-  if (second) report.errorAt(top, [], 'holds several YAML documents; expected one')
+  if (second) report.errorAt(top, [], 'contains several YAML documents; expected one')
   for (const trouble of [...document.errors, ...document.warnings]) {
     const at = { file, line: lines.linePos(trouble.pos[0]).line }
     report.errorAt(at, [], `is not valid YAML: ${withoutSource(trouble.message)}`)

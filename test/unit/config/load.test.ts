@@ -54,7 +54,7 @@ describe('loading a configuration', () => {
     expect(load(section({ server }), 'server:\n').problems).toEqual([])
   })
 
-  it('tells every problem at once, by file, line and key path, with what is expected and what was given', () => {
+  it('reports every problem, with its file, line and key path, what is expected and what was given', () => {
     const schema = section({
       server,
       ports: list(wholeNumber({ ...DESCRIBED, minimum: 1 }), DESCRIBED),
@@ -73,7 +73,7 @@ describe('loading a configuration', () => {
     ])
   })
 
-  it('tells more than eight problems', () => {
+  it('reports more than eight problems', () => {
     const schema = section({ ports: list(wholeNumber(DESCRIBED), DESCRIBED) })
     expect(load(schema, `ports: [${Array(20).fill('x').join(', ')}]`).problems).toHaveLength(20)
   })
@@ -88,7 +88,7 @@ describe('loading a configuration', () => {
     expect(problems[0]).toContain('known keys: listen, timeout, limit, tls')
   })
 
-  it('tells a missing key on the line of its section', () => {
+  it('reports a missing key on the line of its section', () => {
     const { problems } = load(
       section({ a: section({ b: name(DESCRIBED), c: flag(DESCRIBED) }) }),
       '\na:\n  c: true\n',
@@ -98,9 +98,9 @@ describe('loading a configuration', () => {
     ])
   })
 
-  it('refuses a key that stands twice, and says where it stood first', () => {
+  it('refuses a repeated key, and says where it is first', () => {
     const { problems } = load(section({ a: flag(DESCRIBED) }), 'a: true\n\na: false\n')
-    expect(problems).toEqual(['a.yaml:3  a  stands here a second time (first on line 1)'])
+    expect(problems).toEqual(['a.yaml:3  a  is repeated (first on line 1)'])
   })
 
   it('checks the shape that kind names, and no other', () => {
@@ -156,7 +156,7 @@ describe('secrets and references', () => {
     expect(value).toEqual({ token: 's3cret', target: 'here' })
   })
 
-  it('tells a variable or a file that is not there', () => {
+  it('reports a variable or a file that does not exist', () => {
     const { problems } = load(schema, 'token: { env: T }\ntarget: { file: nothing }')
     expect(problems).toEqual([
       'a.yaml:1  token.env  names the environment variable T, which is not set — set it, or give a default',
@@ -164,7 +164,7 @@ describe('secrets and references', () => {
     ])
   })
 
-  it('refuses a secret that stands in the file as it is, and never shows it', () => {
+  it('refuses a secret that is written in the file as it is, and never shows it', () => {
     const { problems } = load(schema, 'token: hunter2')
     expect(problems).toEqual(['a.yaml:1  token  expected { file: … } or { env: … }, got a text (not shown)'])
   })
@@ -216,7 +216,7 @@ describe('YAML', () => {
     expect(load(words, 'a: &x [one]\nb: *x').value).toEqual({ a: ['one'], b: ['one'] })
   })
 
-  it('takes the last of several anchors of one name that stands before the alias', () => {
+  it('takes the last of several anchors of one name before the alias', () => {
     expect(load(words, 'a: [&x one, *x, &x two, *x]\nb: [*x, &x three]').value).toEqual({
       a: ['one', 'one', 'two', 'two'],
       b: ['two', 'three'],
@@ -264,7 +264,7 @@ describe('YAML', () => {
     const many = Array.from({ length: 20_000 }, (_, i) => `  k${i}: v`).join('\n')
     const started = performance.now()
     const { problems } = load(section({ m: mapOf(text(DESCRIBED), DESCRIBED) }), `m:\n${many}\n  k7: again\n`)
-    expect(problems).toEqual(['a.yaml:20002  m.k7  stands here a second time (first on line 9)'])
+    expect(problems).toEqual(['a.yaml:20002  m.k7  is repeated (first on line 9)'])
     expect(performance.now() - started).toBeLessThan(15_000)
   })
 })
@@ -287,7 +287,7 @@ describe('extends', () => {
     expect(value).toEqual({ a: { one: '1', two: 'zwei' }, l: ['z'], data: file('sub/d') })
   })
 
-  it('tells problems with the file and line they really stand on', () => {
+  it('reports problems with the file and line where they are written', () => {
     const { problems } = load(
       schema,
       'extends: base.yaml\na: { y: 2 }\n',
@@ -300,7 +300,7 @@ describe('extends', () => {
     ])
   })
 
-  it('refuses a circle', () => {
-    expect(load(schema, 'extends: a.yaml\na: {}').problems.join('\n')).toContain('goes round in a circle')
+  it('refuses a file that extends itself', () => {
+    expect(load(schema, 'extends: a.yaml\na: {}').problems.join('\n')).toContain('extends itself')
   })
 })
