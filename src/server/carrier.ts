@@ -67,7 +67,7 @@ export class ReplyCarrier implements Carrier {
       callback(clientGone(response.statusCode))
     } else callback(error, response)
     if (this.#isRetrying) this.#isRetrying = false
-    else this.failed(error ?? clientGone())
+    else if (this.#forwarding !== undefined) this.failed(error ?? clientGone())
   }
 
   retryDelay(error: Error | null, attempt: number): number | null {
