@@ -94,6 +94,7 @@ export type BackendBody =
   | { readonly kind: 'value'; readonly value: JsonValue }
   /** In the backend's format, or of `contentType` for an action with `produces`. */
   | { readonly kind: 'bytes'; readonly bytes: Buffer; readonly contentType: string | undefined }
+  /** A stream that breaks is destroyed with a Fault. */
   | {
       readonly kind: 'stream'
       readonly stream: Readable

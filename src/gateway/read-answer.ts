@@ -1,4 +1,3 @@
-import { upstreamFault } from '../backends/forward/upstream-errors.ts'
 import type { BackendBody } from '../contracts/backend.ts'
 import type { Format } from '../http/accept.ts'
 import { successEnvelope } from '../http/envelope.ts'
@@ -89,8 +88,8 @@ async function readStream(
     return await readBody(stream, limit)
   } catch (thrown) {
     const { code, facts } = toFault(thrown)
-    // Whoever reads a body takes its sender for a client; here it is the upstream that left (C8.4).
-    if (code === 'client_gone') throw upstreamFault(facts.cause)
+    // readBody takes the sender of a body for a client. Here it is the upstream that closed its connection (C8.4).
+    if (code === 'client_gone') throw new Fault('upstream_unreachable', { cause: facts.cause })
     throw code === 'body_too_large' ? tooLarge(limit) : broken(thrown)
   }
 }

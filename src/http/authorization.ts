@@ -1,4 +1,5 @@
 import type { Head } from './head.ts'
+import { isToken } from './header-text.ts'
 
 export interface AuthorizationRules {
   /** The setting of C4.14: the header's name counts only if spelled exactly `Authorization`. */
@@ -32,9 +33,6 @@ function authorizationOf(head: Head, { strictHeaderNames }: AuthorizationRules):
   return at === -1 ? undefined : head.rawHeaders[at + 1]
 }
 
-/** What a scheme's name may be made of (RFC 9110 §5.6.2): after `Bearer`, one of these makes it another scheme. */
-const TOKEN_CHARACTER = /[!#$%&'*+\-.^_`|~0-9A-Za-z]/
-
 /**
  * What follows the scheme and its spaces. The scheme's case counts (C4.14, C6.1.2). Empty if the scheme is followed by
  * nothing, or by something that is no space.
@@ -43,7 +41,8 @@ function afterScheme(value: string | undefined, scheme: string): string | NoCred
   if (value === undefined || value === '') return NONE
   if (!value.startsWith(scheme)) return OTHER_SCHEME
   let at = scheme.length
-  if (value[at] !== ' ') return TOKEN_CHARACTER.test(value[at] ?? '') ? OTHER_SCHEME : ''
+  // A character of a token behind `Bearer` makes it the name of another scheme.
+  if (value[at] !== ' ') return isToken(value[at] ?? '') ? OTHER_SCHEME : ''
   while (value[at] === ' ') at += 1
   return value.slice(at)
 }

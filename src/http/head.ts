@@ -1,5 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
+/**
+ * Whether an answer of this status has no content (RFC 9110 §6.4.1, §15.3.6). One of 205 is framed like any other, with
+ * a length of 0; the others end with their head.
+ */
+export const hasNoContent = (status: number): boolean => status === 204 || status === 205 || status === 304
+
 /** One request without its body, as it came off the wire. Made once, by `server/`; read by everyone. */
 export interface Head {
   readonly method: string

@@ -11,8 +11,19 @@ export type HeaderText = string & { readonly [CHECKED]: true }
 
 export const NO_HEADERS = '' as HeaderText
 
-const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** A token as a pattern of JSON Schema. */
+export const TOKEN_PATTERN = TOKEN.source
+
+/** RFC 9110 §5.6.2. Header names, methods and schemes of credentials are tokens. */
+export const isToken = (text: string): boolean => TOKEN.test(text)
+
+/** RFC 9110 §5.5: no control characters, so that no value ends its line. */
+export const isHeaderValue = (text: string): boolean => VALUE.test(text)
+
+const LOWER_CASE = /^[^A-Z]+$/
 
 /** Made where the message is, of what is sent, and nowhere else. */
 const FRAMING: ReadonlySet<string> = new Set(['host', 'connection', 'content-length', 'transfer-encoding'])
@@ -24,7 +35,7 @@ const LONGEST_KNOWN = 64
 
 function isName(name: string): boolean {
   if (known.has(name)) return true
-  if (!NAME.test(name) || FRAMING.has(name)) return false
+  if (!isToken(name) || !LOWER_CASE.test(name) || FRAMING.has(name)) return false
   if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.add(name)
   return true
 }
@@ -39,7 +50,7 @@ export function headerLine(name: string, value: string): HeaderText {
 }
 
 export function checkedValue(value: string): string {
-  if (!VALUE.test(value)) throw cannotBeSent('a header value')
+  if (!isHeaderValue(value)) throw cannotBeSent('a header value')
   return value
 }
 

@@ -1,5 +1,6 @@
 import { compileTrustedProxies, type TrustedProxies } from '../http/forwarded.ts'
 import { isOrigin } from '../http/cors.ts'
+import { TOKEN_PATTERN } from '../http/header-text.ts'
 import type { Report } from '../config/report.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
 import { CertificateError, readCertificate, type CertificateFiles } from './certificate.ts'
@@ -104,7 +105,7 @@ const tls = section(
 )
 
 const token = (description: string) =>
-  text({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", expected: 'the name of a header', description })
+  text({ pattern: TOKEN_PATTERN, expected: 'the name of a header', description })
 
 const cors = section(
   {

@@ -1,9 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Answer } from '../contracts/exchange.ts'
-
-/** What may stand in a header's name and value: anything else would be another header, or another answer. */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+import { isHeaderValue, isToken } from '../http/header-text.ts'
 
 /**
  * An answer as bytes, for a connection on which there was no request that could be read. The last on it. Of its body
@@ -28,6 +25,6 @@ export function answerBytes(answer: Answer, id: string, now: Date, head: boolean
 function headerLines(name: string, value: string | readonly string[]): readonly string[] {
   const values = typeof value === 'string' ? [value] : value
   return values
-    .filter((each) => NAME.test(name) && VALUE.test(each) && name.toLowerCase() !== 'content-length')
+    .filter((each) => isToken(name) && isHeaderValue(each) && name.toLowerCase() !== 'content-length')
     .map((each) => `${name}: ${each}`)
 }

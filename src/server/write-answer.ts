@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Answer } from '../contracts/exchange.ts'
+import { hasNoContent } from '../http/head.ts'
 import { timerMs } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { IncomingExchange } from './incoming-exchange.ts'
@@ -25,9 +26,6 @@ const OURS: ReadonlySet<string> = new Set([
 const LENGTHS_OF_OURS: ReadonlySet<number> = new Set([...OURS].map((name) => name.length))
 
 const isOurs = (name: string): boolean => LENGTHS_OF_OURS.has(name.length) && OURS.has(name.toLowerCase())
-
-/** Answers without a body whatever the door says (RFC 9110 §6.4.1). */
-const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
 /**
  * Sends an answer, with its X-Request-Id (C2.6). A stream that fails, or is not as long as it was said to be, cuts the
@@ -54,7 +52,7 @@ export function writeAnswer(
     discard(answer)
     return
   }
-  const bodiless = BODILESS.has(answer.status)
+  const bodiless = hasNoContent(answer.status)
   const { headers, length } = headersOf(exchange, answer, bodiless)
   const last = mustClose(exchange, answer, closing)
   if (last) headers.push('Connection', 'close')
@@ -102,9 +100,12 @@ function* piecesOf(body: string | Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
 }
 
+/** 205 has no content but is framed like answers that have some (RFC 9110 §15.3.6). */
+const lengthOfNone = (status: number): number | undefined => (status === 205 ? 0 : undefined)
+
 function headersOf(
   exchange: IncomingExchange,
-  { headers, body, ascii }: Answer,
+  { status, headers, body, ascii }: Answer,
   bodiless: boolean,
 ): { headers: string[]; length: number | undefined } {
   const sent: string[] = ['X-Request-Id', exchange.id]
@@ -118,7 +119,7 @@ function headersOf(
     else for (const each of value) sent.push(name, each)
   }
   const length = bodiless
-    ? undefined
+    ? lengthOfNone(status)
     : ascii === true && typeof body === 'string'
       ? body.length
       : lengthOf(body, declared, exchange.head.method)

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { cannotBeSent, checkedValue, type HeaderText } from '../http/header-text.ts'
+import { cannotBeSent, checkedValue, isToken, type HeaderText } from '../http/header-text.ts'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -40,7 +40,6 @@ export function writeTogether(socket: Socket, head: string, body: Buffer): void 
 /** How the body of a request ends. Absent: there is none. */
 export type RequestFraming = number | 'chunked' | undefined
 
-const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const TARGET = /^\/[\x21-\x7e]*$/
 /** Methods of which a request without a body says so (RFC 9110 §8.6). */
 const EXPECTING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
@@ -63,7 +62,7 @@ export function requestBytes(
   host: string,
   keep: boolean,
 ): string {
-  if (method !== 'GET' && !METHOD.test(method)) throw cannotBeSent('a method')
+  if (method !== 'GET' && !isToken(method)) throw cannotBeSent('a method')
   if (!TARGET.test(path)) throw cannotBeSent('a target')
   const connection = keep ? 'keep-alive' : 'close'
   const text = `${method} ${path} HTTP/1.1\r\nhost: ${checkedValue(host)}\r\nconnection: ${connection}\r\n${headers}`

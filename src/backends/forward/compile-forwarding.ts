@@ -4,6 +4,7 @@ import type { KeyPath, Report } from '../../config/report.ts'
 import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { neverPasses } from '../../http/end-to-end-headers.ts'
+import { isToken } from '../../http/header-text.ts'
 import type { ForwardingConfig } from './schema.ts'
 import type { HttpBackendRules } from './http.ts'
 import { compilePathTemplate, type PathTemplate } from './path-template.ts'
@@ -56,13 +57,10 @@ export async function compileForwarding(
   }
 }
 
-/** RFC 9110 §5.6.2. */
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-
 function checkRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
   for (const [index, name] of names.entries()) {
     const path = [...at, 'requestHeaders', index]
-    if (!TOKEN.test(name)) report.error(path, 'is no name of a header')
+    if (!isToken(name)) report.error(path, 'is no name of a header')
     else if (neverPasses(name)) report.error(path, 'is a header that never passes from a client')
   }
 }

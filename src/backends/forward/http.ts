@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { hasNoContent } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
 import { compileRequestHeaders, type RequestHeaderRules, type RequestHeaders } from './request-headers.ts'
@@ -263,9 +264,6 @@ function requireReadable(
   throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
 }
 
-/** RFC 9110 §15: never with content. */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
-
 function passedBody(
   method: string,
   status: number,
@@ -274,7 +272,7 @@ function passedBody(
   declared: string | undefined,
 ): BackendBody {
   const whole = Buffer.isBuffer(body)
-  if (method === 'HEAD' || BODILESS.has(status)) {
+  if (method === 'HEAD' || hasNoContent(status)) {
     if (!whole) body.destroy()
     return { kind: 'none' }
   }

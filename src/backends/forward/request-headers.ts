@@ -12,7 +12,7 @@ export interface RequestHeaderRules {
 /** Writes the headers of the upstream request (C8.2), but for who calls (upstream-identity.ts) and what frames it. */
 export type RequestHeaders = (call: Call) => HeaderText
 
-/** Nothing of the client's is among Postern's own names: those were taken out of it (client-headers.ts). */
+/** Nothing of the client's is among Postern's own names: those were taken out of it (http/end-to-end-headers.ts). */
 export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
   const asked = compileAsked(rules)
   return (call) => {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { BackendAnswer, BackendBody, BackendError } from '../../contracts/backend.ts'
+import { isHeaderValue, isToken } from '../../http/header-text.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ResponseHeaders } from '../forward/response-headers.ts'
 import { broken } from './part.ts'
@@ -51,16 +52,12 @@ function membersOf(given: unknown, expected: string): Members {
   throw broken(`answered ${given === null ? 'null' : typeof given} for ${expected}`)
 }
 
-/** RFC 9110 §5.6.2 and §5.5. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-
 /** Characters of all headers together, and lines: as much as an upstream of the `http` backend may send. */
 const MOST_HEAD = 16 * 1024
 const MOST_LINES = 100
 
-const isFieldValue = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= MOST_HEAD && FIELD_VALUE.test(value)
+const isSendable = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MOST_HEAD && isHeaderValue(value)
 
 function checkHeaders(given: Members): ResponseHeaders {
   const checked: ResponseHeaders = {}
@@ -69,7 +66,7 @@ function checkHeaders(given: Members): ResponseHeaders {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue
     const lines = Array.isArray(value) ? itemsOf(value, MOST_LINES, 'lines of a header') : [value]
-    if (name.length > MOST_HEAD || !TOKEN.test(name) || !lines.every(isFieldValue))
+    if (name.length > MOST_HEAD || !isToken(name) || !lines.every(isSendable))
       throw broken(`answered a header that HTTP cannot say: ${JSON.stringify(name.slice(0, 100))}`)
     for (const line of lines) size += name.length + line.length + 4
     count += lines.length
@@ -131,7 +128,7 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 
 function mediaTypeOf(given: unknown): string | undefined {
   if (given === undefined) return undefined
-  if (isFieldValue(given) && given.length <= MOST_TYPE && given.includes('/')) return given
+  if (isSendable(given) && given.length <= MOST_TYPE && given.includes('/')) return given
   throw broken('answered a contentType that is no media type')
 }
 
