@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import ts from 'typescript'
+import { parseJson } from '../../src/http/json.ts'
+import { parseForm } from '../../src/http/form.ts'
+import { parseNumberLiteral } from '../../src/http/number-literal.ts'
+import { printable } from '../../src/http/say.ts'
+import { escapeName, unescapeName } from '../../src/http/xml-name.ts'
+import { readXml } from '../../src/http/xml-read.ts'
+import { escapeText, isXmlText, toXmlText } from '../../src/http/xml-text.ts'
+import { FORMATS } from '../../src/http/body-formats.ts'
+import { CANONICAL_PATH, canonicalSegment } from '../../src/http/path-segment.ts'
+import { compileNegotiation } from '../../src/http/accept.ts'
+import { headerValue } from '../../src/backends/forward/upstream-identity.ts'
+import { cleanLine, quoteClean, redact } from '../../src/operations/log/redact.ts'
+import { sourceFiles } from './source-files.ts'
+
+/** T2.9: texts that are made to be slow to search, and what searches them. */
+
+const MEBIBYTE = 1024 ** 2
+
+export interface Expression {
+  readonly where: string
+  readonly regex: RegExp
+}
+
+/**
+ * Regular expressions that the source writes out, and those that it puts together and exports: the next one is attacked
+ * without anyone thinking of it.
+ */
+export function collect(): readonly Expression[] {
+  const found: Expression[] = []
+  for (const file of sourceFiles(new URL('../../src', import.meta.url).pathname)) {
+    const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+    const visit = (node: ts.Node): void => {
+      if (ts.isRegularExpressionLiteral(node)) {
+        const end = node.text.lastIndexOf('/')
+        const regex = new RegExp(node.text.slice(1, end), node.text.slice(end + 1))
+        const line = source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+        found.push({ where: `${basename(file)}:${line} ${node.text.slice(0, 60)}`, regex })
+      }
+      ts.forEachChild(node, visit)
+    }
+    visit(source)
+  }
+  return [...found, { where: 'CANONICAL_PATH', regex: CANONICAL_PATH }]
+}
+
+const ANY = [
+  ...Array.from({ length: 95 }, (_, code) => String.fromCharCode(code + 32)),
+  ...['\t', '\n', '\r', '\0', '\x7f', '\u00a0', '\u00e9', '\u2028', '\u{1f600}'],
+]
+
+/** What may be repeated to hurt an expression: each word of its own, alone and before one of its signs. */
+function ownPumps({ source }: RegExp): readonly string[] {
+  const words = [...new Set(source.match(/[A-Za-z0-9]{2,}/g))].slice(0, 6)
+  const own = [...new Set(source.replace(/\\[a-zA-Z]/g, ''))]
+    .filter((each) => /[^\w\\]/.test(each))
+    .slice(0, 8)
+  return [...words, ...words.flatMap((word) => [`${word}a`, ...own.map((sign) => word + sign)])]
+}
+
+export const repeated = (pump: string, length: number): string => pump.repeat(Math.ceil(length / pump.length))
+
+export const apply = (regex: RegExp) => (text: string) =>
+  regex.global ? text.replace(regex, '') : ((regex.lastIndex = 0), regex.test(text))
+
+/** What stands before and behind what is repeated, so that an expression begins later, or fails at the end. */
+const FRAMES = [
+  ['', ''],
+  ['', '\u0001'],
+  ['a', '\n\u0001'],
+] as const
+
+/** Texts of any length for one expression; `all` of them, or those of its own words. */
+export const shapesOf = (regex: RegExp, all: boolean) =>
+  [...ownPumps(regex), ...(all ? ANY : [])].flatMap((pump) =>
+    FRAMES.map(
+      ([before, end]) =>
+        (length: number) =>
+          before + repeated(pump, length) + end,
+    ),
+  )
+
+const bytes = (text: string): Buffer => Buffer.from(text)
+const negotiation = compileNegotiation({ vendor: 'postern', defaultFormat: 'json' })
+
+/** Whatever reads what a client may send. */
+export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  cleanLine,
+  quoteClean,
+  redact: (text) => redact(new Error(text, { cause: { [text]: [text] } })),
+  printable,
+  headerValue,
+  escapeName,
+  unescapeName,
+  escapeText,
+  isXmlText,
+  toXmlText,
+  parseNumberLiteral,
+  canonicalSegment,
+  parseForm: (text) => parseForm(bytes(text)),
+  parseJson: (text) => parseJson(bytes(text)),
+  'parseJson, in a string': (text) => parseJson(bytes(`["${text}"]`)),
+  readXml: (text) => readXml(bytes(text), undefined, { bytes: 8 * MEBIBYTE }),
+  'readXml, in an element': (text) => readXml(bytes(`<a>${text}</a>`), undefined, { bytes: 8 * MEBIBYTE }),
+  'readXml, as a name': (text) => readXml(bytes(`<${text}/>`), undefined, { bytes: 8 * MEBIBYTE }),
+  formatOfErrors: (text) => negotiation.formatOfErrors(text),
+  ...Object.fromEntries(Object.entries(FORMATS).map(([name, { test }]) => [`format ${name}`, test])),
+}
+
+export const HOSTILE = [
+  ...[
+    'eyJ',
+    'eyJa.',
+    'eyJa..',
+    'Bearer ',
+    'Basic  ',
+    'Bearer a',
+    '_x',
+    '_x005F_',
+    '%',
+    '%41',
+    '%25',
+    '+',
+    '&',
+    '&a=',
+  ],
+  ...[
+    'a',
+    ' ',
+    '"',
+    '\\',
+    '\\u00',
+    '{"a":',
+    '[',
+    '[[]',
+    '1',
+    '1e',
+    '1.',
+    '-',
+    '<',
+    '<!--',
+    '<a>',
+    ']]>',
+    '&#1;',
+  ],
+  ...[
+    'a/b;',
+    ',',
+    ';q=0.',
+    '*/*,',
+    'a@',
+    'a.',
+    '2001-',
+    '\u00e9',
+    '\u{1f600}',
+    '\u2028',
+    '\t',
+    '\r\n',
+    '.',
+    '../',
+    '=',
+  ],
+]
