@@ -56,12 +56,14 @@ const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
 /** An upstream's `Cache-Control` counts for the data that is its own; what Postern makes is not stored (C2.5). */
 function headersOf({ headers }: BackendAnswer, contentType?: string, converted = false): Headers {
-  const told: Record<string, string | readonly string[]> = { ...headers }
+  // The ranges that an upstream offers are of its own bytes. Left out, not deleted: that would cost 1 % of a call.
+  const { 'accept-ranges': ranges, ...told }: Record<string, string | readonly string[]> = headers
+  if (ranges !== undefined && !converted) told['accept-ranges'] = ranges
   if (headers['cache-control'] === undefined) told['Cache-Control'] = 'no-store'
   // What is not coded may be given to everyone; what is, not to those who can't read it.
   told['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
   if (contentType !== undefined) told['Content-Type'] = contentType
-  if (converted) asConverted(told)
+  if (converted) weakenEtag(told)
   return told
 }
 
@@ -186,12 +188,8 @@ function validatorsOf(answer: BackendAnswer, decision: Decision): Headers {
   return decision.outcome.kind === 'own' ? guardBytes(headers) : headers
 }
 
-/**
- * The bytes are not the upstream's any more: its strong validator is a weak one at best (RFC 9110 §8.8.1), and the ranges
- * that it offers are of other bytes.
- */
-function asConverted(headers: Record<string, string | readonly string[]>): void {
-  if (headers['accept-ranges'] !== undefined) delete headers['accept-ranges']
+/** The bytes are not the upstream's any more: its strong validator is a weak one at best (RFC 9110 §8.8.1). */
+function weakenEtag(headers: Record<string, string | readonly string[]>): void {
   const { etag } = headers
   if (typeof etag === 'string' && etag.startsWith('"')) headers['etag'] = `W/${etag}`
 }
