@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import type * as app from '../../src/start/app.ts'
 import type * as configurations from '../../src/settings/configuration.ts'
-import type * as lockouts from '../../src/identity/lockouts.ts'
+import type * as lockouts from '../../src/identity/guessing/lockouts.ts'
 import type * as clocks from '../../src/kernel/clock.ts'
 
 const OWN = fileURLToPath(new URL('../..', import.meta.url))
@@ -33,7 +33,7 @@ const from = async (file: string): Promise<unknown> =>
   import(pathToFileURL(resolve(options.code, 'src', file)).href)
 const { startPostern } = (await from('app.ts')) as typeof app
 const { readConfiguration } = (await from('configuration.ts')) as typeof configurations
-const { LocalLockouts } = (await from('identity/lockouts.ts')) as typeof lockouts
+const { LocalLockouts } = (await from('identity/guessing/lockouts.ts')) as typeof lockouts
 const { systemClock } = (await from('kernel/clock.ts')) as typeof clocks
 
 interface Login {

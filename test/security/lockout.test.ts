@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LocalLockouts } from '../../src/identity/lockouts.ts'
+import { LocalLockouts } from '../../src/identity/guessing/lockouts.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'

@@ -1,5 +1,5 @@
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
-import { paramsOf, readParameters } from '../parameters.ts'
+import { paramsOf, readParameters } from '../steps/parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import type { Consent } from '../browser/consents.ts'

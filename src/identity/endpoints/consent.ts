@@ -1,5 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import { paramsOf } from '../parameters.ts'
+import { paramsOf } from '../steps/parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'

@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { Client } from '../../contracts/people.ts'
-import { paramsOf, readParameters } from '../parameters.ts'
+import { paramsOf, readParameters } from '../steps/parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { withQuery } from '../authorize/answer-client.ts'
 import { isRegistered } from '../authorize/redirect-uri.ts'

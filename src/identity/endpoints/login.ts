@@ -1,5 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import { paramsOf } from '../parameters.ts'
+import { paramsOf } from '../steps/parameters.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
   type AuthorizationRead,
@@ -21,7 +21,7 @@ import { noteCall } from '../note-call.ts'
 import type { Problem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { readFields } from '../steps/read-form.ts'
-import { verifyUser } from '../steps/verify-password.ts'
+import { verifyUser } from '../grants/verify-password.ts'
 
 const T = TEXTS.login
 

@@ -2,7 +2,7 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { type Fault, toFault } from '../../kernel/faults.ts'
 import type { Arrived, Granted, GrantChosen } from '../context.ts'
 import type { Step } from '../endpoint.ts'
-import { GRANTS } from '../grants.ts'
+import { GRANTS } from '../grants/grants.ts'
 
 /** Goes on with the steps of the grant that was chosen. */
 export const redeemGrant: Step<GrantChosen, Granted> = (context, room) => {

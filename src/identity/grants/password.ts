@@ -4,7 +4,7 @@ import { flow } from '../flow.ts'
 import { hasValue, limitToUser } from '../scopes.ts'
 import { requestScope } from '../steps/request-scope.ts'
 import { requireParams } from '../steps/require-params.ts'
-import { verifyPassword } from '../steps/verify-password.ts'
+import { verifyPassword } from './verify-password.ts'
 
 const grantScope: Step<UserVerified, Granted> = (context, { catalogue }) => {
   const scope = limitToUser(context.requested, context.user, catalogue)

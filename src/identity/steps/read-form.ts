@@ -7,7 +7,7 @@ import type { Head } from '../../http/head.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived, Parsed } from '../context.ts'
 import type { Step } from '../endpoint.ts'
-import { paramsOf, readParameters } from '../parameters.ts'
+import { paramsOf, readParameters } from './parameters.ts'
 
 /** Bytes. No request of C6 is anywhere near it. */
 export const FORM_LIMIT = 64 * 1024

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
-import { LocalLockouts } from '../../../src/identity/lockouts.ts'
+import { LocalLockouts } from '../../../src/identity/guessing/lockouts.ts'
 import { AttemptCoordinator, RemoteAttempts } from '../../../src/supervisor/shared-attempts.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
-import { openFamiliarNetworks } from '../../../src/identity/familiar-networks.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { createDeriver } from '../../../src/keys/successor-secret.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
-import { ManualClock } from './world.ts'
+import { openFamiliarNetworks } from '../../../../src/identity/guessing/familiar-networks.ts'
+import { Fault } from '../../../../src/kernel/faults.ts'
+import { derivedBy } from '../../../../src/keys/successor-secret.ts'
+import { MemoryStore } from '../../../../src/stores/memory.ts'
+import { ManualClock } from '../world.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const ALICE = 'sub-alice'

@@ -8,12 +8,12 @@ import type {
   LockoutFilter,
   Lockouts,
   Turn,
-} from '../contracts/lockouts.ts'
-import { networkOf } from '../http/network.ts'
-import { timerMs } from '../kernel/after.ts'
-import type { Clock } from '../kernel/clock.ts'
-import { Fault } from '../kernel/faults.ts'
-import type { GuessingConfig } from './config.ts'
+} from '../../contracts/lockouts.ts'
+import { networkOf } from '../../http/network.ts'
+import { timerMs } from '../../kernel/after.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { GuessingConfig } from '../config.ts'
 import { FailureTable, type Tally } from './failure-table.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FailureTable } from '../../../src/identity/failure-table.ts'
-import { ManualClock } from './world.ts'
+import { FailureTable } from '../../../../src/identity/guessing/failure-table.ts'
+import { ManualClock } from '../world.ts'
 
 function open(most: number) {
   const clock = new ManualClock()

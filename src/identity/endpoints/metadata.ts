@@ -1,7 +1,7 @@
-import { PERSON_CLAIMS } from './claims.ts'
-import type { IdentityDeps } from './deps.ts'
-import type { Endpoint } from './endpoint.ts'
-import { GRANTS } from './grants.ts'
+import { PERSON_CLAIMS } from '../claims.ts'
+import type { IdentityDeps } from '../deps.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { GRANTS } from '../grants/grants.ts'
 
 const SIGNING = ['RS256', 'ES256'] as const
 const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash'] as const

@@ -6,7 +6,7 @@ import { Fault } from '../../kernel/faults.ts'
 import type { ScopeRequested, UserVerified } from '../context.ts'
 import { reach } from '../reach.ts'
 import type { StepDependencies, Step } from '../endpoint.ts'
-import { requireParam } from './require-params.ts'
+import { requireParam } from '../steps/require-params.ts'
 
 /** What is tried, and what else the user must be. */
 export interface PasswordAttempt {

@@ -1,4 +1,4 @@
-import { parseForm, singleValues, type Form } from '../http/form.ts'
+import { parseForm, singleValues, type Form } from '../../http/form.ts'
 
 /**
  * The parameters of all identity endpoints, and the fields of our own forms: those that an error may name. A name that

@@ -1,6 +1,6 @@
-import type { HashOwner } from '../contracts/people.ts'
-import { networkOf } from '../http/network.ts'
-import type { IdentityDeps } from './deps.ts'
+import type { HashOwner } from '../../contracts/people.ts'
+import { networkOf } from '../../http/network.ts'
+import type { IdentityDeps } from '../deps.ts'
 import { FailureTable } from './failure-table.ts'
 
 /** Wrong secrets in a row from which on a client id is doubted where it was sent from. */

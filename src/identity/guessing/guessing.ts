@@ -1,4 +1,4 @@
-import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
+import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contracts/lockouts.ts'
 import { systemTimer, type Timer } from './lockouts.ts'
 
 /** Makes guessing passwords slow for the one who guesses, and for nobody else (C6.3.5). */

@@ -2,8 +2,8 @@ import type { Grant } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ClientAuthenticated, GrantChosen } from '../context.ts'
 import type { Step } from '../endpoint.ts'
-import { GRANTS } from '../grants.ts'
-import { requireParam } from './require-params.ts'
+import { GRANTS } from './grants.ts'
+import { requireParam } from '../steps/require-params.ts'
 
 const isGrant = (name: string): name is Grant => GRANTS.has(name)
 

@@ -1,10 +1,10 @@
-import type { Client, Grant } from '../contracts/people.ts'
-import type { Clock } from '../kernel/clock.ts'
-import type { Granted, GrantChosen } from './context.ts'
-import type { Step } from './endpoint.ts'
-import { redeemCode } from './grants/authorization-code.ts'
-import { redeemPassword } from './grants/password.ts'
-import { redeemRefreshToken } from './grants/refresh-token.ts'
+import type { Client, Grant } from '../../contracts/people.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Granted, GrantChosen } from '../context.ts'
+import type { Step } from '../endpoint.ts'
+import { redeemCode } from './authorization-code.ts'
+import { redeemPassword } from './password.ts'
+import { redeemRefreshToken } from './refresh-token.ts'
 
 /** A row of the table of grants. */
 export interface GrantRow {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
-import { guardGuessing } from '../../../src/identity/guessing.ts'
-import { LocalLockouts } from '../../../src/identity/lockouts.ts'
-import { ManualClock } from './world.ts'
+import type { AttemptStanding, GuessingKey } from '../../../../src/contracts/lockouts.ts'
+import { guardGuessing } from '../../../../src/identity/guessing/guessing.ts'
+import { LocalLockouts } from '../../../../src/identity/guessing/lockouts.ts'
+import { ManualClock } from '../world.ts'
 
 const RULES = {
   attempts: { free: 3, delay: 1000, longest: 4000 },
