@@ -1,6 +1,9 @@
 import type { PersonClaims, User } from '../contracts/people.ts'
 import type { Address, Business } from '../contracts/places.ts'
 import type { JsonObject } from '../http/json-value.ts'
+import type { Resource } from '../contracts/principal.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { StepDependencies } from './endpoint.ts'
 
 /** C5.6: the claims about a person that a scope value opens. */
 const CLAIMS_OF = {
@@ -73,5 +76,28 @@ function serviceProfile(user: User, business: Business | undefined): JsonObject 
     ...known({ service_role: access.role, business_name: business.name, business_code: business.code }),
     ...withObject('business_address', addressOf(business.address)),
     ...known({ business_phone_number: business.phoneNumber }),
+  }
+}
+
+/**
+ * The claims of C5.6 for the user of an access token (C6.3.1). The gateway has judged the token and its `openid`.
+ * @throws Fault invalid_token if the user is gone or may hold no token any more, or the token is not ours;
+ *   token_judge_unavailable where the directory can't be reached (C4.15)
+ */
+export function userinfo({
+  people,
+  places,
+  urls,
+}: Pick<StepDependencies, 'people' | 'places' | 'urls'>): Resource {
+  return {
+    describe: async ({ subject, issuer, scopes, target }) => {
+      if (issuer !== urls.issuer) throw new Fault('invalid_token', { detail: 'of another issuer' })
+      const user = await people.findUserBySubject(subject).catch((cause: unknown) => {
+        throw new Fault('token_judge_unavailable', { cause })
+      })
+      if (user === undefined)
+        throw new Fault('invalid_token', { detail: 'its user is gone or may hold none' })
+      return userClaims(user, scopes, target && places.findBusiness(target.business))
+    },
   }
 }

@@ -13,7 +13,15 @@ import {
 } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
-import { PICTURES } from './pages/pictures.ts'
+
+/** The media type of a logo, by its file's extension. */
+export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.webp', 'image/webp'],
+  ['.jpg', 'image/jpeg'],
+  ['.jpeg', 'image/jpeg'],
+])
 
 const ALGORITHMS = ['ES256', 'RS256'] as const
 
@@ -151,7 +159,7 @@ export type GuessingConfig = IdentityConfig['guessing']
 
 function checkLogo(logo: string | undefined, report: Report): void {
   if (logo === undefined) return
-  if (!PICTURES.has(extname(logo).toLowerCase()))
+  if (!LOGO_TYPES.has(extname(logo).toLowerCase()))
     report.error(['identity', 'pages', 'logo'], 'expected an .svg, .png, .webp, .jpg or .jpeg file')
   else if (!existsSync(logo)) report.error(['identity', 'pages', 'logo'], 'names a file that does not exist')
 }

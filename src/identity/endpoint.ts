@@ -1,17 +1,15 @@
 import type { Answer } from '../contracts/exchange.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Arrived } from './context.ts'
-import type { IdentityDeps } from './deps.ts'
-import type { ClientFailures } from './guessing/client-failures.ts'
+import type { ClientFailures } from './guessing/failures.ts'
 import type { FamiliarNetworks } from './guessing/familiar-networks.ts'
 import type { GuessingGuard } from './guessing/guessing.ts'
-import type { Holders } from './holders.ts'
 import type { Consents } from './browser/consents.ts'
-import type { SessionCookie } from './browser/session-cookie.ts'
-import type { Sessions } from './browser/sessions.ts'
+import type { SessionCookie, Sessions } from './browser/sessions.ts'
 import type { Theme } from './pages/theme.ts'
 import type { Codes } from './tokens/codes.ts'
 import type { Families } from './tokens/families.ts'
+import type { Holders, IdentityDeps } from './dependencies.ts'
 
 /** What every step may use: the other rooms' contracts, and identity's own state. */
 export interface StepDependencies extends IdentityDeps {
@@ -51,4 +49,40 @@ export interface Endpoint {
   readonly announcedAs?: string
   /** How clients authenticate there, for the discovery document: `…_auth_methods_supported` (RFC 8414 §2). */
   readonly authMethods?: readonly string[]
+}
+
+/**
+ * Steps in a row, each one taking what the one before gives. A step put before the one that finds out what it needs
+ * does not compile: that is how the order of C6.1.0 is kept.
+ */
+export function flow<A, B>(ab: Step<A, B>): Step<A, B>
+export function flow<A, B, C>(ab: Step<A, B>, bc: Step<B, C>): Step<A, C>
+export function flow<A, B, C, D>(ab: Step<A, B>, bc: Step<B, C>, cd: Step<C, D>): Step<A, D>
+export function flow<A, B, C, D, E>(
+  ab: Step<A, B>,
+  bc: Step<B, C>,
+  cd: Step<C, D>,
+  de: Step<D, E>,
+): Step<A, E>
+export function flow<A, B, C, D, E, F>(
+  ab: Step<A, B>,
+  bc: Step<B, C>,
+  cd: Step<C, D>,
+  de: Step<D, E>,
+  ef: Step<E, F>,
+): Step<A, F>
+export function flow<A, B, C, D, E, F, G>(
+  ab: Step<A, B>,
+  bc: Step<B, C>,
+  cd: Step<C, D>,
+  de: Step<D, E>,
+  ef: Step<E, F>,
+  fg: Step<F, G>,
+): Step<A, G>
+export function flow(...steps: readonly Step<never, unknown>[]): Step<never, unknown> {
+  return async (context, room) => {
+    let known: unknown = context
+    for (const step of steps) known = await step(known as never, room)
+    return known
+  }
 }

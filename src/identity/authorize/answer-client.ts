@@ -2,7 +2,7 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { seeOther } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
-import { formPostPage } from '../pages/form-post.ts'
+import { formPostPage } from '../pages/notices.ts'
 import { pageAnswer } from '../pages/layout.ts'
 
 export const RESPONSE_MODES = ['query', 'form_post'] as const

@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/faults.ts'
 import type { Login, BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
-import { readHint } from '../tokens/hint.ts'
+import { readHint } from '../tokens/find-token.ts'
 import { anyAppMayTake } from './redirect-uri.ts'
 import type { AuthorizationRequest } from './request.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
-import type { IdentityDeps } from '../deps.ts'
-import type { GrantedScope } from '../scopes.ts'
+import type { IdentityDeps } from '../dependencies.ts'
+import { type GrantedScope } from '../scopes.ts'
 
 /** What users have allowed clients, by client, user and business (C6.2.2); kept until it is withdrawn. */
 export const CONSENT = 'consent'

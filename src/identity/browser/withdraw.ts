@@ -1,6 +1,6 @@
+import { noteCall } from '../dependencies.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
 import type { StepDependencies } from '../endpoint.ts'
-import { noteCall } from '../note-call.ts'
 import { readGrantedScope } from '../scopes.ts'
 import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
 import type { Consent } from './consents.ts'

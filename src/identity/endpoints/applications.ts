@@ -1,8 +1,9 @@
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
-import { paramsOf, readParameters } from '../steps/parameters.ts'
+import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import type { Consent } from '../browser/consents.ts'
+import { withdrawConsent } from '../browser/withdraw.ts'
 import {
   isOwnForm,
   type Login,
@@ -10,16 +11,13 @@ import {
   type BrowserContext,
   browserContextOf,
 } from '../browser/browser-context.ts'
-import { withdrawConsent } from '../browser/withdraw.ts'
 import type { Arrived } from '../context.ts'
-import type { StepDependencies, Step } from '../endpoint.ts'
-import { noteCall } from '../note-call.ts'
+import { noteCall, reach } from '../dependencies.ts'
+import type { Step, StepDependencies } from '../endpoint.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'
-import { loggedOutPage } from '../pages/logout.ts'
+import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { reach } from '../reach.ts'
-import { readFields } from '../steps/read-form.ts'
 
 const PATH = '/connect/applications'
 

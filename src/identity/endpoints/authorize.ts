@@ -1,5 +1,7 @@
+import { noteCall } from '../dependencies.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import { answerClient } from '../authorize/answer-client.ts'
+import { tellingClient } from '../authorize/tell-client.ts'
 import { decide } from '../authorize/decide.ts'
 import {
   type AuthorizationRead,
@@ -9,12 +11,9 @@ import {
   readRequest,
 } from '../authorize/request.ts'
 import { showConsent, showLogin } from '../authorize/show.ts'
-import { tellingClient } from '../authorize/tell-client.ts'
 import { type Login, seeOther, browserContextOf } from '../browser/browser-context.ts'
+import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { Arrived } from '../context.ts'
-import type { StepDependencies, Step } from '../endpoint.ts'
-import { flow } from '../flow.ts'
-import { noteCall } from '../note-call.ts'
 import type { GrantedScope } from '../scopes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */

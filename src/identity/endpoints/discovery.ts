@@ -1,7 +1,55 @@
+import { PERSON_CLAIMS } from '../claims.ts'
+import type { IdentityDeps } from '../dependencies.ts'
+import type { Endpoint, Step } from '../endpoint.ts'
+import { GRANTS } from '../grants/grants.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import { publicDocument } from '../answers.ts'
 import type { Arrived } from '../context.ts'
-import type { Step } from '../endpoint.ts'
+
+const SIGNING = ['RS256', 'ES256'] as const
+const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash'] as const
+
+type Announcer = Pick<IdentityDeps, 'urls' | 'catalogue' | 'config'>
+
+/**
+ * The discovery document (C6.3.2; OIDC Discovery §3, RFC 8414 §2, RFC 9207 §3): what the matrix of endpoints, the
+ * table of grants and the catalogue hold. Parameters of `announcedAs` endpoints only are announced.
+ */
+export function describeService(
+  { urls, catalogue, config }: Announcer,
+  endpoints: readonly Endpoint[],
+): Readonly<Record<string, unknown>> {
+  const { algorithm } = config.idToken
+  return {
+    issuer: urls.issuer,
+    ...announcements(urls.issuer, endpoints),
+    userinfo_endpoint: `${urls.api}/api/1.0/u/connect/userinfo`,
+    scopes_supported: catalogue.values,
+    claims_supported: [...TOKEN_CLAIMS, ...PERSON_CLAIMS],
+    claim_types_supported: ['normal'],
+    grant_types_supported: [...GRANTS.keys()],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query', 'form_post'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: [algorithm, ...SIGNING.filter((other) => other !== algorithm)],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    claims_parameter_supported: false,
+  }
+}
+
+function announcements(issuer: string, endpoints: readonly Endpoint[]): Readonly<Record<string, unknown>> {
+  const { origin, pathname } = new URL(issuer)
+  const issuerPath = pathname.replace(/\/$/, '')
+  const members = endpoints.flatMap(({ announcedAs, authMethods, path }): [string, unknown][] => {
+    if (announcedAs === undefined) return []
+    const address: [string, unknown] = [announcedAs, origin + path(issuerPath)]
+    return authMethods ? [address, [`${announcedAs}_auth_methods_supported`, authMethods]] : [address]
+  })
+  return Object.fromEntries(members)
+}
 
 // Short, since both may change by a reload; a new key is published well before it signs (C6.3.4).
 const MAX_AGE_SECONDS = 300

@@ -1,5 +1,6 @@
+import { noteCall } from '../dependencies.ts'
 import type { Answer } from '../../contracts/exchange.ts'
-import { paramsOf } from '../steps/parameters.ts'
+import { paramsOf, readFields } from '../steps/read-form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
   type AuthorizationRead,
@@ -12,16 +13,18 @@ import {
 } from '../authorize/request.ts'
 import { type LoginAgain, showLogin } from '../authorize/show.ts'
 import { tellingClient } from '../authorize/tell-client.ts'
-import { browserName } from '../browser/browser-name.ts'
-import { isOwnForm, seeOther, type BrowserContext, browserContextOf } from '../browser/browser-context.ts'
+import {
+  type BrowserContext,
+  browserContextOf,
+  browserName,
+  isOwnForm,
+  seeOther,
+} from '../browser/browser-context.ts'
+import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { Arrived } from '../context.ts'
-import type { StepDependencies, Step } from '../endpoint.ts'
-import { flow } from '../flow.ts'
-import { noteCall } from '../note-call.ts'
 import type { Problem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { readFields } from '../steps/read-form.ts'
-import { verifyUser } from '../grants/verify-password.ts'
+import { verifyUser } from '../grants/password.ts'
 
 const T = TEXTS.login
 

@@ -1,10 +1,12 @@
 import type { Client, Grant } from '../../contracts/people.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Granted, GrantChosen } from '../context.ts'
+import type { ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
 import type { Step } from '../endpoint.ts'
 import { redeemCode } from './authorization-code.ts'
 import { redeemPassword } from './password.ts'
 import { redeemRefreshToken } from './refresh-token.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { requireParam } from '../steps/read-form.ts'
 
 /** A row of the table of grants. */
 export interface GrantRow {
@@ -23,3 +25,16 @@ export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([
   ['authorization_code', { mayUse: () => true, redeem: redeemCode }],
   ['refresh_token', { mayUse: () => true, redeem: redeemRefreshToken }],
 ])
+
+const isGrant = (name: string): name is Grant => GRANTS.has(name)
+
+/** C6.1.0: grant_type is present, known, and allowed to this client (C6.1.4). */
+export const chooseGrant: Step<ClientAuthenticated, GrantChosen> = (context, { clock }) => {
+  const grant = requireParam(context.params, 'grant_type')
+  const row = GRANTS.get(grant)
+  if (row === undefined || !isGrant(grant)) throw new Fault('unsupported_grant_type')
+  context.attempt.grant = grant
+  const { client } = context
+  if (!client.grants.includes(grant) || !row.mayUse(client, clock)) throw new Fault('unauthorized_client')
+  return { ...context, grant }
+}

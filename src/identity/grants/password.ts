@@ -1,10 +1,72 @@
-import type { Granted, GrantChosen, UserVerified } from '../context.ts'
-import type { Step } from '../endpoint.ts'
-import { flow } from '../flow.ts'
+import type { GuessingKey } from '../../contracts/lockouts.ts'
+import type { HashOwner, User } from '../../contracts/people.ts'
+import { siteOf } from '../../http/network.ts'
+import { epochSeconds } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { reach } from '../dependencies.ts'
+import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import type { GrantChosen, Granted, ScopeRequested, UserVerified } from '../context.ts'
+import { requireParam, requireParams } from '../steps/read-form.ts'
 import { hasValue, limitToUser } from '../scopes.ts'
-import { requestScope } from '../steps/request-scope.ts'
-import { requireParams } from '../steps/require-params.ts'
-import { verifyPassword } from './verify-password.ts'
+import { requestScope } from '../steps/issue-tokens.ts'
+
+/** What is tried, and what else the user must be. */
+export interface PasswordAttempt {
+  readonly key: GuessingKey
+  readonly password: string
+  readonly mayLogIn: (user: User) => boolean
+  /** For the record: who was meant, right or wrong. */
+  readonly onNamed?: (subject: string | undefined) => void
+}
+
+/**
+ * The user whose name (`key.user`) and password were given; undefined whatever is wrong. Exactly one password is
+ * verified in any case, so that time does not tell a user of somebody else, a locked one, or none, from a wrong
+ * password (T3.9). The one way in: all doors count failures here (T3.8).
+ */
+export async function verifyUser(
+  attempt: PasswordAttempt,
+  room: StepDependencies,
+): Promise<User | undefined> {
+  const { key } = attempt
+  const named = await reach(room.people.findUserByName(key.user))
+  const subject = named?.subject ?? (await reach(room.people.findSubject(key.user)))
+  attempt.onNamed?.(subject)
+  const network = await room.networks.recall(subject, key.network)
+  const standing = { known: subject !== undefined, familiar: network.familiar }
+  return room.guessing.attempt(key, standing, async () => {
+    // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
+    const found = await reach(room.people.findUserByName(key.user))
+    const right = await room.hasher.verify(attempt.password, found?.passwordHash, askerOf(key))
+    if (!right || found === undefined || !attempt.mayLogIn(found)) return undefined
+    await network.remember()
+    return found
+  })
+}
+
+/** All users of a customer's client, or all browsers of a site, share half of the queue of hashes. */
+const askerOf = ({ client, network }: GuessingKey): HashOwner => ({
+  name: client === '' ? `browsers at ${siteOf(network)}` : `users of ${client}`,
+  doubted: false,
+})
+
+/** C6.1.5. Whatever is wrong, the same fault is thrown. */
+export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, room) => {
+  const { attempt, client, exchange, params } = context
+  const user = await verifyUser(
+    {
+      key: { user: requireParam(params, 'username'), client: client.id, network: exchange.clientAddress },
+      password: requireParam(params, 'password'),
+      mayLogIn: ({ customers }) => customers.includes(client.id),
+      onNamed: (subject) => {
+        attempt.subject = subject
+      },
+    },
+    room,
+  )
+  if (user === undefined) throw new Fault('invalid_grant')
+  return { ...context, user, authTime: epochSeconds(room.clock) }
+}
 
 const grantScope: Step<UserVerified, Granted> = (context, { catalogue }) => {
   const scope = limitToUser(context.requested, context.user, catalogue)

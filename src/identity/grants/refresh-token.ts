@@ -1,10 +1,8 @@
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { Granted, GrantChosen } from '../context.ts'
-import type { StepDependencies, Step } from '../endpoint.ts'
-import { flow } from '../flow.ts'
-import { noteCall } from '../note-call.ts'
-import { reach } from '../reach.ts'
+import { noteCall, reach } from '../dependencies.ts'
+import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import type { GrantChosen, Granted } from '../context.ts'
 import {
   hasValue,
   isOpenTo,
@@ -15,7 +13,7 @@ import {
   readGrantedScope,
   type RequestedScope,
 } from '../scopes.ts'
-import { requireParam, requireParams } from '../steps/require-params.ts'
+import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { FoundFamily } from '../tokens/families.ts'
 
 /** The scope that the request asks for; undefined where it has none, and the family's is meant. */

@@ -1,6 +1,6 @@
 import type { Entry, StoredValue } from '../../contracts/store.ts'
 import { siteOf } from '../../http/network.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { IdentityDeps } from '../dependencies.ts'
 
 /** Where users have logged in from, by subject (C6.3.5). */
 const LOGIN_NETWORKS = 'login_networks'

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import type {
   AttemptLimiter,
   AttemptStanding,
@@ -10,17 +9,11 @@ import type {
   Turn,
 } from '../../contracts/lockouts.ts'
 import { networkOf } from '../../http/network.ts'
-import { timerMs } from '../../kernel/after.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { GuessingConfig } from '../config.ts'
-import { FailureTable, type Tally } from './failure-table.ts'
-import { OneAtATime } from './one-at-a-time.ts'
-
-/** Resolves after so many milliseconds. */
-export type Timer = (ms: number) => Promise<void>
-
-export const systemTimer: Timer = (ms) => delay(timerMs(ms), undefined, { ref: false })
+import { FailureTable, type Tally } from './failures.ts'
+import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
 
 /** Entries of each table. All five full are some 40 MB. */
 const REMEMBERED = 20_000

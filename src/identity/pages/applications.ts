@@ -1,5 +1,4 @@
-import { html, type Html } from './html.ts'
-import { csrfField, type FormFacts, type Page } from './layout.ts'
+import { csrfField, type FormFacts, html, type Html, type Page } from './layout.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.applications

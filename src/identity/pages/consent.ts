@@ -1,5 +1,12 @@
-import { html, type Html } from './html.ts'
-import { csrfField, problemSummary, type FormFacts, type Page, type Problem } from './layout.ts'
+import {
+  csrfField,
+  type FormFacts,
+  html,
+  type Html,
+  type Page,
+  type Problem,
+  problemSummary,
+} from './layout.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.consent

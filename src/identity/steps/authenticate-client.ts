@@ -2,8 +2,8 @@ import type { Client } from '../../contracts/people.ts'
 import { type ClientPair, parseBasic } from '../../http/authorization.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ClientAuthenticated, Parsed } from '../context.ts'
-import { reach } from '../reach.ts'
-import type { StepDependencies, Step } from '../endpoint.ts'
+import { reach } from '../dependencies.ts'
+import type { Step, StepDependencies } from '../endpoint.ts'
 
 /** C6.1.2. Any failure is the same fault: nobody learns whether the id or the secret was wrong. */
 export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, room) => {

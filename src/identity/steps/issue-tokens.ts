@@ -1,11 +1,11 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { tokenAnswer } from '../answers.ts'
-import type { Attempt, Granted } from '../context.ts'
-import type { StepDependencies, Step } from '../endpoint.ts'
-import { hasValue } from '../scopes.ts'
-import { issueAccessToken } from '../tokens/access-token.ts'
+import type { Attempt, GrantChosen, Granted, ScopeRequested } from '../context.ts'
+import type { Step, StepDependencies } from '../endpoint.ts'
+import { hasValue, limitToClient, parseScope } from '../scopes.ts'
+import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 import type { OpenedFamily } from '../tokens/families.ts'
-import { issueIdToken } from '../tokens/id-token.ts'
+import { Fault } from '../../kernel/faults.ts'
 
 /** What every grant ends in (C6.1.3). */
 export const issueTokens: Step<Granted, Answer> = async (granted, room) => {
@@ -38,4 +38,17 @@ async function refreshOf(granted: Granted, room: StepDependencies): Promise<Open
   if (!hasValue(scope, 'offline_access')) return undefined
   const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
   return room.families.create(record, granted.family)
+}
+
+/** C6.1.0: scope syntax, catalogue, the client's allowance; without a `scope` the client's default (C5.5). */
+export const requestScope: Step<GrantChosen, ScopeRequested> = (context, { catalogue, places }) => {
+  const { client, params } = context
+  const asked = params.get('scope')?.trim()
+  const text = asked === undefined || asked === '' ? client.defaultScope : asked
+  if (text === undefined)
+    throw new Fault('invalid_scope', {
+      say: 'The parameter scope is missing, and this client has no default.',
+    })
+  const requested = limitToClient(parseScope(text, catalogue), client, catalogue, places)
+  return { ...context, requested }
 }

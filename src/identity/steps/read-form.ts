@@ -1,13 +1,62 @@
+import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import type { Readable } from 'node:stream'
 import { judgeContentType } from '../../http/content-type.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
-import type { Form } from '../../http/form.ts'
 import { declaredBody } from '../../http/head-checks.ts'
 import type { Head } from '../../http/head.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived, Parsed } from '../context.ts'
 import type { Step } from '../endpoint.ts'
-import { paramsOf, readParameters } from './parameters.ts'
+
+/**
+ * The parameters of all identity endpoints, and the fields of our own forms: those that an error may name. A name that
+ * is not among them is the client's own, and never told back (see `parseForm`).
+ */
+const PARAMETERS: ReadonlySet<string> = new Set([
+  // the token endpoint (C6.1)
+  'grant_type',
+  'client_id',
+  'client_secret',
+  'scope',
+  'username',
+  'password',
+  'code',
+  'redirect_uri',
+  'code_verifier',
+  'refresh_token',
+  // revocation, introspection (C6.3.3)
+  'token',
+  'token_type_hint',
+  // authorize (C6.2.1)
+  'response_type',
+  'response_mode',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  'max_age',
+  'login_hint',
+  'id_token_hint',
+  'request',
+  'request_uri',
+  // logout
+  'post_logout_redirect_uri',
+  'logout_hint',
+  // our own pages
+  'csrf',
+  'decision',
+  'business',
+  'withdraw',
+  'end',
+  'done',
+])
+
+/** A form or query of an identity endpoint as sent, repeats and all. Throws Fault body_malformed. */
+export const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
+
+/** Each parameter once (C6.0). Throws Fault oauth_bad_request. */
+export const paramsOf = (form: Form): ReadonlyMap<string, string> => singleValues(form, PARAMETERS)
 
 /** Bytes. No request of C6 is anywhere near it. */
 export const FORM_LIMIT = 64 * 1024
@@ -52,3 +101,18 @@ async function readBounded(body: Readable): Promise<Buffer> {
 }
 
 const tooLarge = (): Fault => new Fault('oauth_bad_request', { say: 'The body is too large.' })
+
+/** C6.1.4: a missing parameter is `invalid_request`, which names it. */
+export const requireParams =
+  <C extends Parsed>(...names: readonly string[]): Step<C, C> =>
+  (context) => {
+    for (const name of names) requireParam(context.params, name)
+    return context
+  }
+
+/** A parameter that must be there. */
+export function requireParam(params: ReadonlyMap<string, string>, name: string): string {
+  const value = params.get(name)
+  if (value === undefined) throw new Fault('oauth_bad_request', { say: `The parameter ${name} is missing.` })
+  return value
+}

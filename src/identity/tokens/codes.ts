@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { IdentityDeps } from '../dependencies.ts'
 import { begunAs } from './families.ts'
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Entry, NewEntry } from '../../contracts/store.ts'
 import type { Begun } from '../../contracts/tokens.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import type { IdentityDeps } from '../deps.ts'
+import type { IdentityDeps } from '../dependencies.ts'
 import { readGrantedScope } from '../scopes.ts'
 
 /**

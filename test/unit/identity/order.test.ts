@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { flow } from '../../../src/identity/flow.ts'
+import { flow } from '../../../src/identity/endpoint.ts'
 import { authenticateClient } from '../../../src/identity/steps/authenticate-client.ts'
-import { chooseGrant } from '../../../src/identity/grants/choose-grant.ts'
+import { chooseGrant } from '../../../src/identity/grants/grants.ts'
 import { readForm } from '../../../src/identity/steps/read-form.ts'
 import { basic, client, formOf, openWorld, type Sent } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
-import { userinfo } from '../../../src/identity/userinfo.ts'
+import { userinfo } from '../../../src/identity/claims.ts'
 import { parseTarget } from '../../../src/scopes/scope-token.ts'
 import { ISSUER, openWorld, user, type WorldOptions } from './world.ts'
 import { scopeOf } from '../../support/scope.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FailureTable } from '../../../../src/identity/guessing/failure-table.ts'
+import { FailureTable } from '../../../../src/identity/guessing/failures.ts'
 import { ManualClock } from '../world.ts'
 
 function open(most: number) {

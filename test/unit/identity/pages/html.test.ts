@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { html } from '../../../../src/identity/pages/html.ts'
+import { html } from '../../../../src/identity/pages/layout.ts'
 
 describe('C6.2.3 html', () => {
   it('T6 escapes whatever is put in, in text and in attributes', () => {

@@ -7,6 +7,8 @@ import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
 import type { IdentityConfig } from '../config.ts'
 import type { Granted } from '../context.ts'
 import type { StepDependencies } from '../endpoint.ts'
+import { accessTokenHash } from '../../keys/signatures.ts'
+import { idTokenClaims } from '../claims.ts'
 
 export interface AccessToken {
   readonly token: string
@@ -64,4 +66,27 @@ export async function issueAccessToken(
     key,
   })
   return { token, lifetime, principal }
+}
+
+/** An id_token (C6.1.8, OIDC Core §2, §3.1.3.6), signed as the client's configuration says, else the deployment's. */
+export async function issueIdToken(
+  { client, user, scope, authTime, nonce }: Granted,
+  accessToken: string,
+  { clock, config, signer, urls }: StepDependencies,
+): Promise<string> {
+  const algorithm = client.idTokenAlgorithm ?? config.idToken.algorithm
+  const issuedAt = epochSeconds(clock)
+  const claims = {
+    // First, so that nothing about a person can stand for what is said about the token.
+    ...idTokenClaims(user, new Set(scope.values)),
+    iss: urls.issuer,
+    sub: user.subject,
+    aud: client.id,
+    iat: issuedAt,
+    exp: issuedAt + Math.floor(config.idToken.lifetime / 1000),
+    auth_time: authTime,
+    ...(nonce !== undefined && { nonce }),
+    at_hash: accessTokenHash(accessToken, algorithm),
+  }
+  return (await signer.sign(claims, { typ: 'JWT', algorithm })).token
 }

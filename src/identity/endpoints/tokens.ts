@@ -1,0 +1,97 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
+import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
+import { noteCall, reach } from '../dependencies.ts'
+import type { Step, StepDependencies } from '../endpoint.ts'
+import { GRANTS } from '../grants/grants.ts'
+import { emptyAnswer, privateAnswer } from '../answers.ts'
+import { requireParam } from '../steps/read-form.ts'
+import { findToken, type FoundToken } from '../tokens/find-token.ts'
+
+/** Goes on with the steps of the grant that was chosen. */
+export const redeemGrant: Step<GrantChosen, Granted> = (context, room) => {
+  const row = GRANTS.get(context.grant)
+  if (row === undefined) throw new TypeError(`no such grant: ${context.grant}`)
+  return row.redeem(context, room)
+}
+
+/** Tells the recorder of every token issued or refused (C12). */
+export const recordTokens =
+  (steps: Step<Arrived, Answer>): Step<Arrived, Answer> =>
+  async (arrived, room) => {
+    const { exchange, attempt } = arrived
+    const record = (result: string, fault: Fault | undefined): void =>
+      room.recorder.token({ exchange, ...attempt, result, fault })
+    try {
+      const answer = await steps(arrived, room)
+      record('issued', undefined)
+      return answer
+    } catch (thrown) {
+      const fault = toFault(thrown)
+      record(fault.row.oauth, fault)
+      throw fault
+    }
+  }
+
+/** RFC 7662 §2.1 asks for authorization, and a public client cannot prove who it is. */
+export const requireSecret: Step<ClientAuthenticated, ClientAuthenticated> = (context) => {
+  if (context.client.kind === 'public') throw new Fault('invalid_client', { detail: 'a public client' })
+  return context
+}
+
+/**
+ * C6.3.3, RFC 7662. Whatever is not good, or not this client's to know, is `{"active": false}` and nothing more;
+ * clients that are configured as resources may ask about everybody's tokens.
+ */
+export const introspectToken: Step<ClientAuthenticated, Answer> = async (context, room) => {
+  const { client, params } = context
+  const found = await findToken(requireParam(params, 'token'), room)
+  const known = found !== undefined && (client.resource || found.client === client.id)
+  return privateAnswer(known ? await describe(found, room) : INACTIVE, room)
+}
+
+const INACTIVE = { active: false }
+
+/** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
+async function describe(found: FoundToken, { people, urls }: StepDependencies): Promise<object> {
+  const user = await reach(people.findUserBySubject(found.subject))
+  const holder = await reach(people.findClient(found.client))
+  if (found.spent || user === undefined || holder === undefined) return INACTIVE
+  const { client, expiresAt, id, issuedAt, kind, scope, subject } = found
+  return {
+    active: true,
+    scope,
+    client_id: client,
+    username: user.username,
+    sub: subject,
+    iss: urls.issuer,
+    exp: expiresAt,
+    // What only an access token has: a refresh token is for us alone, so it has no audience, and its id is a secret's.
+    ...(kind === 'access_token' && { token_type: 'bearer', iat: issuedAt, aud: urls.api, jti: id }),
+  }
+}
+
+/**
+ * C6.3.3, RFC 7009. A token that nobody knows is answered as one that was revoked; one of another client is not
+ * (invalid_grant). Success is said only when the store has kept it (T3.7).
+ */
+export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, room) => {
+  const { attempt, client, exchange, params } = context
+  const found = await findToken(requireParam(params, 'token'), room)
+  if (found === undefined) return emptyAnswer()
+  if (found.client !== client.id)
+    throw new Fault('invalid_grant', { say: 'It was issued to another client.' })
+  attempt.subject = found.subject
+  await REVOKE[found.kind](found, room)
+  const facts = { kind: found.kind, client: client.id, subject: found.subject }
+  noteCall(exchange, room, 'info', 'token_revoked', facts)
+  return emptyAnswer()
+}
+
+/** By kind of token. A refresh token ends its family and its access tokens; an access token is revoked alone. */
+const REVOKE: Readonly<
+  Record<FoundToken['kind'], (found: FoundToken, room: StepDependencies) => Promise<unknown>>
+> = {
+  refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }),
+  access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }),
+}
