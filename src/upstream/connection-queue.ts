@@ -1,173 +1,182 @@
-import { timerMs } from '../kernel/after.ts'
+import { after as systemAfter, type After } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
-import { UpstreamConnection, type ConnectionOwner, type ConnectionRules } from './connection.ts'
-import type { UpstreamRequest } from './request.ts'
+import type { ConnectionOwner, PooledConnection } from './connection.ts'
 import type { UpstreamReader } from './reader.ts'
+import type { UpstreamRequest } from './request.ts'
 
-export interface ConnectionQueueRules extends ConnectionRules {
-  /** Connections at a time. */
-  readonly most: number
+/**
+ * Opens a connection that tells its owner what becomes of it.
+ * @param singleUse whether it is to be closed after one call
+ * @throws where no socket can be made
+ */
+export type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => PooledConnection
+
+export interface ConnectionQueueRules {
+  readonly open: OpenConnection
+  readonly maxConnections: number
+  /** Milliseconds that a call waits for a connection. */
+  readonly maxWait: number
+  /** Called when the upstream sent bytes that belong to no response. */
+  readonly strayBytes: () => void
 }
 
-interface Entry {
+interface Call {
   readonly request: UpstreamRequest
   readonly reader: UpstreamReader
 }
 
-interface Waiting extends Entry {
-  readonly late: NodeJS.Timeout
+interface WaitingCall extends Call {
+  readonly cancelTimer: () => void
 }
 
+const closedFault = (): Fault => new Fault('upstream_unreachable', { detail: 'the backend was closed' })
+
 /**
- * Connections of one kind, of which there are only so many, and the calls that wait for one.
+ * A limited number of connections, and the calls that wait for one.
  *
- * Bytes behind an answer may come a moment after it, and would be read as the answer to the next call (T2.8). So between
- * an answer and the next call over its connection everything that has arrived is read: a connection is free from the
- * end of its turn of the event loop on, and a call is given to a free one at the end of its own turn, which is a later
- * one. What came unasked, or the end of the connection, is then known, and the call goes another way.
+ * Bytes behind an answer may arrive a moment after it and would be read as the answer to the next call (T2.8). So before
+ * a connection gets its next call, everything that has arrived over it is read: it becomes free at the end of the turn of
+ * the event loop in which its answer ended, and gets a call at the end of a later turn. Stray bytes, or the end of the
+ * connection, are known by then, and the call takes another connection.
  */
 export class ConnectionQueue implements ConnectionOwner {
   readonly #rules: ConnectionQueueRules
-  /** For connections of one call. */
-  readonly #once: ConnectionQueueRules
-  #isOnce = false
-  /** Told of bytes that belong to no answer. */
-  readonly #strayed: () => void
-  readonly #open = new Set<UpstreamConnection>()
-  /** The one used last is used next: those that are not needed fall out of use, and are closed. */
-  readonly #free: UpstreamConnection[] = []
-  /** Answered in this turn. */
-  #resting: UpstreamConnection[] = []
+  readonly #after: After
+  #isSingleUse = false
+  readonly #open = new Set<PooledConnection>()
+  /** The one used last is used next, so that connections that are not needed time out. */
+  readonly #free: PooledConnection[] = []
+  /** Connections whose answer ended in this turn. */
+  #resting: PooledConnection[] = []
   /** Calls that get a free connection at the end of this turn, or of the next. */
-  #due: Entry[] = []
-  readonly #waiting = new Set<Waiting>()
-  #isTurning = false
-  #closed = false
+  #assigned: Call[] = []
+  /** Calls for which every connection is taken, oldest first. */
+  readonly #waiting = new Set<WaitingCall>()
+  #isTurnScheduled = false
+  #isClosed = false
 
-  constructor(rules: ConnectionQueueRules, strayed: () => void) {
+  constructor(rules: ConnectionQueueRules, after: After = systemAfter) {
     this.#rules = rules
-    this.#once = { ...rules, keep: 0 }
-    this.#strayed = strayed
+    this.#after = after
   }
 
+  /** Sends a request over a free or new connection, or as soon as there is one. Failures are told to the reader. */
   send(request: UpstreamRequest, reader: UpstreamReader): void {
-    const spare = this.#free.length + this.#resting.length - this.#due.length
-    if (spare <= 0 || this.#waiting.size > 0) {
-      this.#sendNow(request, reader)
+    const available = this.#free.length + this.#resting.length - this.#assigned.length
+    if (available <= 0 || this.#waiting.size > 0) {
+      this.#connectOrWait({ request, reader })
       return
     }
-    this.#due.push({ request, reader })
-    this.#atEndOfTurn()
+    this.#assigned.push({ request, reader })
+    this.#scheduleTurn()
   }
 
-  freed(connection: UpstreamConnection): void {
-    if (this.#isOnce) {
+  freed(connection: PooledConnection): void {
+    if (this.#isSingleUse) {
       connection.close()
       return
     }
     this.#resting.push(connection)
-    this.#atEndOfTurn()
+    this.#scheduleTurn()
   }
 
-  closed(connection: UpstreamConnection): void {
+  closed(connection: PooledConnection): void {
     this.#open.delete(connection)
     const at = this.#free.indexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)
-    const next = this.#closed ? undefined : this.#next()
-    if (next !== undefined) this.#connect(next.request, next.reader)
+    const next = this.#isClosed ? undefined : this.#takeWaiting()
+    if (next !== undefined) this.#connect(next)
   }
 
-  strayed(): void {
-    this.#strayed()
+  strayBytes(): void {
+    this.#rules.strayBytes()
   }
 
-  /** Whether each call shall have a connection of its own from now on. Those that no call is under way on are closed. */
-  useOnce(once: boolean): void {
-    this.#isOnce = once
-    if (once) for (const connection of [...this.#free, ...this.#resting]) connection.close()
+  /** Sets whether each call gets a connection of its own from now on. If so, connections without a call are closed. */
+  setSingleUse(singleUse: boolean): void {
+    this.#isSingleUse = singleUse
+    if (singleUse) for (const connection of [...this.#free, ...this.#resting]) connection.close()
   }
 
+  /** Ends all connections and calls at once. */
   close(): void {
-    this.#closed = true
-    const closed = new Fault('upstream_unreachable', { detail: 'the backend was closed' })
-    for (const { reader } of [...this.#waiting, ...this.#due]) reader.cancel(closed)
+    this.#isClosed = true
+    for (const { reader } of [...this.#waiting, ...this.#assigned]) reader.cancel(closedFault())
     for (const connection of this.#open) connection.close()
   }
 
-  #atEndOfTurn(): void {
-    if (this.#isTurning) return
-    this.#isTurning = true
-    setImmediate(this.#turn)
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled) return
+    this.#isTurnScheduled = true
+    setImmediate(this.#endTurn)
   }
 
-  readonly #turn = (): void => {
-    this.#isTurning = false
-    this.#serveDue()
-    this.#release()
-    if (this.#free.length > 0 && this.#waiting.size > 0) this.#atEndOfTurn()
+  readonly #endTurn = (): void => {
+    this.#isTurnScheduled = false
+    this.#serveCalls()
+    this.#releaseResting()
+    if (this.#free.length > 0 && this.#waiting.size > 0) this.#scheduleTurn()
   }
 
-  /** Those who wait longer first. */
-  #serveDue(): void {
+  /** Waiting calls come before assigned ones. */
+  #serveCalls(): void {
     for (let free = this.#free.length; free > 0 && this.#waiting.size > 0; free -= 1)
-      this.#serve(this.#next())
-    if (this.#due.length === 0) return
-    const due = this.#due
-    this.#due = []
-    for (const entry of due) this.#serve(entry)
-    if (this.#due.length > 0) this.#atEndOfTurn()
+      this.#serve(this.#takeWaiting())
+    if (this.#assigned.length === 0) return
+    const assigned = this.#assigned
+    this.#assigned = []
+    for (const call of assigned) this.#serve(call)
+    if (this.#assigned.length > 0) this.#scheduleTurn()
   }
 
-  #serve(entry: Entry | undefined): void {
-    if (entry === undefined || entry.reader.isOver) return
+  #serve(call: Call | undefined): void {
+    if (call === undefined || call.reader.isOver) return
     const free = this.#free.pop()
-    if (free !== undefined) free.send(entry.request, entry.reader)
-    else if (this.#due.length < this.#resting.length) this.#due.push(entry)
-    else this.#sendNow(entry.request, entry.reader)
+    if (free !== undefined) free.send(call.request, call.reader)
+    else if (this.#assigned.length < this.#resting.length) this.#assigned.push(call)
+    else this.#connectOrWait(call)
   }
 
-  #release(): void {
+  #releaseResting(): void {
     if (this.#resting.length === 0) return
     for (const connection of this.#resting) if (connection.isFree) this.#free.push(connection)
     this.#resting = []
   }
 
-  #sendNow(request: UpstreamRequest, reader: UpstreamReader): void {
-    if (this.#closed) reader.fail(new Fault('upstream_unreachable', { detail: 'the backend was closed' }))
-    else if (this.#open.size < this.#rules.most) this.#connect(request, reader)
-    else this.#queue(request, reader)
+  #connectOrWait(call: Call): void {
+    if (this.#isClosed) call.reader.fail(closedFault())
+    else if (this.#open.size < this.#rules.maxConnections) this.#connect(call)
+    else this.#wait(call)
   }
 
-  #connect(request: UpstreamRequest, reader: UpstreamReader): void {
+  #connect({ request, reader }: Call): void {
     try {
-      const connection = new UpstreamConnection(this.#isOnce ? this.#once : this.#rules, this)
+      const connection = this.#rules.open(this, this.#isSingleUse)
       this.#open.add(connection)
       connection.send(request, reader)
     } catch (error) {
-      // Node throws at once for what it cannot make a socket of.
       reader.fail(new Fault('upstream_unreachable', { cause: error, detail: 'no socket could be opened' }))
     }
   }
 
-  /** A call waits for a connection as long as it would for the first byte (T5.4). */
-  #queue(request: UpstreamRequest, reader: UpstreamReader): void {
-    const detail = 'no connection to the upstream came free in time'
-    const late = setTimeout(
-      () => reader.cancel(new Fault('upstream_timeout', { detail })),
-      timerMs(this.#rules.timeouts.firstByte),
+  /** T5.4: a call does not wait for ever. */
+  #wait({ request, reader }: Call): void {
+    const detail = 'no connection to the upstream became free in time'
+    const cancelTimer = this.#after(this.#rules.maxWait, () =>
+      reader.cancel(new Fault('upstream_timeout', { detail })),
     )
-    const waiting = { request, reader, late }
+    const waiting = { request, reader, cancelTimer }
     this.#waiting.add(waiting)
     reader.whenCancelled(() => {
-      clearTimeout(late)
+      cancelTimer()
       this.#waiting.delete(waiting)
     })
   }
 
-  #next(): Waiting | undefined {
+  #takeWaiting(): WaitingCall | undefined {
     for (const waiting of this.#waiting) {
       this.#waiting.delete(waiting)
-      clearTimeout(waiting.late)
+      waiting.cancelTimer()
       return waiting
     }
     return undefined

@@ -1,61 +1,63 @@
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
-import { isRequestTimeout, keepAfter, HeaderLineCache, type ResponseHead } from './response-head.ts'
-import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'
-import {
-  framingOf,
-  requestBytes,
-  type RequestFraming,
-  type UpstreamRequest,
-  writeTogether,
-} from './request.ts'
-import { forget, openSocket, type UpstreamAddress, type UpstreamTls } from './socket.ts'
 import type { UpstreamReader } from './reader.ts'
-import { Upload } from './upload.ts'
+import type { UpstreamRequest } from './request.ts'
+import { HeaderLineCache, isRequestTimeout, keepAfter, type ResponseHead } from './response-head.ts'
+import { ResponseParser, type ResponseSink } from './response-parser.ts'
+import { discardSocket, type OpenSocket } from './socket.ts'
+import { writeRequest, type Upload, type UploadEvents } from './upload.ts'
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {
   readonly connect: number
-  /** From the request on the wire to the response's head. */
+  /** From the request on the wire to the head of the response. */
   readonly firstByte: number
   /** Between two pieces of a body. */
   readonly idle: number
 }
 
-/** Whoever gives calls to a connection. */
+/** What the owner of a connection sees of it. */
+export interface PooledConnection {
+  /** Whether it can be given a call. */
+  readonly isFree: boolean
+  /** Sends a request as soon as the connection is established. Only for a connection that is new or free. */
+  send(request: UpstreamRequest, reader: UpstreamReader): void
+  close(): void
+}
+
 export interface ConnectionOwner {
-  /** It may be given another call. */
-  freed(connection: UpstreamConnection): void
-  /** Told once. It is not there any more. */
-  closed(connection: UpstreamConnection): void
-  /** The upstream sent bytes that belong to no answer: the next ones might be read as one (T2.8). */
-  strayed(): void
+  /** The connection can be given another call. */
+  freed(connection: PooledConnection): void
+  /** The connection is closed. Called once. */
+  closed(connection: PooledConnection): void
+  /** The upstream sent bytes that belong to no response: the next bytes might be read as one (T2.8). */
+  strayBytes(): void
 }
 
 export interface ConnectionRules {
-  readonly address: UpstreamAddress
+  readonly open: OpenSocket
+  /** The Host header, unless the request has one. */
+  readonly host: string
   readonly timeouts: UpstreamTimeouts
-  readonly tls: UpstreamTls
-  /** Milliseconds that it is kept while nothing is asked of it. 0: it serves one call. */
+  /** Milliseconds for which it is kept while no call uses it. 0: it serves one call. */
   readonly keep: number
-  /** Milliseconds from its opening after which it gets no other call: up to a quarter less, by chance. */
+  /** Milliseconds from its opening after which it gets no further call; up to a quarter less, at random. */
   readonly age: number
-  /** Over TLS, whether an answer that only the end of the connection delimits counts as whole. */
+  /** Whether a response that only the end of the connection delimits counts as whole. */
   readonly acceptsCloseDelimited: boolean
 }
 
-type Phase = 'connecting' | 'asked' | 'answering' | 'free' | 'closed'
+type Phase = 'connecting' | 'waiting' | 'answering' | 'free' | 'closed'
 
-/** What it is too late for, by what was waited for. */
-const LATE: Readonly<Partial<Record<Phase, string>>> = {
+/** Timeout message per phase. */
+const TIMEOUT: Readonly<Partial<Record<Phase, string>>> = {
   connecting: 'no connection to the upstream in time',
-  asked: 'no answer of the upstream in time',
+  waiting: 'no answer from the upstream in time',
   answering: 'the upstream stopped in the middle of its answer',
 }
 
-/** Connections that were opened together shall not all be opened anew together: each lives so much less, at most. */
+/** The greatest share by which an age is shortened, so that connections opened together are not replaced together. */
 const AGE_SPREAD = 1 / 4
 
 const cut = (): Fault =>
@@ -63,80 +65,78 @@ const cut = (): Fault =>
     detail: 'the upstream closed the connection before its answer was whole',
   })
 
-/** Node tells no difference between the end that TLS signs and one that anybody on the way can make. */
-const doubtfulEnd = (): Fault =>
+/** Node does not tell the end that TLS authenticates from one that anybody on the way can make. */
+const unauthenticatedEnd = (): Fault =>
   new Fault('upstream_broken', {
     detail:
-      'the answer has neither length nor chunks, and its end over TLS proves nothing: have the upstream send one of them, or set closeDelimited: accept',
+      'the answer has neither length nor chunks, and over TLS its end does not prove that it is whole: let the upstream send one of them, or set closeDelimited: accept',
   })
 
 /**
- * A connection to an upstream: one call at a time, the next when the answer to the last has ended (T2.4). What arrives
- * when nothing was asked, or behind an answer, is nobody's, and ends it (T2.3).
+ * A connection to an upstream. It serves one call at a time, the next one when the answer is whole (T2.4). Bytes that
+ * arrive while no call is under way, or behind an answer, belong to no call and end the connection (T2.3).
  */
-export class UpstreamConnection implements ResponseSink {
+export class UpstreamConnection implements PooledConnection, ResponseSink {
   readonly #socket: Socket
   readonly #rules: ConnectionRules
   readonly #owner: ConnectionOwner
   #phase: Phase = 'connecting'
-  #connected = false
+  #isConnected = false
   #request: UpstreamRequest | undefined
   #reader: UpstreamReader | undefined
   #parser: ResponseParser | undefined
   #upload: Upload | undefined
   readonly #headerLines = new HeaderLineCache()
   #keep: number
-  /** performance.now() from which on it gets no other call. */
-  readonly #old: number
-  /** Calls that it has served. */
+  /** Monotonic milliseconds after which it gets no further call. */
+  readonly #oldAt: number
   #served = 0
-  #reading = true
-  readonly #deadline = new Deadline(() => this.#late())
+  #isReading = true
+  readonly #deadline = new Deadline(() => this.#timeOut())
 
+  /** @throws what node throws at once where no socket can be made */
   constructor(rules: ConnectionRules, owner: ConnectionOwner) {
     this.#rules = rules
     this.#owner = owner
     this.#keep = rules.keep
-    this.#old = performance.now() + rules.age * (1 - Math.random() * AGE_SPREAD)
-    const { socket, ready } = openSocket(rules.address, rules.tls, this.#receive)
+    this.#oldAt = performance.now() + rules.age * (1 - Math.random() * AGE_SPREAD)
+    const { socket, ready } = rules.open(this.#receive)
     this.#socket = socket
     socket
-      .once(ready, () => this.#connect())
+      .once(ready, () => this.#connected())
       .on('end', () => this.#ended())
       .on('error', (error) => this.#fail(error))
       .once('close', () => this.#fail(cut()))
     this.#deadline.set(rules.timeouts.connect)
   }
 
-  /** Whether it waits for another call. */
   get isFree(): boolean {
     return this.#phase === 'free'
   }
 
-  /** Sends a request, as soon as there is a connection. Only for one that is new, or free. */
   send(request: UpstreamRequest, reader: UpstreamReader): void {
     this.#request = request
     this.#reader = reader
     this.#parser = new ResponseParser(this, request.method, this.#headerLines)
     reader.begin(this)
-    if (this.#connected) this.#write(request)
+    if (this.#isConnected) this.#write(request)
   }
 
-  /** Gives the call up, and the connection with it. */
+  /** Ends the call, and the connection with it. */
   abort(reason: Error): void {
     this.#fail(reason)
   }
 
-  /** Reads no more until `resume`: whoever takes the body is slower than the upstream. */
+  /** Stops reading until `resume`: the reader of the body is slower than the upstream. */
   pause(): void {
-    this.#reading = false
+    this.#isReading = false
     this.#deadline.lift()
     this.#socket.pause()
   }
 
   resume(): void {
-    if (this.#reading || this.#phase === 'closed') return
-    this.#reading = true
+    if (this.#isReading || this.#phase === 'closed') return
+    this.#isReading = true
     this.#deadline.set(this.#rules.timeouts.idle)
     this.#socket.resume()
   }
@@ -146,7 +146,7 @@ export class UpstreamConnection implements ResponseSink {
   }
 
   onHead(head: ResponseHead): void {
-    if (this.#phase !== 'asked') return
+    if (this.#phase !== 'waiting') return
     this.#phase = 'answering'
     this.#keep = keepAfter(head, this.#rules.keep)
     this.#reader?.head(head)
@@ -160,98 +160,88 @@ export class UpstreamConnection implements ResponseSink {
     this.#reader?.end()
   }
 
-  #connect(): void {
-    this.#connected = true
+  #connected(): void {
+    this.#isConnected = true
     if (this.#request) this.#write(this.#request)
   }
 
   #write(request: UpstreamRequest): void {
-    this.#phase = 'asked'
+    this.#phase = 'waiting'
     this.#deadline.set(this.#rules.timeouts.firstByte)
-    const { body } = request
-    const framing = framingOf(request)
+    const { host, keep } = this.#rules
     try {
-      const { address, keep } = this.#rules
-      // After an answer to HEAD it is not used again: see response-head.ts.
+      // After an answer to HEAD the connection is not used again: see ResponseHead.
       const keeps = keep > 0 && request.method !== 'HEAD'
-      const head = requestBytes(request, framing, request.host ?? address.host, keeps)
-      if (body instanceof Readable) this.#stream(head, body, framing)
-      else if (body === undefined) this.#socket.write(head, 'latin1')
-      else writeTogether(this.#socket, head, body)
+      this.#upload = writeRequest(this.#socket, request, host, keeps, this.#uploadEvents)
     } catch (error) {
       this.#fail(error)
+      return
     }
+    if (this.#upload === undefined) return
+    this.#uploadWaits(false)
+    this.#upload.start()
   }
 
-  #stream(head: string, body: Readable, framing: RequestFraming): void {
-    this.#socket.write(head, 'latin1')
-    const upload = new Upload(body, framing === 'chunked' ? undefined : framing, this.#socket, {
-      done: () => {
-        this.#upload = undefined
-        this.#uploading(true)
-      },
-      failed: (error) => this.#fail(error),
-      waiting: (forUpstream) => this.#uploading(forUpstream),
-    })
-    this.#upload = upload
-    this.#uploading(false)
-    upload.start()
+  readonly #uploadEvents: UploadEvents = {
+    done: () => {
+      this.#upload = undefined
+      this.#uploadWaits(true)
+    },
+    failed: (error) => this.#fail(error),
+    waiting: (forUpstream) => this.#uploadWaits(forUpstream),
   }
 
-  /** While it is the client whose body is waited for, the upstream is late with nothing. See `#look` for an early answer. */
-  #uploading(forUpstream: boolean): void {
-    if (this.#phase === 'answering' && this.#reading) this.#deadline.set(this.#rules.timeouts.idle)
-    if (this.#phase !== 'asked') return
+  /** While the client's body is awaited, the upstream cannot be late. `#timeOut` sees to an answer that comes before. */
+  #uploadWaits(forUpstream: boolean): void {
+    if (this.#phase === 'answering' && this.#isReading) this.#deadline.set(this.#rules.timeouts.idle)
+    if (this.#phase !== 'waiting') return
     if (forUpstream) this.#deadline.set(this.#rules.timeouts.firstByte)
     else this.#deadline.lift()
   }
 
   readonly #receive = (end: number, bytes: Uint8Array): boolean => {
     const parser = this.#parser
-    if (parser === undefined || (this.#phase !== 'asked' && this.#phase !== 'answering')) {
-      if (this.#phase === 'free' && !isRequestTimeout(bytes, end)) this.#owner.strayed()
+    if (parser === undefined || (this.#phase !== 'waiting' && this.#phase !== 'answering')) {
+      if (this.#phase === 'free' && !isRequestTimeout(bytes, end)) this.#owner.strayBytes()
       this.#fail(cut())
       return false
     }
     try {
       const read = parser.receive(bytes as Buffer, 0, end)
       if (parser.ended) {
-        // Where the connection was to end anyway, as after HEAD, a body that came all the same can harm nobody.
-        if (read !== end && parser.persistent) this.#owner.strayed()
+        // Where the connection ends anyway, as after HEAD, a body that came all the same harms nobody.
+        if (read !== end && parser.persistent) this.#owner.strayBytes()
         this.#complete(read === end && parser.persistent)
-      } else if (parser.progressed && this.#phase === 'answering' && this.#reading)
+      } else if (parser.progressed && this.#phase === 'answering' && this.#isReading)
         this.#deadline.set(this.#rules.timeouts.idle)
     } catch (error) {
-      this.#misread(error)
+      this.#refuse(error)
     }
-    return this.#reading
+    return this.#isReading
   }
 
-  /** Bytes that are no answer. Where one came before over the connection, they were left over from it. */
-  #misread(error: unknown): void {
-    const isLeftOver = this.#served > 0 && this.#phase === 'asked'
-    if (isLeftOver) this.#owner.strayed()
+  /** For bytes that are no response. On a connection that served a call before, they were left over from its answer. */
+  #refuse(error: unknown): void {
+    const isLeftOver = this.#served > 0 && this.#phase === 'waiting'
+    if (isLeftOver) this.#owner.strayBytes()
     const code = isLeftOver ? 'upstream_unreachable' : 'upstream_broken'
     this.#fail(new Fault(code, { cause: error, detail: String(error) }))
   }
 
+  /** The upstream ended the connection. */
   #ended(): void {
     const parser = this.#parser
-    const isDoubtful = parser?.closeDelimited === true && this.#isTls && !this.#rules.acceptsCloseDelimited
-    if (isDoubtful) this.#fail(doubtfulEnd())
+    if (parser?.closeDelimited === true && !this.#rules.acceptsCloseDelimited)
+      this.#fail(unauthenticatedEnd())
     else if (parser?.finish() === true) this.#complete(false)
     else this.#fail(cut())
-  }
-
-  get #isTls(): boolean {
-    return this.#rules.address.origin.startsWith('https:')
   }
 
   /** The answer is whole. */
   #complete(persistent: boolean): void {
     if (this.#reader === undefined) return
     const upload = this.#upload
-    const sent = upload === undefined && this.#socket.writableLength === 0
+    const isSent = upload === undefined && this.#socket.writableLength === 0
     const hadBody = this.#request?.body !== undefined
     this.#reader = undefined
     this.#parser = undefined
@@ -259,20 +249,20 @@ export class UpstreamConnection implements ResponseSink {
     this.#upload = undefined
     this.#served += 1
     upload?.stop()
-    const keep = Math.min(this.#keep, this.#old - performance.now())
-    if (!persistent || !sent || keep <= 0) {
-      // Of a body the upstream may not have received all: a reset could take the rest from it.
-      if (sent && !hadBody) forget(this.#socket)
+    const keep = Math.min(this.#keep, this.#oldAt - performance.now())
+    if (!persistent || !isSent || keep <= 0) {
+      // The upstream may not have received the whole body of a request: a reset could take the rest from it.
+      if (isSent && !hadBody) discardSocket(this.#socket)
       this.#fail(cut())
       return
     }
-    if (!this.#reading) this.resume()
+    if (!this.#isReading) this.resume()
     this.#phase = 'free'
     this.#deadline.set(keep)
     this.#owner.freed(this)
   }
 
-  /** The end of the connection, and of the call that it was serving. */
+  /** Ends the connection, and the call that it serves. */
   #fail(error: unknown): void {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
@@ -285,13 +275,13 @@ export class UpstreamConnection implements ResponseSink {
     reader?.fail(error instanceof Error ? error : cut())
   }
 
-  #late(): void {
-    // While it is the client whose body is waited for, the upstream is late with nothing.
+  #timeOut(): void {
+    // While the client's body is awaited, the upstream cannot be late.
     if (this.#phase === 'answering' && this.#upload?.isReading === true) {
       this.#deadline.set(this.#rules.timeouts.idle)
       return
     }
-    const late = LATE[this.#phase]
-    this.#fail(late === undefined ? cut() : new Fault('upstream_timeout', { detail: late }))
+    const detail = TIMEOUT[this.#phase]
+    this.#fail(detail === undefined ? cut() : new Fault('upstream_timeout', { detail }))
   }
 }

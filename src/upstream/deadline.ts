@@ -1,50 +1,62 @@
-import { timerMs } from '../kernel/after.ts'
+import { after as systemAfter, type After } from '../kernel/after.ts'
+import { systemClock, type Clock } from '../kernel/clock.ts'
 
 /**
- * By when something has to happen. There is one timer, which looks at the time when it fires: setting one for every step
- * of every call would cost more than the step.
+ * A time limit that is set anew at each step of a call. It has one timer, which looks at the clock when it fires: a timer
+ * for each step would cost more than the step.
  */
 export class Deadline {
-  readonly #passed: () => void
-  #at = Infinity
-  #timer: NodeJS.Timeout | undefined
+  readonly #expired: () => void
+  readonly #after: After
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** Monotonic milliseconds, as is `#firesAt`. */
+  #expiresAt = Infinity
+  /** When the timer fires; Infinity without a timer. */
   #firesAt = Infinity
+  #cancelTimer: (() => void) | undefined
 
-  /** @param passed called when it has passed: once, unless it is set again */
-  constructor(passed: () => void) {
-    this.#passed = passed
+  /**
+   * @param expired called when the limit is over: once, unless it is set again
+   */
+  constructor(
+    expired: () => void,
+    after: After = systemAfter,
+    clock: Pick<Clock, 'monotonic'> = systemClock,
+  ) {
+    this.#expired = expired
+    this.#after = after
+    this.#clock = clock
   }
 
-  /** Milliseconds from now, in place of what was set before. */
+  /** Sets the limit to so many milliseconds from now, in place of the one before. */
   set(ms: number): void {
-    const now = performance.now()
-    this.#at = now + ms
-    if (this.#at < this.#firesAt) this.#arm(now, ms)
+    const now = this.#clock.monotonic()
+    this.#expiresAt = now + ms
+    if (this.#expiresAt < this.#firesAt) this.#startTimer(now)
   }
 
-  /** Nothing has to happen. */
+  /** Removes the limit, until it is set again. The timer goes on: the next limit is likely to come soon. */
   lift(): void {
-    this.#at = Infinity
+    this.#expiresAt = Infinity
   }
 
-  /** For good. */
+  /** Removes the limit and the timer. */
   stop(): void {
-    this.#at = Infinity
-    clearTimeout(this.#timer)
+    this.#expiresAt = this.#firesAt = Infinity
+    this.#cancelTimer?.()
   }
 
-  #arm(now: number, ms: number): void {
-    clearTimeout(this.#timer)
-    const within = timerMs(ms)
-    this.#firesAt = now + within
-    this.#timer = setTimeout(this.#look, within).unref()
+  #startTimer(now: number): void {
+    this.#cancelTimer?.()
+    this.#firesAt = this.#expiresAt
+    this.#cancelTimer = this.#after(this.#expiresAt - now, this.#onTimer)
   }
 
-  readonly #look = (): void => {
+  readonly #onTimer = (): void => {
     this.#firesAt = Infinity
-    if (this.#at === Infinity) return
-    const now = performance.now()
-    if (now < this.#at) this.#arm(now, this.#at - now)
-    else this.#passed()
+    if (this.#expiresAt === Infinity) return
+    const now = this.#clock.monotonic()
+    if (now < this.#expiresAt) this.#startTimer(now)
+    else this.#expired()
   }
 }

@@ -1,87 +1,107 @@
-import type { UpstreamAddress, UpstreamTls } from './socket.ts'
-import type { UpstreamTimeouts } from './connection.ts'
-import type { UpstreamRequest } from './request.ts'
+import { systemClock, type Clock } from '../kernel/clock.ts'
 import { ConnectionQueue } from './connection-queue.ts'
+import { UpstreamConnection, type UpstreamTimeouts } from './connection.ts'
 import { UpstreamReader, type UpstreamCallback } from './reader.ts'
+import type { UpstreamRequest } from './request.ts'
+import { isTls, socketOpener, type UpstreamAddress, type UpstreamTls } from './socket.ts'
 
 export interface PoolRules {
   readonly timeouts: UpstreamTimeouts
   readonly maxConnections: number
   /** Milliseconds that a connection is used at most. */
   readonly connectionAge: number
-  /** Over TLS, whether an answer that only the end of the connection delimits counts as whole. */
+  /** Over TLS, what becomes of a response that only the end of the connection delimits. */
   readonly closeDelimited: 'cut' | 'accept'
   readonly tls: UpstreamTls
 }
 
-/** Of the connections that may stand, so many may stand for second attempts. */
+/** Connections for further attempts, as a share of `maxConnections`, which they come on top of. */
 const FRESH_SHARE = 1 / 8
 
-/** Milliseconds that a connection is kept unused: less than upstreams usually do (node: 5 s, nginx: 75 s). */
+/** Milliseconds that an unused connection is kept: less than upstreams usually do (node: 5 s, nginx: 75 s). */
 const KEEP = 4000
 
-/** Milliseconds that each call has a connection of its own after bytes came that belong to no answer. */
+/** Milliseconds for which each call gets a connection of its own after stray bytes came. */
 const DISTRUST = 10 * 60_000
 
-/** Told when every call begins to get a connection of its own (true), and when they share them again. */
+/** Told that from now on each call gets a connection of its own (true), or that calls share connections again. */
 export type TrustChanged = (distrusted: boolean) => void
 
 /**
- * The connections to one target of an upstream. Further attempts at a call go over connections that nobody keeps: an
- * upstream that closes kept ones just as they are used would fail any number of attempts in a row, if each took another
- * kept one (T5.1). So do all calls for a while after bytes came that belong to no answer: an upstream that sends such
- * bytes may do so later than anybody can wait for, and the next call would read them as its answer (T2.8).
+ * The connections to one target of an upstream.
+ *
+ * Further attempts at a call use new connections that are not kept: an upstream that closes kept connections just as they
+ * are used would fail any number of attempts in a row (T5.1). After bytes that belong to no response, all calls do so for
+ * ten minutes: such an upstream may send more at any time, and the next call would read them as its answer (T2.8).
  */
 export class UpstreamPool {
   readonly #kept: ConnectionQueue
   readonly #fresh: ConnectionQueue
   readonly #trustChanged: TrustChanged
-  /** performance.now(). 0: it is trusted. */
+  readonly #clock: Clock
+  /** Monotonic milliseconds. 0: the upstream is trusted. */
   #distrustedUntil = 0
   #inFlight = 0
 
-  constructor(address: UpstreamAddress, rules: PoolRules, trustChanged: TrustChanged = () => undefined) {
-    const { timeouts, tls, maxConnections, connectionAge: age, closeDelimited } = rules
-    const acceptsCloseDelimited = closeDelimited === 'accept'
-    const common = { address, timeouts, tls, age, acceptsCloseDelimited }
-    this.#kept = new ConnectionQueue({ ...common, most: maxConnections, keep: KEEP }, this.#strayed)
-    const fresh = Math.ceil(maxConnections * FRESH_SHARE)
-    this.#fresh = new ConnectionQueue({ ...common, most: fresh, keep: 0 }, this.#strayed)
+  constructor(
+    address: UpstreamAddress,
+    rules: PoolRules,
+    trustChanged: TrustChanged = () => undefined,
+    clock: Clock = systemClock,
+  ) {
     this.#trustChanged = trustChanged
+    this.#clock = clock
+    const connection = {
+      open: socketOpener(address, rules.tls, clock),
+      host: address.host,
+      timeouts: rules.timeouts,
+      age: rules.connectionAge,
+      acceptsCloseDelimited: !isTls(address) || rules.closeDelimited === 'accept',
+    }
+    const queue = (maxConnections: number, keep: number): ConnectionQueue =>
+      new ConnectionQueue({
+        open: (owner, singleUse) =>
+          new UpstreamConnection({ ...connection, keep: singleUse ? 0 : keep }, owner),
+        maxConnections,
+        maxWait: rules.timeouts.firstByte,
+        strayBytes: this.#onStrayBytes,
+      })
+    this.#kept = queue(rules.maxConnections, KEEP)
+    this.#fresh = queue(Math.ceil(rules.maxConnections * FRESH_SHARE), 0)
   }
 
   get inFlight(): number {
     return this.#inFlight
   }
 
-  /** Sends; the callback is called exactly once. Answers the reader, by which the call can be cancelled. */
+  /** Sends a request. The callback is called exactly once. The reader that is returned can cancel the call. */
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
-    if (this.#distrustedUntil > 0 && performance.now() > this.#distrustedUntil) this.#trust()
+    if (this.#distrustedUntil > 0 && this.#clock.monotonic() > this.#distrustedUntil) this.#trust()
     this.#inFlight += 1
-    const reader = new UpstreamReader(request.eager, callback, this.#finished)
-    const lane = request.fresh ? this.#fresh : this.#kept
-    lane.send(request, reader)
+    const reader = new UpstreamReader(request.eager, callback, this.#onFinished)
+    const queue = request.fresh ? this.#fresh : this.#kept
+    queue.send(request, reader)
     return reader
   }
 
-  readonly #finished = (): void => {
+  readonly #onFinished = (): void => {
     this.#inFlight -= 1
   }
 
-  readonly #strayed = (): void => {
+  readonly #onStrayBytes = (): void => {
     const isNew = this.#distrustedUntil === 0
-    this.#distrustedUntil = performance.now() + DISTRUST
-    this.#kept.useOnce(true)
+    this.#distrustedUntil = this.#clock.monotonic() + DISTRUST
+    this.#kept.setSingleUse(true)
     if (isNew) this.#trustChanged(true)
   }
 
   #trust(): void {
     this.#distrustedUntil = 0
-    this.#kept.useOnce(false)
+    this.#kept.setSingleUse(false)
     this.#trustChanged(false)
   }
 
-  /** Waits for nobody: whoever still reads is cut. Drain first. */
+  /** Ends every call and connection at once. Drain before. */
   close(): Promise<void> {
     this.#kept.close()
     this.#fresh.close()

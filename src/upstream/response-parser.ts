@@ -1,3 +1,4 @@
+import { isHeaderValue, isToken } from '../http/header-text.ts'
 import {
   type HeaderLineCache,
   MalformedResponse,
@@ -30,7 +31,6 @@ type State = 'head' | 'length' | 'close' | 'size' | 'chunk' | 'chunk-end' | 'tra
 /** A chunk's size and its extensions, which are ignored (RFC 9112 §7.1.1, without the blanks it tolerates). */
 const CHUNK_SIZE =
   /^([0-9A-Fa-f]{1,12})(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/
-const TRAILER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t\x20-\x7e\x80-\xff]*$/
 /** Names that frame or route a message and must not be in trailers (RFC 9110 §6.5.1). */
 const NO_TRAILER: ReadonlySet<string> = new Set([
   'connection',
@@ -236,8 +236,10 @@ export class ResponseParser {
     }
     this.#trailers += line.length
     if (this.#trailers > MAX_HEAD) throw new MalformedResponse('the trailers are too large')
-    const [, name] = TRAILER.exec(line) ?? []
-    if (name === undefined) throw new MalformedResponse('a trailer line is malformed')
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon)
+    if (colon < 0 || !isToken(name) || !isHeaderValue(line.slice(colon + 1)))
+      throw new MalformedResponse('a trailer line is malformed')
     if (NO_TRAILER.has(name.toLowerCase()))
       throw new MalformedResponse('a trailer that frames or routes the message')
   }

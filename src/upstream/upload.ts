@@ -1,18 +1,55 @@
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { Fault } from '../kernel/faults.ts'
+import { requestBytes, requestFraming, type UpstreamRequest } from './request.ts'
+
+/** Bytes of a body that are written together with the head: two writes cost twice as much. */
+const MAX_JOINED = 15 * 1024
+
+/**
+ * Writes a request, except for a streamed body: answers its upload, which the caller starts.
+ * @param host the Host header, unless the request has one
+ * @param keep whether the connection is to be kept
+ * @throws Fault `internal` for a head that must not be sent
+ */
+export function writeRequest(
+  socket: Socket,
+  request: UpstreamRequest,
+  host: string,
+  keep: boolean,
+  events: UploadEvents,
+): Upload | undefined {
+  const { body } = request
+  const framing = requestFraming(request)
+  const head = requestBytes(request, framing, request.host ?? host, keep)
+  if (Buffer.isBuffer(body)) writeWithBody(socket, head, body)
+  else socket.write(head, 'latin1')
+  if (!(body instanceof Readable)) return undefined
+  return new Upload(body, framing === 'chunked' ? undefined : framing, socket, events)
+}
+
+function writeWithBody(socket: Socket, head: string, body: Buffer): void {
+  if (body.length <= MAX_JOINED) {
+    socket.write(head + body.toString('latin1'), 'latin1')
+    return
+  }
+  socket.cork()
+  socket.write(head, 'latin1')
+  socket.write(body)
+  socket.uncork()
+}
 
 export interface UploadEvents {
   /** Everything is written. */
   readonly done: () => void
   readonly failed: (error: unknown) => void
-  /** It is the upstream that is waited for, or no longer. */
+  /** From now on the upload waits for the upstream (true) or for the client (false). */
   readonly waiting: (forUpstream: boolean) => void
 }
 
 /**
- * Writes a streamed body to an upstream, no faster than that reads: as it is where its length was declared, which it then
- * must have, else in chunks. The stream is its owner's: it is read, and never destroyed.
+ * Writes a streamed body to an upstream, no faster than the upstream reads: unchanged where its length was declared, else
+ * in chunks. A body that is shorter or longer than declared fails. The stream belongs to its owner: it is never destroyed.
  */
 export class Upload {
   readonly #body: Readable
@@ -28,14 +65,14 @@ export class Upload {
     this.#events = events
   }
 
-  /** Whether it is the client that is waited for. */
+  /** Whether the upload waits for the client. */
   get isReading(): boolean {
     return !this.#body.isPaused()
   }
 
   start(): void {
     if (this.#body.destroyed || this.#body.readableEnded) {
-      // Whatever it held was read by somebody else, or by nobody: it is not to look whole.
+      // Somebody else read what it held: it must not look like an empty body.
       this.#fail(this.#body.errored ?? new Fault('client_gone'))
       return
     }
@@ -47,18 +84,18 @@ export class Upload {
       .on('close', this.#onClose)
   }
 
-  /** Reads on no more. Whoever owns the stream sees that it was not read to its end. */
+  /** Reads no further. The owner of the stream sees that it was not read to its end. */
   stop(): void {
     this.#socket.off('drain', this.#onDrain)
     this.#body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
     this.#body.pause()
-    // The error listener stays: an error without one would end the process.
+    // The error listener stays: an error without a listener would end the process.
   }
 
   readonly #onData = (piece: Buffer): void => {
     this.#sent += piece.length
     if (this.#declared !== undefined && this.#sent > this.#declared) {
-      this.#fail(new Fault('client_gone', { detail: 'the body is longer than was declared' }))
+      this.#fail(new Fault('client_gone', { detail: 'the body is longer than its declared length' }))
       return
     }
     if (!this.#write(piece)) {
@@ -84,7 +121,7 @@ export class Upload {
 
   readonly #onEnd = (): void => {
     if (this.#declared !== undefined && this.#sent !== this.#declared) {
-      this.#fail(new Fault('client_gone', { detail: 'the body is shorter than was declared' }))
+      this.#fail(new Fault('client_gone', { detail: 'the body is shorter than its declared length' }))
       return
     }
     this.stop()

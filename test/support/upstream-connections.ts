@@ -1,7 +1,7 @@
 import { NO_HEADERS } from '../../src/http/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
-import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
+import { isTls, parseUpstreamAddress, socketOpener, type UpstreamTls } from '../../src/upstream/socket.ts'
 import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
 import { upstreamFault } from '../../src/backends/forward/upstream-errors.ts'
@@ -92,15 +92,19 @@ type Changes<R extends PoolRules | ConnectionRules> = Partial<Omit<R, 'timeouts'
 }
 
 /** A connection, what its owner was told, and how to call over it. */
-export function openConnection(url: string, changes: Changes<ConnectionRules> = {}) {
+export function openConnection(
+  url: string,
+  { tls = {}, ...changes }: Changes<ConnectionRules> & { readonly tls?: UpstreamTls } = {},
+) {
   const told: string[] = []
   const timeouts = { ...TIMEOUTS, ...changes.timeouts }
+  const address = parseUpstreamAddress(url)!
   const rules = {
-    address: parseUpstreamAddress(url)!,
-    tls: {},
+    open: socketOpener(address, tls),
+    host: address.host,
     keep: 4000,
     age: 60_000,
-    acceptsCloseDelimited: false,
+    acceptsCloseDelimited: !isTls(address),
     ...changes,
     timeouts,
   }
@@ -111,7 +115,7 @@ export function openConnection(url: string, changes: Changes<ConnectionRules> = 
       told.push('closed')
       resolve(undefined)
     },
-    strayed: () => void told.push('strayed'),
+    strayBytes: () => void told.push('strayed'),
   })
   onTestFinished(() => connection.close())
   const call = (request: Partial<UpstreamRequest> = {}) => {
