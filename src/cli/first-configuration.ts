@@ -26,7 +26,7 @@ admin:
 
 data: <<data>> # keys and state; relative to where Postern is started
 
-# Part of the media type of your API: application/vnd.{vendor}.v1+json
+# Part of the media types of your API: application/vnd.{vendor}.action.v1+json
 vendor: example
 
 # What clients may ask for. People see the description when they are asked for consent.
