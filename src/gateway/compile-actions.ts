@@ -3,11 +3,17 @@ import type { Backend } from '../contracts/backend.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { ActionTable } from './action-table.ts'
-import type { Action, BodyRule, Operation, Route } from './action.ts'
+import {
+  type Action,
+  type BodyRule,
+  compileScopeRule,
+  isReportOnly,
+  type Operation,
+  type Route,
+} from './action.ts'
 import { RouteCompiler, type ConfiguredRoute } from './compile-routes.ts'
 import type { ActionConfig, AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
 import { parameterNames, parsePathPattern, type PatternSegment } from './path-pattern.ts'
-import { compileScopeRule, isReportOnly } from './scope-rule.ts'
 
 export interface CompiledActions {
   readonly table: ActionTable<Route>

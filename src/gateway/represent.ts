@@ -9,8 +9,14 @@ import type { OnGone } from './conversion/conversions.ts'
 import type { Decision } from './pipeline.ts'
 import { envelopeOf } from './read-answer.ts'
 import type { Runtime } from './runtime.ts'
-import { envelopeStream, verifyEnvelope, withoutBom } from './verify-json.ts'
-import { asciiOf, wrapJson, wrapJsonStream } from './wrap-json.ts'
+import {
+  asciiOf,
+  envelopeStream,
+  verifyEnvelope,
+  withoutBom,
+  wrapJson,
+  wrapJsonStream,
+} from './json-answer.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 type Enveloped = Extract<Outcome, { kind: 'envelope' }>

@@ -4,8 +4,7 @@ import { stringifyJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Runtime } from './runtime.ts'
 import { judgeContentType } from '../http/content-type.ts'
-import type { Head } from '../http/head.ts'
-import { declaredBody } from '../http/head-checks.ts'
+import { declaredBody, type Head } from '../http/head.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 
 const HEADERS = {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { KNOWN_METHODS, checkHead, declaredBody } from '../../../src/http/head-checks.ts'
-import type { Head } from '../../../src/http/head.ts'
+import { checkHead, declaredBody, type Head, KNOWN_METHODS } from '../../../src/http/head.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 type Line = readonly [name: string, value: string]

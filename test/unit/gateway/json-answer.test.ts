@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { envelopeStream } from '../../../src/gateway/verify-json.ts'
-import { wrapJson, wrapJsonStream } from '../../../src/gateway/wrap-json.ts'
+import { envelopeStream, wrapJson, wrapJsonStream } from '../../../src/gateway/json-answer.ts'
 
 const CASES = [
   ['an object is Data', ' {"a": 1.0}', '{"Errors":[],"Data": {"a": 1.0}}'],
