@@ -11,31 +11,31 @@ export interface FeedParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
-  /** Called when this process has appended: others should look at once. */
+  /** Called after this process has appended a change: other processes should poll at once. */
   readonly appended?: () => void
 }
 
 interface KnownChange {
   readonly change: Change
-  /** Clock.monotonic(): not over before. */
+  /** Clock.monotonic(): the change is kept at least until then. */
   readonly keptUntil: number
 }
 
-/** How often the feed is read, in milliseconds: what another process appended is in force here within a second. */
+/** Milliseconds between two polls: what another process appended is in force here within a second. */
 const INTERVAL = 250
-/** How often what has expired is looked for, in milliseconds. */
+/** Milliseconds between two searches for expired changes. */
 const SWEEP_INTERVAL = 10_000
 
 /**
- * The numbered change feed (revocation rules, switches, directory and configuration generations) as this process
- * follows it: read whole at the start, then what is new, four times a second. What is known stays in memory, so
- * that the data path never asks the store, and goes on with what it knows where the store is out of reach.
+ * The numbered change feed as this process follows it: revocation rules, switches, generations of directory and
+ * configuration. It reads all changes at the start, then the new ones four times a second. Known changes stay in memory.
+ * So the data path never asks the store, and it works on while the store cannot be reached.
  */
 export class ChangeFeed implements Feed {
   readonly #parts: FeedParts
   readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
-  /** Live changes by sequence, for those who subscribe later. */
+  /** Live changes by sequence, for later subscribers. */
   readonly #known = new Map<number, KnownChange>()
   #sequence = 0
   #reading: Promise<void> | undefined
@@ -59,28 +59,28 @@ export class ChangeFeed implements Feed {
     return feed
   }
 
-  /** What is known of the topic already is applied before this returns. */
+  /** Changes of the topic that are known already are applied before this returns. */
   subscribe(topic: string, subscriber: Subscriber): void {
     this.#subscribers.set(topic, [...(this.#subscribers.get(topic) ?? []), subscriber])
     for (const { change } of this.#known.values()) if (change.topic === topic) subscriber.apply(change, false)
   }
 
   /**
-   * Keeps a change and applies it here before it resolves, after everything that came before it; other processes
-   * follow within a second. `expiresAt` in ms since the epoch. Rejects with Fault `identity_unavailable` if it could
-   * not be kept.
+   * Stores a change and applies it here, after all changes before it; resolves then. Other processes follow within a
+   * second. `expiresAt` in milliseconds since the epoch. Rejects with Fault `identity_unavailable` if the store did not
+   * accept it.
    */
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
     const sequence = await this.#parts.store.append(topic, value, expiresAt)
     this.#parts.appended?.()
     await this.refresh()
-    // It is kept, and the caller is told so; it must then be in force here, though not all before it could be read.
+    // The store has the change but could not be read: the change must be in force here all the same.
     if (this.#sequence < sequence) this.#apply({ sequence, topic, value, expiresAt }, true)
   }
 
-  /** Reads now: resolves when all that was appended before the call is applied here, or could not be read. */
+  /** Polls now. Resolves when all changes appended before the call are applied here, or could not be read. Never rejects. */
   refresh(): Promise<void> {
-    // A reading under way may have looked before the change was there: one more follows, for all who ask meanwhile.
+    // A poll under way may have missed the newest change. One more poll follows, shared by all callers meanwhile.
     this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#nextReading = undefined
       this.#reading = this.#tryRead()
@@ -89,12 +89,12 @@ export class ChangeFeed implements Feed {
     return this.#nextReading
   }
 
-  /** Milliseconds since the feed was last read: some 250, unless the store is out of reach. */
+  /** Milliseconds since the feed was last read: about 250, unless the store cannot be reached. */
   get age(): number {
     return this.#parts.clock.monotonic() - this.#readAt
   }
 
-  /** Resolves when the store is asked no more. */
+  /** Stops polling. Resolves when no request to the store is left. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel()
@@ -134,7 +134,7 @@ export class ChangeFeed implements Feed {
     for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.apply(change, early)
   }
 
-  /** A change is over by both clocks (Change.remaining), as the store has it. */
+  /** A change expires only when both clocks say so, as in the store (see Change.remaining). */
   #sweep(): void {
     const { clock } = this.#parts
     const at = clock.monotonic()

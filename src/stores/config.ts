@@ -1,4 +1,4 @@
-/** Where state is kept. */
+/** The section `store`: where state is kept. */
 import { join } from 'node:path'
 import { choice, kinds, optional, section, size, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'

@@ -1,22 +1,22 @@
-/** `examine-program PATH`: examines the file of a store (open-store.ts), and changes nothing in it. */
+/** `examine-program PATH` looks for damage in a store file and changes nothing. open-store.ts starts it as a process. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Examined } from './open-store.ts'
-import { describeDamage, describeTrouble } from './store-error.ts'
+import { describeDamage, describeTrouble, quickCheck } from './store-error.ts'
 
+/** Milliseconds. */
 const LOCK_TIMEOUT = 5000
 
-/** What is wrong with the pages of a database, in SQLite's words; undefined if nothing is. */
+/** What is wrong with the database, in SQLite's words; undefined if nothing is. */
 function findDamage(path: string): string | undefined {
   try {
     const db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_TIMEOUT })
     try {
-      const [found] = Object.values(db.prepare('PRAGMA quick_check(1)').get() ?? {})
-      return found === 'ok' ? undefined : String(found).replaceAll('\n', ' ')
+      return quickCheck(db)
     } finally {
       db.close()
     }
   } catch (thrown) {
-    // Other troubles are told by whoever opens it.
+    // Whoever opens the store reports all other errors.
     return describeDamage(thrown) === 'lasting' ? describeTrouble(thrown) : undefined
   }
 }

@@ -5,19 +5,19 @@ import { Fault } from '../kernel/faults.ts'
 export interface LongestLife {
   /** Of an access token. */
   readonly tokens: number
-  /** Of anything that a rule may end: access tokens, families, sessions. Asked each time. */
+  /** Of anything that a rule may end: access tokens, families, sessions. May grow while the process runs. */
   readonly all: number
 }
 
 type Records = Pick<Store, 'find' | 'create' | 'replace'>
 
-/** One record: the longest life that a configuration served with this store ever gave to anything, `{ms}`. */
+/** One record `{ms}`: the longest life that any configuration used with this store ever gave. */
 const LONGEST_LIFE = 'longest_life'
 const KEY = 'all'
 
 /**
- * The longest life as the store records it. A configuration that gives shorter ones does not lower it: what was begun
- * before lives as long as it was given then.
+ * The longest life, recorded in the store. A configuration with shorter lives does not lower it, because what was issued
+ * before keeps the life it was given.
  */
 export class RecordedLife implements LongestLife {
   readonly tokens: number
@@ -30,7 +30,7 @@ export class RecordedLife implements LongestLife {
     this.#all = tokens
   }
 
-  /** Where it cannot be recorded now (the store is full, say), this process knows it all the same, and serves. */
+  /** If the store cannot record it now (it may be full), this process still uses it, and serves. */
   static async open(store: Records, lives: LongestLife): Promise<RecordedLife> {
     const recorded = new RecordedLife(store, lives.tokens)
     recorded.#all = lives.all
@@ -44,7 +44,7 @@ export class RecordedLife implements LongestLife {
     return this.#all
   }
 
-  /** To be called before anything is given a life of that length. Rejects with Fault `identity_unavailable`. */
+  /** Call it before anything gets a life of `ms`. Rejects with Fault `identity_unavailable` if the store cannot record it. */
   async raise(ms: number): Promise<void> {
     for (;;) {
       const entry = await this.#store.find(LONGEST_LIFE, KEY)

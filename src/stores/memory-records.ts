@@ -2,12 +2,12 @@ import type { StoreIndex } from '../contracts/store.ts'
 
 const MINUTE = 60_000
 
-/** Anything that ends at a moment, in milliseconds since the epoch; never, if undefined. */
+/** `expiresAt` in milliseconds since the epoch; undefined: never. */
 export interface Expiring {
   readonly expiresAt: number | undefined
 }
 
-/** Finds what has ended without looking at what has not: items stand by the minute in which they end. */
+/** Groups items by the minute in which they expire, so that finding the expired ones does not scan the others. */
 export class ExpiryBuckets<T extends Expiring> {
   readonly #minutes = new Map<number, Set<T>>()
 
@@ -27,7 +27,7 @@ export class ExpiryBuckets<T extends Expiring> {
     if (bucket?.size === 0) this.#minutes.delete(minute)
   }
 
-  /** At most `limit` items that have ended by `now`. They stay until they are deleted. */
+  /** At most `limit` items that have expired by `now` (milliseconds since the epoch). They stay until `delete`. */
   expired(now: number, limit: number): T[] {
     const found: T[] = []
     for (const [minute, bucket] of this.#minutes) {
@@ -45,11 +45,11 @@ export class ExpiryBuckets<T extends Expiring> {
 const minuteOf = ({ expiresAt }: Expiring): number | undefined =>
   expiresAt === undefined ? undefined : Math.floor(expiresAt / MINUTE)
 
-/** A record as the memory store keeps it. Never changed in place: a change puts another in its stead. */
+/** A record of the memory store. It is never changed in place: `put` replaces it by another. */
 export interface MemoryRecord {
   readonly kind: string
   readonly key: string
-  /** JSON, so that what is kept is a copy, and the same copy that any store on a disk would give back. */
+  /** JSON: a copy, and the same copy that a store on disk would give back. */
   readonly text: string
   readonly version: number
   readonly expiresAt: number | undefined
@@ -57,7 +57,7 @@ export interface MemoryRecord {
   readonly indexes: Readonly<Partial<Record<StoreIndex, string>>>
 }
 
-/** The records by address, by kind, by index value and by when they end: every verb finds its own without a scan. */
+/** Records by key, by kind, by index value and by expiry, so that no verb needs a scan. */
 export class MemoryRecords {
   readonly #kinds = new Map<string, Map<string, MemoryRecord>>()
   readonly #indexed = new Map<string, Set<MemoryRecord>>()

@@ -15,18 +15,18 @@ interface KeptChange extends Expiring {
   readonly sequence: number
   readonly topic: string
   readonly text: string
-  /** Clock.monotonic(): this store is as old as its process. */
+  /** Clock.monotonic(), since this store is as old as its process; undefined: for ever. */
   readonly runsUntil: number | undefined
 }
 
 /**
- * The store contract in this process's memory: for tests and for deployments that keep nothing (sidecar). Each verb
- * runs to its end within one turn of the event loop, which is what makes it atomic.
+ * The store contract in the memory of this process: for tests, and for deployments that keep nothing (sidecar). Each
+ * verb is atomic because it runs to its end within one turn of the event loop.
  */
 export class MemoryStore implements Store {
   readonly #clock: Clock
   readonly #records = new MemoryRecords()
-  /** In order of their sequence, since a Map keeps the order of insertion. */
+  /** In the order of their sequence: a Map keeps the order of insertion. */
   readonly #changes = new Map<number, KeptChange>()
   readonly #changeEndings = new ExpiryBuckets<KeptChange>()
   #sequence = 0
@@ -119,7 +119,7 @@ export class MemoryStore implements Store {
   }
 
   changes(sequence: number): Promise<readonly Change[]> {
-    // The feed is asked four times a second and has next to never anything new.
+    // The common case: the feed polls four times a second, and almost never finds a change.
     if (sequence >= this.#sequence) return Promise.resolve([])
     const later = [...this.#changes.values()].filter((change) => change.sequence > sequence)
     const times = this.#times()
@@ -191,7 +191,7 @@ const toEntry = ({ key, text, version, expiresAt, usedAt }: MemoryRecord): Entry
   usedAt,
 })
 
-/** The wall clock, and how long the store has been open. */
+/** The wall clock (milliseconds since the epoch), and Clock.monotonic(). */
 interface Times {
   readonly now: number
   readonly ran: number

@@ -14,17 +14,17 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { toFault } from '../kernel/faults.ts'
 import { after as systemAfter, type After } from '../kernel/after.ts'
 
-/** What was found in a file: nothing if `damage` is absent. */
+/** The result of an examination; no `damage` means that the file is sound. */
 export interface Examined {
   readonly damage?: string | undefined
 }
 
-/** Milliseconds that a start waits for the examination. */
+/** Milliseconds that the start waits for the examination. */
 const PATIENCE = 10_000
 
 /**
- * Examines the file of a store that is there already, before it is opened, and marks its folder: whoever opens it from
- * now on opens this very file. Rejects with StoreError if it is damaged, or gone though the folder had one (T5.12).
+ * Examines an existing store file before anyone opens it. Then marks its folder, so that from now on every process opens
+ * this very file. Rejects with StoreError if the file is damaged, or missing in a folder that had one (T5.12).
  */
 export async function examineSqlite(
   plan: SqlitePlan,
@@ -44,8 +44,8 @@ export async function examineSqlite(
 }
 
 /**
- * In a process of its own: of a large file it takes minutes, which a thread cannot be taken out of, and no process ends
- * before its threads have. Never rejects: who cannot examine has found nothing.
+ * Examines in a process of its own. A large file takes minutes; a thread could not be stopped in between, and would keep
+ * this process from ending. Never rejects: an examination that fails has found no damage.
  */
 function examine(path: string): Promise<StoreError | undefined> {
   return new Promise((resolve) => {
@@ -59,7 +59,7 @@ function examine(path: string): Promise<StoreError | undefined> {
           : new StoreError(`The store ${path} is damaged: ${damage}. ${recoveryAdvice(path)}`),
       )
     })
-    // Whoever waits for it has a timer; nobody else is kept.
+    // It must not keep this process alive: whoever waits for the result has a timer.
     child.unref()
     for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref()
     const kill = (): unknown => child.kill('SIGKILL')
@@ -68,8 +68,8 @@ function examine(path: string): Promise<StoreError | undefined> {
 }
 
 /**
- * Opens the store of a configuration; `data` is the folder for keys and state. Only the kind in use is loaded.
- * Rejects with StoreError if it is not fit to be used (T7): damaged, of a newer version, not writable.
+ * Opens the store of a configuration. `data` is the folder for keys and state. Only the code of the kind in use is
+ * loaded. Rejects with StoreError if the store cannot be used (T7): damaged, of a newer version, not writable.
  */
 export async function openStore(
   config: StoreConfig,
@@ -86,9 +86,9 @@ export async function openStore(
 }
 
 /**
- * Examines the store before anything opens it; the service does this once, when it starts. Rejects with StoreError if
- * it is damaged, or gone though the folder had one. A large one is examined further while it serves: `later` resolves
- * with the damage that was found then, if any.
+ * Examines the store before anyone opens it; the service does this once, when it starts. Rejects with StoreError if the
+ * store is damaged, or missing in a folder that had one. After 10 seconds the examination of a large store goes on in the
+ * background: `later` resolves with the damage that it finds, if any.
  */
 export async function examineStore(
   config: StoreConfig,
@@ -102,19 +102,20 @@ export interface PurgeParts {
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
-  /** 0 to 1. */
+  /** A number from 0 to 1. */
   readonly random?: () => number
 }
 
+/** Milliseconds. */
 const INTERVAL = 60_000
-/** Some 10 ms of work in a large store, 30 at worst: what others ask meanwhile waits no longer than that. */
+/** Records at once: 10 ms of work in a large store, 30 at worst. Other requests wait no longer than that. */
 const BATCH = 200
-/** Milliseconds between batches, in which others have their turn. */
+/** Milliseconds between batches, so that other requests get their turn. */
 const PAUSE = 50
 
 /**
- * Removes what has expired, once a minute, in small batches. The intervals differ by up to a quarter, so that
- * processes which started together don't all do it in the same moment. Answers what stops it.
+ * Removes expired records once a minute, in small batches. The interval varies by up to a quarter, so that processes that
+ * started together don't purge at the same moment. Returns a function that stops it. Failures are logged, not thrown.
  */
 export function startPurging({
   store,

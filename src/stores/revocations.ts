@@ -6,26 +6,27 @@ import type { Clock } from '../kernel/clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { LongestLife } from './longest-life.ts'
 
-/** What rules look at, of a token or of what tokens come from. */
-export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
+/** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
+interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
   readonly subject: string
   readonly jti?: string | undefined
 }
 
-/** The members that a rule may name, as the key of the table of its sort. `undefined` where a fact is missing. */
-export interface RuleKind {
+/** One kind of rule: the members that it names, and the key under which such rules are kept. */
+interface RuleKind {
   readonly members: readonly (keyof RuleFacts)[]
+  /** Undefined if a fact is missing. */
   readonly keyOf: (facts: RuleFacts) => string | undefined
-  /** Whether it revokes only what was begun before the rule was heard of. */
+  /** Whether it revokes only what was begun by a process that did not know the rule yet. */
   readonly timed: boolean
 }
 
-// A NUL stands in none of them: ids and codes come from the configuration, subjects are stable ids.
+// None of them can contain a NUL: the directory's schema forbids it.
 const joined = (...parts: readonly (string | undefined)[]): string | undefined =>
   parts.includes(undefined) ? undefined : parts.join('\0')
 
-/** The sorts of rules. A rule names the members of exactly one. */
-export const RULE_KINDS: readonly RuleKind[] = [
+/** A rule names the members of exactly one of these. */
+const RULE_KINDS: readonly RuleKind[] = [
   { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
   { members: ['family'], keyOf: ({ family }) => family, timed: false },
   { members: ['subject'], keyOf: ({ subject }) => subject, timed: true },
@@ -40,7 +41,7 @@ export const RULE_KINDS: readonly RuleKind[] = [
     keyOf: ({ client, subject, business }) => joined(client, subject, business),
     timed: true,
   },
-  // A business that is removed, from the directory, or from a client or a user.
+  // A business that was removed from the directory, from a client or from a user.
   { members: ['business'], keyOf: ({ business }) => business, timed: true },
   { members: ['client', 'business'], keyOf: ({ client, business }) => joined(client, business), timed: true },
   {
@@ -50,7 +51,7 @@ export const RULE_KINDS: readonly RuleKind[] = [
   },
 ]
 
-export const factsOf = ({ tokenId, family, subject, client, target }: Principal): RuleFacts => ({
+const factsOf = ({ tokenId, family, subject, client, target }: Principal): RuleFacts => ({
   jti: tokenId,
   family,
   subject,
@@ -58,23 +59,23 @@ export const factsOf = ({ tokenId, family, subject, client, target }: Principal)
   business: target?.business,
 })
 
-/** A rule as it is kept on the feed. */
-export interface Rule {
+/** A rule as the change feed holds it. */
+interface Rule {
   readonly kind: RuleKind
   readonly key: string
-  /** Milliseconds since the epoch: for what has no `asOf`. */
+  /** Milliseconds since the epoch. Used only for what has no `asOf`. */
   readonly issuedBefore: number
 }
 
 const MEMBERS = ['jti', 'family', 'subject', 'client', 'business'] as const
 
-export const writeRule = (tokens: RevokedTokens, issuedBefore: number): StoredValue => ({
+const writeRule = (tokens: RevokedTokens, issuedBefore: number): StoredValue => ({
   ...tokens,
   issuedBefore,
 })
 
-/** Undefined if it is no rule that this version knows. */
-export function readRule(value: StoredValue): Rule | undefined {
+/** Undefined if this version does not know such a rule. */
+function readRule(value: StoredValue): Rule | undefined {
   const named = MEMBERS.filter((member) => value[member] !== undefined)
   if (named.some((member) => typeof value[member] !== 'string')) return undefined
   const kind = RULE_KINDS.find(
@@ -93,11 +94,11 @@ export interface RevocationParts {
   readonly longestLife: LongestLife
 }
 
-/** What the rules of one key amount to: the effect of the latest, kept as long as the one that is kept longest. */
+/** All rules of one key together: as strict as the latest, kept as long as the one that lasts longest. */
 interface RuleEffect {
   readonly sequence: number
   readonly issuedBefore: number
-  /** Milliseconds since the epoch: by then, all that any of them ends has expired. */
+  /** Milliseconds since the epoch. By then everything that the rules end has expired. */
   readonly expiresAt: number
 }
 
@@ -106,28 +107,28 @@ interface Table {
   readonly effects: Map<string, RuleEffect>
 }
 
-export const REVOCATION_TOPIC = 'revocation'
+const REVOCATION_TOPIC = 'revocation'
 
 /**
- * How long after a rule was made another process may still issue by what was true before it, in milliseconds: the
- * second within which rules effect everyone. Of what has no `asOf`, what is issued in it is revoked too.
+ * Milliseconds within which a new rule reaches all processes. Until then another process may still issue a token that the
+ * rule should end. So of tokens without `asOf`, those issued in this time are revoked too.
  */
 const SPREAD = 1000
-/** Clocks of several machines, and the moments between decision and signature, in milliseconds. */
+/** Milliseconds for differences between clocks, and for the time between a decision and the signature. */
 const SKEW = 60_000
 
 /**
  * The revocation rules, in memory.
  *
- * A rule ends what was begun by a process that had not heard of it: whatever is begun carries the number of the latest
- * rule that was known then (`asOf`), and a rule with a higher number ends it. The wall clock has no part in that, so
- * setting it forth or back revives nothing and refuses nobody. What has no `asOf` (tokens of foreign issuers, what an
- * older version began) is judged by the second in which it was issued.
+ * A rule ends what was begun by a process that did not know the rule. So whatever is begun carries the number of the
+ * latest rule known then (`asOf`), and a rule with a higher number ends it. The wall clock plays no part: setting it
+ * changes nothing. What has no `asOf` (tokens of foreign issuers, and what an older version began) is compared by the
+ * time of its issue.
  */
 export class RevocationRules implements Revocations, Revoker, RuleGuard {
   readonly #parts: RevocationParts
   readonly #tables: readonly Table[] = RULE_KINDS.map((kind) => ({ kind, effects: new Map() }))
-  /** How many rules there are: mostly none, and then a call pays for one comparison. */
+  /** How many rules there are. Mostly none: then a call costs one comparison. */
   #count = 0
   #asOf = 0
 
@@ -179,7 +180,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     }
     const { sequence } = change
     const { issuedBefore } = rule
-    // Else what begins here would pass for begun by whoever knew the rules before it, which are not heard of yet.
+    // An early change comes before rules that this process does not know yet: `asOf` must not claim to know those.
     if (!early) this.#asOf = Math.max(this.#asOf, sequence)
     this.#change(rule, (before) => ({
       sequence: Math.max(before?.sequence ?? 0, sequence),
@@ -205,6 +206,6 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
 
 const endOf = ({ expiresAt }: Change): number => expiresAt ?? Number.POSITIVE_INFINITY
 
-/** A family ends at a time of its own, which whoever ends it gives; of a token nothing else comes. */
+/** Milliseconds. Nothing else comes from a token. The end of a family is passed to `revoke` as `until`. */
 const lifeOf = (tokens: RevokedTokens, { tokens: ofTokens, all }: LongestLife): number =>
   'jti' in tokens || 'family' in tokens ? ofTokens : all

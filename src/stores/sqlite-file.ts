@@ -1,20 +1,19 @@
 import { DatabaseSync } from 'node:sqlite'
-import { describeTrouble, isBusy, StoreError } from './store-error.ts'
+import { isBusy, reasonOf, StoreError } from './store-error.ts'
 import type { Change, Entry, StoredValue } from '../contracts/store.ts'
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
 
-/** Marks the file as ours in its header ("Post"), so that a strange database is never written to. */
+/** "Post" in the header marks the file as ours, so that we never write to another program's database. */
 const APPLICATION_ID = 0x506f7374
 
 /**
- * Forward only: a row is never changed once it has been released, a new one is added. `user_version` counts how many
- * have been applied.
+ * Forward only: a released row never changes, a new row is added. `user_version` counts the applied rows.
  *
- * Times are milliseconds since the epoch. Keys and index values stand as JSON escapes them (`keyToColumn`).
- * AUTOINCREMENT, because a sequence must not be given twice when the newest change has been purged. No verb uses
- * `counter` any more; it stays empty, since dropping it would keep older versions from opening the store.
+ * Times are milliseconds since the epoch. Keys and index values are escaped (`keyToColumn`). AUTOINCREMENT keeps a
+ * sequence from being given twice after the newest change was purged. No verb uses the table `counter` any more. It stays
+ * empty, because a migration that drops it would keep older versions from opening the store.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -52,8 +51,8 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX change_by_expiry ON change (expires_at) WHERE expires_at IS NOT NULL;
   `,
-  // How long the service has run on this store, in milliseconds, and until when by that count a change is kept. Those
-  // that are there already are kept for two days of it, which is longer than any of them was to live.
+  // `ms`: how long the service has run on this store, in milliseconds. `runs_until`: until when by that count a change is
+  // kept. Older changes get two days, which is longer than any of them was to live.
   `
   CREATE TABLE running (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -69,7 +68,7 @@ const MIGRATIONS: readonly string[] = [
 const readNumber = (db: DatabaseSync, sql: string): number =>
   Number(Object.values(db.prepare(sql).get() ?? {})[0])
 
-/** Throws StoreError if the file is a database of something else, or of a newer Postern. */
+/** Throws StoreError if the database belongs to another program or to a newer Postern. Changes nothing. */
 export function checkSchema(db: DatabaseSync, path: string): void {
   const tables = readNumber(db, 'SELECT count(*) FROM sqlite_schema')
   if (tables > 0 && readNumber(db, 'PRAGMA application_id') !== APPLICATION_ID)
@@ -84,13 +83,16 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     )
 }
 
-/** Brings the schema up to date, in one transaction; of several processes that start at once, one does the work. */
-export function migrate(db: DatabaseSync, path: string): void {
+/**
+ * Applies the missing migrations in one transaction. Of several processes that start at once, one does the work. Throws
+ * StoreError as `checkSchema` does, and SQLite's own errors.
+ */
+function migrate(db: DatabaseSync, path: string): void {
   checkSchema(db, path)
   if (readNumber(db, 'PRAGMA user_version') === MIGRATIONS.length) return
   db.exec('BEGIN IMMEDIATE')
   try {
-    // Again, now that nobody else can write.
+    // Again, now that no other process can write.
     checkSchema(db, path)
     const applied = readNumber(db, 'PRAGMA user_version')
     for (const migration of MIGRATIONS.slice(applied)) db.exec(migration)
@@ -103,7 +105,7 @@ export function migrate(db: DatabaseSync, path: string): void {
   }
 }
 
-/** A row of `record`, without its kind and indexes. A type alias, so that it fits what node:sqlite answers. */
+/** A row of `record`, without kind and indexes. A type alias, so that the rows of node:sqlite can be cast to it. */
 export type RecordRow = {
   readonly key: string
   readonly value: string
@@ -121,12 +123,12 @@ export type ChangeRow = {
 }
 
 /**
- * A key as it stands in a column: escaped as JSON would. SQLite's text is UTF-8, in which two different lone
- * surrogates become the same character, and its tools cut text at a NUL; escaped, each key has a text of its own.
+ * A key as a column holds it: escaped like in JSON, so that different keys have different text. Without that, SQLite's
+ * UTF-8 would make one character of two different lone surrogates, and its tools would cut the text at a NUL.
  */
 export const keyToColumn = (key: string): string => JSON.stringify(key).slice(1, -1)
 
-export const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
+const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
 
 export const toEntry = (row: RecordRow): Entry => ({
   key: columnToKey(row.key),
@@ -136,7 +138,7 @@ export const toEntry = (row: RecordRow): Entry => ({
   usedAt: row.used_at ?? undefined,
 })
 
-/** `ran`: how long the service has run, milliseconds. */
+/** `ran`: how long the service has run on this store, in milliseconds. */
 export const toChange = (row: ChangeRow, ran: number): Change => ({
   sequence: row.sequence,
   topic: row.topic,
@@ -148,29 +150,26 @@ export const toChange = (row: ChangeRow, ran: number): Change => ({
 export interface SqlitePlan {
   /** Absolute path of the file. */
   readonly path: string
-  /** `normal`: what was answered survives the death of the process; `full`: a power cut too. */
+  /** `normal`: what was answered survives the death of the process. `full`: it survives a power cut too. */
   readonly synchronous: 'normal' | 'full'
-  /** Bytes that the file may grow to. */
+  /** Bytes that the file may grow to; undefined: no limit. */
   readonly maxSize: number | undefined
-  /** Whether a marker tells that the folder has a store (store-files.ts): of every store but those of some tests. */
+  /** Whether a marker says that the folder has a store (store-files.ts). Only some tests go without. */
   readonly marked?: boolean
 }
 
-/** Milliseconds that a statement waits for another process's lock. */
+/** Milliseconds that a statement waits for the lock of another process. */
 export const BUSY_TIMEOUT = 250
 
-// A process that starts while others migrate, or while one ends and empties the WAL, meets their locks.
+// Milliseconds. At its start a process may meet the locks of others that migrate, or that end and empty the WAL.
 const OPENING_TIMEOUT = 5000
 const PRIVATE_FILE = 0o600
 const OTHERS_MAY_ANYTHING = 0o077
 const PAGE_SIZE = 4096
-// The WAL is cut back to this after a checkpoint that a long read had kept waiting.
+// Bytes. A long read delays the checkpoint and lets the WAL grow; afterwards the file is cut back to this.
 const WAL_LIMIT = 16 * 1024 ** 2
 
-const reasonOf = (thrown: unknown): string =>
-  describeTrouble(thrown) ?? (thrown instanceof Error ? thrown.message : String(thrown))
-
-/** SQLite gives its -wal and -shm files the mode of the database file, so that one must be right first. */
+/** Sets the mode of the database file first, because SQLite gives the same mode to its -wal and -shm files. */
 function claimFile({ path, marked = false }: SqlitePlan): void {
   if (marked && requireNotLost(path)) requireSame(path)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -197,7 +196,10 @@ function tryOpen(plan: SqlitePlan): DatabaseSync {
   }
 }
 
-/** Blocks: for the thread of the store and for the command line, never for the thread that serves. */
+/**
+ * Opens, creates or migrates the file. Throws StoreError if it cannot be used. Blocks the thread: for the store's own
+ * thread and for the command line, never for the thread that serves.
+ */
 export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
   const lastTry = performance.now() + OPENING_TIMEOUT
   for (;;) {
@@ -217,5 +219,5 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
   }
 }
 
-/** Milliseconds of a clock that all threads of the machine share (performance.now() starts anew in each). */
+/** Milliseconds of a clock that all threads of the machine share (performance.now() starts from 0 in each thread). */
 export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -8,27 +8,27 @@ import { budget } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
 
-/** What passes between the thread that serves and the thread of the store. */
+/** A request to the thread of the store. */
 export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
   [Verb in V]: {
     readonly id: number
     readonly verb: Verb
     readonly args: Parameters<SqliteVerbs[Verb]>
-    /** By `monotonicMs`, after which nobody waits for it any more. */
+    /** `monotonicMs` after which nobody waits for the reply. */
     readonly deadline: number
-    /** Milliseconds that its statement may wait for a lock. */
+    /** Milliseconds that the statement may wait for a lock. */
     readonly patience: number
   }
 }[V]
 
 export type Reply =
   | { readonly id: number; readonly outcome: 'done'; readonly value: unknown }
-  /** The store is out of reach for a while: the detail is for the log. */
+  /** The store cannot answer at the moment. The detail is for the log. */
   | { readonly id: number; readonly outcome: 'unavailable'; readonly detail: string }
-  /** A mistake of the code. */
+  /** A programming error. */
   | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
 
-/** What keeps the store from working, in words for the log; told when it changes. */
+/** Sent when it changes: why the store does not work, in words for the log; undefined if it works. */
 export interface TroubleMessage {
   readonly trouble: string | undefined
 }
@@ -36,9 +36,9 @@ export interface TroubleMessage {
 /** The first message of the thread. */
 export type Opening = { readonly opened: true } | { readonly opened: false; readonly message: string }
 
-/** Milliseconds within which every verb is answered, if only by a fault (T5.5: half a second). */
+/** Milliseconds after which a verb fails, so that its caller waits half a second at most (T5.5). */
 const ANSWER_WITHIN = 450
-/** How many verbs may wait: far more than are ever answered in time. */
+/** Verbs that may wait at once: far more than can be answered in time. */
 const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
 const RESTART_AFTER = 250
@@ -49,21 +49,19 @@ interface Waiting {
   readonly resolve: (value: unknown) => void
   readonly reject: (reason: unknown) => void
   readonly timer: NodeJS.Timeout
-  /** Stops the clock of the request that waits. */
+  /** Ends the charge to the time budget of the request. */
   readonly settled: (() => void) | undefined
 }
 
-/** Hears what keeps a store from working, or that nothing does any more. */
+/** Called with the reason when the store stops working, and with undefined when it works again. */
 export type TroubleListener = (trouble: string | undefined) => void
 
-/** Milliseconds: with less than that left nothing is asked. */
-const LEAST = 10
+/** Milliseconds. If less time is left, the verb fails at once. */
+const MIN_TIME = 10
+/** Milliseconds. The thread changes SQLite's timeout only when the step changes. */
 const STEP = 50
 
-/**
- * Milliseconds that a statement may wait for a lock, so that there is an answer in time however it ends. In steps: the
- * thread sets it only where it changes.
- */
+/** Milliseconds that a statement may wait for a lock, so that the reply comes within `within` milliseconds in any case. */
 const patienceOf = (within: number): number =>
   Math.min(BUSY_TIMEOUT, Math.round((within * BUSY_TIMEOUT) / ANSWER_WITHIN / STEP) * STEP)
 
@@ -71,13 +69,13 @@ const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
 /**
- * The way to SQLite, which blocks: a statement waits for locks (up to 250 ms), for fsync, for a checkpoint, for a
- * disk that has stopped answering. On the thread that serves, each such wait would be everybody's, also of calls that
- * need no store at all; so SQLite has a thread of its own, and here only messages are sent.
+ * Sends verbs to the thread in which SQLite runs. SQLite blocks: a statement waits for locks (up to 250 ms), for fsync,
+ * for a checkpoint, for a disk that stopped answering. On the thread that serves, all calls would wait with it, also
+ * those that need no store.
  *
- * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly;
- * it takes 0.1 ms instead of 0.02. With synchronous=FULL, a direct write blocked the loop 0.4 ms, 11 at worst, on a
- * fast disk. The thread takes 25 ms to start, beside whatever else starts, and some 15 MB.
+ * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly, and
+ * takes 0.1 ms instead of 0.02. With synchronous=FULL, a direct write blocked the event loop for 0.4 ms, at worst 11, on
+ * a fast disk. The thread needs 25 ms to start, in parallel to the rest, and about 15 MB.
  */
 export class SqliteLink {
   readonly #plan: SqlitePlan
@@ -94,12 +92,12 @@ export class SqliteLink {
     this.#onTrouble = onTrouble
   }
 
-  /** What keeps the store from working, in words for the log: its files are gone, replaced or damaged. */
+  /** Why the store does not work, in words for the log; undefined if it works. */
   get trouble(): string | undefined {
     return this.#trouble
   }
 
-  /** Rejects with StoreError if the file is not fit to be used (T7). */
+  /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, onTrouble: TroubleListener = () => undefined): Promise<SqliteLink> {
     const link = new SqliteLink(plan, onTrouble)
     await link.#start()
@@ -107,8 +105,8 @@ export class SqliteLink {
   }
 
   /**
-   * Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All that one request asks has 400
-   * together.
+   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All verbs of one HTTP
+   * request together have 400 ms (kernel/store-budget.ts).
    */
   request<V extends SqliteVerb>(
     verb: V,
@@ -120,7 +118,7 @@ export class SqliteLink {
     if (worker === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()
     const within = Math.min(ANSWER_WITHIN, time?.left() ?? ANSWER_WITHIN)
-    if (within < LEAST) return Promise.reject(unavailable('what this request asked before took too long'))
+    if (within < MIN_TIME) return Promise.reject(unavailable('what this request asked before took too long'))
     const id = (this.#lastId += 1)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#fail(id, unavailable('no answer in time')), within)
@@ -130,7 +128,7 @@ export class SqliteLink {
     })
   }
 
-  /** What was asked before is still answered. */
+  /** Resolves when the thread has ended. Earlier requests are still answered. Later ones are rejected. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -141,10 +139,10 @@ export class SqliteLink {
     await ended
   }
 
-  /** The thread; started again if it has ended (out of memory, say), though not in a hot loop. */
+  /** The thread. If it has ended (out of memory, for example), it is started again, but not in a tight loop. */
   #running(): Worker | undefined {
     if (this.#worker === undefined && monotonicMs() - this.#startedAt >= RESTART_AFTER)
-      // Whether it opens is told to those who wait.
+      // Requests that wait learn of a failure when the thread ends.
       this.#start().then(
         () => this.#setTrouble(undefined),
         (error: unknown) => this.#setTrouble(error instanceof Error ? error.message : String(error)),
@@ -207,8 +205,8 @@ export class SqliteLink {
 }
 
 /**
- * A thread takes over the compile cache of its process by the environment only (25 ms to start instead of 55), where
- * the folder stands without the last part, which is the version of Node. It needs nothing else of the environment.
+ * A thread shares the compile cache of its process only through this variable, and starts in 25 ms instead of 55 then.
+ * Node adds the last part of the path (its version) itself. The thread needs nothing else of the environment.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir()

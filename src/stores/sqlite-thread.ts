@@ -1,4 +1,4 @@
-/** The thread of the store: the only place where SQLite runs while serving (why: sqlite-link.ts). */
+/** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { FileGuard } from './store-files.ts'
@@ -7,7 +7,7 @@ import type { VerbRequest, Opening, Reply, TroubleMessage } from './sqlite-link.
 import { describeTrouble } from './store-error.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 
-// In WAL, readers wait for nobody.
+// In WAL mode, a read never waits for a lock.
 const READS: ReadonlySet<SqliteVerb> = new Set([
   'find',
   'list',
@@ -16,16 +16,16 @@ const READS: ReadonlySet<SqliteVerb> = new Set([
   'changes',
   'running',
 ] as const)
-/** How often the files are looked at, in milliseconds. */
-const LOOK = 1000
+/** Milliseconds between two checks of the files. */
+const CHECK_INTERVAL = 1000
 
-/** Answers what is asked, and knows how the store is. */
+/** Runs the verbs that are requested, and reports when the store gets into trouble or out of it. */
 class RequestHandler {
   readonly #db: DatabaseSync
   readonly #verbs: SqliteVerbs
   readonly #guard: FileGuard
   readonly #send: (message: Reply | TroubleMessage) => void
-  /** Milliseconds that SQLite waits for a lock now. */
+  /** Milliseconds that SQLite waits for a lock at the moment. */
   #patience = BUSY_TIMEOUT
   #reported: string | undefined
 
@@ -37,10 +37,10 @@ class RequestHandler {
   }
 
   answer(request: VerbRequest): void {
-    // What is written to a file that is not there any more is lost.
+    // What is written to a deleted file is lost.
     if (!READS.has(request.verb)) this.#guard.checkFiles()
     const reply = this.#reply(request)
-    // First: whoever hears that it failed can request why.
+    // First, so that whoever learns of a failure already knows the reason.
     this.#reportTrouble()
     this.#send(reply)
   }
@@ -49,7 +49,7 @@ class RequestHandler {
     try {
       this.#guard.checkContents()
     } catch {
-      // It was taken away between two system calls, or there is no descriptor left: the next look tells.
+      // A file vanished between two system calls, or no descriptor is left: the next check will show it.
     }
     this.#reportTrouble()
   }
@@ -61,7 +61,7 @@ class RequestHandler {
     if (isLate(request)) return { id, outcome: 'unavailable', detail: 'those before it took too long' }
     try {
       this.#wait(request.patience)
-      // The union of asks ties each verb to its arguments; the compiler cannot follow that through a lookup.
+      // The type VerbRequest ties each verb to its arguments; the compiler cannot follow that through a lookup.
       const verb = this.#verbs[request.verb] as (...args: VerbRequest['args']) => unknown
       const value = verb(...request.args)
       this.#guard.succeeded()
@@ -90,20 +90,20 @@ class RequestHandler {
 }
 
 /**
- * Whether it can still be answered in time, should its statement have to wait for a lock as long as it may. What
- * cannot is not begun, so that nothing is written after its caller was told that it failed; and where a frozen
- * process holds the lock, those who queued up behind one waiting statement are told so at once, not one by one.
+ * Whether the request might miss its deadline, if its statement must wait for a lock as long as it may. Such a request is
+ * not begun, so that nothing is written after its caller was told that it failed. And if a frozen process holds the lock,
+ * the requests behind one waiting statement fail at once instead of one by one.
  */
 const isLate = ({ verb, deadline, patience }: VerbRequest): boolean =>
   deadline - monotonicMs() < (READS.has(verb) ? 0 : patience)
 
-/** Opens the store, says so, and answers what is asked until it is told to close. */
+/** Opens the store, reports that, and serves requests until the message `close`. */
 function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | Reply | TroubleMessage): void => port.postMessage(message)
   try {
     const db = openSqliteFile(plan)
     const handler = new RequestHandler(db, plan.path, send)
-    const timer = setInterval(() => handler.checkFiles(), LOOK)
+    const timer = setInterval(() => handler.checkFiles(), CHECK_INTERVAL)
     port.on('message', (request: VerbRequest | 'close') => {
       if (request !== 'close') handler.answer(request)
       else {

@@ -2,42 +2,42 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { StoreIndex } from '../contracts/store.ts'
 import type { ChangeRow, RecordRow } from './sqlite-file.ts'
 
-/** What `create` writes beside the key; null where there is nothing. */
+/** What `create` writes beside the key; null for no value. */
 export interface NewRow extends IndexColumns {
   readonly value: string
   readonly expiresAt: number | null
 }
 
-/** The values of the indexes; null where there is none, or none is asked for. A type alias, so that it is bound as it is. */
+/** Index values; null: none, or any. A type alias, so that node:sqlite can bind it as it is. */
 export type IndexColumns = Readonly<Record<StoreIndex, string | null>>
 
-/** Two times by which a change is over: the wall clock, and how long the service has run. A type alias likewise. */
+/** A change is over only when both of these clocks have passed its end. A type alias for the same reason. */
 export type Times = {
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** Milliseconds. */
+  /** How long the service has run on this store, in milliseconds. */
   readonly ran: number
 }
 
-/** Which records of a kind are listed: those after a key, in the order of keys; null for the first. */
+/** A page of a kind, in the order of keys: it begins after `after`; null: at the first key. */
 export interface PartOfKind {
   readonly after: string | null
-  /** -1: all. */
+  /** -1: no limit. */
   readonly limit: number
 }
 
-// What has expired is absent, whether or not it has been purged. :now comes with the verb, by the injected clock.
+// An expired record counts as absent, whether it was purged or not. :now comes from the injected clock.
 const LIVE = '(expires_at IS NULL OR expires_at > :now)'
 const COLUMNS = 'key, value, version, expires_at, used_at'
 
-/** What is purged: table, key, and what says that a row has ended. */
+/** What is purged: table, key, and the condition under which a row has expired. */
 const ENDINGS = [
   ['record', 'kind, key', 'expires_at <= :now'],
   ['change', 'sequence', 'expires_at <= :now AND runs_until <= :ran'],
 ] as const
 
-// The name of a column is no parameter, so there is a statement per index. INDEXED BY, because the planner, which
-// knows nothing of what the table holds, would as soon read a whole kind.
+// SQL takes no column name as a parameter, so there is one statement per index. INDEXED BY, because the planner does not
+// know the contents of the table and might read a whole kind instead.
 const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex, T>> => ({
   family: make('family'),
   subject: make('subject'),
@@ -45,7 +45,7 @@ const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex
   business: make('business'),
 })
 
-/** The index with the fewest records to a value comes first: it is the one that is used. */
+/** The index with the fewest records per value comes first, because the first one given is used. */
 const FINEST_FIRST: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
 
 const finestOf = (where: IndexColumns): StoreIndex | undefined =>
@@ -90,7 +90,7 @@ function recordVerbs(db: DatabaseSync) {
   }
 }
 
-/** Two statements, of which the first decides: what the second finds may be gone by then, but is never first. */
+/** Two statements. The first one decides. The second may find nothing any more, but its caller is never first. */
 function consumeVerb(db: DatabaseSync, { find }: Pick<ReturnType<typeof recordVerbs>, 'find'>) {
   const take = db.prepare(`
     UPDATE record SET used_at = :now WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
@@ -108,9 +108,9 @@ function consumeVerb(db: DatabaseSync, { find }: Pick<ReturnType<typeof recordVe
   return { consume }
 }
 
-/** Many records, by kind or index. */
+/** Many records, by kind or by index. */
 function setVerbs(db: DatabaseSync) {
-  // The empty key comes first, and is after nothing: hence `inclusive`.
+  // The empty key is the first one, and no key comes before it: `inclusive` lets a page begin with it.
   const list = db.prepare(`
     SELECT ${COLUMNS} FROM record
     WHERE kind = :kind AND key >= :from AND (key <> :from OR :inclusive) AND ${LIVE} ORDER BY key LIMIT :limit`)
@@ -129,7 +129,7 @@ function setVerbs(db: DatabaseSync) {
   }
 }
 
-/** Sets of records that have all of some index values, or all of a kind. */
+/** All records of a kind, or those that have all the given index values. */
 function whereVerbs(db: DatabaseSync) {
   const rest = FINEST_FIRST.map((index) => `(:${index} IS NULL OR ${index} = :${index})`).join(' AND ')
   const set = (index: StoreIndex | undefined): string =>
@@ -153,7 +153,7 @@ function whereVerbs(db: DatabaseSync) {
     countBy: (now: number, kind: string, where: IndexColumns): number =>
       Number(statements(where).count.get({ now, kind, ...where })?.['live']),
 
-    /** At most `limit`: how many were removed, and how many of them had not expired. */
+    /** Removes at most `limit`. Returns how many were removed, and how many of these had not expired. */
     removeBy: (now: number, kind: string, where: IndexColumns, limit: number) => {
       const rows = statements(where).remove.all({ now, kind, limit, ...where })
       return { removed: rows.length, live: rows.filter(({ live }) => live === 1).length }
@@ -200,8 +200,8 @@ function purgeVerb(db: DatabaseSync) {
 }
 
 /**
- * How long the service has run on this store, in milliseconds. Each process counts from what it read, and writes what it
- * has come to: all of them run at once, so the highest count is the one, and never more than the truth.
+ * How long the service has run on this store, in milliseconds. Each process reads the count, counts on, and writes its
+ * result. They run at the same time, so the highest count is right, and never too high.
  */
 function runningVerbs(db: DatabaseSync) {
   const select = db.prepare('SELECT ms FROM running')
@@ -213,11 +213,12 @@ function runningVerbs(db: DatabaseSync) {
 }
 
 /**
- * The verbs of the contract over one connection, each decided by a single statement, and so atomic over any number
- * of processes: SQLite takes the write lock before such a statement reads. (A deferred transaction that reads first
- * and writes after fails at once when another process wrote in between, however long its timeout is.)
+ * The verbs of the contract over one connection. One statement decides each verb, so it is atomic over any number of
+ * processes: SQLite takes the write lock before such a statement reads. (A deferred transaction, which reads first and
+ * writes later, fails at once if another process wrote in between, however long its timeout is.)
  *
- * Keys, index values and JSON values are given and answered as text of their columns; `now` is ms since the epoch.
+ * Keys, index values and JSON values go in and out as the text of their columns. `now` is milliseconds since the epoch.
+ * The verbs throw SQLite's errors.
  */
 export function prepareVerbs(db: DatabaseSync) {
   const records = recordVerbs(db)

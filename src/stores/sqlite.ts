@@ -13,12 +13,12 @@ import { keyToColumn, type SqlitePlan, toChange, toEntry } from './sqlite-file.t
 import { SqliteLink, type TroubleListener } from './sqlite-link.ts'
 import type { IndexColumns, Times } from './sqlite-verbs.ts'
 
-/** Records removed in one statement: some milliseconds, in which nobody else can write. */
+/** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500
 
 /**
- * The store contract in one SQLite file, shared by all processes of a machine (not over a network file system: its
- * locks are not to be trusted there). See README.md for what survives what.
+ * The store contract in one SQLite file that all processes of a machine share. Not for network file systems, whose locks
+ * are unreliable. README.md says what survives a crash.
  */
 export class SqliteStore implements Store {
   readonly #link: SqliteLink
@@ -35,7 +35,7 @@ export class SqliteStore implements Store {
     this.#openedAt = clock.monotonic()
   }
 
-  /** Rejects with StoreError if the file is not fit to be used (T7). */
+  /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
     const link = await SqliteLink.open(plan, onTrouble)
     try {
@@ -142,7 +142,7 @@ export class SqliteStore implements Store {
   }
 }
 
-/** As SQLite's LIMIT has it. */
+/** No limit, for SQLite's LIMIT. */
 const ALL = -1
 
 const columnsOf = ({ family, subject, client, business }: IndexValues): IndexColumns => ({

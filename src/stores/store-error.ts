@@ -1,11 +1,13 @@
-/** The store cannot be used as it is: the service must not start (T7). The message tells an operator what to do. */
+import type { DatabaseSync } from 'node:sqlite'
+
+/** The store cannot be used as it is, so the service must not start (T7). The message says what an operator can do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
-  /** As system errors have one: whoever starts the service tells such errors in one line, without a stack. */
+  /** A code as system errors have one: the command line then prints one line instead of a stack. */
   readonly code = 'ERR_STORE_UNFIT'
 }
 
-/** SQLite's primary result codes (sqlite.org/rescode.html) for which nobody who asks is to blame. */
+/** SQLite's primary result codes (sqlite.org/rescode.html) that the caller did not cause. */
 const TROUBLES: ReadonlyMap<number, string> = new Map([
   [5, 'another process holds its lock'],
   [6, 'a table is locked'],
@@ -19,14 +21,15 @@ const TROUBLES: ReadonlyMap<number, string> = new Map([
 ])
 
 const BUSY = 5
-const LOWEST_BYTE = 0xff
-
-/** That its file was moved or deleted, of the extended codes. */
-const MOVED = 1032
 const READ_OR_WRITE = 10
-const CANNOT_OPEN = 14
 const DAMAGED = 11
+const CANNOT_OPEN = 14
 const NO_DATABASE = 26
+/** An extended code: the file was moved or deleted. */
+const MOVED = 1032
+
+/** The primary code is the lowest byte of an extended one. */
+const LOWEST_BYTE = 0xff
 
 const extendedCodeOf = (thrown: unknown): number | undefined =>
   thrown instanceof Error && 'errcode' in thrown && typeof thrown.errcode === 'number'
@@ -38,16 +41,20 @@ function codeOf(thrown: unknown): number | undefined {
   return code === undefined ? undefined : code & LOWEST_BYTE
 }
 
-/** What keeps the store from answering, in words for the log; undefined if the error is none of that kind. */
+/** Why the store cannot answer, in words for the log; undefined if the error says nothing of that kind. */
 export function describeTrouble(thrown: unknown): string | undefined {
   const code = codeOf(thrown)
   const known = code === undefined ? undefined : TROUBLES.get(code)
   return known === undefined ? undefined : `${known} (SQLite ${String(code)})`
 }
 
+/** Why something failed, in words for the log and the command line. */
+export const reasonOf = (thrown: unknown): string =>
+  describeTrouble(thrown) ?? (thrown instanceof Error ? thrown.message : String(thrown))
+
 /**
- * Whether an error tells that the store's files are not fit to be used: for good (`lasting`), or as long as it comes
- * again (`passing`). Undefined of every other error.
+ * Whether an error says that the store's files cannot be used: for good (`lasting`), or until a statement succeeds again
+ * (`passing`). Undefined for every other error.
  */
 export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefined {
   const code = codeOf(thrown)
@@ -56,3 +63,9 @@ export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefin
 }
 
 export const isBusy = (thrown: unknown): boolean => codeOf(thrown) === BUSY
+
+/** The first damage in the pages of a database, in SQLite's words on one line; undefined if there is none. */
+export function quickCheck(db: DatabaseSync): string | undefined {
+  const [found] = Object.values(db.prepare('PRAGMA quick_check(1)').get() ?? {})
+  return found === 'ok' ? undefined : String(found).replaceAll('\n', ' ')
+}

@@ -15,31 +15,31 @@ import { newSecret } from '../kernel/ids.ts'
 import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
 
 /**
- * The marker: a small file beside a store that tells that the folder has one, and which file it is. Without it nobody
- * could tell a folder that never had a store from one that has lost it, and a new, empty store would take its place, in
- * which nothing is revoked (T5.12). It is not named like the files of the database, so that it is not removed with them.
+ * The marker: a small file beside a store. It says that the folder has a store, and which file that is. Without it, a
+ * folder that lost its store looks like one that never had any. Postern would create a new, empty store, in which nothing
+ * is revoked (T5.12). Its name differs from those of the database files, so that `rm postern.sqlite*` leaves it there.
  */
 export const markerOf = (path: string): string => join(dirname(path), 'store-marker.json')
 
-/** Tells a file from every other that exists at the same time; undefined if there is none at the path. */
+/** Device and inode: no other file has them at the same time. Undefined if there is no file at the path. */
 export function identityOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
 }
 
-/** What a marker says: the identity of the store's file. Undefined if there is none. */
+/** The identity of the store's file, as the marker has it; empty if the marker is damaged, undefined if there is none. */
 function readMarker(path: string): string | undefined {
   try {
     return String((JSON.parse(readFileSync(markerOf(path), 'utf8')) as { file?: unknown }).file)
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    // Cut short, or changed by hand: there was one all the same.
+    // Cut short, or changed by hand: the folder had a store all the same.
     if (thrown instanceof SyntaxError || thrown instanceof TypeError) return ''
     throw thrown
   }
 }
 
-/** Marks the folder of a store that is there. The marker appears whole or not at all. */
+/** Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does. */
 export function markStore(path: string): void {
   const file = identityOf(path)
   if (file === undefined || readMarker(path) === file) return
@@ -57,8 +57,8 @@ export function markStore(path: string): void {
 
 const MEANING = 'This folder has a store. Remove this file only to begin with an empty one on purpose.'
 
-/** To the disk. */
-function flush(path: string): void {
+/** Waits until a file, or the names in a folder, are on the disk. Throws as the file system does. */
+export function flush(path: string): void {
   const file = openSync(path, 'r')
   try {
     fsyncSync(file)
@@ -67,13 +67,13 @@ function flush(path: string): void {
   }
 }
 
-/** What to do about a store that is lost or damaged. */
+/** What an operator can do about a store that is lost or damaged. */
 export const recoveryAdvice = (path: string): string =>
   `Stop every process that uses it and restore a backup to ${path}. To begin with an empty store on purpose, move what ` +
-  `is left of it away and remove ${markerOf(path)}: then users log in again, consents and stored clients and users are ` +
-  'lost, and so is every revocation: replace the signing keys too (`postern keys rotate --compromised`).'
+  `is left of it away and remove ${markerOf(path)}. Then users must log in again, and consents, stored clients and stored ` +
+  'users are lost. Revocations are lost too, so replace the signing keys (`postern keys rotate --compromised`).'
 
-/** Throws StoreError if the folder had a store and its file is gone, or was emptied. True if there was one. */
+/** Whether the folder has a store. Throws StoreError if it had one and the file is gone or empty. */
 export function requireNotLost(path: string): boolean {
   const marked = readMarker(path) !== undefined || existsSync(`${path}-wal`)
   if (!marked) return false
@@ -84,39 +84,39 @@ export function requireNotLost(path: string): boolean {
   )
 }
 
-/** Throws StoreError if the file is another than the one that the service was started with. */
+/** Throws StoreError if the file is not the one that the service was started with. */
 export function requireSame(path: string): void {
   const marked = readMarker(path)
   if (marked === undefined || marked === identityOf(path)) return
   throw new StoreError(
     `The store ${path} is another file than the one that the service was started with (${basename(markerOf(path))}). ` +
-      'If you have just restored a backup, start the service: it examines the file, and takes it over.',
+      'If you have just restored a backup, start the service: it examines the file and accepts it.',
   )
 }
 
-/** What every database of SQLite begins with (sqlite.org/fileformat2.html, 1.3.1). */
+/** The first bytes of every SQLite database (sqlite.org/fileformat2.html, 1.3.1). */
 const BEGINNING = 'SQLite format 3\0'
 
 /**
- * Watches over the files of a store that is open: SQLite itself goes on writing to files that were deleted or replaced,
- * and all of that is lost with the process (T5.12).
+ * Notices when the files of an open store are deleted, replaced or damaged. SQLite would go on writing to the deleted
+ * files, and all of it would be lost when the process ends (T5.12).
  */
 export class FileGuard {
   readonly #path: string
   readonly #identities: ReadonlyMap<string, string | undefined>
-  /** Not taken back: only another file is better. */
+  /** Final: only another file can help. */
   #damage: string | undefined
   #missing: string | undefined
-  /** Until a statement succeeds. */
+  /** Set until a statement succeeds. */
   #failing: string | undefined
 
-  /** Of a database in WAL mode that has been read from: all its files are there then. */
+  /** The database must be in WAL mode and must have been read: then all its files exist. */
   constructor(path: string) {
     this.#path = path
     this.#identities = new Map([path, `${path}-wal`, `${path}-shm`].map((file) => [file, identityOf(file)]))
   }
 
-  /** Compares the files with those of the beginning: three system calls. */
+  /** Compares the files with those of the start: three system calls. Throws if a file vanishes in between. */
   checkFiles(): void {
     this.#missing = undefined
     for (const [file, before] of this.#identities) {
@@ -128,8 +128,8 @@ export class FileGuard {
   }
 
   /**
-   * Looks into the file too: of a first page that was overwritten nobody hears as long as it stands in SQLite's memory,
-   * and then the next process finds no database.
+   * Checks the first bytes of the file too. SQLite holds the first page in memory, so it does not notice that the page was
+   * overwritten; the next process would find no database. Throws as the file system does.
    */
   checkContents(): void {
     this.checkFiles()
@@ -137,12 +137,12 @@ export class FileGuard {
       this.#damage = `the beginning of ${basename(this.#path)} was overwritten while it was open`
   }
 
-  /** What keeps the store from being used at all, in words for the log. */
+  /** Why the store cannot be used at all, in words for the log; undefined if it can. */
   get unfit(): string | undefined {
     return this.#damage ?? this.#missing
   }
 
-  /** The same, and what made the last statement fail. */
+  /** The same, or why the last statement failed. */
   get trouble(): string | undefined {
     return this.unfit ?? this.#failing
   }
