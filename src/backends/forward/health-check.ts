@@ -2,7 +2,7 @@ import { after as systemAfter, type After } from '../../kernel/after.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { followedBy, headerLine } from '../../http/header-text.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
-import type { UpstreamTarget } from './upstream-target.ts'
+import type { UpstreamCallback, UpstreamReader } from '../../upstream/reader.ts'
 
 /** Durations in milliseconds. */
 export interface HealthCheckRules {
@@ -14,13 +14,20 @@ export interface HealthCheckRules {
   readonly healthy: number
 }
 
+/** A target, as far as its health is concerned. */
+export interface CheckedTarget {
+  /** Sends a request that does not count as a call. */
+  probe(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader
+  setHealthy(healthy: boolean): void
+}
+
 /**
  * Asks a target now and then how it is: any 2xx is well. The first time after one interval, so that opening a backend
  * connects to nothing.
  * @returns how to stop it
  */
 export function checkHealth(
-  target: UpstreamTarget,
+  target: CheckedTarget,
   rules: HealthCheckRules,
   own: Pick<UpstreamRequest, 'host'>,
   after: After = systemAfter,
@@ -61,7 +68,7 @@ const QUESTION = {
 
 /** One question. Answers how to give it up. */
 function probe(
-  target: UpstreamTarget,
+  target: CheckedTarget,
   { path, timeout }: HealthCheckRules,
   own: Pick<UpstreamRequest, 'host'>,
   after: After,
