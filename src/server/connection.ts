@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { plainAddress } from '../http/forwarded.ts'
 import type { RequestBody } from './request-body.ts'
-import type { Wire } from './wire.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ReplyCarrier } from './carrier.ts'
 
 /**
  * With so many no further bytes are read until they are served. Not fewer, since a connection that is not read does not
@@ -85,4 +86,38 @@ export function connectionOf(socket: Socket): Connection {
   const connection = new Connection(socket)
   connections.set(socket, connection)
   return connection
+}
+
+const CHECK_MS = 50
+const CHECKS = 20
+/** How much a client may go on sending after we have answered and ended; how long: `CHECKS` times `CHECK_MS`. */
+const LINGER_BYTES = 4 * 1024 * 1024
+
+/**
+ * Ends a connection on which the client may still be sending, so that it can read the answer first. Closing at once
+ * would make the kernel send a reset for the bytes that nobody reads, and a reset discards what the client has not
+ * read yet (RFC 9112 §9.6). So: end our side, throw away what still comes, for a bounded time and amount.
+ *
+ * @param last bytes to send before the end
+ */
+export function lingerThenClose(socket: Socket, last?: Buffer): void {
+  if (last === undefined) socket.end()
+  else socket.end(last)
+  const bound = socket.bytesRead + LINGER_BYTES
+  let checks = 0
+  const timer = setInterval(() => {
+    checks += 1
+    if (checks >= CHECKS || socket.bytesRead > bound) socket.destroy()
+  }, CHECK_MS)
+  socket.once('close', () => {
+    clearInterval(timer)
+  })
+  socket.resume()
+}
+
+/** One request: node's pair, and what Fastify's reply to it is used for. */
+export interface Wire {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly carrier: ReplyCarrier
 }

@@ -8,10 +8,9 @@ import type { Carrier } from '../contracts/carrier.ts'
 import type { Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Authorities } from '../http/authorities.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Wire } from './connection.ts'
 import { NoBody, RequestBody, type BodyWatch } from './request-body.ts'
 import { UpgradeResponse } from './upgrades.ts'
-import type { Wire } from './wire.ts'
 
 /** What reading a request's head depends on. */
 export interface ReadingRules {

@@ -1,17 +1,15 @@
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
-import type { Recorder } from '../contracts/recorder.ts'
+import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import type { AcceptLines } from '../http/accept.ts'
 import type { Head } from '../http/head.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { connectionOf, type OpenExchange } from './connection.ts'
-import { lingerThenClose } from './linger.ts'
-import { answerBytes } from './raw-answer.ts'
-import { undecided } from './undecided.ts'
+import { connectionOf, lingerThenClose, type OpenExchange } from './connection.ts'
+import { isHeaderValue, isToken } from '../http/header-text.ts'
 
 /** Renders a fault as the envelope does under `/api`, in the format that Accept asks for (C2.3, C2.4). */
 export type RenderFault = (fault: Fault, accept: AcceptLines) => Answer
@@ -158,3 +156,44 @@ function strayExchange(
     onEnd: () => undefined,
   }
 }
+
+/**
+ * An answer as bytes, for a connection on which there was no request that could be read. The last on it. Of its body
+ * only what is in memory is sent.
+ * @param head no body is sent, for a request that was HEAD as far as one can tell
+ */
+export function answerBytes(answer: Answer, id: string, now: Date, head: boolean): Buffer {
+  const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
+  const lines = [
+    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
+    `X-Request-Id: ${id}`,
+    ...Object.entries(answer.headers).flatMap(([name, value]) => headerLines(name, value)),
+    `Date: ${now.toUTCString()}`,
+    `Content-Length: ${bytes.length}`,
+    'Connection: close',
+  ]
+  const start = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  return head ? start : Buffer.concat([start, bytes])
+}
+
+function headerLines(name: string, value: string | readonly string[]): readonly string[] {
+  const values = typeof value === 'string' ? [value] : value
+  return values
+    .filter((each) => isToken(name) && isHeaderValue(each) && name.toLowerCase() !== 'content-length')
+    .map((each) => `${name}: ${each}`)
+}
+
+/** What is recorded of a request that no door has decided on. */
+export const undecided = (exchange: Exchange, fault: Fault, totalMs: number): DecisionEvent => ({
+  exchange,
+  door: 'none',
+  fault,
+  status: fault.status,
+  slot: undefined,
+  principal: undefined,
+  business: undefined,
+  fund: undefined,
+  upstreamMs: undefined,
+  totalMs,
+})

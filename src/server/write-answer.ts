@@ -7,7 +7,7 @@ import { hasNoContent } from '../http/head.ts'
 import { timerMs } from '../kernel/after.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { IncomingExchange } from './incoming-exchange.ts'
-import { lingerThenClose } from './linger.ts'
+import { lingerThenClose } from './connection.ts'
 
 /** Ours to say, whatever a door or an upstream behind it put into an answer (RFC 9110 §7.6.1). */
 const OURS: ReadonlySet<string> = new Set([

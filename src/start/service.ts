@@ -1,8 +1,12 @@
 /** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { compileBackends, type BackendConfig, type BackendDependencies } from '../backends/config.ts'
-import { contentsOfBackend } from '../backends/module/contents.ts'
+import {
+  type BackendConfig,
+  type BackendDependencies,
+  compileBackends,
+  contentsOfBackend,
+} from '../backends/config.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'

@@ -11,7 +11,7 @@ import { escapeText, isXmlText, toXmlText } from '../../src/http/xml-text.ts'
 import { FORMATS } from '../../src/http/body-formats.ts'
 import { CANONICAL_PATH, canonicalSegment } from '../../src/http/path-segment.ts'
 import { compileNegotiation } from '../../src/http/accept.ts'
-import { headerValue } from '../../src/backends/forward/upstream-identity.ts'
+import { headerValue } from '../../src/backends/forward/identity.ts'
 import { cleanLine, quoteClean, redact } from '../../src/operations/log/redact.ts'
 import { sourceFiles } from './source-files.ts'
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest'
 import { isTls, parseUpstreamAddress, socketOpener, type UpstreamTls } from '../../src/upstream/socket.ts'
 import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
-import { upstreamFault } from '../../src/backends/forward/upstream-errors.ts'
+import { upstreamFault } from '../../src/backends/forward/response.ts'
 import { UpstreamPool, type PoolRules } from '../../src/upstream/pool.ts'
 import { UpstreamReader, type UpstreamCallback, type UpstreamResponse } from '../../src/upstream/reader.ts'
 

@@ -5,16 +5,26 @@ import { Fault } from '../../kernel/faults.ts'
 import { hasNoContent } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
-import { compileRequestHeaders, type RequestHeaderRules, type RequestHeaders } from './request-headers.ts'
-import { cleanResponseHeaders, passedNames } from './response-headers.ts'
-import { isOfFormat } from './upstream-body.ts'
-import type { EjectionRules } from './ejection.ts'
-import { checkHealth, type HealthCheckRules } from './health-check.ts'
-import type { PathTemplate } from './path-template.ts'
+import {
+  compileRequestHeaders,
+  type PathTemplate,
+  type RequestHeaderRules,
+  type RequestHeaders,
+} from './request.ts'
+import {
+  cleanResponseHeaders,
+  isConnectionFault,
+  isOfFormat,
+  isTimeout,
+  judgeStatus,
+  passedNames,
+  refusalAnswer,
+  upstreamFault,
+} from './response.ts'
+import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { isConnectionFault, isTimeout, upstreamFault } from './upstream-errors.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
-import type { Identify } from './upstream-identity.ts'
+import type { Identify } from './identity.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import {
   NOT_SENT,
@@ -22,10 +32,7 @@ import {
   type UpstreamReader,
   type UpstreamResponse,
 } from '../../upstream/reader.ts'
-import { refusalAnswer } from './upstream-refusal.ts'
-import { judgeStatus } from './upstream-status.ts'
-import type { TargetChanged } from './upstream-target.ts'
-import { NONE_TRIED, UpstreamTargets, type Tried } from './upstream-targets.ts'
+import { NONE_TRIED, type TargetChanged, type Tried, UpstreamTargets } from './targets.ts'
 
 export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
   readonly name: string

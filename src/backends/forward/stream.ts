@@ -4,12 +4,16 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { HttpBackend, type HttpBackendRules } from './http.ts'
 import type { HeaderText } from '../../http/header-text.ts'
-import { passedNames } from './response-headers.ts'
+import {
+  attemptOutcome,
+  judgeStatus,
+  passedNames,
+  refusalAnswer,
+  type StatusVerdict,
+  upstreamFault,
+} from './response.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { attemptOutcome, upstreamFault } from './upstream-errors.ts'
-import { refusalAnswer } from './upstream-refusal.ts'
-import { judgeStatus, type StatusVerdict } from './upstream-status.ts'
-import { NONE_TRIED } from './upstream-targets.ts'
+import { NONE_TRIED } from './targets.ts'
 import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
 import { openWebsocket, type Handshake, type HandshakeOutcome } from '../websocket/upstream.ts'

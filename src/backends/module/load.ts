@@ -1,8 +1,10 @@
-import { createRequire } from 'node:module'
+import { createRequire, registerHooks } from 'node:module'
 import { join } from 'node:path'
 import type { ModuleFactory } from '../../contracts/module.ts'
-import type { ModuleConfig } from './schema.ts'
-import { contentsAsLoaded, contentsNow, importFile } from './files.ts'
+import { duration, list, opaque, optional, path, section, text, type Static } from '../../config/schema.ts'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /** Where a module is to be found: its file, or the name of a package. */
 export type ModuleSource = { readonly file: string } | { readonly package: string }
@@ -53,3 +55,140 @@ const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && name in value
     ? (value as Record<string, unknown>)[name]
     : undefined
+
+export const moduleSchema = section(
+  {
+    file: optional(
+      path({ description: 'TypeScript or JavaScript file whose default export makes the backend.' }),
+    ),
+    package: optional(
+      text({ description: 'Instead of `file`: a JavaScript package, installed where Postern is started.' }),
+    ),
+    options: opaque<unknown>({
+      default: {},
+      description: 'Passed to the module as written. `{ env: … }` and `{ file: … }` are not resolved.',
+    }),
+    timeout: duration({
+      default: '30s',
+      description: 'How long the module may take until its answer begins. After that, the client gets 503.',
+    }),
+    idle: duration({
+      default: '1m',
+      description: 'Longest time between two pieces of a stream. After that, the client is cut off.',
+    }),
+    responseHeaders: list(text({ description: 'A header’s name.' }), {
+      default: [],
+      description: 'Further headers of its answers that reach the client, such as `Location`.',
+    }),
+  },
+  { description: 'Code of your own: a file or a package.' },
+)
+
+export type ModuleConfig = Static<typeof moduleSchema>
+
+/**
+ * The files that modules consist of. Node imports a URL once and for ever: code that has changed is taken up under
+ * another URL, the file's with a number, and so is all that it imports by relative names. What it imports by the name of
+ * a package stays what it was.
+ */
+
+interface Loaded {
+  readonly url: string
+  /** By path: the digest of each file, as it was just before it was loaded. */
+  readonly files: Map<string, string>
+  /** Node imports CommonJS once, whatever its URL; but requires it again, once it is out of the cache. */
+  readonly required: boolean
+}
+
+const NUMBER = 'postern'
+/** By path of the module's own file. */
+const loaded = new Map<string, Loaded>()
+/** By number. */
+const numbered = new Map<string, Loaded>()
+/** Of each file that was imported from here, as node tells it. */
+const formats = new Map<string, string | undefined | null>()
+/** By path of each of their files: what CommonJS requires is asked for without a number. */
+const byPath = new Map<string, Loaded>()
+let hooked = false
+
+/** Imports a file as it is now: the import of before, if nothing of it has changed since. Rejects with what it throws. */
+export async function importFile(file: string): Promise<unknown> {
+  const before = loaded.get(file)
+  const current = before !== undefined && isAsLoaded(before) ? before : renew(file, before)
+  try {
+    if (current.required) return { default: createRequire(file)(file) as unknown }
+    return await (import(/* @vite-ignore */ current.url) as Promise<unknown>)
+  } catch (error) {
+    // What it fails by may be mended in a file that was not come to.
+    loaded.delete(file)
+    throw error
+  }
+}
+
+/** What the files of a module that was imported held when they were, in one word; and what they hold now. */
+export const contentsAsLoaded = (file: string): string => digestOf([...(loaded.get(file)?.files ?? [])])
+
+export const contentsNow = (file: string): string =>
+  digestOf([...(loaded.get(file)?.files.keys() ?? [])].map((path) => [path, digestOfFile(path)]))
+
+const digestOf = (files: readonly (readonly [string, string])[]): string =>
+  createHash('sha256').update(JSON.stringify(files)).digest('base64url')
+
+function digestOfFile(path: string): string {
+  try {
+    return createHash('sha256').update(readFileSync(path)).digest('base64url')
+  } catch {
+    return 'unreadable'
+  }
+}
+
+const isAsLoaded = ({ files }: Loaded): boolean =>
+  [...files].every(([path, digest]) => digestOfFile(path) === digest)
+
+function renew(file: string, before: Loaded | undefined): Loaded {
+  hook()
+  const { cache } = createRequire(import.meta.url)
+  for (const path of before?.files.keys() ?? []) Reflect.deleteProperty(cache, path)
+  const number = String(numbered.size)
+  const url = `${pathToFileURL(file).href}?${NUMBER}=${number}`
+  const required = formats.get(file)?.startsWith('commonjs') === true
+  const fresh: Loaded = { url, files: new Map(), required }
+  add(fresh, file)
+  numbered.set(number, fresh)
+  loaded.set(file, fresh)
+  return fresh
+}
+
+function add(to: Loaded, path: string): void {
+  byPath.set(path, to)
+  if (!to.files.has(path)) to.files.set(path, digestOfFile(path))
+}
+
+/** Follows relative imports from a module on. */
+function hook(): void {
+  if (hooked) return
+  hooked = true
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      const resolved = next(specifier, context)
+      if (specifier.includes(`?${NUMBER}=`)) formats.set(fileURLToPath(resolved.url), resolved.format)
+      if (!RELATIVE.test(specifier) || !resolved.url.startsWith('file:')) return resolved
+      const number = numberIn(context.parentURL)
+      const of = number === undefined ? requiredBy(context.parentURL) : numbered.get(number)
+      if (of === undefined) return resolved
+      add(of, fileURLToPath(resolved.url))
+      if (number === undefined) return resolved
+      const url = new URL(resolved.url)
+      url.searchParams.set(NUMBER, number)
+      return { ...resolved, url: url.href }
+    },
+  })
+}
+
+const requiredBy = (parent: string | undefined): Loaded | undefined =>
+  parent?.startsWith('file:') === true ? byPath.get(fileURLToPath(parent)) : undefined
+
+const RELATIVE = /^(?:\.{0,2}\/|file:)/
+
+const numberIn = (url: string | undefined): string | undefined =>
+  url?.includes(`${NUMBER}=`) === true ? (new URL(url).searchParams.get(NUMBER) ?? undefined) : undefined

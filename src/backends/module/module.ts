@@ -4,11 +4,10 @@ import type { Json, ModuleBackend, ModuleBody, ModuleCall } from '../../contract
 import { after as realAfter, type After } from '../../kernel/after.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { checkAnswer, discard, faultOf, type AnswerRules } from './answer.ts'
-import { onAccountOf, type Blamed } from './blame.ts'
+import { type AnswerRules, type Blamed, checkAnswer, discard, faultOf, onAccountOf } from './answer.ts'
 import { ModuleStream } from './stream.ts'
 import { plainValue } from './value.ts'
-import { passedNames } from '../forward/response-headers.ts'
+import { passedNames } from '../forward/response.ts'
 
 export interface ModuleRules {
   readonly name: string

@@ -5,11 +5,10 @@ import type { FundRegistry } from '../../contracts/places.ts'
 import { timerMs } from '../../kernel/after.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { readCode, type Code } from '../../scopes/scope-token.ts'
-import { loadFactory, sourceOf } from './load.ts'
-import type { ModuleConfig } from './schema.ts'
-import { onAccountOf } from './blame.ts'
+import { loadFactory, type ModuleConfig, sourceOf } from './load.ts'
+import { onAccountOf } from './answer.ts'
 import { UserModule, type ModuleFailed } from './module.ts'
-import { isForbiddenResponseHeader } from '../forward/response-headers.ts'
+import { isForbiddenResponseHeader } from '../forward/response.ts'
 
 export interface ModuleDependencies {
   readonly clock: Clock

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Call } from '../../contracts/backend.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { headersOf, type HeaderText } from '../../http/header-text.ts'
-import { cleanResponseHeaders } from '../forward/response-headers.ts'
+import { cleanResponseHeaders } from '../forward/response.ts'
 
 const KEY = 'sec-websocket-key'
 /** RFC 6455 §1.3: what makes an answer to a key, and to nothing else that a server may be asked. */

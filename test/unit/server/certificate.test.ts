@@ -1,7 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { CertificateError, readCertificate } from '../../../src/server/certificate.ts'
-import { CertificateWatch } from '../../../src/server/certificate-watch.ts'
+import { CertificateError, CertificateWatch, readCertificate } from '../../../src/server/certificate.ts'
 import { compileServer, serviceUrls } from '../../../src/server/config.ts'
 import { Report } from '../../../src/config/report.ts'
 import { certificateFolder, makeCertificate, type TestCertificate } from '../../support/certificates.ts'

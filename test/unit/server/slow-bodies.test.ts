@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Fault } from '../../../src/kernel/faults.ts'
-import type { RequestBody } from '../../../src/server/request-body.ts'
-import { SlowBodies } from '../../../src/server/slow-bodies.ts'
+import { type RequestBody, SlowBodies } from '../../../src/server/request-body.ts'
 
 function start() {
   let time = 0

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compilePathTemplate } from '../../../../src/backends/forward/path-template.ts'
+import { compilePathTemplate } from '../../../../src/backends/forward/request.ts'
 import { makeCall } from '../../../support/calls.ts'
 
 const FUND = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { headersOf } from '../../../../src/http/header-text.ts'
-import { compileRequestHeaders } from '../../../../src/backends/forward/request-headers.ts'
+import { compileRequestHeaders } from '../../../../src/backends/forward/request.ts'
 import { forwardedLines } from '../../../../src/http/forwarded.ts'
 import { makeCall } from '../../../support/calls.ts'
 

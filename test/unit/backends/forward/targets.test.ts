@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { TargetChange } from '../../../../src/backends/forward/upstream-target.ts'
+import type { TargetChange } from '../../../../src/backends/forward/targets.ts'
 import type { Fault } from '../../../../src/kernel/faults.ts'
 import { systemClock, type Clock } from '../../../../src/kernel/clock.ts'
 import { makeCall, type CallOverrides } from '../../../support/calls.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openModule } from '../../../../src/backends/module/open.ts'
-import type { ModuleConfig } from '../../../../src/backends/module/schema.ts'
+import type { ModuleConfig } from '../../../../src/backends/module/load.ts'
 import { Report } from '../../../../src/config/report.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { makeCall } from '../../../support/calls.ts'

@@ -1,0 +1,252 @@
+import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
+import type { Readable } from 'node:stream'
+import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
+import { errorsOf } from '../../http/envelope.ts'
+import { parseJson } from '../../http/json.ts'
+import type { JsonValue } from '../../http/json-value.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
+import type { AttemptOutcome } from './health.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
+
+/** What of the call the judgement of an upstream's status depends on. */
+export interface StatusContext {
+  /** The request carried If-None-Match or If-Modified-Since. */
+  readonly conditional: boolean
+  /** The request carried Range: the bytes of the answer reach the client as they are. */
+  readonly ranged: boolean
+  /** The client's Authorization was passed on: a 401 is then the client's to see. */
+  readonly authorizationForwarded: boolean
+}
+
+/**
+ * `answer`: it passes. `errors`: its own well-formed errors pass, else the fault. `fault`: always ours.
+ */
+export interface StatusVerdict {
+  readonly kind: 'answer' | 'errors' | 'fault'
+  readonly code: FaultCode
+}
+
+const ANSWER: StatusVerdict = { kind: 'answer', code: 'internal' }
+const fault = (code: FaultCode): StatusVerdict => ({ kind: 'fault', code })
+const errors = (code: FaultCode): StatusVerdict => ({ kind: 'errors', code })
+
+/** Single statuses (C8.4). A 4xx takes the code of its row in the contract's table C2, if it has one. */
+const BY_STATUS: ReadonlyMap<number, StatusVerdict> = new Map([
+  [401, fault('upstream_broken')],
+  [403, fault('upstream_forbade')],
+  [404, errors('upstream_not_found')],
+  [405, errors('upstream_method_not_allowed')],
+  [406, errors('upstream_not_acceptable')],
+  [407, fault('upstream_broken')],
+  [413, errors('upstream_too_large')],
+  [414, errors('upstream_too_large')],
+  [415, errors('upstream_unsupported_media_type')],
+  [429, errors('upstream_rate_limited')],
+  [431, errors('upstream_too_large')],
+  [503, fault('upstream_unavailable')],
+])
+
+const BROKEN = fault('upstream_broken')
+const REFUSED = errors('upstream_refused')
+const UNAUTHORISED = errors('upstream_unauthorised')
+
+/** How an upstream's final status is told to the client: the table of C8.4, for every forwarding backend. */
+export function judgeStatus(status: number, context: StatusContext): StatusVerdict {
+  // A part that nobody asked for would pass for the whole.
+  if (status === 206) return context.ranged ? ANSWER : BROKEN
+  if (status >= 200 && status < 300) return ANSWER
+  if (status === 304 && context.conditional) return ANSWER
+  if (status === 401 && context.authorizationForwarded) return UNAUTHORISED
+  return BY_STATUS.get(status) ?? (status >= 400 && status < 500 ? REFUSED : BROKEN)
+}
+
+type UpstreamHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** The fault of a verdict, with what of the upstream's headers a client needs to go on: Retry-After, Allow, Content-Range. */
+export function statusFault(
+  { kind, code }: StatusVerdict,
+  status: number,
+  headers: UpstreamHeaders,
+  now: number,
+): Fault {
+  const retryAfter = retryAfterSeconds(first(headers['retry-after']), now)
+  const allow = first(headers['allow'])
+  const contentRange = first(headers['content-range'])
+  const facts: FaultFacts = {
+    detail: `the upstream answered ${status}`,
+    ...(retryAfter !== undefined && (status === 503 || status === 429) && { retryAfter }),
+    ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
+    ...(status === 405 && { allow: methodNames(allow ?? '') }),
+    ...(kind === 'errors' && { status }),
+  }
+  return new Fault(code, facts)
+}
+
+/** How long the data is (RFC 9110 §14.4): a download that is complete already learns it so. */
+const UNSATISFIED = /^bytes \*\/[0-9]{1,15}$/
+
+const first = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'string' ? value : value?.[0]
+
+const methodNames = (allow: string): readonly string[] =>
+  allow.split(',').flatMap((name) => (/^[A-Z]{1,20}$/.test(name.trim()) ? [name.trim()] : []))
+
+const LONGEST_WAIT = 86_400
+
+/** Retry-After as seconds or as a date (RFC 9110 §10.2.3), in whole seconds, at most a day; undefined if unreadable. */
+export function retryAfterSeconds(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined
+  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - now) / 1000)
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_WAIT)
+}
+
+/** An upstream's answer that is no success. */
+export interface UpstreamRefusal {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Only what is whole is looked at. */
+  readonly body: Buffer | Readable
+}
+
+/**
+ * What the client gets of a refusal (C8.4): the upstream's own errors where its verdict lets them pass and they are
+ * well formed, else the verdict's fault, thrown.
+ */
+export function refusalAnswer(
+  verdict: StatusVerdict,
+  { statusCode, headers, body }: UpstreamRefusal,
+  format: 'json' | 'xml',
+  now: number,
+): BackendAnswer {
+  const errors = verdict.kind === 'errors' ? envelopeErrors(body, format) : undefined
+  if (!Buffer.isBuffer(body)) body.destroy()
+  const fault = statusFault(verdict, statusCode, headers, now)
+  if (errors === undefined) throw fault
+  return { status: statusCode, headers: errorHeaders(fault), body: { kind: 'errors', errors } }
+}
+
+/** What a client needs beside the upstream's own errors. */
+const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
+  ...(facts.retryAfter !== undefined && { 'retry-after': String(facts.retryAfter) }),
+  ...(facts.allow && { allow: facts.allow.join(', ') }),
+  ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
+})
+
+type Format = 'json' | 'xml'
+
+const PARSERS: Readonly<Record<Format, (bytes: Buffer) => JsonValue>> = {
+  json: (bytes) => parseJson(bytes),
+  xml: (bytes) => readXml(bytes, ENVELOPE_SCHEMA),
+}
+
+/**
+ * The errors of an upstream's own envelope (C2.1, C8.4): undefined unless every one has both members as text, and
+ * there is at least one. Of `Data` it counts only that it is there; it becomes `{}`.
+ */
+export function envelopeErrors(body: Buffer | Readable, format: Format): readonly BackendError[] | undefined {
+  if (!Buffer.isBuffer(body) || body.length === 0) return undefined
+  try {
+    return errorsOf(PARSERS[format](body))
+  } catch {
+    return undefined
+  }
+}
+
+const TYPES: Readonly<Record<Format, RegExp>> = {
+  json: /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i,
+  xml: /^(?:application|text)\/(?:xml|[\w.-]+\+xml)\s*(?:;|$)/i,
+}
+
+/** Whether an enveloped action's body is what the backend's format says: a login page is not. None declared: it may be. */
+export const isOfFormat = (contentType: string | undefined, format: Format): boolean =>
+  contentType === undefined || TYPES[format].test(contentType.trim())
+
+/** What node:http, sockets and TLS call their failures, by C8.4. Anything not listed: the upstream could not be reached. */
+const BY_CODE: Readonly<Record<string, FaultCode>> = {
+  ETIMEDOUT: 'upstream_timeout',
+  ECONNECT_TIMEOUT: 'upstream_timeout',
+  ERR_INVALID_CHAR: 'internal',
+}
+
+/** Of node's parser, which reads the answers to websockets' handshakes: the connection closed in the middle of one. */
+const CUT: ReadonlySet<string> = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION'])
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+function faultCodeOf(error: unknown): FaultCode {
+  const code = codeOf(error)
+  const known = Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined
+  if (known !== undefined) return known
+  return code.startsWith('HPE_') && !CUT.has(code) ? 'upstream_broken' : 'upstream_unreachable'
+}
+
+/** The fault of a failed upstream call. The error goes to the log; the client reads the row's text (C2.6). */
+export const upstreamFault = (error: unknown): Fault =>
+  error instanceof Fault ? error : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
+
+/** Whether the connection failed, so that a safe call may be tried again (C8.5): not a timeout, not an answer. */
+export const isConnectionFault = (error: unknown): boolean =>
+  upstreamFault(error).code === 'upstream_unreachable'
+
+/** Whether it was too slow, so that another target may be asked (C8.5). */
+export const isTimeout = (error: unknown): boolean => upstreamFault(error).code === 'upstream_timeout'
+
+const TARGETS_FAULT: ReadonlySet<FaultCode> = new Set([
+  'upstream_unreachable',
+  'upstream_timeout',
+  'upstream_broken',
+])
+
+/** What a failed attempt tells of its target: nothing, where the client left or the defect is ours. */
+export const attemptOutcome = (error: unknown): AttemptOutcome =>
+  TARGETS_FAULT.has(upstreamFault(error).code) ? 'bad' : 'unknown'
+
+/**
+ * What of an upstream's headers reaches the client (C8.3). An allow-list: a banner, an address or a cookie must not
+ * slip through under a name that nobody thought of. More names by the backend's `responseHeaders`.
+ */
+const PASSED: ReadonlySet<string> = new Set([
+  'etag',
+  'last-modified',
+  'content-disposition',
+  'content-language',
+  'content-encoding',
+  'content-range',
+  'accept-ranges',
+  'preference-applied',
+  'deprecation',
+  'sunset',
+])
+
+/** These describe the connection or the body, or are Postern's to set, whatever the configuration says. */
+const NEVER: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'content-length',
+  'content-type',
+  'x-request-id',
+  'date',
+])
+
+export type ResponseHeaders = Record<string, string | readonly string[]>
+
+/** Compiles the names that pass: the defaults and a backend's own (lower or mixed case). */
+export const passedNames = (more: readonly string[]): ReadonlySet<string> =>
+  new Set([...PASSED, ...more.map((name) => name.toLowerCase()).filter((name) => !NEVER.has(name))])
+
+export const isForbiddenResponseHeader = (name: string): boolean => NEVER.has(name.toLowerCase())
+
+/** The upstream's headers that may reach the client, by lower-case name. What its Connection names is dropped too. */
+export function cleanResponseHeaders(
+  headers: IncomingHttpHeaders,
+  passed: ReadonlySet<string>,
+): ResponseHeaders {
+  const named = connectionNames(headers.connection)
+  const clean: ResponseHeaders = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined && passed.has(name) && !named.has(name)) clean[name] = value
+  }
+  return clean
+}
