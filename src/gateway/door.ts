@@ -10,7 +10,7 @@ import type { FaultRenderer } from './render.ts'
 import { decideReportOnly, reportOnlyArea } from './report-only.ts'
 import { guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
-import { describePrincipal, isUserinfo } from './userinfo.ts'
+import { describePrincipal, USERINFO_PATH } from './userinfo.ts'
 
 /** One decision about a call and, if it passed, what follows. */
 type Serve = (
@@ -21,7 +21,7 @@ type Serve = (
 ) => Answer | Promise<Answer> | VerifyFirst
 
 const serveData: Serve = (runtime, exchange, findings, verified) => {
-  const area = reportOnlyArea(runtime, exchange.target)
+  const area = runtime.reportOnly.size === 0 ? undefined : reportOnlyArea(runtime, exchange.target)
   const decision =
     area === undefined
       ? decide(runtime, exchange, findings, verified)
@@ -57,7 +57,9 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     verified: Verification | undefined,
   ): Answer | Promise<Answer> | VerifyFirst {
     const findings = new Findings()
-    const userinfo = runtime.userinfo !== undefined && isUserinfo(exchange.target)
+    const { target } = exchange
+    const userinfo =
+      runtime.userinfo !== undefined && !(target instanceof Fault) && target.path === USERINFO_PATH
     const preflight = runtime.cors?.isPreflight(exchange.head) === true
     const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData
     const finish = (served: Answer, fault?: Fault): Answer => {

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
-import { isEnvelope } from '../http/envelope.ts'
+import { isEnvelope, shapeOf, TEXT_AROUND, type PayloadShape } from '../http/envelope.ts'
 import { JsonScan, NotJson } from '../http/json-scan.ts'
 import type { JsonValue } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -121,31 +121,25 @@ export function attempt(done: TransformCallback, step: () => Buffer | undefined)
   done(null, given?.length === 0 ? undefined : given)
 }
 
-/** What surrounds a bare payload in an envelope (C8.6), by what the payload is. */
 interface Wrapping {
   readonly before: Buffer
   readonly after: Buffer
-  /** The same two as text. */
-  readonly around: readonly [string, string]
   /** Whether the payload itself is left out. */
   readonly empty: boolean
 }
 
-const wrapping = (before: string, after: string, empty = false): Wrapping => ({
-  before: Buffer.from(before),
-  after: Buffer.from(after),
-  around: [before, after],
-  empty,
-})
+const wrappingOf = (shape: PayloadShape): Wrapping => {
+  const [before, after] = TEXT_AROUND[shape]
+  return { before: Buffer.from(before), after: Buffer.from(after), empty: shape === 'null' }
+}
 
-const OBJECT = wrapping('{"Errors":[],"Data":', '}')
-const ARRAY = wrapping('{"Errors":[],"Data":{"Items":', '}}')
-const SCALAR = wrapping('{"Errors":[],"Data":{"Value":', '}}')
-const NULL = wrapping('{"Errors":[],"Data":{', '}}', true)
-export const EMPTY_ENVELOPE = Buffer.concat([NULL.before, NULL.after])
-
-const wrappingOf = (value: JsonValue): Wrapping =>
-  Array.isArray(value) ? ARRAY : typeof value === 'object' ? OBJECT : SCALAR
+const WRAPPINGS: Readonly<Record<PayloadShape, Wrapping>> = {
+  object: wrappingOf('object'),
+  array: wrappingOf('array'),
+  scalar: wrappingOf('scalar'),
+  null: wrappingOf('null'),
+}
+export const EMPTY_ENVELOPE = Buffer.from(TEXT_AROUND.null.join(''))
 
 /**
  * A bare JSON payload as an envelope, its bytes untouched (C8.6). It is parsed all the same, by the engine's own
@@ -157,10 +151,11 @@ export function wrapJson(bytes: Buffer): Buffer | string {
   const text = asciiOf(payload)
   const value = parseWhole(payload, text)
   if (value === null) return EMPTY_ENVELOPE
-  const { before, after, around } = wrappingOf(value)
-  return text === undefined
-    ? Buffer.concat([before, payload, after], before.length + payload.length + after.length)
-    : `${around[0]}${text}${around[1]}`
+  const shape = shapeOf(value)
+  const [textBefore, textAfter] = TEXT_AROUND[shape]
+  if (text !== undefined) return `${textBefore}${text}${textAfter}`
+  const { before, after } = WRAPPINGS[shape]
+  return Buffer.concat([before, payload, after])
 }
 
 /** The text of bytes that are ASCII alone. */
@@ -169,9 +164,9 @@ export const asciiOf = (bytes: Buffer): string | undefined =>
 
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
-  [0x7b, OBJECT],
-  [0x5b, ARRAY],
-  [0x6e, NULL],
+  [0x7b, WRAPPINGS.object],
+  [0x5b, WRAPPINGS.array],
+  [0x6e, WRAPPINGS.null],
 ])
 
 /**
@@ -188,13 +183,13 @@ export function wrapJsonStream(): Transform {
     if (chosen) return chosen.empty ? NOTHING : bytes
     const first = bytes.find((byte) => !BLANKS.has(byte))
     if (first === undefined) return NOTHING
-    chosen = FIRST_BYTES.get(first) ?? SCALAR
+    chosen = FIRST_BYTES.get(first) ?? WRAPPINGS.scalar
     return chosen.empty ? chosen.before : Buffer.concat([chosen.before, bytes])
   }
   const end = (): Buffer => {
     if (empty) return EMPTY_ENVELOPE
     json.end()
-    return (chosen ?? SCALAR).after
+    return (chosen ?? WRAPPINGS.scalar).after
   }
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {

@@ -38,7 +38,7 @@ import type { Runtime } from './runtime.ts'
 
 /** The report-only area that a target lies in, if there is any: by the path alone, as for any check. */
 export function reportOnlyArea({ reportOnly }: Runtime, target: RequestTarget | Fault): string | undefined {
-  if (reportOnly.size === 0 || target instanceof Fault) return undefined
+  if (target instanceof Fault) return undefined
   const area = areaOf(target)
   return area !== undefined && reportOnly.has(area) ? area : undefined
 }

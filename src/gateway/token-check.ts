@@ -9,8 +9,8 @@ import { Fault } from '../kernel/faults.ts'
 export interface TokenAuthority {
   /** @throws Fault `invalid_token`; `token_judge_unavailable` if no key can be found to tell (C4.15) */
   verify(token: string): Promise<Principal>
-  /** Seconds for which a token of this issuer stays valid after its expiry (C4.16). */
-  leewayOf(issuer: string): number
+  /** Seconds for which a token stays valid after its expiry, by issuer; 0 for those that are not listed (C4.16). */
+  readonly leeways: ReadonlyMap<string, number>
 }
 
 export interface TokenCheckParts {
@@ -96,6 +96,6 @@ export class TokenCheck implements IssuedTokens {
 
   #isExpired({ expiresAt, issuer }: Principal): boolean {
     const { clock, authority } = this.#parts
-    return expiresAt + authority.leewayOf(issuer) <= epochSeconds(clock)
+    return expiresAt + (authority.leeways.get(issuer) ?? 0) <= epochSeconds(clock)
   }
 }

@@ -5,7 +5,6 @@ import { Fault } from '../kernel/faults.ts'
 import type { Runtime } from './runtime.ts'
 import { judgeContentType } from '../http/content-type.ts'
 import { declaredBody, type Head } from '../http/head.ts'
-import type { RequestTarget } from '../http/request-target.ts'
 
 const HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
@@ -20,10 +19,7 @@ export async function describePrincipal({ userinfo }: Runtime, principal: Princi
 }
 
 const METHODS = ['GET', 'HEAD', 'POST']
-const PATH = '/api/1.0/u/connect/userinfo'
-
-export const isUserinfo = (target: RequestTarget | Fault): boolean =>
-  !(target instanceof Fault) && target.path === PATH
+export const USERINFO_PATH = '/api/1.0/u/connect/userinfo'
 
 /** C6.3.1: method, then `openid`, then Accept, then Content-Type. */
 export function judgeUserinfo({ negotiation }: Runtime, head: Head, principal: Principal): void {

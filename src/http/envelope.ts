@@ -107,9 +107,31 @@ export function errorsOf(value: JsonValue): readonly EnvelopeError[] | undefined
   return value.Errors.map(({ Code, Message }) => ({ code: Code, message: Message }))
 }
 
-/** The `Data` of a bare payload (C8.6): an object is it, an array its Items, a scalar its Value; null leaves it empty. */
+/** What a bare payload is: it decides where the payload stands in `Data` (C8.6). */
+export type PayloadShape = 'object' | 'array' | 'scalar' | 'null'
+
+export const shapeOf = (value: JsonValue): PayloadShape =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : isObject(value) ? 'object' : 'scalar'
+
+/** The member of `Data` that an array or a scalar becomes. An object is `Data` itself; null leaves it empty. */
+const MEMBER = { array: 'Items', scalar: 'Value' } as const
+
+/** The `Data` of a bare payload (C8.6). */
 export function wrapPayload(value: JsonValue): JsonObject {
   if (value === null) return {}
-  if (Array.isArray(value)) return { Items: value }
-  return isObject(value) ? value : { Value: value }
+  if (isObject(value)) return value
+  return { [MEMBER[Array.isArray(value) ? 'array' : 'scalar']]: value }
+}
+
+const around = (before: string, after: string): readonly [string, string] => [
+  `{"Errors":[],"Data":${before}`,
+  `${after}}`,
+]
+
+/** The same for a payload as JSON text: what stands before and behind it. The text of null is left out. */
+export const TEXT_AROUND: Readonly<Record<PayloadShape, readonly [before: string, after: string]>> = {
+  object: around('', ''),
+  array: around(`{"${MEMBER.array}":`, '}'),
+  scalar: around(`{"${MEMBER.scalar}":`, '}'),
+  null: around('{', '}'),
 }

@@ -86,7 +86,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
       const left = this.#addresses.take(networkOf(clientAddress), addresses, this.#now())
       if (left < 0) return new Fault('address_rate_limited', { retryAfter: -left / 1000 })
     }
-    if (!this.#shedding.refuses()) return undefined
+    if (this.#shedding.share === 0 || !this.#shedding.refuses()) return undefined
     return new Fault('overloaded', { retryAfter: RETRY_AFTER.overloaded, detail: 'the event loop is late' })
   }
 

@@ -18,29 +18,24 @@ export class Shedding {
   #next = 0
   #last: number | undefined
   #steppedAt = -Infinity
-  /** Of the calls, how many are refused: 0 to 1. */
-  #share = 0
+  /** The share of calls that are refused: 0 to 1. Only `tick` changes it. */
+  share = 0
   /** What of a call is due to be refused. */
   #due = 0
   /** Milliseconds; 0 never sheds. */
   threshold = 0
 
-  get share(): number {
-    return this.#share
-  }
-
   /** Measures, and steps if it is time. @param now milliseconds, monotonic */
   tick(now: number): void {
     if (this.#last !== undefined) this.#measure(Math.max(0, now - this.#last - TICK_MS))
     this.#last = now
-    if (this.threshold === 0) this.#share = 0
+    if (this.threshold === 0) this.share = 0
     else if (now - this.#steppedAt >= STEP_MS) this.#step(now)
   }
 
   /** Whether this call is one to refuse. Spread evenly: of a share of a quarter every fourth. */
   refuses(): boolean {
-    if (this.#share === 0) return false
-    this.#due += this.#share
+    this.#due += this.share
     if (this.#due < 1) return false
     this.#due -= 1
     return true
@@ -53,11 +48,11 @@ export class Shedding {
 
   #step(now: number): void {
     const delay = this.#delays.toSorted()[(KEPT - 1) / 2] ?? 0
-    if (delay > this.threshold) this.#share = Math.min(1, this.#share + MORE)
-    else if (delay < this.threshold / 2) this.#share = Math.max(0, this.#share - LESS)
+    if (delay > this.threshold) this.share = Math.min(1, this.share + MORE)
+    else if (delay < this.threshold / 2) this.share = Math.max(0, this.share - LESS)
     else return
     // Twentieths don't add up in binary: what is left of the last one is none.
-    if (this.#share < LESS / 2) this.#share = 0
+    if (this.share < LESS / 2) this.share = 0
     this.#steppedAt = now
   }
 }

@@ -28,7 +28,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
   const judge = createTokenVerifier(keys, clock)
   return {
     verify: async (token) => readOwnClaims(await judge.verify(token, policy)),
-    leewayOf: () => 0,
+    leeways: new Map(),
   }
 }
 
@@ -68,6 +68,6 @@ export function foreignAuthority(
       if (issuer === undefined) throw badToken('claim: iss')
       return issuer.read(await issuer.judge.verify(token, issuer.policy))
     },
-    leewayOf: (issuer) => issuers.get(issuer)?.policy.leeway ?? 0,
+    leeways: new Map([...issuers].map(([name, { policy }]) => [name, policy.leeway])),
   }
 }

@@ -107,7 +107,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
     reportOnly,
     negotiation: compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
     tokens: new TokenCheck({
-      authority: { verify: (token) => (verified.push(token), verify(token)), leewayOf: () => 0 },
+      authority: { verify: (token) => (verified.push(token), verify(token)), leeways: new Map() },
       revocations: { isRevoked: parts.isRevoked ?? (() => false) },
       recorder,
       clock,
