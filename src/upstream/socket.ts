@@ -159,6 +159,9 @@ class TlsSession {
     const resumed = this.#session
     let expires = this.#expires
     let isSecure = false
+    const forgetUnlessSecure = (): void => {
+      if (!isSecure && this.#session === resumed) this.#session = undefined
+    }
     socket
       .once('secureConnect', () => {
         isSecure = true
@@ -168,9 +171,9 @@ class TlsSession {
         this.#session = session
         this.#expires = expires
       })
-      .once('close', () => {
-        if (!isSecure && this.#session === resumed) this.#session = undefined
-      })
+      // Both: a socket that we give up has no error, and `close` comes after the next call has begun.
+      .once('error', forgetUnlessSecure)
+      .once('close', forgetUnlessSecure)
   }
 
   #expiryOf(socket: TLSSocket): number {

@@ -1,11 +1,19 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import dns from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { createServer as createTlsServer, TLSSocket } from 'node:tls'
+import { createServer as createTlsServer, TLSSocket, type SecureVersion } from 'node:tls'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Clock } from '../../../src/kernel/clock.ts'
+import {
+  parseUpstreamAddress,
+  socketOpener,
+  type OpenSocket,
+  type UpstreamTls,
+} from '../../../src/upstream/socket.ts'
 import { certificateFolder, makeAuthority } from '../../support/certificates.ts'
+import { movableClock } from '../../support/movable-clock.ts'
 import {
   answering,
   bodyOf,
@@ -13,6 +21,7 @@ import {
   listen,
   OK,
   openConnection,
+  openPool,
   says,
   textOf,
   WHOLE,
@@ -129,4 +138,87 @@ describe('TLS', () => {
       else expect(await accepting).toBe(accepted)
     },
   )
+})
+
+describe('TLS sessions', () => {
+  /** Counts handshakes in full and resumed ones. */
+  async function counting(version: SecureVersion) {
+    const authority = makeAuthority(certificateFolder())
+    const { certificate, key } = authority.issue('up', 'IP:127.0.0.1')
+    const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+    const count = { full: 0, resumed: 0 }
+    const server = createTlsServer({ ...pem, minVersion: version, maxVersion: version })
+    server.on('secureConnection', (socket) => {
+      count[socket.isSessionReused() ? 'resumed' : 'full'] += 1
+      answering(says(WHOLE))(socket)
+    })
+    const url = `https://127.0.0.1:${await listen(server)}`
+    return { url, server, count, ca: readFileSync(authority.certificate), cert: pem.cert }
+  }
+
+  /** A call over a connection of its own. */
+  const callOnce = (url: string, open: OpenSocket): Promise<string> =>
+    textOf(openConnection(url, { open, keep: 0 }).call().answer)
+
+  const opener = (url: string, tls: UpstreamTls, clock?: Clock): OpenSocket =>
+    socketOpener(parseUpstreamAddress(url)!, tls, clock)
+
+  it.each<SecureVersion>(['TLSv1.2', 'TLSv1.3'])(
+    'T5.1 of 30 connections to one target, one after the other, one makes a full handshake (%s)',
+    async (version) => {
+      const { url, count, ca } = await counting(version)
+      const { call } = openPool(url, { tls: { ca } })
+      for (let nth = 0; nth < 30; nth += 1) expect(await textOf(call({ fresh: true }).answer)).toBe('ok')
+      expect(count).toEqual({ full: 1, resumed: 29 })
+    },
+  )
+
+  it('T5.1 are resumed for the same target and TLS configuration only', async () => {
+    const { url, count, ca } = await counting('TLSv1.3')
+    const first = opener(url, { ca })
+    await callOnce(url, first)
+    // Who trusts another authority, or expects another name, checks the certificate and refuses it.
+    const other = readFileSync(makeAuthority(certificateFolder()).certificate)
+    for (const tls of [{ ca: other }, { ca, servername: 'other.test' }])
+      await expect(callOnce(url, opener(url, tls))).rejects.toEqual(faulty('upstream_unreachable'))
+    count.full = count.resumed = 0
+    await callOnce(url, opener(url, { ca }))
+    expect(count).toEqual({ full: 1, resumed: 0 })
+    await callOnce(url, first)
+    expect(count).toEqual({ full: 1, resumed: 1 })
+  })
+
+  it('T5.1 are resumed for ten minutes after the certificate was checked, however often they were used', async () => {
+    const { url, count, ca } = await counting('TLSv1.3')
+    const clock = movableClock(Date.now())
+    const open = opener(url, { ca }, clock)
+    for (let minute = 0; minute < 10; minute += 1) {
+      await callOnce(url, open)
+      clock.advance(60_000)
+    }
+    expect(count).toEqual({ full: 1, resumed: 9 })
+    await callOnce(url, open)
+    expect(count).toEqual({ full: 2, resumed: 9 })
+  })
+
+  it('T5.1 are not resumed when the certificate that was checked is no longer valid', async () => {
+    const { url, count, ca, cert } = await counting('TLSv1.3')
+    const clock = movableClock(Date.parse(new X509Certificate(cert).validTo) - 60_000)
+    const open = opener(url, { ca }, clock)
+    for (let half = 0; half < 3; half += 1) {
+      await callOnce(url, open)
+      clock.advance(30_000)
+    }
+    expect(count).toEqual({ full: 2, resumed: 1 })
+  })
+
+  it('C8.4 are forgotten when the handshake with them fails', async () => {
+    const { url, server, count, ca } = await counting('TLSv1.3')
+    const open = opener(url, { ca })
+    await callOnce(url, open)
+    server.once('connection', (below: Socket) => below.destroy())
+    await expect(callOnce(url, open)).rejects.toEqual(faulty('upstream_unreachable'))
+    await callOnce(url, open)
+    expect(count).toEqual({ full: 2, resumed: 0 })
+  })
 })
