@@ -60,8 +60,11 @@ function specifiers(file: string): string[] {
   return found
 }
 
-/** fastify is the server of two things: the admin listener, and the public listener, whose replies reply-from uses. */
-const WIDE = new Map([['fastify', 3]])
+/** fastify is the server of two things: the admin listener, and the public listener, whose replies reply-from uses. lru-cache is every bounded cache. */
+const WIDE = new Map([
+  ['fastify', 3],
+  ['lru-cache', 7],
+])
 
 const imports: readonly Import[] = files.flatMap((file) =>
   specifiers(file).map((specifier) => ({ file, specifier })),

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { Fault } from '../kernel/faults.ts'
 import { byPreference, decisiveRange, parseAccept, type AcceptRange } from './accept-ranges.ts'
 import { covers, parseMediaType } from './media-type.ts'
@@ -78,7 +79,7 @@ type Reader = (lines: readonly string[]) => Preference
 
 function rememberPreferences(read: Reader): (accept: AcceptLines) => Preference {
   const absent = read([])
-  const known = new Map<string, Preference>()
+  const known = new LRUCache<string, Preference>({ max: CACHE_ENTRIES })
   return (lines) => {
     const accept = typeof lines === 'object' && lines.length < 2 ? lines[0] : lines
     if (accept === undefined) return absent
@@ -86,10 +87,7 @@ function rememberPreferences(read: Reader): (accept: AcceptLines) => Preference 
     const found = known.get(accept)
     if (found !== undefined) return found
     const preference = read([accept])
-    if (accept.length <= CACHE_KEY_LENGTH) {
-      if (known.size >= CACHE_ENTRIES) known.clear()
-      known.set(accept, preference)
-    }
+    if (accept.length <= CACHE_KEY_LENGTH) known.set(accept, preference)
     return preference
   }
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Head } from './head.ts'
 
 /**
@@ -162,9 +163,8 @@ const isStopped = (folded: string): boolean => STOPPED.has(folded) || STOPPED_FA
 /** Whether a header is none that a client's request can ever bring to an upstream, whatever the configuration says. */
 export const neverPasses = (name: string): boolean => isStopped(foldName(name))
 
-/** By name as it came: most calls bring the same few. Longer ones, and more, are looked at anew. */
-const decided = new Map<string, boolean>()
-const MOST_DECIDED = 1000
+/** By name as it came: most calls bring the same few. Longer names are matched each time. */
+const decided = new LRUCache<string, boolean>({ max: 1000 })
 const LONGEST_DECIDED = 64
 
 function mayPass(name: string): boolean {
@@ -172,9 +172,7 @@ function mayPass(name: string): boolean {
   if (known !== undefined) return known
   // `__proto__` would be no header of the object that they are gathered in.
   const passes = !neverPasses(name) && name !== '__proto__'
-  if (name.length > LONGEST_DECIDED) return passes
-  if (decided.size >= MOST_DECIDED) decided.clear()
-  decided.set(name, passes)
+  if (name.length <= LONGEST_DECIDED) decided.set(name, passes)
   return passes
 }
 

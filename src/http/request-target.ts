@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { Fault } from '../kernel/faults.ts'
 import { isKnownAuthority } from './authorities.ts'
 import type { Authorities } from './authorities.ts'
@@ -56,19 +57,15 @@ export function parseRequestTarget(
 
 // Most calls ask for what another one asked for. A flood of distinct paths costs their parsing and no more memory than
 // that of so many targets, which their paths may be cut from.
-const KNOWN_PATHS = 500
 const KNOWN_PATH_LENGTH = 256
-const knownPaths = new Map<string, JudgedTarget>()
+const knownPaths = new LRUCache<string, JudgedTarget>({ max: 500 })
 
 /** The target, without a query, of a path that is canonical as it was sent: the same for all who send it. */
 function canonicalAsSent(path: string): JudgedTarget | undefined {
   const known = knownPaths.get(path)
   if (known !== undefined || !CANONICAL_PATH.test(path)) return known
   const target = new JudgedTarget(path, path.slice(1).split('/'), '')
-  if (path.length <= KNOWN_PATH_LENGTH) {
-    if (knownPaths.size >= KNOWN_PATHS) knownPaths.clear()
-    knownPaths.set(path, target)
-  }
+  if (path.length <= KNOWN_PATH_LENGTH) knownPaths.set(path, target)
   return target
 }
 

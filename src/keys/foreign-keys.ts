@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -57,7 +58,7 @@ export class ForeignKeys implements KeyFinder {
   /** By algorithm, `kid` and key. */
   #used = new Map<string, Used>()
   /** By `kid`: when a reading that did not bring it began. */
-  readonly #absent = new Map<string, number>()
+  readonly #absent = new LRUCache<string, number>({ max: MAX_ABSENT })
   readonly #reported = new Set<string>()
   #waiting = 0
   #timer: NodeJS.Timeout | undefined
@@ -147,10 +148,7 @@ export class ForeignKeys implements KeyFinder {
   }
 
   #remember(kid: string): void {
-    this.#absent.delete(kid)
     this.#absent.set(kid, this.#reader.begunAt)
-    const [oldest] = this.#absent.keys()
-    if (this.#absent.size > MAX_ABSENT && oldest !== undefined) this.#absent.delete(oldest)
   }
 
   async #wait(found: () => boolean): Promise<void> {

@@ -53,7 +53,10 @@ function callerOf(principal: Principal): HeaderText {
 const LIFE = 60
 /** Milliseconds that a token is sent with further calls: whoever gets it last has as long again to check it. */
 const REUSE = (LIFE / 2) * 1000
-/** Of one principal: a client that calls for thousands of funds in half a minute pays a signature for some of them. */
+/**
+ * Tokens per principal: a client that calls for thousands of funds in half a minute pays a signature for some of them.
+ * In a Map, since an lru-cache reserves room for all its entries when it is made, and there is one per principal.
+ */
 const MOST_KEPT = 64
 
 interface Kept {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Call } from '../../contracts/backend.ts'
 import { forwardedLines } from '../../http/forwarded.ts'
 import { followedBy, headerLine, NO_HEADERS, type HeaderText } from '../../http/header-text.ts'
@@ -108,9 +109,8 @@ function compileAsked({ vendor, format }: RequestHeaderRules): RequestHeaders {
   }
 }
 
-/** Clients whose forwarding headers are remembered; then they are made anew. */
-const MOST_CLIENTS = 1000
-const known = new Map<string, HeaderText>()
+/** Forwarding headers by client address, scheme and host. */
+const known = new LRUCache<string, HeaderText>({ max: 1000 })
 
 function forwarded(call: Call): HeaderText {
   const { clientAddress, scheme, host } = call
@@ -121,7 +121,6 @@ function forwarded(call: Call): HeaderText {
   let text = NO_HEADERS
   for (let at = 0; at < lines.length; at += 2)
     text = followedBy(text, headerLine(lines[at] ?? '', lines[at + 1] ?? ''))
-  if (known.size >= MOST_CLIENTS) known.clear()
   known.set(facts, text)
   return text
 }
