@@ -1,7 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../kernel/faults.ts'
-import { byPreference, decisiveRange, parseAccept, type AcceptRange } from './accept-ranges.ts'
-import { covers, parseMediaType } from './media-type.ts'
+import {
+  type AcceptRange,
+  byPreference,
+  covers,
+  decisiveRange,
+  parseAccept,
+  parseMediaType,
+} from './media-type.ts'
 
 export type Format = 'json' | 'xml'
 

@@ -1,9 +1,7 @@
 import { Fault } from '../kernel/faults.ts'
 import { Slices } from '../kernel/slices.ts'
-import type { JsonObject, JsonValue } from './json-value.ts'
-import { numberOf } from './number-literal.ts'
-import { quoted } from './say.ts'
-import { decodeUtf8 } from './utf8.ts'
+import { type JsonObject, type JsonValue, numberOf } from './json-value.ts'
+import { decodeUtf8, quoted } from './body-text.ts'
 
 export interface JsonLimits {
   /** Objects and arrays within each other. */

@@ -1,8 +1,109 @@
-import { LRUCache } from 'lru-cache'
 import { Fault } from '../kernel/faults.ts'
-import { isKnownAuthority } from './authorities.ts'
-import type { Authorities } from './authorities.ts'
-import { CANONICAL_PATH, canonicalSegment, refuseTarget } from './path-segment.ts'
+import { LRUCache } from 'lru-cache'
+import { type Authorities, isKnownAuthority } from './authorities.ts'
+
+/**
+ * Why a target is refused (C3.4), as the client reads it. Fixed text: nothing of the target is ever repeated. Neither
+ * quotes nor backslashes, which an error_description may not hold (RFC 6749 §5.2).
+ */
+export const TARGET_RULES = {
+  form: 'It must begin with a slash, or be an absolute http or https URL.',
+  empty: 'The path holds an empty segment or ends in a slash.',
+  dots: 'The path holds a segment of one or two dots.',
+  separator: 'The path holds an encoded slash or backslash.',
+  backslash: 'The path holds a backslash.',
+  semicolon: 'The path holds a semicolon, plain or encoded.',
+  fragment: 'It holds a number sign (#).',
+  control: 'It holds a plain space, or a control character, plain or encoded.',
+  foreign: 'It holds a character outside ASCII that is not escaped.',
+  escape: 'The path holds a percent sign that two hexadecimal digits do not follow.',
+  nested: 'The path is escaped twice.',
+  utf8: 'The path holds escapes that are not UTF-8.',
+} as const
+
+/** @throws Fault bad_target, saying which rule */
+export function refuseTarget(rule: keyof typeof TARGET_RULES): never {
+  throw new Fault('bad_target', { say: TARGET_RULES[rule] })
+}
+
+/**
+ * What may stand in a segment as it is: RFC 3986 pchar without ";" and "%", and the ten characters (`"<>[]^{|}` and the
+ * grave accent) that no grammar allows there and parsers pass. They have no second meaning in a path, so they
+ * are not refused, and not escaped either: they arrive upstream as they were sent.
+ */
+const SEGMENT_CHARACTER = '[!"$&-.0-:<->@-\\[\\]-~]'
+
+/** A whole path that is canonical already: most are, and then this one expression is all that is spent on it. */
+export const CANONICAL_PATH = new RegExp(`^(?:/(?!\\.{1,2}(?:/|$))${SEGMENT_CHARACTER}+)+$`)
+
+const NO_SEGMENT_CHARACTER = new RegExp(`(?!%|${SEGMENT_CHARACTER})[^]`)
+const UNRESERVED = /[A-Za-z0-9\-._~]/
+
+type Rule = keyof typeof TARGET_RULES
+
+/** The rule that a character that may not stand in a segment breaks. */
+function ruleOf(code: number): Rule {
+  if (code <= 0x20 || code === 0x7f) return 'control'
+  if (code >= 0x80) return 'foreign'
+  return code === 0x5c ? 'backslash' : code === 0x3b ? 'semicolon' : 'fragment'
+}
+
+const ENCODED_REFUSALS: Readonly<Record<number, Rule>> = {
+  0x2f: 'separator',
+  0x5c: 'separator',
+  0x3b: 'semicolon',
+}
+
+/** What each escaped byte becomes: itself where unreserved (RFC 3986 §6.2.2.2), else its escape in upper case. */
+const ESCAPES: readonly { readonly text: string; readonly refused: Rule | undefined }[] = Array.from(
+  { length: 256 },
+  (_, byte) => {
+    const character = String.fromCharCode(byte)
+    const hex = byte.toString(16).toUpperCase().padStart(2, '0')
+    return {
+      text: UNRESERVED.test(character) ? character : `%${hex}`,
+      refused: byte < 0x20 || byte === 0x7f ? 'control' : ENCODED_REFUSALS[byte],
+    }
+  },
+)
+
+/** In canonical form: an escape that would appear if somebody unescaped once more, IIS's `%u` spelling included. */
+const NESTED_ESCAPE = /%25(?:[0-9A-Fa-f]{2}|[Uu][0-9A-Fa-f]{4})/
+/** The control characters U+0080 to U+009F in UTF-8: C2 is only ever a leading byte. */
+const ESCAPED_C1 = /%C2%[89]/
+
+/**
+ * The canonical form of one segment as sent.
+ * @throws Fault bad_target by the rules of C3.4
+ */
+export function canonicalSegment(sent: string): string {
+  if (sent === '') refuseTarget('empty')
+  const odd = NO_SEGMENT_CHARACTER.exec(sent)
+  if (odd !== null) refuseTarget(ruleOf(sent.charCodeAt(odd.index)))
+  const segment = sent.includes('%') ? canonicalEscapes(sent) : sent
+  if (segment === '.' || segment === '..') refuseTarget('dots')
+  return segment
+}
+
+function canonicalEscapes(sent: string): string {
+  // Checks stand on the result: `%25%32%65` is `%252e` only once the unreserved `2` and `e` are decoded.
+  const segment = sent.replace(/%([0-9A-Fa-f]{2})?/g, (_, hex: string | undefined) => canonicalEscape(hex))
+  if (NESTED_ESCAPE.test(segment)) refuseTarget('nested')
+  if (ESCAPED_C1.test(segment)) refuseTarget('control')
+  try {
+    decodeURIComponent(segment)
+  } catch {
+    refuseTarget('utf8')
+  }
+  return segment
+}
+
+function canonicalEscape(hex: string | undefined): string {
+  const escape = hex === undefined ? undefined : ESCAPES[Number.parseInt(hex, 16)]
+  if (escape === undefined) refuseTarget('escape')
+  if (escape.refused !== undefined) refuseTarget(escape.refused)
+  return escape.text
+}
 
 /** Characters; RFC 9112 §3 recommends at least 8000 octets. */
 export const DEFAULT_TARGET_LIMIT = 8192

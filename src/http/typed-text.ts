@@ -1,6 +1,5 @@
 import { typesOf, type BodySchema, type BodyType } from './body-schema.ts'
-import type { JsonValue } from './json-value.ts'
-import { isIntegerLiteral, parseNumberLiteral } from './number-literal.ts'
+import { isIntegerLiteral, type JsonValue, parseNumberLiteral } from './json-value.ts'
 
 type Reader = (text: string) => JsonValue | undefined
 

@@ -1,9 +1,14 @@
 import { Fault } from '../kernel/faults.ts'
-import { typesOf, type BodySchema, type BodyType } from './body-schema.ts'
-import { FORMATS } from './body-formats.ts'
-import type { JsonObject, JsonValue, RawNumber } from './json-value.ts'
-import { compareLiterals, isIntegerLiteral, literalOf } from './number-literal.ts'
-import { printable } from './say.ts'
+import { type BodySchema, type BodyType, FORMATS, typesOf } from './body-schema.ts'
+import {
+  compareLiterals,
+  isIntegerLiteral,
+  type JsonObject,
+  type JsonValue,
+  literalOf,
+  type RawNumber,
+} from './json-value.ts'
+import { printable } from './body-text.ts'
 import { describeTypes } from './typed-text.ts'
 
 /** Returns if the body fits; else throws Fault `body_invalid`, whose `say` names each field and why. */

@@ -1,10 +1,16 @@
 import { memberSchema, typesOf, type BodySchema, type BodyType } from './body-schema.ts'
-import type { JsonObject, JsonValue } from './json-value.ts'
-import { parseNumberLiteral } from './number-literal.ts'
-import { printable } from './say.ts'
-import { unescapeName } from './xml-name.ts'
-import { isBlank, malformed, readXmlTree, XML_LIMITS } from './xml-tree.ts'
-import type { XmlElement, XmlLimits, XmlMark } from './xml-tree.ts'
+import { type JsonObject, type JsonValue, parseNumberLiteral } from './json-value.ts'
+import { printable } from './body-text.ts'
+import { unescapeName } from './xml-syntax.ts'
+import {
+  isBlank,
+  malformed,
+  readXmlTree,
+  XML_LIMITS,
+  type XmlElement,
+  type XmlLimits,
+  type XmlMark,
+} from './xml-tree.ts'
 
 /** The envelope's own elements carry no mark (C2.2): this says what they are. `Data`'s content has its marks. */
 export const ENVELOPE_SCHEMA: BodySchema = {

@@ -1,8 +1,7 @@
 import { SaxesParser } from 'saxes'
 import { Fault } from '../kernel/faults.ts'
-import { printable } from './say.ts'
-import { decodeUtf8 } from './utf8.ts'
-import { XSI } from './xml-name.ts'
+import { decodeUtf8, printable } from './body-text.ts'
+import { XSI } from './xml-syntax.ts'
 
 /** Bounds on an XML body; what goes over one is refused as soon as it does, not when all of it has been read. */
 export interface XmlLimits {

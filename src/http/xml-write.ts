@@ -1,8 +1,7 @@
 import { XMLBuilder } from 'fast-xml-parser'
 import { Fault } from '../kernel/faults.ts'
 import type { JsonObject, JsonValue } from './json-value.ts'
-import { escapeName, XSI } from './xml-name.ts'
-import { escapeText, isXmlText } from './xml-text.ts'
+import { escapeName, escapeText, isXmlText, XSI } from './xml-syntax.ts'
 
 /** The element name of an array's items, by the name of the array's member; any other array's are `Item`. */
 export type ItemNames = Readonly<Record<string, string>>

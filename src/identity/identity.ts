@@ -1,9 +1,13 @@
+import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
+import { Fault, toFault } from '../kernel/faults.ts'
+import { withStoreBudget } from '../kernel/store-budget.ts'
+import type { Attempt } from './context.ts'
+import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { openConsents } from './browser/consents.ts'
 import { openSessions, sessionCookie } from './browser/sessions.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { openClientFailures } from './guessing/failures.ts'
 import { holdersOf, type IdentityDeps } from './dependencies.ts'
-import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
 import { describeService } from './endpoints/discovery.ts'
 import { guardGuessing } from './guessing/guessing.ts'
@@ -11,6 +15,90 @@ import { LocalLockouts } from './guessing/lockouts.ts'
 import { compileTheme } from './pages/theme.ts'
 import { openCodes } from './tokens/codes.ts'
 import { openFamilies } from './tokens/families.ts'
+
+/**
+ * The entrance to the identity endpoints (C6). `current` gives the identity in force, read once per call. Faults of a
+ * known endpoint are answered as that endpoint tells them; a path that is none of ours is for the `elsewhere` door,
+ * which envelopes its 404 (C2.3).
+ */
+export const identityDoor =
+  (current: () => Identity, elsewhere: Door): Door =>
+  (exchange) => {
+    const { endpoints, room } = current()
+    const { target } = exchange
+    const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
+    return endpoint === undefined
+      ? elsewhere(exchange)
+      : withStoreBudget(() => answerAt(endpoint, exchange, room))
+  }
+
+async function answerAt(endpoint: Endpoint, exchange: Exchange, room: StepDependencies): Promise<Answer> {
+  const attempt: Attempt = { grant: 'none', client: undefined, subject: undefined }
+  let fault: Fault | undefined
+  let answer: Answer
+  try {
+    if (exchange.refusal !== undefined) throw exchange.refusal
+    refuseIfClosed(endpoint, exchange, room)
+    answer = preflightAt(endpoint, exchange, room) ?? (await serve(endpoint, exchange, attempt, room))
+  } catch (thrown) {
+    fault = toFault(thrown)
+    answer = endpoint.refuse(fault, room, exchange.id)
+  }
+  record(exchange, room, fault ?? attempt.told, answer.status)
+  const cors = endpoint.crossOrigin ? room.cors : undefined
+  return cors ? { ...answer, headers: cors.onAnswer(exchange.head, answer.headers) } : answer
+}
+
+/** What a browser asks before a call from a page of another origin (C4.18). */
+function preflightAt(
+  { crossOrigin }: Endpoint,
+  { head }: Exchange,
+  { cors }: StepDependencies,
+): Answer | undefined {
+  if (!crossOrigin || cors?.isPreflight(head) !== true) return undefined
+  return { status: 204, headers: cors.preflight(head), body: undefined }
+}
+
+function serve(
+  endpoint: Endpoint,
+  exchange: Exchange,
+  attempt: Attempt,
+  room: StepDependencies,
+): Answer | Promise<Answer> {
+  requireMethod(endpoint, exchange)
+  return endpoint.steps({ exchange, attempt, asOf: room.rules.asOf }, room)
+}
+
+/** C9.2: the identity endpoints answer through a maintenance, unless it names them. */
+function refuseIfClosed(
+  { closes }: Endpoint,
+  { clientAddress }: Exchange,
+  { switches }: StepDependencies,
+): void {
+  const closure = closes ? switches.identity() : undefined
+  if (closure === undefined || closure.admitsAddress(clientAddress)) return
+  const { message, retryAfter } = closure
+  throw new Fault('identity_maintenance', { retryAfter, ...(message !== undefined && { notice: message }) })
+}
+
+function requireMethod({ methods }: Endpoint, { head }: Exchange): void {
+  if (!methods.includes(head.method)) throw new Fault('oauth_method', { allow: methods })
+}
+
+function record(exchange: Exchange, room: StepDependencies, fault: Fault | undefined, status: number): void {
+  room.recorder.decision({
+    exchange,
+    door: 'identity',
+    fault,
+    status,
+    slot: undefined,
+    principal: undefined,
+    business: undefined,
+    fund: undefined,
+    upstreamMs: undefined,
+    totalMs: room.clock.monotonic() - exchange.startedAt,
+  })
+}
 
 export interface Identity {
   readonly room: StepDependencies

@@ -1,4 +1,4 @@
-import { randomBytes, randomFillSync } from 'node:crypto'
+import { createHash, randomBytes, randomFillSync, timingSafeEqual } from 'node:crypto'
 
 /** Bytes drawn together. */
 const POOL_BYTES = 4096
@@ -34,3 +34,8 @@ export const newSpanId = (): string => randomDigits(16)
 
 /** An unguessable value (token, code, secret) of `bytes` random bytes, base64url. */
 export const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Compares two secrets in a time that depends on neither, lengths included. */
+export const equalSecrets = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b))

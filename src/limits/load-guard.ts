@@ -9,7 +9,7 @@ import type {
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { networkOf } from '../http/network.ts'
+import { networkOf } from '../http/addresses.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Buckets, type Rate, rateHeaders } from './buckets.ts'

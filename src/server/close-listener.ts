@@ -1,7 +1,6 @@
 import type { Server } from 'node:http'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { timerMs } from '../kernel/after.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type Clock, timerMs } from '../kernel/clock.ts'
 import type { Socket } from 'node:net'
 import { connectionOf, lingerThenClose } from './connection.ts'
 

@@ -1,8 +1,7 @@
 import type { Change, Feed, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import { after as systemAfter, type After } from '../kernel/after.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
 

@@ -7,12 +7,11 @@ import type { SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
 import { markStore, requireNotLost, recoveryAdvice } from './store-files.ts'
 import type { Store } from '../contracts/store.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
 import type { TroubleListener } from './sqlite-link.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { toFault } from '../kernel/faults.ts'
-import { after as systemAfter, type After } from '../kernel/after.ts'
 
 /** The result of an examination; no `damage` means that the file is sound. */
 export interface Examined {

@@ -8,7 +8,7 @@
  */
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { timerMs } from '../kernel/after.ts'
+import { timerMs } from '../kernel/clock.ts'
 import { conditionOfCrew, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'

@@ -1,4 +1,4 @@
-import type { After } from '../kernel/after.ts'
+import type { After } from '../kernel/clock.ts'
 
 /** An order that was not answered: the worker is no more (`gone`), or had no more time (`late`), and nobody knows. */
 export class OrderError extends Error {

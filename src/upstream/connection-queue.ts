@@ -1,4 +1,4 @@
-import { after as systemAfter, type After } from '../kernel/after.ts'
+import { after as systemAfter, type After } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ConnectionOwner, PooledConnection } from './connection.ts'
 import type { UpstreamReader } from './reader.ts'

@@ -1,5 +1,4 @@
-import { after as systemAfter, type After } from '../kernel/after.ts'
-import { systemClock, type Clock } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 
 /**
  * A time limit that is set anew at each step of a call. It has one timer, which looks at the clock when it fires: a timer

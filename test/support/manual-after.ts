@@ -1,4 +1,4 @@
-import type { After } from '../../src/kernel/after.ts'
+import type { After } from '../../src/kernel/clock.ts'
 
 /** Timers that a test winds itself. */
 export interface ManualAfter {

@@ -1,5 +1,4 @@
-import type { Clock } from '../../kernel/clock.ts'
-import { after as systemAfter, type After } from '../../kernel/after.ts'
+import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { followedBy, headerLine } from '../../http/header-text.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'

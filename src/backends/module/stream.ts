@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
-import type { After } from '../../kernel/after.ts'
+import type { After } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { RawNumber } from '../../http/json-value.ts'
 

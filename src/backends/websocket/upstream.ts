@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import { Agent } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { Tunnel } from '../../contracts/backend.ts'
-import { timerMs } from '../../kernel/after.ts'
+import { timerMs } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamAddress, UpstreamTls } from '../../upstream/socket.ts'
 import type { UpstreamTimeouts } from '../../upstream/connection.ts'

@@ -1,6 +1,6 @@
 import type { Task } from './tasks.ts'
 import { Threads } from './threads.ts'
-import { after as realAfter, type After } from '../../kernel/after.ts'
+import { after as realAfter, type After } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 
 /** Bytes that are converted at once: the worst of that size takes some 10 ms, most take one. XML costs much more. */

@@ -1,7 +1,7 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { after } from '../../kernel/after.ts'
+import { after } from '../../kernel/clock.ts'
 import { programBeside } from '../../kernel/beside.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'

@@ -7,7 +7,7 @@ import type { Step } from '../endpoint.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
-import { readChallenge } from './pkce.ts'
+import { readChallenge } from '../tokens/codes.ts'
 import { isRegistered } from './redirect-uri.ts'
 
 /** An authorization request as sent, repeats and all. */

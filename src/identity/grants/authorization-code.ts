@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
-import { equalSecrets } from '../../kernel/equal.ts'
+import { equalSecrets } from '../../kernel/ids.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { noteCall, reach } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'

@@ -1,6 +1,6 @@
 import type { GuessingKey } from '../../contracts/lockouts.ts'
 import type { HashOwner, User } from '../../contracts/people.ts'
-import { siteOf } from '../../http/network.ts'
+import { siteOf } from '../../http/addresses.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { reach } from '../dependencies.ts'

@@ -1,5 +1,5 @@
 import type { HashOwner } from '../../contracts/people.ts'
-import { networkOf } from '../../http/network.ts'
+import { networkOf } from '../../http/addresses.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 
 /** Failures of one key. */

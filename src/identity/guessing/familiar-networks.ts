@@ -1,5 +1,5 @@
 import type { Entry, StoredValue } from '../../contracts/store.ts'
-import { siteOf } from '../../http/network.ts'
+import { siteOf } from '../../http/addresses.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 
 /** Where users have logged in from, by subject (C6.3.5). */

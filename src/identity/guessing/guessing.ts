@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { timerMs } from '../../kernel/after.ts'
+import { timerMs } from '../../kernel/clock.ts'
 import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contracts/lockouts.ts'
 
 /** Resolves after so many milliseconds. */

@@ -8,7 +8,7 @@ import type {
   Lockouts,
   Turn,
 } from '../../contracts/lockouts.ts'
-import { networkOf } from '../../http/network.ts'
+import { networkOf } from '../../http/addresses.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { GuessingConfig } from '../config.ts'

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 import { compileProblems } from '../../http/validate-body.ts'
-import { equalSecrets } from '../../kernel/equal.ts'
+import { equalSecrets, newSecret } from '../../kernel/ids.ts'
 import { splitListenAddress } from '../../kernel/listen-address.ts'
 import {
   AdminError,
@@ -24,7 +24,6 @@ import type { OperatorControl } from './operator-control.ts'
 import type { Health } from '../health.ts'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { newSecret } from '../../kernel/ids.ts'
 
 export interface AdminParts {
   readonly config: AdminConfig

@@ -1,4 +1,4 @@
-import { after as systemAfter, type After } from '../../kernel/after.ts'
+import { after as systemAfter, type After } from '../../kernel/clock.ts'
 import type { Outlet } from './outlet.ts'
 
 export interface LineQueueParts {

@@ -2,7 +2,7 @@
 import { duration, list, optional, section, text, type Static } from '../../config/schema.ts'
 import type { KeyPath, Report } from '../../config/report.ts'
 import { didYouMean } from '../../config/problem-text.ts'
-import { compileAddressList } from '../../http/address-list.ts'
+import { compileAddressList } from '../../http/addresses.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
 
 /** RFC 3339, with its zone: a time without one means something else on every machine. */

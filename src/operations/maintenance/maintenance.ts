@@ -1,6 +1,6 @@
 import type { Closure, Switches } from '../../contracts/switches.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { compileAddressList } from '../../http/address-list.ts'
+import { compileAddressList } from '../../http/addresses.ts'
 
 const NONE: ReadonlyMap<string, Closure> = new Map()
 

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileAuthorities } from '../../../src/http/authorities.ts'
-import { TARGET_RULES } from '../../../src/http/path-segment.ts'
-import { decodeSegment, parseRequestTarget } from '../../../src/http/request-target.ts'
-import type { RequestTarget } from '../../../src/http/request-target.ts'
+import {
+  decodeSegment,
+  parseRequestTarget,
+  type RequestTarget,
+  TARGET_RULES,
+} from '../../../src/http/request-target.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 const authorities = compileAuthorities(['http://127.0.0.1:8080', 'https://api.example.test'])

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { identityDoor } from '../../../src/identity/door.ts'
+import { identityDoor } from '../../../src/identity/identity.ts'
 import { FORM_LIMIT } from '../../../src/identity/steps/read-form.ts'
 import { ask, basic, exchangeOf, formOf, openWorld, outside } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Answer } from '../../../src/contracts/exchange.ts'
-import { identityDoor } from '../../../src/identity/door.ts'
+import { identityDoor } from '../../../src/identity/identity.ts'
 import {
   basic,
   client,
