@@ -9,7 +9,7 @@ export interface FirstConfiguration {
 }
 
 const TEMPLATE = `# A Postern configuration.
-#   postern check FILE    tells every problem of it
+#   postern check FILE    reports its problems
 #   postern serve FILE    serves it
 # Every option, with its default: config/reference.md of Postern.
 
