@@ -1,93 +1,22 @@
-/** The verbs that give one order to a service that runs. */
-import { parseArgs } from 'node:util'
-import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
+/** The commands that give an order to a running service, by its admin API. */
 import { userInfo } from 'node:os'
+import { parseArgs } from 'node:util'
+import {
+  countOf,
+  configurationFile,
+  EXIT,
+  writeReport,
+  type Terminal,
+  UsageError,
+  type Command,
+} from './command.ts'
 import type { Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
 import { readAdminToken } from '../operations/admin/listener.ts'
-import { countOf, countOfFamilies } from './terminal.ts'
+import { countOfFamilies } from './terminal.ts'
 
-const REASON = { config: { type: 'string' }, reason: { type: 'string' } } as const
-
-interface Reloaded {
-  readonly warnings: readonly string[]
-  readonly revoked: number
-}
-
-/** `postern reload`: the configuration is read anew; exit code 1, with every problem, if it was refused. */
-export const reloadCommand: Command = {
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: REASON })
-    const body = { by: operatorName(terminal), reason: values.reason }
-    return callAdminApi(
-      { method: 'POST', path: '/reload', body },
-      values.config,
-      terminal,
-      ({ warnings, revoked }: Reloaded) =>
-        `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`,
-    )
-  },
-}
-
-/** `postern restart`: every worker process is replaced, one after the other. */
-export const restartCommand: Command = {
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: REASON })
-    const body = { by: operatorName(terminal), reason: values.reason }
-    return callAdminApi(
-      { method: 'POST', path: '/restart', body },
-      values.config,
-      terminal,
-      ({ workers }: { readonly workers: number }) => `${workers} workers replaced\n`,
-    )
-  },
-}
-
-interface Told {
-  readonly user: string
-  readonly client?: string
-  readonly network?: string
-  readonly failures: number
-  readonly delay: number
-}
-
-const lockoutLine = ({ user, client = 'any client', network, failures, delay }: Told): string =>
-  `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${delay} ms\n`
-
-/** `postern lockouts [list|clear]`: whose logins are slowed down by failures (C6.3.5). */
-export const lockoutsCommand: Command = {
-  help: `  list   Whose logins are slowed down by failures
-  clear  Forget them: of --user, --client, --network, or of what all that are given have in common
-`,
-  run(args, terminal) {
-    const text = { type: 'string' } as const
-    const options = { ...REASON, user: text, client: text, network: text }
-    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-    const { config, reason, ...which } = values
-    const [word = 'list', ...more] = positionals
-    if (more.length > 0 || !['list', 'clear'].includes(word)) throw new UsageError('expected list or clear')
-    if (word === 'list')
-      return callAdminApi(
-        { method: 'GET', path: '/lockouts' },
-        config,
-        terminal,
-        ({ lockouts }: { readonly lockouts: readonly Told[] }) =>
-          lockouts.length === 0 ? 'nobody\n' : lockouts.map(lockoutLine).join(''),
-      )
-    if (Object.keys(which).length === 0) throw new UsageError('expected --user, --client or --network')
-    const query = { ...which, reason, by: operatorName(terminal) }
-    return callAdminApi(
-      { method: 'DELETE', path: '/lockouts', query },
-      config,
-      terminal,
-      ({ cleared }: { readonly cleared: number }) => `${cleared} cleared\n`,
-    )
-  },
-}
-
-/** How verbs ask a service that runs: by its admin API, found and opened with the service's own configuration. */
-
+/** A request of the admin API. */
 export interface AdminCall {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
@@ -95,7 +24,7 @@ export interface AdminCall {
   readonly body?: Readonly<Record<string, unknown>>
 }
 
-/** Told on stderr as it is; the exit code is 1. */
+/** The message goes to stderr, and the exit code is 1. */
 class AdminTrouble extends Error {}
 
 interface Refusal {
@@ -105,12 +34,12 @@ interface Refusal {
 
 const SECTIONS = ['admin', 'data']
 
-/** A file that is half edited must not keep anybody from the switches: only what is needed must be readable. */
+/** Only `admin` and `data` must be free of problems: maintenance must work while the file is being edited. */
 const isUsable = (configuration: Configuration | undefined, report: Report): configuration is Configuration =>
   configuration !== undefined &&
   !report.problems.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
 
-/** A service that listens everywhere is asked on this machine. */
+/** The URL of the admin listener. One that listens on all addresses is called on loopback. */
 function addressOf({ admin }: Configuration): string {
   const { host, port } = splitListenAddress(admin.listen)
   const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
@@ -126,8 +55,8 @@ async function tokenOf({ admin, data }: Configuration): Promise<string> {
   }
 }
 
-async function send(configuration: Configuration, order: AdminCall): Promise<unknown> {
-  const { method, path, query = {}, body } = order
+async function send(configuration: Configuration, call: AdminCall): Promise<unknown> {
+  const { method, path, query = {}, body } = call
   const address = addressOf(configuration)
   const url = new URL(path, address)
   for (const [name, value] of Object.entries(query))
@@ -138,7 +67,9 @@ async function send(configuration: Configuration, order: AdminCall): Promise<unk
   }
   const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(
     () => {
-      throw new AdminTrouble(`nobody answers at ${address}: is the service running?`)
+      throw new AdminTrouble(
+        `there is no answer from ${address}: is the service running, and is this its configuration?`,
+      )
     },
   )
   const answer: unknown = await response.json().catch(() => ({}))
@@ -147,7 +78,7 @@ async function send(configuration: Configuration, order: AdminCall): Promise<unk
   throw new AdminTrouble([error, ...problems.map((problem) => `  ${problem}`)].join('\n'))
 }
 
-/** Who the log is told of. */
+/** The name of the operator for the log. */
 export function operatorName({ env }: Terminal): string {
   if (env['SUDO_USER']) return env['SUDO_USER']
   try {
@@ -158,11 +89,11 @@ export function operatorName({ env }: Terminal): string {
 }
 
 /**
- * Gives an order to the service that serves `file` (else that of POSTERN_CONFIG, else the demo) and hands what it
- * answered to `show`. Answers the exit code.
+ * Calls the admin API of the service that serves `file` (default: POSTERN_CONFIG, else the demo), and prints what `show`
+ * makes of the answer. The promise gives the exit code. It does not reject if the service refuses or does not answer.
  */
 export async function callAdminApi(
-  order: AdminCall,
+  call: AdminCall,
   file: string | undefined,
   terminal: Terminal,
   show: (answer: never) => string,
@@ -174,7 +105,7 @@ export async function callAdminApi(
     return EXIT.refused
   }
   try {
-    terminal.stdout.write(show((await send(configuration, order)) as never))
+    terminal.stdout.write(show((await send(configuration, call)) as never))
     return EXIT.done
   } catch (error) {
     if (!(error instanceof AdminTrouble)) throw error
@@ -185,6 +116,90 @@ export async function callAdminApi(
 
 /** `postern revoke`: what is held is ended, at once and for good (C6.3.3). */
 
+const REASON = { config: { type: 'string' }, reason: { type: 'string' } } as const
+
+interface Reloaded {
+  readonly warnings: readonly string[]
+  readonly revoked: number
+}
+
+/** `postern reload`: the service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
+export const reloadCommand: Command = {
+  run(args, terminal) {
+    const { values } = parseArgs({ args: [...args], options: REASON })
+    const body = { by: operatorName(terminal), reason: values.reason }
+    return callAdminApi(
+      { method: 'POST', path: '/reload', body },
+      values.config,
+      terminal,
+      ({ warnings, revoked }: Reloaded) =>
+        `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`,
+    )
+  },
+}
+
+/** `postern restart`: replaces the worker processes one by one. */
+export const restartCommand: Command = {
+  run(args, terminal) {
+    const { values } = parseArgs({ args: [...args], options: REASON })
+    const body = { by: operatorName(terminal), reason: values.reason }
+    return callAdminApi(
+      { method: 'POST', path: '/restart', body },
+      values.config,
+      terminal,
+      ({ workers }: { readonly workers: number }) => `${countOf(workers, 'worker')} replaced\n`,
+    )
+  },
+}
+
+interface Lockout {
+  readonly user: string
+  readonly client?: string
+  readonly network?: string
+  readonly failures: number
+  readonly delay: number
+}
+
+const lockoutLine = ({ user, client = 'any client', network, failures, delay }: Lockout): string =>
+  `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${delay} ms\n`
+
+/** `postern lockouts [list|clear]`: users whose logins are delayed after failures (C6.3.5). */
+export const lockoutsCommand: Command = {
+  help: `Usage: postern lockouts [list|clear] …
+
+  list   Users whose logins are delayed after failures
+  clear  End the delay of --user, --client or --network. With several, only where all of them match
+
+  --reason TEXT   For the log
+  --config FILE   The configuration that is served
+`,
+  run(args, terminal) {
+    const text = { type: 'string' } as const
+    const options = { ...REASON, user: text, client: text, network: text }
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
+    const { config, reason, ...which } = values
+    const [word = 'list', ...more] = positionals
+    if (more.length > 0 || !['list', 'clear'].includes(word)) throw new UsageError('expected list or clear')
+    if (word === 'list')
+      return callAdminApi(
+        { method: 'GET', path: '/lockouts' },
+        config,
+        terminal,
+        ({ lockouts }: { readonly lockouts: readonly Lockout[] }) =>
+          lockouts.length === 0 ? 'no delayed logins\n' : lockouts.map(lockoutLine).join(''),
+      )
+    if (Object.keys(which).length === 0)
+      throw new UsageError('expected --user, --client or --network, to say which delays end')
+    const query = { ...which, reason, by: operatorName(terminal) }
+    return callAdminApi(
+      { method: 'DELETE', path: '/lockouts', query },
+      config,
+      terminal,
+      ({ cleared }: { readonly cleared: number }) => `${cleared} cleared\n`,
+    )
+  },
+}
+
 interface Revoked {
   readonly outcome: 'revoked' | 'previewed'
   readonly sessions: number
@@ -193,7 +208,7 @@ interface Revoked {
   readonly consents: number
 }
 
-function told({ outcome, sessions, families, codes, consents }: Revoked): string {
+function revokedText({ outcome, sessions, families, codes, consents }: Revoked): string {
   const list = [
     countOf(sessions, 'session'),
     countOfFamilies(families),
@@ -202,7 +217,7 @@ function told({ outcome, sessions, families, codes, consents }: Revoked): string
   ].join(', ')
   return outcome === 'revoked'
     ? `revoked: ${list}, and the access tokens\n`
-    : `would be revoked: ${list}, and the access tokens; nothing has changed\n`
+    : `would be revoked: ${list}, and the access tokens. Nothing was changed.\n`
 }
 
 const text = { type: 'string' } as const
@@ -211,23 +226,29 @@ const RULE = { jti: text, family: text, subject: text, client: text, business: t
 const OPTIONS = { preview: flag, consents: flag, force: flag, config: text, reason: text }
 
 export const revokeCommand: Command = {
-  help: `  --jti ID                     One access token
-  --family ID                  A family of refresh tokens, its code and its access tokens
-  --subject SUBJECT            A user: sessions, families, codes, access tokens
-  --client ID, --business CODE  Families, codes, access tokens; several of --subject, --client and --business
-                               mean what all that are given have in common
-  --consents                   Consents too; they stay otherwise
-  --preview                    Tells what would be revoked, and changes nothing
-  --force                      Also where an id is not known; else that is refused, with exit code 1
-  --reason TEXT                For the log
-  --config FILE                The configuration that is served
+  help: `Usage: postern revoke OPTIONS
+
+  --jti ID            One access token
+  --family ID         A family of refresh tokens, with its authorization code and its access tokens
+  --subject SUBJECT   A user: sessions, families, codes and access tokens
+  --client ID         A client: families, codes and access tokens
+  --business CODE     A business: families, codes and access tokens
+                      With several of --subject, --client and --business, only what matches all of them
+
+  --consents          Consents too. Without it, they stay
+  --preview           Show what would be revoked, and change nothing
+  --force             Also if an id is not known. Without it, that is refused: exit code 1
+  --reason TEXT       For the log
+  --config FILE       The configuration that is served
 `,
   run(args, terminal) {
     const { values } = parseArgs({ args: [...args], options: { ...RULE, ...OPTIONS } })
     const { config, ...order } = values
     if (!Object.keys(RULE).some((name) => Object.hasOwn(values, name)))
-      throw new UsageError('expected whose tokens')
+      throw new UsageError(
+        'expected one of --jti, --family, --subject, --client, --business, to say what is revoked',
+      )
     const body = { ...order, by: operatorName(terminal) }
-    return callAdminApi({ method: 'POST', path: '/revoke', body }, config, terminal, told)
+    return callAdminApi({ method: 'POST', path: '/revoke', body }, config, terminal, revokedText)
   },
 }

@@ -13,11 +13,13 @@ function copy(data: string, file: string, { stdout, stderr }: Terminal): number 
     stderr.write(`postern: ${thrown.message}\n`)
     return EXIT.failed
   }
-  stdout.write(`${file}: a copy of the store, for you alone to read. The keys are not in it.\n`)
+  stdout.write(
+    `${file}: a copy of the store. Only you can read it. The keys are not in it: copy their folder too.\n`,
+  )
   return EXIT.done
 }
 
-/** `postern backup FILE [--config FILE]`: copies the store of a configuration, which may be serving meanwhile. */
+/** `postern backup FILE [--config FILE]`: copies the store, also while it is in use. */
 export const backupCommand: Command = {
   run(args, terminal) {
     const { positionals, values } = parseArgs({
@@ -26,7 +28,8 @@ export const backupCommand: Command = {
       options: { config: { type: 'string' } },
     })
     const [file, ...more] = positionals
-    if (file === undefined || more.length > 0) throw new UsageError('expected one file to copy the store to')
+    if (file === undefined || more.length > 0)
+      throw new UsageError('expected one name of a new file for the copy')
     const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration) return Promise.resolve(copy(configuration.data, file, terminal))

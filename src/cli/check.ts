@@ -1,6 +1,8 @@
-import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
+/** The commands that read configurations and change nothing. */
 import { parseArgs } from 'node:util'
+import type { Report } from '../config/report.ts'
+import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
+import { systemClock } from '../kernel/clock.ts'
 import {
   accessOf,
   compareAccess,
@@ -8,22 +10,29 @@ import {
   type AccessChange,
   type StoredPeopleRecords,
 } from '../settings/access.ts'
-import type { Report } from '../config/report.ts'
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
-import { systemClock } from '../kernel/clock.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { readStoredRecords } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
+import {
+  countOf,
+  configurationFile,
+  EXIT,
+  writeReport,
+  type Terminal,
+  UsageError,
+  type Command,
+} from './command.ts'
 
-/** `postern check [FILE]`: every problem at once; exit code 2 if the file would be refused. */
+/** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand: Command = {
   async run(args, terminal) {
     const file = configurationFile(args, terminal)
     const report = await checkConfiguration(file, terminal.env)
     writeReport(file, report, terminal)
     if (report.failed) return EXIT.refused
-    terminal.stdout.write(`${file}: fit to serve\n`)
+    terminal.stdout.write(`${file}: can be served\n`)
     return EXIT.done
   },
 }
@@ -42,8 +51,8 @@ function read(file: string, terminal: Terminal): Read | undefined {
 }
 
 /**
- * The clients and users of the store that the service uses: the first configuration's, else the second's. Both are
- * judged by the same records, since what is compared is the configurations.
+ * The clients and users of the store: that of the first configuration, else that of the second. Both configurations are
+ * combined with the same records, because only the configurations are compared.
  */
 function readStore(configurations: readonly Configuration[], { stderr }: Terminal): StoredPeopleRecords {
   for (const configuration of configurations) {
@@ -53,18 +62,20 @@ function readStore(configurations: readonly Configuration[], { stderr }: Termina
     if (records === undefined) continue
     const clients = records[CLIENT].map(readStoredClient)
     const users = records[USER].map(readStoredUser)
-    stderr.write(`postern: with ${clients.length} clients and ${users.length} users of the store ${path}\n`)
+    stderr.write(
+      `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${path}\n`,
+    )
     return { clients, users }
   }
   stderr.write(
-    'postern: there is no store to read: only clients and users of the configurations are compared\n',
+    'postern: there is no store to read. Only clients and users of the configurations are compared.\n',
   )
   return { clients: [], users: [] }
 }
 
 const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
 
-/** One line for what somebody gains or loses, wherever it is. */
+/** One line for each access that somebody gains (`+`) or loses (`-`), with all places where. */
 function lines(sign: '+' | '-', changes: readonly Access[]): string[] {
   const grouped = Map.groupBy(changes, ({ who, what }) => `${who}  ${what}`)
   return [...grouped].map(([text, each]) => {
@@ -76,13 +87,13 @@ function lines(sign: '+' | '-', changes: readonly Access[]): string[] {
 function print(gained: readonly Access[], lost: readonly Access[]): string {
   const parts = Object.entries(HEADINGS).flatMap(([kind, heading]) => {
     const mine = (changes: readonly Access[]): Access[] => changes.filter((access) => access.kind === kind)
-    const told = [...lines('-', mine(lost)), ...lines('+', mine(gained))]
-    return told.length === 0 ? [] : [`${heading}\n`, ...told]
+    const all = [...lines('-', mine(lost)), ...lines('+', mine(gained))]
+    return all.length === 0 ? [] : [`${heading}\n`, ...all]
   })
   return parts.length === 0 ? 'nobody gains or loses access\n' : parts.join('')
 }
 
-/** Undefined where one of the two says nothing, since its scopes or its directory have problems, which are told. */
+/** Undefined, after the problems were written, if the scopes or the directory of one have problems. */
 async function compare(before: Read, after: Read, terminal: Terminal): Promise<AccessChange | undefined> {
   const stored = readStore([before.configuration, after.configuration], terminal)
   const parts = { environment: terminal.env, stored, clock: systemClock }
@@ -93,11 +104,14 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
   return refused.length > 0 ? undefined : compareAccess(old, next)
 }
 
-/** `postern diff OLD NEW`: who gains and who loses access to which actions, between two configurations. */
+/** `postern diff OLD NEW`: shows who gains and who loses access to which actions. */
 export const diffCommand: Command = {
-  help: `  Clients and roles by action, users by the role that they have at a business; of the configurations and
-  of the store, which is only read. An area that becomes report-only is open to anybody. Exit code 2 if the scopes
-  or the directory of one have problems: nobody would be served by them.
+  help: `Usage: postern diff OLD NEW [--json]
+
+  Shows who gains (+) and who loses (-) access between two configurations: clients and roles by action, users by
+  their role at a business. Clients and users of the store are included. The store is only read. An area that
+  becomes report-only is open to anybody. The exit code is 2 if the scopes or the directory of one have problems.
+
   --json   {gained, lost}, each a list of {kind, who, what, where}
 `,
   async run(args, terminal) {

@@ -5,7 +5,7 @@ import { editDirectory, linesOf } from './edit-directory.ts'
 import { printJson, printRows } from './terminal.ts'
 import { Report } from '../config/report.ts'
 
-/** The option that writes each key of a client's record (src/directory/config.ts). */
+/** The option for each key of a client's record (src/directory/config.ts). */
 const OPTIONS = {
   id: 'ID',
   kind: 'kind',
@@ -48,7 +48,7 @@ const ADD = {
   resource: flag,
 } as const
 
-/** What each kind is for (C6.1.5, C6.2); what else it may do must be said. */
+/** The default grants of each kind (C6.1.5, C6.2). */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
   customer: ['password', 'refresh_token'],
   partner: ['authorization_code', 'refresh_token'],
@@ -57,18 +57,18 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Both `--scope a --scope b` and `--scope 'a b'`. */
+/** The words of `--scope a --scope b` and of `--scope 'a b'`. */
 const words = (given: readonly string[] = []): readonly string[] =>
   given.flatMap((value) => value.split(' ')).filter((word) => word !== '')
 
-/** The record that the options write; whatever was not said is left to the record's defaults. */
-function written(id: string, values: Values): Values & { readonly id: string; readonly kind: string } {
-  const said = Object.entries(OPTIONS).flatMap(([key, option]) =>
+/** The record as the options say. Keys without an option get the defaults of the record. */
+function recordOf(id: string, values: Values): Values & { readonly id: string; readonly kind: string } {
+  const given = Object.entries(OPTIONS).flatMap(([key, option]) =>
     values[option] === undefined ? [] : [[key, values[option]] as const],
   )
   const kind = typeof values['kind'] === 'string' ? values['kind'] : ''
   const byKind = { grants: GRANTS[kind] ?? GRANTS['customer'], requirePkce: kind !== 'customer' }
-  return { ...byKind, ...Object.fromEntries(said), ...(kind !== '' && { kind }), id, kind }
+  return { ...byKind, ...Object.fromEntries(given), ...(kind !== '' && { kind }), id, kind }
 }
 
 function showSecret(
@@ -84,7 +84,7 @@ function showSecret(
   terminal.stdout.write(`client_id      ${id}\n`)
   if (secret === undefined) return
   terminal.stdout.write(`client_secret  ${secret}\n`)
-  terminal.stderr.write('The secret is shown this once: only its hash is kept.\n')
+  terminal.stderr.write('The secret is shown only now: the store has only its hash.\n')
 }
 
 const add: Subcommand['run'] = (args, terminal) => {
@@ -95,9 +95,9 @@ const add: Subcommand['run'] = (args, terminal) => {
     options: ADD,
   })
   const id = singleName(positionals, 'client id')
-  const said = values.scope === undefined ? values : { ...values, scope: words(values.scope) }
+  const options = values.scope === undefined ? values : { ...values, scope: words(values.scope) }
   const work = async ({ clients }: Parameters<Parameters<typeof editDirectory>[0]['work']>[0]) => {
-    const { secret, warnings } = await clients.add(written(id, said))
+    const { secret, warnings } = await clients.add(recordOf(id, options))
     const report = new Report()
     report.problems.push(...warnings)
     for (const line of linesOf(report, OPTIONS)) terminal.stderr.write(`postern: ${line} (warning)\n`)
@@ -106,7 +106,7 @@ const add: Subcommand['run'] = (args, terminal) => {
   return editDirectory({ config: values.config, options: OPTIONS, work }, terminal)
 }
 
-const when = (ms: number | undefined): string =>
+const untilText = (ms: number | undefined): string =>
   ms === undefined ? '' : `, the old one until ${new Date(ms).toISOString().slice(0, 19)}Z`
 
 const list: Subcommand['run'] = (args, terminal) => {
@@ -122,7 +122,7 @@ const list: Subcommand['run'] = (args, terminal) => {
             ['ID', 'KIND', 'SOURCE', 'STATE', 'SECRETS', 'NAME'],
             all.map(({ id, kind, name, source, disabled, secrets, oldSecretEndsAt }) => [
               ...[id, kind, source, disabled ? 'disabled' : 'enabled'],
-              ...[`${secrets}${when(oldSecretEndsAt)}`, name],
+              ...[`${secrets}${untilText(oldSecretEndsAt)}`, name],
             ]),
             terminal,
           )
@@ -134,7 +134,7 @@ const list: Subcommand['run'] = (args, terminal) => {
 
 /** `disable` and `enable`. */
 const onState =
-  (verb: 'disable' | 'enable', told: string): Subcommand['run'] =>
+  (action: 'disable' | 'enable', done: string): Subcommand['run'] =>
   (args, terminal) => {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
     const id = singleName(positionals, 'client id')
@@ -142,8 +142,8 @@ const onState =
       {
         config: values.config,
         work: async ({ clients }) => {
-          await clients[verb](id)
-          terminal.stdout.write(`${id}: ${told}\n`)
+          await clients[action](id)
+          terminal.stdout.write(`${id}: ${done}\n`)
         },
       },
       terminal,
@@ -173,8 +173,8 @@ const rotateSecret: Subcommand['run'] = (args, terminal) => {
         showSecret(id, await clients.rotateSecret(id, overlap), values.json, terminal)
         terminal.stderr.write(
           overlap > 0
-            ? `The old secret is good until ${new Date(Date.now() + overlap).toISOString()}.\n`
-            : 'The old secret is good no more.\n',
+            ? `The old secret is valid until ${new Date(Date.now() + overlap).toISOString()}.\n`
+            : 'The old secret is no longer valid.\n',
         )
       },
     },
@@ -182,53 +182,53 @@ const rotateSecret: Subcommand['run'] = (args, terminal) => {
   )
 }
 
-const ACTS: Readonly<Record<string, Subcommand>> = {
+const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   add: {
     usage: 'add ID --kind KIND --name NAME …',
-    summary: 'Adds a client, and shows its secret',
+    summary: 'Add a client, and show its secret',
     options: [
-      '--kind customer|partner|public    password grant; code flow; code flow without a secret',
-      '--name NAME                       for people',
-      '--scope VALUE …                   scope values it may be given; repeat it, or put spaces between',
-      '--business CODE                   a business it may be given a target for; may be repeated',
-      '--grant GRANT                     instead of what its kind is for; may be repeated',
+      '--kind customer|partner|public    password grant, code flow, or code flow without a secret',
+      '--name NAME                       the consent page shows it',
+      '--scope VALUE …                   scope values that its tokens may have; separate them by spaces, or repeat it',
+      '--business CODE                   a business that its tokens may be for; may be repeated',
+      '--grant GRANT                     instead of the grants of its kind; may be repeated',
       '--agreement DAY                   when the agreement was signed; the password grant needs it',
-      '--redirect-uri URI                may be repeated',
-      '--post-logout-redirect-uri URI    may be repeated',
-      '--default-scope SCOPE             for requests without one',
-      '--access-token-lifetime DURATION  instead of the service’s',
-      '--id-token-algorithm ES256|RS256',
-      '--secret-post                     allows the secret in the body',
-      '--no-require-pkce                 allows the code flow without PKCE',
-      '--resource                        may introspect other clients’ tokens',
-      '--json',
+      '--redirect-uri URI                where authorization codes may be sent; may be repeated',
+      '--post-logout-redirect-uri URI    where browsers may be sent after logout; may be repeated',
+      '--default-scope SCOPE             the scope of requests that name none',
+      '--access-token-lifetime DURATION  instead of the lifetime of the service, such as 10m',
+      '--id-token-algorithm ES256|RS256  the signature of its id_tokens',
+      '--secret-post                     allow the secret in the request body',
+      '--no-require-pkce                 allow the code flow without PKCE',
+      '--resource                        allow it to introspect tokens of other clients',
+      '--json                            print the id and the secret as JSON',
     ],
     run: add,
   },
   list: {
     usage: 'list [--json]',
-    summary: 'Every client, of the configuration and of the store',
+    summary: 'List the clients of the configuration and of the store',
     run: list,
   },
   disable: {
     usage: 'disable ID',
-    summary: 'Refuses all it asks for, and revokes its tokens; within a second, everywhere',
+    summary: 'Refuse all its requests and revoke its tokens, in every process within a second',
     run: onState('disable', 'disabled, and its access tokens revoked'),
   },
   enable: {
     usage: 'enable ID',
-    summary: 'Takes that back; what was revoked stays so',
+    summary: 'Accept its requests again. What was revoked stays revoked',
     run: onState('enable', 'enabled'),
   },
   'rotate-secret': {
     usage: 'rotate-secret ID [--overlap 1d] [--json]',
-    summary: 'Makes another secret; the old one stays good for the overlap (0s: ends at once)',
+    summary: 'Make another secret. The old one stays valid for the overlap (0s: not at all)',
     run: rotateSecret,
   },
 }
 
-const NOTES = `Clients that stand in the configuration are listed, but changed only there. All take --config FILE (else
-POSTERN_CONFIG, else config/demo.yaml); the service may run meanwhile, and follows within a second.`
+const NOTES = `Clients of the configuration are listed, and changed only in the configuration. All subcommands take
+--config FILE (default: POSTERN_CONFIG, else config/demo.yaml). A running service follows within a second.`
 
-/** `postern client …`: clients that stand in the store of a configuration. */
-export const clientCommand = commandOf('client', ACTS, NOTES)
+/** `postern client …`: manages the clients in the store. */
+export const clientCommand = commandOf('client', SUBCOMMANDS, NOTES)

@@ -1,9 +1,10 @@
-import type { Environment } from '../config/references.ts'
-import { didYouMean } from '../config/problem-text.ts'
+/** What every command has: the terminal, the exit codes, subcommands, and the configuration that it is for. */
 import { parseArgs } from 'node:util'
+import { didYouMean } from '../config/problem-text.ts'
+import type { Environment } from '../config/references.ts'
 import { reportText, type Report } from '../config/report.ts'
 
-/** What a verb sees of the process; tests hand in their own. */
+/** The part of `process` that a command uses. */
 export interface Terminal {
   readonly env: Environment
   readonly stdin: NodeJS.ReadStream
@@ -11,84 +12,94 @@ export interface Terminal {
   readonly stderr: NodeJS.WritableStream
 }
 
-/** The exit codes of every verb. */
+/** The exit codes of all commands. */
 export const EXIT = {
   done: 0,
-  /** It was tried and failed. */
+  /** The command failed. */
   failed: 1,
-  /** It was not even tried: the command line or the configuration is wrong. */
+  /** Nothing was done: the command line or the configuration has a problem. */
   refused: 2,
 } as const
 
-/** One verb of the command line, in a file of its own. `args` are those after the verb; answers the exit code. */
+/** A command: `args` are the arguments after its name. The promise gives the exit code. */
 export interface Command {
-  /** For `--help`, where there is more to say than the table of verbs does. */
+  /** The text of `--help`. Default: the usage and the summary of the table of commands. */
   readonly help?: string
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
 }
 
-/** A command line that cannot be meant: told on stderr, exit code 2. */
+/** The command line is wrong. The message goes to stderr, and the exit code is 2. */
 export class UsageError extends Error {}
 
-/** Verbs made of several acts: `postern client add`, `postern client list`, … */
-
+/** `postern client add`, `postern client list`, … */
 export interface Subcommand {
-  /** What follows the verb: `disable ID`. */
+  /** What follows the name of the command: `disable ID`. */
   readonly usage: string
   readonly summary: string
-  /** The options, one a line. */
+  /** The options, one per line. */
   readonly options?: readonly string[]
-  /** `args` are those after the act. */
+  /** `args` are the arguments after the name of the subcommand. */
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
 }
 
-function helpOf(verb: string, acts: Readonly<Record<string, Subcommand>>, notes: string): string {
-  const lines = Object.values(acts).map(({ usage, summary, options = [] }) =>
-    [`  postern ${verb} ${usage}`, ...[summary, ...options].map((line) => `      ${line}`)].join('\n'),
+type Subcommands = Readonly<Record<string, Subcommand>>
+
+function helpOf(name: string, subcommands: Subcommands, notes: string): string {
+  const lines = Object.values(subcommands).map(({ usage, summary, options = [] }) =>
+    [`  postern ${name} ${usage}`, ...[summary, ...options].map((line) => `      ${line}`)].join('\n'),
   )
   return `Usage:\n\n${lines.join('\n')}\n\n${notes}\n`
 }
 
-/** Chooses the act by the first argument. */
-export function commandOf(verb: string, acts: Readonly<Record<string, Subcommand>>, notes: string): Command {
+/** A command whose first argument names the subcommand. It throws UsageError if that is none of them. */
+export function commandOf(name: string, subcommands: Subcommands, notes: string): Command {
   return {
-    help: helpOf(verb, acts, notes),
+    help: helpOf(name, subcommands, notes),
     run(args, terminal) {
       const [word = '', ...rest] = args
-      const act = Object.hasOwn(acts, word) ? acts[word] : undefined
-      if (act) return act.run(rest, terminal)
-      const hint = didYouMean(word, Object.keys(acts))
-      throw new UsageError(
-        `expected one of ${Object.keys(acts).join(', ')}${hint === undefined ? '' : ` — ${hint}`}`,
-      )
+      const chosen = Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
+      if (chosen) return chosen.run(rest, terminal)
+      const names = Object.keys(subcommands)
+      const hint = didYouMean(word, names)
+      throw new UsageError(`expected one of ${names.join(', ')}${hint === undefined ? '' : ` — ${hint}`}`)
     },
   }
 }
 
-/** The one positional argument of an act. Throws UsageError. */
+/**
+ * The one positional argument.
+ *
+ * @throws UsageError if there is none, or more than one
+ */
 export function singleName(positionals: readonly string[], what: string): string {
   const [name, ...more] = positionals
   if (name === undefined || more.length > 0) throw new UsageError(`expected one ${what}`)
   return name
 }
 
-/** Which configuration a verb means, and how its problems are told. */
-
 const DEMO = 'config/demo.yaml'
 
-/** The file named on the command line, else by POSTERN_CONFIG, else the demo world's. Throws UsageError. */
+/**
+ * The configuration file: named on the command line, else by POSTERN_CONFIG, else the demo.
+ *
+ * @throws UsageError if several are named
+ */
 export function configurationFile(args: readonly string[], { env }: Terminal): string {
   const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
   if (positionals.length > 1) throw new UsageError(`expected one file, got ${positionals.length}`)
   return positionals[0] ?? (env['POSTERN_CONFIG'] || DEMO)
 }
 
-const count = (number: number, of: string): string => `${number} ${of}${number === 1 ? '' : 's'}`
+/** `1 code`, `2 codes`. */
+export const countOf = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`
 
-/** Writes every problem to stderr, and how many there are. */
+/** Writes every problem and their number to stderr. */
 export function writeReport(file: string, report: Report, { stderr }: Terminal): void {
   const errors = report.problems.filter((problem) => problem.severity === 'error').length
   const warnings = report.problems.length - errors
-  const told = [errors && count(errors, 'problem'), warnings && count(warnings, 'warning')].filter(Boolean)
-  if (told.length > 0) stderr.write(`${reportText(report)}${file}: ${told.join(', ')}\n`)
+  const counts = [errors && countOf(errors, 'problem'), warnings && countOf(warnings, 'warning')].filter(
+    Boolean,
+  )
+  if (counts.length > 0) stderr.write(`${reportText(report)}${file}: ${counts.join(', ')}\n`)
 }

@@ -1,4 +1,4 @@
-/** The directory of a configuration, for verbs that change what stands in its store, which may be serving meanwhile. */
+/** Changes of clients and users in the store, also while the service runs. */
 import { pathText, Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { ClientEditor } from '../directory/client-editor.ts'
@@ -19,7 +19,7 @@ export interface Editors {
   readonly users: UserEditor
 }
 
-/** Which option of a verb wrote a key of a record, for problems. */
+/** The option of the command for each key of a record, to name it in problems. */
 export type OptionNames = Readonly<Record<string, string>>
 
 interface Edit {
@@ -29,7 +29,7 @@ interface Edit {
   readonly work: (editors: Editors) => Promise<void>
 }
 
-/** Answers the exit code. Whatever keeps the work from being done is told, in words for an operator. */
+/** Does the work and gives the exit code. A reason why it cannot be done is written to stderr. */
 export async function editDirectory(edit: Edit, terminal: Terminal): Promise<number> {
   const file = configurationFile(edit.config === undefined ? [] : [edit.config], terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
@@ -38,7 +38,9 @@ export async function editDirectory(edit: Edit, terminal: Terminal): Promise<num
     return EXIT.refused
   }
   if (configuration.store.kind === 'memory') {
-    terminal.stderr.write(`postern: ${file}: the store is memory, which nobody but the service can change\n`)
+    terminal.stderr.write(
+      `postern: ${file}: the store is of kind memory, which only the service itself can change; use sqlite\n`,
+    )
     return EXIT.refused
   }
   return workOn(configuration, file, edit, terminal)
@@ -94,11 +96,11 @@ function explain(thrown: unknown, options: OptionNames, { stderr }: Terminal): n
 function reasonOf(thrown: unknown): string | undefined {
   if (thrown instanceof StoreError) return thrown.message
   if (thrown instanceof Fault && thrown.code === 'identity_unavailable')
-    return 'The store did not answer in time. It may have been changed all the same: look, and run this again.'
+    return 'The store did not answer in time. The change may have been made: list the entries, then try again if it is missing.'
   return undefined
 }
 
-/** `--business  names no business of the directory: "ACNE" — did you mean "ACME"?` */
+/** The problems of a record by option: `--business  names no business of the directory: "ACNE" — did you mean "ACME"?` */
 export function* linesOf(report: Report | undefined, options: OptionNames): Generator<string> {
   for (const { path, message, hint } of report?.problems ?? []) {
     const [key, ...rest] = path

@@ -1,7 +1,7 @@
-/** What `postern init` writes: small, and a place for each thing. A test checks it and serves it. */
+/** The parts of the configuration that `postern init` writes. */
 export interface FirstConfiguration {
   readonly data: string
-  /** Today. */
+  /** Today, as `2026-01-15`. */
   readonly agreement: string
   readonly secretHash: string
   readonly subject: string
@@ -15,21 +15,21 @@ const TEMPLATE = `# A Postern configuration.
 
 server:
   listen: 127.0.0.1:8080
-  # What the world calls this service, once it stands behind a name and TLS:
+  # The public addresses, once the service has a name and TLS:
   # authUrl: https://id.example.com
   # baseUrl: https://api.example.com
   # trustedProxies: [10.0.0.0/8]
 admin:
   listen: 127.0.0.1:9090
-  # The token of the admin API is drawn at the first start and kept in the data folder; off loopback it must be given:
+  # The first start makes the token of the admin API, in the data folder. On an address other than loopback, set it:
   # token: { file: /run/secrets/admin-token }
 
-data: <<data>> # keys and state; relative to where Postern is started
+data: <<data>> # keys and state; relative to the folder that Postern is started in
 
 # Part of the media types of your API: application/vnd.{vendor}.action.v1+json
 vendor: example
 
-# What clients may ask for. People see the description when they are asked for consent.
+# What clients may ask for. The consent page shows the description.
 scopes:
   fund.details.read: { description: See the details of funds }
   fund.details.maintain: { description: Change the details of funds, implies: [fund.details.read] }
@@ -37,24 +37,24 @@ scopes:
 
 directory:
   businesses:
-    EXAMPLE: # its code stands in paths and in targets: target:b/EXAMPLE
+    EXAMPLE: # the code, as in paths and in targets: target:b/EXAMPLE
       name: Example Business
-      funds: any # only the upstream knows them; or a list of codes, [SUPER1, SUPER2]
+      funds: any # only the service knows them; or a list of codes, [SUPER1, SUPER2]
 
   roles: # what a user may do at a business
     Administrator: { scopes: [business.fund.list, fund.details.maintain] }
     Read-only: { scopes: [business.fund.list, fund.details.read] }
 
-  # Clients and users that stand here are changed here only. More of them, without touching this file:
+  # Clients and users of this file are changed here only. To add others without a change of this file:
   #   postern client add ID --kind partner --name NAME …
   #   postern user add USERNAME --access EXAMPLE=Read-only …
   clients:
     first-client:
-      kind: customer # may use the password grant; partner: code flow; public: code flow without a secret
+      kind: customer # may use the password grant. partner: code flow. public: code flow without a secret
       name: First Client
       secrets: [<<secretHash>>]
       grants: [password, refresh_token]
-      agreement: <<agreement>> # when the customer agreement was signed
+      agreement: <<agreement>> # the day on which the customer agreement was signed
       businesses: [EXAMPLE]
       scopes:
         - openid
@@ -66,13 +66,13 @@ directory:
 
   users:
     first-user:
-      subject: <<subject>> # the claim sub: never changed, never given to anybody else
+      subject: <<subject>> # the claim sub: never change it, never give it to another user
       password: <<passwordHash>>
       customers: [first-client]
       access: { EXAMPLE: Administrator }
       claims: { name: First User }
 
-# The services behind. UPSTREAM_URL says where this one is.
+# Where the data comes from. UPSTREAM_URL is the address of this service.
 backends:
   funds:
     kind: http
@@ -91,7 +91,7 @@ actions:
     methods:
       GET:
         scopes: { any: [business.fund.list, fund.details.read] }
-        items: { FundSummaries: FundSummary } # what an item of a list is called in XML
+        items: { FundSummaries: FundSummary } # the XML name of the items of a list
 
   - level: fund
     area: fund-data
@@ -102,16 +102,16 @@ actions:
       POST:
         scopes: { any: [fund.details.maintain] }
         body:
-          schema: # what does not fit it is 400, naming the field
+          schema: # a body that does not match is 400, and the answer names the field
             type: object
             additionalProperties: false
             properties:
               Name: { type: string, minLength: 1, maxLength: 200 }
 `
 
-/** The configuration as YAML. */
+/** The configuration as YAML. A test checks and serves it. */
 export const firstConfiguration = (own: FirstConfiguration): string =>
-  // In quotes, as JSON writes them: that is YAML, whatever stands in them.
+  // A JSON string is valid YAML, whatever it contains.
   TEMPLATE.replace(/<<(\w+)>>/g, (_mark, name: string) =>
     JSON.stringify(own[name as keyof FirstConfiguration]),
   )

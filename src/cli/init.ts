@@ -16,7 +16,7 @@ const PRIVATE_FOLDER = 0o700
 /** 120 random bits: a password that somebody has to type once. */
 const PASSWORD_BYTES = 15
 
-/** As it is best written: from where we are, unless that leads upwards. */
+/** A path as people write it: relative to the working directory, unless it is outside. */
 function fromHere(path: string): string {
   const here = relative(process.cwd(), path)
   return here.startsWith('..') || isAbsolute(here) ? path : here
@@ -32,7 +32,7 @@ const drawSecrets = (): Secrets => ({
   password: newSecret(PASSWORD_BYTES),
 })
 
-async function describe({ clientSecret, password }: Secrets, folder: string): Promise<string> {
+async function contentOf({ clientSecret, password }: Secrets, folder: string): Promise<string> {
   return firstConfiguration({
     data: fromHere(join(folder, 'data')),
     agreement: new Date().toISOString().slice(0, 10),
@@ -42,14 +42,14 @@ async function describe({ clientSecret, password }: Secrets, folder: string): Pr
   })
 }
 
-/** A file that is there is never written over. */
+/** Writes the file. Rejects with `EEXIST` if it exists. */
 async function write(folder: string, secrets: Secrets): Promise<void> {
-  const text = await describe(secrets, folder)
+  const text = await contentOf(secrets, folder)
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
   await writeFile(join(folder, CONFIGURATION), text, { flag: 'wx', mode: PRIVATE_FILE })
 }
 
-function tell(folder: string, { clientSecret, password }: Secrets, { stdout, stderr }: Terminal): void {
+function show(folder: string, { clientSecret, password }: Secrets, { stdout, stderr }: Terminal): void {
   const file = fromHere(join(folder, CONFIGURATION))
   stdout.write(
     `configuration  ${file}\n` +
@@ -59,14 +59,14 @@ function tell(folder: string, { clientSecret, password }: Secrets, { stdout, std
       `password       ${password}\n`,
   )
   stderr.write(
-    'Secret and password are shown this once: only their hashes are kept.\n' +
+    'The secret and the password are shown only now: the file has only their hashes.\n' +
       `Next: postern check ${file}; UPSTREAM_URL=http://… postern serve ${file}\n`,
   )
 }
 
 const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'code' in thrown
 
-/** `postern init [FOLDER]`: a configuration of one's own (C10), which serves as it is. Overwrites nothing. */
+/** `postern init [FOLDER]`: writes a first configuration that can be served as it is (C10). Overwrites nothing. */
 export const initCommand: Command = {
   async run(args, terminal) {
     const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
@@ -74,7 +74,7 @@ export const initCommand: Command = {
     const folder = resolve(positionals[0] ?? '.')
     const file = join(folder, CONFIGURATION)
     if (existsSync(file)) {
-      terminal.stderr.write(`postern: ${file} exists already, and is left as it is. Name another folder.\n`)
+      terminal.stderr.write(`postern: ${file} exists already and was not changed. Name another folder.\n`)
       return EXIT.failed
     }
     const secrets = drawSecrets()
@@ -85,16 +85,18 @@ export const initCommand: Command = {
       terminal.stderr.write(`postern: ${thrown.message}\n`)
       return EXIT.failed
     }
-    tell(folder, secrets, terminal)
+    show(folder, secrets, terminal)
     return EXIT.done
   },
 }
 
-/** `postern hash-password`: the argon2id hash of a password that is typed or piped in; never one on the command line. */
+/** `postern hash-password`: prints the argon2id hash of a password that is typed or piped in. */
 export const hashPasswordCommand: Command = {
   async run(args, terminal) {
     if (args.length > 0)
-      throw new UsageError('the password is read from standard input, where no process list shows it')
+      throw new UsageError(
+        'expected no argument: the password is read from standard input, because process lists show arguments',
+      )
     const password = await readPassword(terminal)
     terminal.stdout.write(`${await new Hasher().hash(password)}\n`)
     return EXIT.done

@@ -14,7 +14,7 @@ import { StoreError } from '../stores/store-error.ts'
 import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 import { replaceKeys } from './replace-keys.ts'
 
-interface Asked {
+interface KeysRequest {
   readonly configuration: Configuration
   readonly plan: KeysPlan
   /** `--compromised`. */
@@ -24,12 +24,12 @@ interface Asked {
   readonly terminal: Terminal
 }
 
-type Act = (asked: Asked) => Promise<number>
+type Action = (request: KeysRequest) => Promise<number>
 
 const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000', '')
 
-/** `keys list`: every key, oldest first, and where it stands. */
-const list: Act = async ({ plan, terminal }) => {
+/** `keys list`: every key with its state, oldest first. */
+const list: Action = async ({ plan, terminal }) => {
   const keys = await readKeyFolder(plan.folder)
   for (const { key, state, retiresAt } of scheduleKeys(keys, plan.rotation, epochSeconds(systemClock))) {
     const until = retiresAt === undefined ? '' : `  published until ${time(retiresAt)}`
@@ -40,29 +40,30 @@ const list: Act = async ({ plan, terminal }) => {
   return EXIT.done
 }
 
-async function makeNext({ plan, terminal }: Asked, announce: number): Promise<void> {
+async function makeNext({ plan, terminal }: KeysRequest, announce: number): Promise<void> {
   const signsFrom = epochSeconds(systemClock) + announce
   for (const algorithm of plan.algorithms) {
     const generation = (await newestGeneration(plan.folder, algorithm)) + 1
     const { file } = await createKey(plan.folder, { algorithm, generation, signsFrom }, systemClock)
-    terminal.stdout.write(`${file}: made, published now, signs from ${time(signsFrom)}\n`)
+    terminal.stdout.write(`${file}: made and published; signs from ${time(signsFrom)}\n`)
   }
 }
 
-/** `keys rotate`: the next keys, announced first; `--compromised`: see `replaceKeys`. */
-const rotate: Act = async (asked) => {
-  const { plan, compromised } = asked
+/** `keys rotate`: makes the next keys, which are published before they sign. `--compromised`: see `replaceKeys`. */
+const rotate: Action = async (request) => {
+  const { plan, compromised } = request
   await createPrivateFolder(plan.folder)
-  if (compromised) return replaceKeys({ ...asked, folder: plan.folder, makeKeys: () => makeNext(asked, 0) })
+  if (compromised)
+    return replaceKeys({ ...request, folder: plan.folder, makeKeys: () => makeNext(request, 0) })
   await readKeyFolder(plan.folder)
-  await makeNext(asked, plan.rotation.announce)
+  await makeNext(request, plan.rotation.announce)
   return EXIT.done
 }
 
 const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
-/** `keys doctor`: what is wrong, or will be; exit code 1 if anything is. Changes nothing. */
-const doctor: Act = async ({ configuration, plan, terminal }) => {
+/** `keys doctor`: lists problems of the keys, also coming ones. Exit code 1 if there is an error. Changes nothing. */
+const doctor: Action = async ({ configuration, plan, terminal }) => {
   const findings = await withStore(configuration, (store) =>
     examineKeys(plan, epochSeconds(systemClock), store),
   )
@@ -70,7 +71,7 @@ const doctor: Act = async ({ configuration, plan, terminal }) => {
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
 }
 
-/** Only a store that is there already: a doctor who makes one would find nothing in it. */
+/** Opens the store if it exists. It is not created: `doctor` changes nothing. */
 async function withStore<T>(
   { data, store: config }: Configuration,
   act: (store: Awaited<ReturnType<typeof openStore>> | undefined) => Promise<T>,
@@ -84,16 +85,18 @@ async function withStore<T>(
   }
 }
 
-const ACTS: Readonly<Record<string, Act>> = { list, rotate, doctor }
+const ACTIONS: Readonly<Record<string, Action>> = { list, rotate, doctor }
 
-/** `postern keys list|rotate|doctor [--config FILE]`: the signing keys of a configuration, which may be serving. */
+/** `postern keys list|rotate|doctor`: the signing keys, also while the service runs. */
 export const keysCommand: Command = {
-  help: `  list                   Which keys there are, and where each stands
-  rotate                 Make the next keys, which are published before they sign
-  rotate --compromised   Somebody may have read the keys: replace them and the secret of refresh tokens now. All
-                         tokens issued so far are refused, all refresh tokens end; it says how many, and asks
+  help: `Usage: postern keys list|rotate|doctor …
+
+  list                   List the keys with their states
+  rotate                 Make the next keys. They are published before they sign
+  rotate --compromised   If somebody may have read the keys: replace them and the secret of refresh tokens now.
+                         All tokens issued so far are refused, and all refresh tokens end. It says how many, and asks
     --yes                Do not ask; for scripts
-  doctor                 What is wrong with the keys, or will be
+  doctor                 List problems of the keys, also coming ones
   --config FILE          The configuration that is served
 `,
   async run(args, terminal) {
@@ -107,9 +110,9 @@ export const keysCommand: Command = {
       },
     })
     const [word = '', ...more] = positionals
-    const act = Object.hasOwn(ACTS, word) ? ACTS[word] : undefined
-    if (act === undefined || more.length > 0)
-      throw new UsageError(`expected one of ${Object.keys(ACTS).join(', ')}`)
+    const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined
+    if (action === undefined || more.length > 0)
+      throw new UsageError(`expected one of ${Object.keys(ACTIONS).join(', ')}`)
     const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration === undefined || report.failed) {
@@ -117,16 +120,17 @@ export const keysCommand: Command = {
       return EXIT.refused
     }
     const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)
-    return tellTrouble(
-      () => act({ configuration, plan, compromised: values.compromised, yes: values.yes, terminal }),
+    return withPlainErrors(
+      () => action({ configuration, plan, compromised: values.compromised, yes: values.yes, terminal }),
       terminal,
     )
   },
 }
 
-async function tellTrouble(act: () => Promise<number>, { stderr }: Terminal): Promise<number> {
+/** Errors of the key folder and of the store become a message and the exit code 1. */
+async function withPlainErrors(action: () => Promise<number>, { stderr }: Terminal): Promise<number> {
   try {
-    return await act()
+    return await action()
   } catch (thrown) {
     if (!(thrown instanceof KeyFolderError || thrown instanceof StoreError)) throw thrown
     stderr.write(`postern: ${thrown.message}\n`)

@@ -26,17 +26,24 @@ const read = (args: readonly string[]) =>
 
 type Values = ReturnType<typeof read>['values']
 
-/** The scope in the words of the admin API; the whole service if none is named. */
+/**
+ * The scope as the admin API writes it; the whole service if none is named.
+ *
+ * @throws UsageError if several are named
+ */
 function scopeOf({ service, identity, ...values }: Values): string {
   const named = (['business', 'area', 'backend'] as const).flatMap((kind) =>
     values[kind] === undefined ? [] : [`${kind}/${values[kind]}`],
   )
   const all = [...(service === true ? ['service'] : []), ...(identity === true ? ['identity'] : []), ...named]
-  if (all.length > 1) throw new UsageError(`expected one scope, got ${all.join(', ')}`)
+  if (all.length > 1)
+    throw new UsageError(
+      `expected one of --service, --identity, --business, --area, --backend, got ${all.join(', ')}`,
+    )
   return all[0] ?? 'service'
 }
 
-/** `30m` is from now on; anything else is a time for the service to judge. */
+/** `30m` counts from now. Any other text is a time that the service checks. */
 function instantOf(text: string | undefined): string | undefined {
   if (text === undefined || !/^[0-9]+(s|m|h|d)$/.test(text)) return text
   return new Date(Date.now() + parseDuration(text)).toISOString()
@@ -52,7 +59,7 @@ function secondsOf(text: string | undefined): number | undefined {
   }
 }
 
-const setOrder = (values: Values, terminal: Terminal): AdminCall => ({
+const setCall = (values: Values, terminal: Terminal): AdminCall => ({
   method: 'PUT',
   path: '/maintenance',
   body: {
@@ -68,14 +75,15 @@ const setOrder = (values: Values, terminal: Terminal): AdminCall => ({
   },
 })
 
-const ORDERS: Readonly<Record<string, (values: Values, terminal: Terminal) => AdminCall>> = {
+const CALLS: Readonly<Record<string, (values: Values, terminal: Terminal) => AdminCall>> = {
   on: (values, terminal) => {
-    if (values.from !== undefined) throw new UsageError('a switch with --from is planned: `maintenance plan`')
-    return setOrder(values, terminal)
+    if (values.from !== undefined)
+      throw new UsageError('`on` starts at once and has no --from; use `maintenance plan`')
+    return setCall(values, terminal)
   },
   plan: (values, terminal) => {
-    if (values.from === undefined) throw new UsageError('expected --from')
-    return setOrder(values, terminal)
+    if (values.from === undefined) throw new UsageError('expected --from: when the maintenance starts')
+    return setCall(values, terminal)
   },
   off: (values, terminal) => ({
     method: 'DELETE',
@@ -89,7 +97,7 @@ const ORDERS: Readonly<Record<string, (values: Values, terminal: Terminal) => Ad
   status: () => ({ method: 'GET', path: '/maintenance' }),
 }
 
-interface Told {
+interface SwitchAnswer {
   readonly id: string
   readonly scope: string
   readonly state: string
@@ -101,7 +109,7 @@ interface Told {
   readonly by?: string
 }
 
-function line({ id, scope, state, source, from, until, message, reason, by }: Told): string {
+function line({ id, scope, state, source, from, until, message, reason, by }: SwitchAnswer): string {
   const parts = [
     state,
     scope,
@@ -115,38 +123,44 @@ function line({ id, scope, state, source, from, until, message, reason, by }: To
   return `${parts.filter((part) => part !== false).join('  ')}\n`
 }
 
-const SHOW: Readonly<Record<string, (answer: Told & { readonly switches: readonly Told[] }) => string>> = {
+const SHOW: Readonly<
+  Record<string, (answer: SwitchAnswer & { readonly switches: readonly SwitchAnswer[] }) => string>
+> = {
   on: line,
   plan: line,
   off: ({ switches }) =>
-    switches.length === 0 ? 'nothing was switched off there\n' : `ended:\n${switches.map(line).join('')}`,
+    switches.length === 0 ? 'there was no maintenance to end\n' : `ended:\n${switches.map(line).join('')}`,
   status: ({ switches }) => (switches.length === 0 ? 'no maintenance\n' : switches.map(line).join('')),
 }
 
 /** `postern maintenance on|off|plan|status …` (C9.1). */
 export const maintenanceCommand: Command = {
-  help: `  on      Switch off what is named, the whole API if nothing is, until \`off\` (or --until)
-  plan    The same in a window: --from and mostly --until
-  off     Switch on again: what is in force there, or one switch by --id, planned ones too
-  status  What is in force, and what is planned
+  help: `Usage: postern maintenance on|off|plan|status …
 
-  --business CODE, --area NAME, --backend NAME, --identity   What is meant
-  --message TEXT          Told to clients
-  --retry-after SECONDS   Told to clients; else what is left of the window
+  on      Start maintenance now, until \`off\` or --until
+  plan    Start maintenance at --from
+  off     End maintenance: what is in force for the scope, or one entry by --id, also a planned one
+  status  List what is in force and what is planned
+
+  --business CODE, --area NAME, --backend NAME, --identity
+                          The scope: what is closed. Default: the whole API
+  --message TEXT          Text for clients
+  --retry-after SECONDS   Retry-After for clients. Default: the time that is left
   --from, --until TIME    2026-02-01T20:00+10:00, or 30m from now
-  --allow-client ID, --allow-address ADDRESS   Who passes all the same; may be repeated
+  --allow-client ID, --allow-address ADDRESS
+                          Who may still call; may be repeated
   --reason TEXT           For the log
-  --json                  What the admin API answers
+  --json                  Print the answer of the admin API
   --config FILE           The configuration that is served
 `,
   run(args, terminal) {
     const { values, positionals } = read(args)
     const [word, ...more] = positionals
-    const order = word !== undefined && Object.hasOwn(ORDERS, word) ? ORDERS[word] : undefined
+    const callOf = word !== undefined && Object.hasOwn(CALLS, word) ? CALLS[word] : undefined
     const show = word === undefined ? undefined : SHOW[word]
-    if (order === undefined || show === undefined || more.length > 0)
+    if (callOf === undefined || show === undefined || more.length > 0)
       throw new UsageError('expected one of on, off, plan, status')
     const print = values.json === true ? (answer: unknown) => `${JSON.stringify(answer, null, 2)}\n` : show
-    return callAdminApi(order(values, terminal), values.config, terminal, print)
+    return callAdminApi(callOf(values, terminal), values.config, terminal, print)
   },
 }

@@ -25,22 +25,24 @@ export interface Replacement {
   /** `--yes`. */
   readonly yes: boolean
   readonly terminal: Terminal
-  /** Makes keys that sign at once, and tells of them. */
+  /** Makes keys that sign at once, and prints their files. */
   readonly makeKeys: () => Promise<void>
 }
 
 /**
- * `keys rotate --compromised`: other keys and another secret for refresh tokens, and nothing left of what was issued
- * with the old ones; a running service follows within a second. Families end before the keys are replaced: whatever a
- * thief still gets by a refresh token is signed by a key that goes next.
+ * `keys rotate --compromised`: replaces the keys and the secret of refresh tokens, and ends everything that was issued
+ * with the old ones. A running service follows within a second. Families end before the keys are replaced, so that what
+ * an attacker still gets by a refresh token is signed by a key that is removed next. Gives the exit code.
+ *
+ * @throws UsageError if nobody can be asked; KeyFolderError if the folder cannot be read or written
  */
 export async function replaceKeys(replacement: Replacement): Promise<number> {
   const { configuration, folder, terminal } = replacement
   const families = await openFamilies(configuration)
   try {
     terminal.stdout.write(
-      `Every access token and id_token issued so far will be refused. ${families.told}\n` +
-        `Use this when somebody may have read ${folder}; \`keys rotate\` is for everything else.\n`,
+      `Every access token and id_token issued so far will be refused. ${families.summary}\n` +
+        `Continue only if somebody may have read ${folder}. Otherwise use \`keys rotate\`.\n`,
     )
     if (!(await confirm(replacement.yes, terminal))) {
       terminal.stdout.write('nothing was changed\n')
@@ -48,7 +50,7 @@ export async function replaceKeys(replacement: Replacement): Promise<number> {
     }
     const failed = await endFamilies(families, terminal)
     await replaceFiles(replacement)
-    // Else the next start would take them for another installation's.
+    // Without this, the next start would take the keys for those of another installation.
     const kids = (await readKeyFolder(folder)).map(({ kid }) => kid)
     await families.remember(kids).catch(() => undefined)
     return failed ? EXIT.failed : EXIT.done
@@ -64,26 +66,27 @@ async function replaceFiles({ folder, terminal, makeKeys }: Replacement): Promis
   await makeKeys()
   for (const file of before) {
     await removeKey(folder, file)
-    terminal.stdout.write(`${file}: removed; whatever it has signed is refused within a second\n`)
+    terminal.stdout.write(`${file}: removed; tokens that it signed are refused within a second\n`)
   }
 }
 
 interface Families {
-  /** How many there are and what becomes of them. */
-  readonly told: string
-  /** Answers how many were ended; undefined if that is not for this process to do. */
+  /** How many there are, and what happens to them. */
+  readonly summary: string
+  /** Ends them and gives their number; undefined if another process ends them. */
   readonly end: () => Promise<number | undefined>
-  /** Tells the store which keys are the service's own. */
+  /** Records in the store which keys are the service's own. */
   readonly remember: (kids: readonly string[]) => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** The families where they are kept. A store that cannot be opened does not keep a stolen key in use. */
+/** The families in the store. If it cannot be opened, the keys are replaced anyway: a stolen key must not stay in use. */
 async function openFamilies({ data, store: config }: Configuration): Promise<Families> {
   const none = (): Promise<undefined> => Promise.resolve(undefined)
   const elsewhere = { end: none, remember: none, close: none }
-  if (config.kind === 'memory') return { ...elsewhere, told: IN_MEMORY }
-  if (!existsSync(sqliteFile(data))) return { ...elsewhere, told: '0 families of refresh tokens will end.' }
+  if (config.kind === 'memory') return { ...elsewhere, summary: IN_MEMORY }
+  if (!existsSync(sqliteFile(data)))
+    return { ...elsewhere, summary: '0 families of refresh tokens will end.' }
   let store: Store | undefined
   try {
     store = await openStore(config, data, systemClock)
@@ -91,24 +94,24 @@ async function openFamilies({ data, store: config }: Configuration): Promise<Fam
   } catch (thrown) {
     if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
     await store?.close()
-    const told =
-      'The families of refresh tokens could not be counted, and may not end: the store is out of reach.'
-    return { ...elsewhere, told, end: () => Promise.reject(thrown) }
+    const summary =
+      'The families of refresh tokens could not be counted, and may not end: the store cannot be read.'
+    return { ...elsewhere, summary, end: () => Promise.reject(thrown) }
   }
 }
 
 const familiesOf = (store: Store, count: number): Families => ({
-  told: `${countOfFamilies(count)} will end: ${count === 1 ? 'its user' : 'their users'} must log in again.`,
+  summary: `${countOfFamilies(count)} will end: ${count === 1 ? 'its user' : 'their users'} must log in again.`,
   end: () => endWhileBusy(store, count),
   remember: (kids) => rememberKeys(kids, store),
   close: () => store.close(),
 })
 
-/** A store that serves may be busy for a moment: what was ended stays ended, and the rest is tried again. */
+/** Tries again while the store is busy. What was ended before stays ended. */
 async function endWhileBusy(store: Store, count: number): Promise<number> {
   for (let left = ATTEMPTS; ; left--)
     try {
-      // An attempt that failed half way does not tell how many it ended.
+      // An attempt that failed in the middle gives no number.
       return Math.max(await endAllFamilies(store), left === ATTEMPTS ? 0 : count)
     } catch (thrown) {
       if (!(thrown instanceof Fault) || left === 1) throw thrown
@@ -117,9 +120,9 @@ async function endWhileBusy(store: Store, count: number): Promise<number> {
 }
 
 const IN_MEMORY =
-  'The families of refresh tokens are in the memory of the service, which ends them when it sees the new secret.'
+  'The families of refresh tokens are in the memory of the service. It ends them when it reads the new secret.'
 
-/** True if they could not be ended. */
+/** Ends the families. True if that failed, after a message. */
 async function endFamilies(families: Families, { stdout, stderr }: Terminal): Promise<boolean> {
   try {
     const ended = await families.end()
@@ -129,7 +132,7 @@ async function endFamilies(families: Families, { stdout, stderr }: Terminal): Pr
     if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
     stderr.write(
       `postern: the families of refresh tokens could not be ended (${reasonOf(thrown)}); ` +
-        'the keys are replaced all the same. Run this again when the store is back.\n',
+        'the keys are replaced anyway. Run this command again when the store can be read.\n',
     )
     return true
   }

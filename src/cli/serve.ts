@@ -7,7 +7,7 @@ import { onSignals } from '../server/drain.ts'
 import { ConfigurationError } from '../start/service.ts'
 import { configurationFile, EXIT, writeReport, type Terminal, type Command } from './command.ts'
 
-/** What an operator can mend (a port that is taken, a folder that may not be written) needs no stack. */
+/** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */
 const isPlain = (error: unknown): error is Error =>
   error instanceof Error && ('code' in error || PLAIN.has(error.name))
 
@@ -19,59 +19,59 @@ const PLAIN = new Set([
   'ContentsChanged',
 ])
 
-/** What an operator can do about errors of the system that say nothing of it. */
+/** What to do about errors of the system that do not say it. */
 const ADVICE: Readonly<Record<string, string>> = {
   EADDRINUSE:
-    'another process has that port; end it, or set another one: `server.listen` or POSTERN_PORT, `admin.listen` or POSTERN_ADMIN_PORT',
-  EADDRNOTAVAIL: 'this machine has no such address; change `server.listen` or `admin.listen`',
+    'another process uses this port; end it, or set another port: `server.listen` or POSTERN_PORT, `admin.listen` or POSTERN_ADMIN_PORT',
+  EADDRNOTAVAIL: 'this machine does not have this address; change `server.listen` or `admin.listen`',
 }
 
-function told(error: Error): string {
+function messageOf(error: Error): string {
   const advice = 'code' in error ? ADVICE[String(error.code)] : undefined
   return advice === undefined ? error.message : `${error.message}: ${advice}`
 }
 
-/** A worker process tells it by name. */
+/** Whether the configuration was refused. An error from a worker process has only the name of the class. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof ConfigurationError || (error instanceof Error && error.name === 'ConfigurationError')
 
-/** The same report as `check`, whichever step found the first problem. */
+/** Writes the same report as `check`, whichever step found the first problem. */
 async function refuse(file: string, terminal: Terminal): Promise<number> {
   writeReport(file, await checkConfiguration(file, terminal.env), terminal)
   return EXIT.refused
 }
 
-/** Resolves once a signal has made it stop and everything in flight is finished. */
+/** Resolves when a signal has stopped the service and all calls in flight are finished. */
 function untilStopped(running: Running): Promise<number> {
   return new Promise((resolve, reject) => {
     const drain = (): void => void running.close().then(() => resolve(EXIT.done), reject)
-    // A second signal means now; what is cut then is not finished.
+    // A second signal ends the process at once and cuts calls in flight.
     onSignals(process, systemClock, { drain, force: () => process.exit(EXIT.failed) })
   })
 }
 
-/** For what is under way when the service has stopped: the last lines of the log, above all. */
+/** Time after the stop, mostly for the last lines of the log. */
 const LEFTOVERS_MS = 2000
 
-/** SIGHUP: read the configuration anew. SIGUSR2: replace the workers, one after the other. */
-function obeySignals({ control }: Running): () => void {
-  const orders = {
+/** SIGHUP reads the configuration again. SIGUSR2 replaces the workers one by one. The function that is returned ends it. */
+function handleSignals({ control }: Running): () => void {
+  const handlers = {
     SIGHUP: () => void control.reload({ via: 'SIGHUP' }),
     SIGUSR2: () => void control.restart({ via: 'SIGUSR2' }),
   }
-  for (const [signal, order] of Object.entries(orders)) process.on(signal, order)
+  for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler)
   return () => {
-    for (const [signal, order] of Object.entries(orders)) process.off(signal, order)
+    for (const [signal, handler] of Object.entries(handlers)) process.off(signal, handler)
   }
 }
 
-/** See data-group.ts. */
+/** Withdraws the rights of the group of the data folder, if `dataGroup` says so (data-group.ts). */
 async function takeBack(configuration: Configuration, { stderr }: Terminal): Promise<void> {
   const { data, dataGroup } = configuration
   if (dataGroup !== 'own' || isSidecar(configuration)) return
   const taken = await takeBackFromGroup(data)
   if (taken.length > 0)
-    stderr.write(`postern: took from the group what it could do with ${taken.join(', ')} (dataGroup: own)\n`)
+    stderr.write(`postern: withdrew the rights of the group to ${taken.join(', ')} (dataGroup: own)\n`)
 }
 
 interface Loaded {
@@ -80,7 +80,7 @@ interface Loaded {
   readonly files: ReadonlySet<string>
 }
 
-/** Nothing if the file is refused. The report, which knows the line of every value, is let go of before it is served. */
+/** Undefined if the file is refused. The report is not kept: it holds the line of every value. */
 function load(file: string, terminal: Terminal): Loaded | undefined {
   const { configuration, report } = loadConfiguration(file, terminal.env)
   if (configuration === undefined) return undefined
@@ -90,27 +90,28 @@ function load(file: string, terminal: Terminal): Loaded | undefined {
 
 async function start({ configuration, file, files }: Loaded, terminal: Terminal): Promise<number> {
   const { env: environment, stderr } = terminal
-  // Whoever read these lines may have left (a log shipper that restarts): no reason to end a service.
+  // The reader of stderr may have gone (a log shipper that restarts): that must not end the service.
   stderr.on('error', () => undefined)
   await takeBack(configuration, terminal)
   const source = { file, files }
   const running = await startPostern(configuration, { clock: systemClock, environment, source })
   const { baseUrl, adminPort, adminTokenFile } = running
-  // Before it says that it serves: whoever reads that may send a signal at once, and an unheard one kills the process.
+  // Before it says that it serves: a signal may follow at once, and without a handler it kills the process.
   const stopped = untilStopped(running)
-  const disobey = obeySignals(running)
+  const ignoreSignals = handleSignals(running)
   stderr.write(`postern: serving ${file} at ${baseUrl} (admin listener: port ${adminPort})\n`)
-  if (adminTokenFile !== undefined) stderr.write(`postern: the admin API’s token is in ${adminTokenFile}\n`)
+  if (adminTokenFile !== undefined)
+    stderr.write(`postern: the token of the admin API is in ${adminTokenFile}\n`)
   try {
     return await stopped
   } finally {
-    // What a module has left running (a timer, a connection) must not keep the process.
+    // A timer or a connection that a module left open must not keep the process.
     setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
-    disobey()
+    ignoreSignals()
   }
 }
 
-/** `postern serve [FILE]`: serves until SIGTERM or SIGINT; exit code 2 if the file is refused. */
+/** `postern serve [FILE]`: serves until SIGTERM or SIGINT. The exit code is 2 if the file is refused. */
 export const serveCommand: Command = {
   async run(args, terminal) {
     const file = configurationFile(args, terminal)
@@ -121,7 +122,7 @@ export const serveCommand: Command = {
     } catch (error) {
       if (isRefusal(error)) return refuse(file, terminal)
       if (!isPlain(error)) throw error
-      terminal.stderr.write(`postern: ${told(error)}\n`)
+      terminal.stderr.write(`postern: ${messageOf(error)}\n`)
       return EXIT.failed
     }
   },

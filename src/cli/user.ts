@@ -3,7 +3,7 @@ import { type Subcommand, singleName, UsageError, commandOf } from './command.ts
 import { editDirectory } from './edit-directory.ts'
 import { printJson, printRows, readPassword } from './terminal.ts'
 
-/** The option that writes each key of a user's record (src/directory/config.ts). */
+/** The option for each key of a user's record (src/directory/config.ts). */
 const OPTIONS = {
   username: 'USERNAME',
   subject: 'subject',
@@ -18,7 +18,11 @@ const CONFIG = { config: text }
 
 type Tree = { [key: string]: string | Tree }
 
-/** `NAME=VALUE`, as often as given. Throws UsageError. */
+/**
+ * The pairs of a repeated option `NAME=VALUE`.
+ *
+ * @throws UsageError if one has no `=`
+ */
 function pairs(option: string, given: readonly string[] = []): (readonly [string, string])[] {
   return given.map((pair) => {
     const at = pair.indexOf('=')
@@ -27,7 +31,7 @@ function pairs(option: string, given: readonly string[] = []): (readonly [string
   })
 }
 
-/** `address.locality=Sydney` stands inside `address`. */
+/** The claims as a tree: `address.locality=Sydney` is in `address`. */
 function claimsOf(given: readonly string[] | undefined): Tree {
   const claims: Tree = {}
   for (const [name, value] of pairs('claim', given)) {
@@ -62,7 +66,7 @@ const add: Subcommand['run'] = async (args, terminal) => {
       options: OPTIONS,
       work: async ({ users }) => {
         const made = await users.add(written, password)
-        terminal.stdout.write(`${made.username}: added, subject ${made.subject}\n`)
+        terminal.stdout.write(`${made.username}: added with the subject ${made.subject}\n`)
       },
     },
     terminal,
@@ -100,7 +104,7 @@ const list: Subcommand['run'] = (args, terminal) => {
 
 /** `disable` and `enable`. */
 const onState =
-  (verb: 'disable' | 'enable', told: string): Subcommand['run'] =>
+  (action: 'disable' | 'enable', done: string): Subcommand['run'] =>
   (args, terminal) => {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
     const username = singleName(positionals, 'user name')
@@ -108,8 +112,8 @@ const onState =
       {
         config: values.config,
         work: async ({ users }) => {
-          await users[verb](username)
-          terminal.stdout.write(`${username}: ${told}\n`)
+          await users[action](username)
+          terminal.stdout.write(`${username}: ${done}\n`)
         },
       },
       terminal,
@@ -125,49 +129,49 @@ const setPassword: Subcommand['run'] = async (args, terminal) => {
       config: values.config,
       work: async ({ users }) => {
         await users.setPassword(username, password)
-        terminal.stdout.write(`${username}: password set; logged out everywhere\n`)
+        terminal.stdout.write(`${username}: password changed, and logged out everywhere\n`)
       },
     },
     terminal,
   )
 }
 
-const ACTS: Readonly<Record<string, Subcommand>> = {
+const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   add: {
     usage: 'add USERNAME …',
-    summary: 'Adds a user; the password is typed, or piped in',
+    summary: 'Add a user. The password is typed or piped in',
     options: [
-      '--customer ID           a customer client by which the user may log in with the password; may be repeated',
-      '--access BUSINESS=ROLE  may be repeated',
-      '--claim NAME=VALUE      such as email=a@example.com, address.locality=Sydney; may be repeated',
-      '--subject SUBJECT       the claim `sub`, of a user that comes from elsewhere; drawn if not given',
+      '--customer ID           a customer client through which the user may log in; may be repeated',
+      '--access BUSINESS=ROLE  the role of the user at a business; may be repeated',
+      '--claim NAME=VALUE      such as email=a@example.com or address.locality=Sydney; may be repeated',
+      '--subject SUBJECT       the claim sub of a user from another system. Default: a new random one',
     ],
     run: add,
   },
   list: {
     usage: 'list [--json]',
-    summary: 'Every user, of the configuration and of the store',
+    summary: 'List the users of the configuration and of the store',
     run: list,
   },
   disable: {
     usage: 'disable USERNAME',
-    summary: 'Refuses every login, and ends what the user has; within a second, everywhere',
+    summary: 'Refuse all logins, and end tokens and sessions, in every process within a second',
     run: onState('disable', 'disabled, and logged out everywhere'),
   },
   enable: {
     usage: 'enable USERNAME',
-    summary: 'Takes that back; the user logs in again',
+    summary: 'Allow logins again. What was ended stays ended',
     run: onState('enable', 'enabled'),
   },
   'set-password': {
     usage: 'set-password USERNAME',
-    summary: 'A new password, typed or piped in; the user logs in again, everywhere',
+    summary: 'Change the password, typed or piped in. The user must log in again everywhere',
     run: setPassword,
   },
 }
 
-const NOTES = `Users that stand in the configuration are listed, but changed only there. All take --config FILE (else
-POSTERN_CONFIG, else config/demo.yaml); the service may run meanwhile, and follows within a second.`
+const NOTES = `Users of the configuration are listed, and changed only in the configuration. All subcommands take --config FILE
+(default: POSTERN_CONFIG, else config/demo.yaml). A running service follows within a second.`
 
-/** `postern user …`: users that stand in the store of a configuration. */
-export const userCommand = commandOf('user', ACTS, NOTES)
+/** `postern user …`: manages the users in the store. */
+export const userCommand = commandOf('user', SUBCOMMANDS, NOTES)

@@ -60,7 +60,7 @@ describe('C8.1: the example of a module, a SQLite file', () => {
   })
   afterAll(() => Promise.all([gateway.close(), demo.close()]))
 
-  it('is fit to serve as it is shipped', async () => {
+  it('is can be served as it is shipped', async () => {
     const file = new URL('../../config/examples/sqlite.yaml', import.meta.url).pathname
     expect((await checkConfiguration(file, {})).problems).toEqual([])
   })

@@ -65,7 +65,7 @@ describe('operators', { timeout: 60_000 }, () => {
       /^ended:\non {2}business\/ACME/,
     )
     expect((await call(token)).status).toBe(200)
-    expect((await postern('maintenance', 'off')).out).toBe('nothing was switched off there\n')
+    expect((await postern('maintenance', 'off')).out).toBe('there was no maintenance to end\n')
     expect((await postern('maintenance', 'off', '--id', switches[1].id)).out).toMatch(/^ended:\nplanned/)
     expect((await postern('maintenance', 'status')).out).toBe('no maintenance\n')
   })
@@ -99,7 +99,8 @@ describe('operators', { timeout: 60_000 }, () => {
     expect(await runVerb(['reload'], { env })).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'postern: nobody answers at http://127.0.0.1:1: is the service running?\n',
+      stderr:
+        'postern: there is no answer from http://127.0.0.1:1: is the service running, and is this its configuration?\n',
     })
   })
 
@@ -124,7 +125,7 @@ describe('operators', { timeout: 60_000 }, () => {
     }
     const counts = '0 sessions, 1 family of refresh tokens, 0 codes, 0 consents, and the access tokens'
     expect((await postern('revoke', '--client', 'acme-books', '--preview')).out).toBe(
-      `would be revoked: ${counts}; nothing has changed\n`,
+      `would be revoked: ${counts}. Nothing was changed.\n`,
     )
     expect((await call(held.access_token)).status).toBe(200)
     expect((await postern('revoke', '--client', 'acme-books')).out).toBe(`revoked: ${counts}\n`)

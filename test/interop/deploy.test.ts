@@ -242,7 +242,7 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
     expect(fsGroup === undefined).toBe(workload().spec.volumeClaimTemplates === undefined)
   })
 
-  it('holds a configuration that is fit to serve, without a warning', async () => {
+  it('holds a configuration that is can be served, without a warning', async () => {
     const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
     expect((await checkConfiguration(file, {})).problems).toEqual([])
   })

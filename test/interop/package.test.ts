@@ -111,8 +111,8 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect((refused as { stdout: string }).stdout).toContain('bigint')
   }, 60_000)
 
-  it.each(['file.yaml', 'package.yaml'])('finds %s fit to serve', async (file) => {
-    expect((await postern('check', file)).stdout).toBe(`${file}: fit to serve\n`)
+  it.each(['file.yaml', 'package.yaml'])('finds %s can be served', async (file) => {
+    expect((await postern('check', file)).stdout).toBe(`${file}: can be served\n`)
   })
 
   it('tells a module that is not installed, or that is TypeScript in a package, by name and reason', async () => {

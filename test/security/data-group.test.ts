@@ -48,7 +48,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
     await asFsGroupLeaves(data)
     const second = await serving(data, 'own')
     expect(await keysOf(second)).toEqual(keys)
-    expect(second.output()).toContain('took from the group what it could do with')
+    expect(second.output()).toContain('withdrew the rights of the group to')
     expect(await modeOf(join(data, 'keys'))).toBe('700')
     for (const name of await readdir(join(data, 'keys')))
       expect(await modeOf(join(data, 'keys', name))).toBe('600')

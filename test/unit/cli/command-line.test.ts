@@ -16,7 +16,7 @@ describe('postern', () => {
     const { code, stdout } = await postern(['--help'])
     expect(code).toBe(0)
     for (const verb of ['serve', 'check', 'hash-password']) expect(stdout).toContain(verb)
-    expect(stdout).toMatch(/^ {2}diff OLD NEW .*\n {20}Tell who gains/m)
+    expect(stdout).toMatch(/^ {2}diff OLD NEW .*\n {20}Show who gains/m)
     expect((await postern(['check', '--help'])).stdout).toContain('Usage: postern check [FILE]')
   })
 
@@ -28,7 +28,7 @@ describe('postern', () => {
     const { code, stderr, stdout } = await spawnVerb(['srve'])
     expect(code).toBe(2)
     expect(stdout).toBe('')
-    expect(stderr).toContain('there is no verb "srve" — did you mean "serve"?')
+    expect(stderr).toContain('there is no command "srve" — did you mean "serve"?')
   })
 
   it.each([[['check', 'a', 'b']], [['check', '--nonsense']], [['hash-password', 'secret']], [[]]])(
@@ -40,10 +40,10 @@ describe('postern', () => {
 })
 
 describe('postern check', () => {
-  it('says that the demo world is fit to serve', async () => {
+  it('says that the demo world is can be served', async () => {
     expect(await postern(['check'])).toEqual({
       code: 0,
-      stdout: 'config/demo.yaml: fit to serve\n',
+      stdout: 'config/demo.yaml: can be served\n',
       stderr: '',
     })
   })
@@ -128,7 +128,7 @@ describe('postern serve', () => {
     let told = ''
     child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
     expect(await once(child, 'close')).toEqual([1, null])
-    expect(told).toMatch(/^postern: .*EADDRINUSE.*another process has that port.*\n$/)
+    expect(told).toMatch(/^postern: .*EADDRINUSE.*another process uses this port.*\n$/)
   })
 })
 

@@ -56,7 +56,7 @@ describe('postern client and postern user, beside a service that runs', () => {
     const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
     expect(await run(USER, `${PASSWORD}\n`)).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^dora: added, /),
+      stdout: expect.stringMatching(/^dora: added with the subject /),
     })
     const first = await login(secret, PASSWORD)
     expect(first.status).toBe(200)
@@ -64,7 +64,7 @@ describe('postern client and postern user, beside a service that runs', () => {
 
     const rotated = await run('client rotate-secret tally')
     const fresh = field(rotated.stdout, 'client_secret')
-    expect(rotated.stderr).toContain('The old secret is good until')
+    expect(rotated.stderr).toContain('The old secret is valid until')
     expect((await login(fresh, PASSWORD)).status).toBe(200)
     expect((await login(secret, PASSWORD)).status).toBe(200)
     expect((await run('client rotate-secret tally --overlap 0s')).code).toBe(0)
@@ -196,7 +196,7 @@ describe('postern init', () => {
     expect(made.code).toBe(0)
     const file = join(folder, 'postern.yaml')
     const run = commands({ POSTERN_CONFIG: file })
-    expect(await run('check')).toEqual({ code: 0, stdout: `${file}: fit to serve\n`, stderr: '' })
+    expect(await run('check')).toEqual({ code: 0, stdout: `${file}: can be served\n`, stderr: '' })
 
     const service = await serving({}, file)
     const { status, json } = await postForm(service, '/connect/token', {

@@ -43,7 +43,7 @@ describe('postern diff', () => {
     expect(await diff('vendor: other')).toEqual({
       code: 0,
       out: 'nobody gains or loses access\n',
-      err: 'postern: there is no store to read: only clients and users of the configurations are compared\n',
+      err: 'postern: there is no store to read. Only clients and users of the configurations are compared.\n',
     })
   })
 
@@ -187,7 +187,7 @@ directory:
         expect(readdirSync(data)).toEqual(before.files)
         expect(readFileSync(path).equals(before.bytes)).toBe(true)
       } else await store.close()
-      expect([code, err]).toEqual([0, `postern: with 1 clients and 1 users of the store ${path}\n`])
+      expect([code, err]).toEqual([0, `postern: including 1 client and 1 user of the store ${path}\n`])
       expect(out).toContain('  - tally  GET fund-data/fund-list (business)  at ACME\n')
       expect(out).not.toContain('GONE')
       expect(out).not.toContain('dora')
