@@ -187,7 +187,10 @@ function framingOf(headers: ResponseHeaders, isHttp10: boolean): BodyFraming {
 function isPersistent(headers: ResponseHeaders, isHttp10: boolean): boolean {
   // The second is no standard, but recipients obey it.
   const { connection, 'proxy-connection': proxyConnection } = headers
-  if (connection === undefined && proxyConnection === undefined) return !isHttp10
+  if (proxyConnection === undefined) {
+    if (connection === undefined) return !isHttp10
+    if (connection === 'keep-alive') return true
+  }
   const options = `${String(connection)},${String(proxyConnection)}`
     .toLowerCase()
     .split(',')
