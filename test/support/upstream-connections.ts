@@ -5,7 +5,8 @@ import { isTls, parseUpstreamAddress, socketOpener, type UpstreamTls } from '../
 import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
 import { upstreamFault } from '../../src/backends/forward/response.ts'
-import { UpstreamPool, type PoolRules } from '../../src/upstream/pool.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
+import { UpstreamPool, type PoolRules, type TrustChanged } from '../../src/upstream/pool.ts'
 import { UpstreamReader, type UpstreamCallback, type UpstreamResponse } from '../../src/upstream/reader.ts'
 
 /** For what speaks to upstreams below the `http` backend: raw upstreams, one connection, one pool. Ends with the test. */
@@ -130,16 +131,24 @@ export function openConnection(
   return { connection, told, closed, call }
 }
 
-export function openPool(url: string, changes: Changes<PoolRules> = {}) {
+export function openPool(
+  url: string,
+  {
+    trustChanged,
+    clock,
+    ...changes
+  }: Changes<PoolRules> & { readonly trustChanged?: TrustChanged; readonly clock?: Clock } = {},
+) {
   const timeouts = { ...TIMEOUTS, ...changes.timeouts }
-  const pool = new UpstreamPool(parseUpstreamAddress(url)!, {
+  const rules = {
     maxConnections: 4,
     connectionAge: 60_000,
-    closeDelimited: 'cut',
+    closeDelimited: 'cut' as const,
     tls: {},
     ...changes,
     timeouts,
-  })
+  }
+  const pool = new UpstreamPool(parseUpstreamAddress(url)!, rules, trustChanged, clock)
   onTestFinished(() => pool.close())
   const call = (request: Partial<UpstreamRequest> = {}) =>
     start((sent, callback) => pool.send(sent, callback), request)

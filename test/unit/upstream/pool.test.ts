@@ -3,6 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { movableClock } from '../../support/movable-clock.ts'
 import {
   faulty,
   listen,
@@ -149,6 +150,38 @@ it('C8.4 a name that stands for another address is noticed under load, when conn
   )
   isOver = true
   await Promise.all(workers)
+})
+
+it('T2.8 after stray bytes each call has a connection of its own for ten minutes, from the last ones on', async () => {
+  const { url, until, answer, sockets, open } = await holding()
+  const clock = movableClock()
+  const changes: boolean[] = []
+  const { get } = overPool(url, { clock, trustChanged: (distrusted) => void changes.push(distrusted) })
+  let asked = 0
+  const call = async (bytes = WHOLE): Promise<void> => {
+    const path = String((asked += 1))
+    const { answer: got } = get(path)
+    await until(asked)
+    answer(path, bytes)
+    expect(await textOf(got)).toBe('ok')
+    await turn()
+  }
+  await call(`${WHOLE}stray`)
+  expect(changes).toEqual([true])
+  clock.advance(9 * 60_000)
+  // Stray bytes again: the ten minutes begin anew, and nobody is told twice.
+  await call(`${WHOLE}stray`)
+  clock.advance(9 * 60_000)
+  await call()
+  await call()
+  expect(changes).toEqual([true])
+  expect(sockets).toHaveLength(4)
+  await vi.waitFor(() => expect(open()).toBe(0), { interval: 2 })
+  clock.advance(2 * 60_000)
+  await call()
+  await call()
+  expect(changes).toEqual([true, false])
+  expect(sockets).toHaveLength(5)
 })
 
 describe('a call that waits for a connection', () => {
