@@ -1,6 +1,6 @@
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import { judgeContentType, judgeOwnContentType, MEDIA_TYPE_OF, type BodyKind } from '../http/content-type.ts'
+import { checkContentType, checkOwnContentType, MEDIA_TYPE_OF, type BodyKind } from '../http/content-type.ts'
 import { type BodyDeclaration, declaredBody, type Head } from '../http/head.ts'
 import { parseJsonInSlices } from '../http/json.ts'
 import { readBody } from '../http/read-body.ts'
@@ -9,7 +9,7 @@ import type { BodyRule, Operation } from './action.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import { PARSERS, writeRequest } from './conversion/tasks.ts'
 
-/** What C4.11 says of a body before any of it is read (C4.17). */
+/** How the body is to be taken; known before any of it is read (C4.11, C4.17). */
 export type BodyPlan =
   | { readonly kind: 'none' }
   /** Of at most `limit` bytes; empty counts as none. */
@@ -20,8 +20,12 @@ export type BodyPlan =
 const NO_PLAN: BodyPlan = { kind: 'none' }
 const NO_BODY: CallBody = { kind: 'none' }
 
-/** First half of C4.11: Content-Type, then declared size, then whether there may or must be a body. */
-export function judgeBody(head: Head, operation: Operation, limit: number): BodyPlan {
+/**
+ * First half of C4.11: Content-Type, then the declared size, then whether there may or must be a body.
+ * @param limit bytes
+ * @throws Fault `unsupported_media_type`, `body_too_large`, `body_unexpected`, `body_missing`
+ */
+export function checkBody(head: Head, operation: Operation, limit: number): BodyPlan {
   const declared = declaredBody(head)
   const facts = {
     contentType: head.headers['content-type'],
@@ -29,10 +33,10 @@ export function judgeBody(head: Head, operation: Operation, limit: number): Body
     hasBody: declared !== 0,
   }
   if (operation.consumes) {
-    judgeOwnContentType(facts, operation.consumes)
+    checkOwnContentType(facts, operation.consumes)
     return planOpaque(facts.contentType, declared)
   }
-  const kind = judgeContentType(facts)
+  const kind = checkContentType(facts)
   if (declared === 0 || kind === 'none') return planNothing(operation.body)
   if (declared !== 'chunked') {
     if (declared > limit) throw new Fault('body_too_large')
@@ -52,10 +56,12 @@ function planNothing(rule: BodyRule): BodyPlan {
 }
 
 /**
- * Second half of C4.11: the body is read, parses, fits the schema; answers it in the backend's format. At once where
- * there is nothing to read.
+ * Second half of C4.11: reads the body, parses it, checks it against the schema. A promise only where there is a body to
+ * read. Throws and rejects with Fault `body_too_large`, `body_malformed`, `body_missing`, `body_unexpected`,
+ * `body_invalid`, `client_gone`, `conversion_busy`.
+ * @returns the body in the backend's format
  */
-export function takeBody(
+export function readCallBody(
   plan: BodyPlan,
   exchange: Pick<Exchange, 'body' | 'onGone'>,
   operation: Operation,
@@ -69,13 +75,13 @@ export function takeBody(
   )
 }
 
-/** A body that has been read, and when its client leaves. */
+/** A body that has been read. `onGone` tells when its client leaves. */
 interface Received {
   readonly bytes: Buffer
   readonly onGone: OnGone
 }
 
-/** What is left of C4.11 once a body that is to be parsed has been read. */
+/** What is left of C4.11 once the body has been read. Throws and rejects as `readCallBody`. */
 export function parseBody(
   { as }: Extract<BodyPlan, { kind: 'parsed' }>,
   received: Received,
@@ -90,7 +96,7 @@ export function parseBody(
     : convertLarge(as, received, operation, conversions)
 }
 
-/** A body that needs no conversion goes on byte for byte (C7.6), but never unparsed: what was judged is what is sent. */
+/** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
 function convertBody(kind: BodyKind, bytes: Buffer, { body, action, items }: Operation): CallBody {
   const { format } = action.backend
   const value = PARSERS[kind](bytes, body.schema)
@@ -100,7 +106,7 @@ function convertBody(kind: BodyKind, bytes: Buffer, { body, action, items }: Ope
   return { kind: 'bytes', bytes: converted, contentType: MEDIA_TYPE_OF[format] }
 }
 
-/** The same of a large one, beside the thread that serves (T4.7); what it is as a value is read here, in slices. */
+/** The same for a large one, on another thread (T4.7). A value is parsed here, in slices: it cannot cross threads. */
 async function convertLarge(
   kind: BodyKind,
   { bytes, onGone }: Received,
@@ -112,9 +118,9 @@ async function convertLarge(
   const { schema } = body
   const leave = await conversions.enter(name, onGone)
   try {
-    const judged = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items })
-    if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(judged) }
-    return { kind: 'bytes', bytes: judged, contentType: MEDIA_TYPE_OF[format] }
+    const checked = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items })
+    if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(checked) }
+    return { kind: 'bytes', bytes: checked, contentType: MEDIA_TYPE_OF[format] }
   } finally {
     leave()
   }

@@ -5,17 +5,19 @@ import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import { takeBody } from './body.ts'
+import { readCallBody } from './body.ts'
 import type { Findings } from './findings.ts'
 import type { Decision } from './pipeline.ts'
-import { takeBodyAnyway } from './report-only.ts'
+import { readBodyUnrefused } from './report-only.ts'
 import { passesVerbatim, refuse, represent } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 import { newRequestId, newSpanId } from '../kernel/ids.ts'
 
 /**
- * What follows a decision: the body is read and judged, the audit trail told, the backend asked, its answer written.
- * Where there is no body and no trail, the backend is all that is waited for.
+ * What follows a decision: the body is read and checked, the audit trail is written, the backend is called, its answer is
+ * represented. Without a body and an audit trail, only the backend is waited for.
+ * Throws and rejects with the faults of C4.11 that are left, of the audit trail, of C4.5 (`callSlot`) and of the backend
+ * (C8.4).
  */
 export function carryOut(
   runtime: Runtime,
@@ -33,23 +35,23 @@ export function carryOut(
   return body instanceof Promise ? body.then(proceed) : proceed(body)
 }
 
-/** The body of the call. Throws and rejects with what is left of C4.11. A promise only where there is a body to read. */
+/** A promise only where there is a body to read. */
 const readBodyOf = (
   { conversions }: Runtime,
   exchange: Exchange,
   decision: Decision,
 ): CallBody | Promise<CallBody> =>
   decision.observation
-    ? takeBodyAnyway(decision, exchange, conversions)
-    : takeBody(decision.body, exchange, decision.operation, conversions)
+    ? readBodyUnrefused(decision, exchange, conversions)
+    : readCallBody(decision.body, exchange, decision.operation, conversions)
 
 function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: CallBody): Call {
   const { head } = exchange
-  const { operation, outcome } = decision
+  const { operation, negotiated } = decision
   return {
     id: exchange.id,
     action: operation.facts,
-    version: outcome.version,
+    version: negotiated.version,
     method: head.method,
     target: decision.target,
     params: decision.params,
@@ -61,7 +63,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     headers: requestHeaders(exchange, decision),
     authorization: head.headers.authorization,
     body,
-    accept: outcome.kind === 'own' ? outcome.type : undefined,
+    accept: negotiated.kind === 'own' ? negotiated.type : undefined,
     clientAddress: exchange.clientAddress,
     scheme: exchange.scheme,
     host: runtime.host,
@@ -71,10 +73,10 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
   }
 }
 
-/** Tells the upstream of a report-only area what would have been decided. */
+/** Tells the upstream of a report-only area what the decision would have been. */
 const DECISION_HEADER = 'x-postern-decision'
 
-/** Codings and ranges are of the bytes as the upstream sends them: they go on only where those reach the client. */
+/** Without codings and ranges where the client does not get the upstream's own bytes: they would be of other bytes. */
 function requestHeaders({ head, upgrade }: Exchange, decision: Decision): Record<string, string> {
   const { backend } = decision.operation.action
   const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
@@ -84,12 +86,11 @@ function requestHeaders({ head, upgrade }: Exchange, decision: Decision): Record
   return named ? Object.fromEntries(Object.entries(clean).filter(([name]) => !OF_BYTES.has(name))) : clean
 }
 
-/** Of the bytes as the upstream sends them. */
+/** Headers that speak of the bytes as the upstream sends them. */
 const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
 
 /**
- * Asks the backend, which has only so many places for calls in flight, and tells how long it took. The place is held
- * until the answer has been read.
+ * Calls the backend, and records how long it took. The call counts as in flight until the answer has been read.
  */
 function callBackend(
   runtime: Runtime,
@@ -100,21 +101,21 @@ function callBackend(
 ): Promise<Answer> {
   const { admission, clock, recorder } = runtime
   const { backend } = decision.operation.action
-  const release = occupy(admission, decision)
+  const release = callSlot(admission, decision)
   const started = clock.monotonic()
-  const tell = (outcome: string): void => {
+  const recordCall = (outcome: string): void => {
     const ms = (findings.upstreamMs = clock.monotonic() - started)
     recorder.backend({ backend: backend.name, outcome, ms })
   }
   const failed = (thrown: unknown): never => {
     release?.()
-    tell(toFault(thrown).code)
+    recordCall(toFault(thrown).code)
     throw thrown
   }
   const answered = (answer: BackendAnswer): Answer | Promise<Answer> => {
     if (release !== undefined) releaseAfter(answer, exchange, release)
     findings.upstreamStatus = answer.status
-    tell('answered')
+    recordCall('answered')
     const represented = represent(answer, decision, call, runtime, exchange)
     if (answer.body.kind !== 'stream') return represented
     const watched = (streamed: Answer): Answer => noteCut(streamed, exchange, backend.name, recorder)
@@ -128,10 +129,12 @@ function callBackend(
 }
 
 /**
- * Takes one of the backend's places, and one of those that its calls may take of the client's (C4.5). In a report-only
- * area what a client would be refused for is only logged and counted; what the backend needs is enforced there too.
+ * Counts a call in flight, of the backend and of the client at this backend (C4.5). In a report-only area the limit of
+ * the client is only reported; that of the backend is enforced there too.
+ * @returns what to call when the call has ended
+ * @throws Fault `backend_busy`, `too_many_backend_calls`
  */
-export function occupy(
+function callSlot(
   admission: Admission,
   { operation, principal, observation }: Decision,
 ): Release | undefined {
@@ -162,7 +165,7 @@ function noteCut(answer: Answer, { id }: Exchange, backend: string, recorder: Re
   return answer
 }
 
-/** A stream is in flight until it is closed, or its exchange has ended, whoever was to have closed it. */
+/** A stream is in flight until it is closed, or at the latest until its exchange has ended. */
 function releaseAfter({ body }: BackendAnswer, exchange: Exchange, release: Release): void {
   if (body.kind !== 'stream' || body.stream.closed) {
     release()
@@ -175,8 +178,8 @@ function releaseAfter({ body }: BackendAnswer, exchange: Exchange, release: Rele
 const SWITCHED = 101
 
 /**
- * What follows the decision about an upgrade, which is the decision about any call: the backend takes the connection
- * over, or refuses it in an answer like all others.
+ * What follows the decision about an upgrade to websocket: the backend takes the connection over, or answers why not.
+ * The decision is the same as for any call. Rejects with the faults of `carryOut`.
  */
 export async function carryUpgrade(
   runtime: Runtime,
@@ -185,14 +188,14 @@ export async function carryUpgrade(
   findings: Findings,
 ): Promise<Answer> {
   const { operation } = decision
-  // A reload may have come between the look that took the upgrade and the decision: then it is ignored (T2.5).
+  // A reload may have come between the reading of the upgrade and the decision: then the upgrade is ignored (T2.5).
   if (exchange.upgrade === undefined || !operation.websocket)
     return carryOut(runtime, exchange, decision, findings)
   const call = callOf(runtime, exchange, decision, await readBodyOf(runtime, exchange, decision))
   await runtime.audit.intend(call)
-  const release = occupy(runtime.admission, decision)
+  const release = callSlot(runtime.admission, decision)
   try {
-    const opened = await hand(runtime, operation.action.backend, call, exchange.upgrade, findings)
+    const opened = await handOver(runtime, operation.action.backend, call, exchange.upgrade, findings)
     findings.upstreamStatus = opened.kind === 'open' ? SWITCHED : opened.answer.status
     if (opened.kind === 'refused') return (release?.(), refuse(opened.answer, runtime, exchange))
     return open(opened, release)
@@ -202,13 +205,13 @@ export async function carryUpgrade(
   }
 }
 
-/** The backend's place for a call in flight is held for as long as the tunnel stands. */
+/** The call counts as in flight for as long as the tunnel is open. */
 function open({ tunnel }: Extract<UpgradeOutcome, { kind: 'open' }>, release: Release | undefined): Answer {
   if (release !== undefined) tunnel.onEnd(release)
   return { status: SWITCHED, headers: {}, body: undefined, tunnel }
 }
 
-async function hand(
+async function handOver(
   { clock, recorder }: Runtime,
   backend: Backend,
   call: Call,

@@ -24,7 +24,10 @@ export class VerifyFirst {
 /** What the verification of a call's token came to: who calls, or why the token is refused. */
 export type Verification = Principal | Fault
 
-/** C4.1: the request could be read (C3.4, C3.6, limits), the service takes it on, and its path is one of ours. */
+/**
+ * C4.1: the request could be read (C3.4, C3.6, limits), the service is not overloaded, and the path is below `/api`.
+ * @throws the fault that reading met, or `outside`
+ */
 export function readTarget({ target, refusal }: Exchange): RequestTarget {
   if (target instanceof Fault) throw target
   if (refusal !== undefined) throw refusal
@@ -67,23 +70,9 @@ function findCaller(
   }
 }
 
-/** C4.9: maintenance of this business, area or backend. */
-export function refuseInPlaceMaintenance(
-  { switches }: Runtime,
-  exchange: Exchange,
-  principal: Principal | undefined,
-  { action }: Operation,
-  business: string,
-): void {
-  const closure = switches.place(business, action.area, action.backend.name)
-  if (closure === undefined || closure.admitsAddress(exchange.clientAddress)) return
-  if (principal === undefined || !closure.clients.has(principal.client))
-    throw refusal('place_maintenance', closure)
-}
-
 export const API_VERSION = '1.0'
 
-/** C4.3, C3.1: one version is known; a missing one is as unknown as any other. */
+/** C4.3, C3.1: there is one version. @throws Fault `unknown_api_version`, also where the URL has none */
 export function requireApiVersion({ segments }: RequestTarget): void {
   if (segments[1] !== API_VERSION) throw new Fault('unknown_api_version')
 }
@@ -112,7 +101,10 @@ export function authenticate(
   return tokens.find(credentials.token) ?? new VerifyFirst(credentials.token)
 }
 
-/** C4.5: the client is within its rate and its calls in flight. What it is told of that goes on every answer. */
+/**
+ * C4.5: the client is within its rate and its calls in flight.
+ * @throws Fault `rate_limited`, `too_many_calls`; the headers that tell the rate are in the findings by then
+ */
 export function admit(
   { admission }: Runtime,
   principal: Principal,
@@ -125,8 +117,8 @@ export function admit(
   if (verdict.refusal !== undefined) throw verdict.refusal
 }
 
-/** What the URL names (C3.2), before it is known whether any of it exists. */
-export interface Asked {
+/** The action that the URL names, with its business and fund (C3.2). Whether those exist is not known yet. */
+export interface NamedAction {
   readonly operation: Operation
   readonly params: Readonly<Record<string, string>>
   readonly business: string
@@ -136,8 +128,15 @@ export interface Asked {
 /** Index of the area's segment in `/api/{version}/b/{business}/{area}` and `/api/{version}/f/{business}/{fund}/{area}`. */
 export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
 
-/** C4.6: the area and action exist, and offer this method (HEAD wherever GET is). */
-export function matchAction(table: ActionTable<Route>, { segments }: RequestTarget, method: string): Asked {
+/**
+ * C4.6: the area and action exist, and offer this method (HEAD wherever GET is).
+ * @throws Fault `unknown_action`, `method_not_allowed`
+ */
+export function matchAction(
+  table: ActionTable<Route>,
+  { segments }: RequestTarget,
+  method: string,
+): NamedAction {
   const level = segments[2] ?? ''
   const areaAt = AREA_AT[level]
   const area = areaAt === undefined ? undefined : segments[areaAt]
@@ -154,57 +153,74 @@ export function matchAction(table: ActionTable<Route>, { segments }: RequestTarg
   }
 }
 
-const NO_PARAMS: Asked['params'] = Object.freeze({})
+const NO_PARAMS: NamedAction['params'] = Object.freeze({})
 
-/** The values under the names that the action has for them. */
-function paramsOf(names: readonly string[], values: readonly string[]): Asked['params'] {
+/** The parameters' values by the names that this action has for them. */
+function paramsOf(names: readonly string[], values: readonly string[]): NamedAction['params'] {
   if (names.length === 0) return NO_PARAMS
   const params = Object.create(null) as Record<string, string>
   for (let at = 0; at < names.length; at++) params[names[at] ?? ''] = values[at] ?? ''
   return params
 }
 
-/** C4.7: the token's scope satisfies the action's. */
+/** C4.7: the token's scope satisfies the action's. @throws Fault `insufficient_scope` */
 export function requireScope({ scopes }: Principal, rule: ScopeRule): void {
   if (!satisfies(scopes, rule)) throw new Fault('insufficient_scope', { scope: rule.challenge })
 }
 
 /**
- * C4.8: the token's target is the URL's business (and fund), and they exist. The three failures are one fault, and
- * both questions are always asked, so that neither bytes nor time tell them apart (C4.12).
- *
- * Answers the place as codes: what the URL says becomes one here. With `funds: any`, and where there is no directory,
- * this alone keeps what is no code from being told upstream (T3.11).
+ * C4.8: the token's target is the URL's business (and fund), and they exist. All failures are one fault, and both
+ * checks are always made, so that neither bytes nor time tell a client which one failed (C4.12).
+ * @returns the business and fund as codes. With `funds: any`, and where there is no directory, nothing else keeps text
+ *   that is no code from being sent upstream (T3.11).
+ * @throws Fault `unknown_place`
  */
-export function requirePlace(places: Places | undefined, { target }: Principal, asked: Asked): Place {
-  const isTarget = targets(target, asked)
-  const exists = places === undefined || existsIn(places, asked)
-  const fund = asked.fund === undefined ? undefined : readCode(asked.fund)
-  const isCode = asked.fund === undefined || fund !== undefined
+export function requirePlace(places: Places | undefined, { target }: Principal, named: NamedAction): Place {
+  const isTarget = targets(target, named)
+  const exists = places === undefined || existsIn(places, named)
+  const fund = named.fund === undefined ? undefined : readCode(named.fund)
+  const isCode = named.fund === undefined || fund !== undefined
   if (target === undefined || !isTarget || !exists || !isCode) throw new Fault('unknown_place')
   return { business: target.business, fund }
 }
 
-/** A business target opens the business and all its funds, a fund target that fund only (C5.4). */
-function targets(target: Target | undefined, { business, fund }: Asked): boolean {
+/** A business target covers the business and all its funds, a fund target that fund only (C5.4). */
+function targets(target: Target | undefined, { business, fund }: NamedAction): boolean {
   if (target === undefined || target.business !== business) return false
   return target.level === 'business' || target.fund === fund
 }
 
-function existsIn(places: Places, { business, fund }: Asked): boolean {
+function existsIn(places: Places, { business, fund }: NamedAction): boolean {
   const known = places.findBusiness(business)
   if (known === undefined) return false
   const funds: 'any' | ReadonlySet<string> = known.funds
   return fund === undefined || funds === 'any' || funds.has(fund)
 }
 
+/** C4.9: neither this business, nor this area, nor this backend is under maintenance. @throws Fault `place_maintenance` */
+export function refuseInPlaceMaintenance(
+  { switches }: Runtime,
+  exchange: Exchange,
+  principal: Principal | undefined,
+  { action }: Operation,
+  business: string,
+): void {
+  const closure = switches.place(business, action.area, action.backend.name)
+  if (closure === undefined || closure.admitsAddress(exchange.clientAddress)) return
+  if (principal === undefined || !closure.clients.has(principal.client))
+    throw refusal('place_maintenance', closure)
+}
+
 /** How a success is written: enveloped in a negotiated format, or of the action's own type (C7.1). */
-export type Outcome =
+export type Negotiated =
   | ({ readonly kind: 'envelope' } & Representation)
   | { readonly kind: 'own'; readonly version: number; readonly type: string }
 
-/** C4.10: the media type, then the action version. */
-export function negotiate(negotiation: Negotiation, { headers }: Head, operation: Operation): Outcome {
+/**
+ * C4.10: the media type, then the action version.
+ * @throws Fault `not_acceptable`, `unknown_action_version`
+ */
+export function negotiate(negotiation: Negotiation, { headers }: Head, operation: Operation): Negotiated {
   const { produces, versions } = operation
   if (produces === undefined) {
     const { format, version, contentType } = negotiation.negotiate(headers.accept, versions)
@@ -215,8 +231,8 @@ export function negotiate(negotiation: Negotiation, { headers }: Head, operation
 }
 
 /**
- * Whether an upgrade to websocket at this target is to be taken (T2.5). Nothing is decided by it, but how the request
- * is served: upgrades that are not taken run through the same checks, as calls of HTTP/1.1.
+ * Whether this target has an action that takes websockets (T2.5). It decides only how the request is read: one that
+ * asks for a websocket where there is none passes the same checks, as a call of HTTP/1.1.
  */
 export function takesWebsocket({ actions }: Runtime, target: RequestTarget): boolean {
   try {

@@ -23,7 +23,7 @@ export interface CompiledActions {
   readonly reportOnly: ReadonlyMap<string, Backend>
 }
 
-interface Known {
+interface NameableParts {
   readonly catalogue: Catalogue
   readonly backends: ReadonlyMap<string, Backend>
   readonly areas: AreasConfig
@@ -34,7 +34,7 @@ const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined
 /** Compiles every action, or reports what is wrong with each (design: configuration). */
 export function compileActions(
   configured: readonly ActionConfig[],
-  known: Known,
+  known: NameableParts,
   report: Report,
 ): CompiledActions {
   reportAreas(known, report)
@@ -51,7 +51,7 @@ export function compileActions(
   return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(known) }
 }
 
-function reportAreas({ areas, backends, catalogue }: Known, report: Report): void {
+function reportAreas({ areas, backends, catalogue }: NameableParts, report: Report): void {
   for (const [area, { backend, scopes = [] }] of Object.entries(areas)) {
     if (!backends.has(backend))
       report.error(
@@ -62,7 +62,7 @@ function reportAreas({ areas, backends, catalogue }: Known, report: Report): voi
   }
 }
 
-function reportOnlyAreas({ areas, backends }: Known): ReadonlyMap<string, Backend> {
+function reportOnlyAreas({ areas, backends }: NameableParts): ReadonlyMap<string, Backend> {
   const open = new Map<string, Backend>()
   for (const [name, area] of Object.entries(areas)) {
     const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
@@ -89,7 +89,7 @@ function compileAction(
   config: ActionConfig,
   pattern: readonly PatternSegment[],
   slot: number,
-  known: Known,
+  known: NameableParts,
   path: KeyPath,
   report: Report,
 ): Pick<ConfiguredRoute, 'action' | 'methods'> | undefined {
@@ -122,7 +122,7 @@ function compileOperation(
   action: Action,
   method: string,
   config: OperationConfig,
-  { catalogue, areas }: Known,
+  { catalogue, areas }: NameableParts,
   path: KeyPath,
   report: Report,
 ): Operation {

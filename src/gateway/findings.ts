@@ -1,35 +1,34 @@
 import type { Principal } from '../contracts/principal.ts'
 import type { Operation } from './action.ts'
-import type { Asked } from './checks.ts'
+import type { NamedAction } from './checks.ts'
 import { toFault, type Fault } from '../kernel/faults.ts'
 
 /**
- * What the decision has found out so far: for the record, also of a call that is refused half way. Every member is
- * there from the start, so that all calls' findings are of one shape for the engine.
+ * What a decision has found out so far: it is logged and counted, also of a call that is refused half way. Every
+ * member exists from the start: objects of one shape are faster.
  */
 export class Findings {
   principal: Principal | undefined = undefined
   operation: Operation | undefined = undefined
   business: string | undefined = undefined
   fund: string | undefined = undefined
-  /** Headers to send along whatever the answer (rate limits). */
+  /** Headers that go on the answer, whatever it is (rate limits). */
   headers: Readonly<Record<string, string>> | undefined = undefined
   /** Milliseconds spent waiting for the backend. */
   upstreamMs: number | undefined = undefined
-  /** What the backend answered. */
+  /** The status that the backend answered. */
   upstreamStatus: number | undefined = undefined
   /** Set for a call of a report-only area. */
   observation: Observation | undefined = undefined
 
-  /** What the URL names is known. */
-  matched({ operation, business, fund }: Asked): void {
+  matched({ operation, business, fund }: NamedAction): void {
     this.operation = operation
     this.business = business
     this.fund = fund
   }
 }
 
-/** What a call of a report-only area would have been refused for, had its area enforced anything. */
+/** Keeps the fault for which a call of a report-only area would have been refused. */
 export class Observation {
   readonly area: string
   #fault: Fault | undefined
@@ -38,12 +37,12 @@ export class Observation {
     this.area = area
   }
 
-  /** The first failure, which would have won (C4). */
+  /** The first one, which would have won (C4). */
   get fault(): Fault | undefined {
     return this.#fault
   }
 
-  /** Makes a check, and keeps what it throws. */
+  /** Makes a check. Keeps what it throws, and answers undefined then. */
   hold<T>(check: () => T): T | undefined {
     try {
       return check()
@@ -53,7 +52,7 @@ export class Observation {
     }
   }
 
-  /** The same of a check that may take time. */
+  /** The same for a check that waits for something. */
   async holdLater<T>(check: () => Promise<T>): Promise<T | undefined> {
     try {
       return await check()
@@ -67,7 +66,7 @@ export class Observation {
     this.#fault ??= toFault(thrown)
   }
 
-  /** For the upstream: `X-Postern-Decision`, which no client can send (C8.2). */
+  /** The value of `X-Postern-Decision`, for the upstream. No client can send that header (C8.2). */
   get header(): string {
     return this.#fault === undefined ? 'allow' : `would-refuse; reason=${this.#fault.code}`
   }

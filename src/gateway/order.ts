@@ -1,18 +1,18 @@
 import type { FaultCode } from '../kernel/faults.ts'
 
-/** One check of the decision (C4): its clause, what it is called in `pipeline.ts`, and the faults that it raises. */
+/** One check of the decision (C4). */
 export interface Check {
   readonly clause: string
-  /** The function in `pipeline.ts` that makes it. */
+  /** The function that `pipeline.ts` calls for it. */
   readonly step: string
-  /** For people: documentation and `explain`. */
+  /** What must hold, for the documentation. */
   readonly title: string
   readonly faults: readonly FaultCode[]
 }
 
 /**
- * THE ORDER of C4: first failure wins. Documentation, the metrics' `reason` and the architecture test read this
- * table; the test holds `pipeline.ts` to it.
+ * The order of the checks (C4): the first failure wins. The documentation and the architecture test read this table;
+ * the test makes sure that `pipeline.ts` keeps to it.
  */
 export const CHECKS: readonly Check[] = [
   {
@@ -57,8 +57,8 @@ export const CHECKS: readonly Check[] = [
     clause: 'C4.5',
     step: 'admit',
     title: 'the client is within its rate, and its calls in flight',
-    // The last two need no token, and are raised right behind C4.1, where a refusal costs least. How many of a client's
-    // calls wait for one backend is asked when the backend is known, right before it is called (carry-out.ts).
+    // The last two need no token: they are raised right behind C4.1, where a refusal costs least. How many calls of a
+    // client wait for one backend is known only when the backend is: that is checked right before the call (carry-out.ts).
     faults: [
       'rate_limited',
       'too_many_calls',
@@ -99,7 +99,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     clause: 'C4.11',
-    step: 'judgeBody',
+    step: 'checkBody',
     title: "Content-Type, size, the body parses, the action's schema",
     faults: [
       'unsupported_media_type',

@@ -2,7 +2,7 @@ import type { Exchange } from '../contracts/exchange.ts'
 import type { Place } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { RequestTarget } from '../http/request-target.ts'
-import { judgeBody, type BodyPlan } from './body.ts'
+import { checkBody, type BodyPlan } from './body.ts'
 import {
   admit,
   authenticate,
@@ -15,22 +15,22 @@ import {
   requirePlace,
   requireScope,
   VerifyFirst,
-  type Asked,
-  type Outcome,
+  type NamedAction,
+  type Negotiated,
   type Verification,
 } from './checks.ts'
 import type { Findings, Observation } from './findings.ts'
 import type { Runtime } from './runtime.ts'
-import { judgeUserinfo } from './userinfo.ts'
+import { checkUserinfo } from './userinfo.ts'
 
 /** An authorised call. A backend gets what was checked, and nothing else. */
-export interface Decision extends Asked {
+export interface Decision extends NamedAction {
   readonly target: RequestTarget
   /** Absent where a report-only area lets a call through that Postern would have refused. */
   readonly principal: Principal | undefined
   /** The business and fund of the URL, once C4.8 has passed. Absent where `principal` is. */
   readonly place: Place | undefined
-  readonly outcome: Outcome
+  readonly negotiated: Negotiated
   readonly body: BodyPlan
   /** Set in a report-only area: it keeps what the call would have been refused for. */
   readonly observation: Observation | undefined
@@ -77,16 +77,16 @@ export function decide(
   if (entered instanceof VerifyFirst) return entered
   const { target, principal } = entered
   const { head } = exchange
-  const asked = matchAction(runtime.actions, target, head.method) // C4.6 → 404, 405
-  const { operation, params, business, fund } = asked
-  findings.matched(asked)
+  const named = matchAction(runtime.actions, target, head.method) // C4.6 → 404, 405
+  const { operation, params, business, fund } = named
+  findings.matched(named)
   requireScope(principal, operation.scopes) // C4.7 → 401
-  const place = requirePlace(runtime.places, principal, asked) // C4.8 → 404
+  const place = requirePlace(runtime.places, principal, named) // C4.8 → 404
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9 → 503
-  const outcome = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
-  const body = judgeBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
+  const negotiated = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
+  const body = checkBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
   return {
-    ...{ operation, params, business, fund, target, principal, place, outcome, body },
+    ...{ operation, params, business, fund, target, principal, place, negotiated, body },
     observation: undefined,
   }
 }
@@ -100,7 +100,7 @@ export function decideUserinfo(
 ): Principal | VerifyFirst {
   const entered = enter(runtime, exchange, findings, verified)
   if (entered instanceof VerifyFirst) return entered
-  judgeUserinfo(runtime, exchange.head, entered.principal)
+  checkUserinfo(runtime, exchange.head, entered.principal)
   return entered.principal
 }
 

@@ -1,10 +1,10 @@
 /**
- * Areas with `mode: report-only`, for introducing Postern before a service that is in use: every check is made, in the
- * order of pipeline.ts, and what it would have refused is told (log, metrics, the upstream) and let through.
+ * Areas with `mode: report-only`, for introducing Postern before a service that is in use. Every check is made, in the
+ * order of pipeline.ts. A call that would have been refused goes on; the fault is logged, counted and sent upstream.
  *
- * Refused all the same: what cannot be forwarded (C4.1, C4.3), and what an operator ordered (maintenance, C4.2 and C4.9)
- * or the service itself needs (its load, and the backend's). Postern vouches for nobody whom it would have refused: who
- * calls is told to the upstream only where C4.4 to C4.8 held.
+ * Some calls are refused all the same: those that cannot be forwarded (C4.1, C4.3), those that an operator stopped
+ * (maintenance, C4.2 and C4.9), and those over the limits of the service or of the backend. The upstream learns who
+ * calls only where C4.4 to C4.8 passed.
  */
 import { Readable } from 'node:stream'
 import type { CallBody } from '../contracts/backend.ts'
@@ -16,11 +16,11 @@ import type { Action, Operation } from './action.ts'
 import {
   admit,
   AREA_AT,
-  type Asked,
+  type NamedAction,
   authenticate,
   matchAction,
   negotiate,
-  type Outcome,
+  type Negotiated,
   passServiceMaintenance,
   readTarget,
   refuseInPlaceMaintenance,
@@ -30,13 +30,13 @@ import {
   type Verification,
   VerifyFirst,
 } from './checks.ts'
-import { judgeBody, parseBody, type BodyPlan } from './body.ts'
+import { checkBody, parseBody, type BodyPlan } from './body.ts'
 import type { Conversions } from './conversion/conversions.ts'
 import { type Findings, Observation } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
-/** The report-only area that a target lies in, if there is any: by the path alone, as for any check. */
+/** The report-only area that a target lies in; undefined if it lies in none. Only the path is looked at. */
 export function reportOnlyArea({ reportOnly }: Runtime, target: RequestTarget | Fault): string | undefined {
   if (target instanceof Fault) return undefined
   const area = areaOf(target)
@@ -72,21 +72,21 @@ export function decideReportOnly(
   if (principal) seen.hold(() => admit(runtime, principal, exchange, findings)) // C4.5
   const matched = seen.hold(() => matchAction(runtime.actions, target, head.method)) // C4.6
   if (matched) findings.matched(matched)
-  const asked = matched ?? unmatched(runtime, area, target, head.method)
-  const { operation, business } = asked
+  const named = matched ?? unmatched(runtime, area, target, head.method)
+  const { operation, business } = named
   if (principal) seen.hold(() => requireScope(principal, operation.scopes)) // C4.7
-  const place = principal && seen.hold(() => requirePlace(runtime.places, principal, asked)) // C4.8
+  const place = principal && seen.hold(() => requirePlace(runtime.places, principal, named)) // C4.8
   const vouched = seen.fault === undefined
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9, enforced
-  const outcome = seen.hold(() => negotiate(runtime.negotiation, head, operation)) // C4.10
-  const body = seen.hold(() => judgeBody(head, operation, runtime.bodyLimit)) // C4.11
+  const negotiated = seen.hold(() => negotiate(runtime.negotiation, head, operation)) // C4.10
+  const body = seen.hold(() => checkBody(head, operation, runtime.bodyLimit)) // C4.11
   return {
-    ...asked,
+    ...named,
     target,
     principal: vouched ? principal : undefined,
     place: vouched ? place : undefined,
-    operation: outcome === undefined ? verbatim(operation) : operation,
-    outcome: outcome ?? asTheyAsk(head, operation),
+    operation: negotiated === undefined ? verbatim(operation) : operation,
+    negotiated: negotiated ?? asTheyAsk(head, operation),
     body: body ?? asTheySend(head),
     observation: seen,
   }
@@ -94,7 +94,7 @@ export function decideReportOnly(
 
 const ANYTHING = ['*/*']
 
-/** An operation whose bytes go on as they come, both ways. */
+/** The operation, with bodies that go on unchanged in both directions. */
 const verbatim = (operation: Operation): Operation => ({
   ...operation,
   facts: { ...operation.facts, produces: ANYTHING },
@@ -102,13 +102,13 @@ const verbatim = (operation: Operation): Operation => ({
   consumes: ANYTHING,
 })
 
-/** Stands for an action that the configuration does not have, or not with this method. */
+/** Stands for an action, or a method of one, that the configuration does not have. @throws Fault `internal` */
 function unmatched(
   { reportOnly }: Runtime,
   area: string,
   { segments }: RequestTarget,
   method: string,
-): Asked {
+): NamedAction {
   const backend = reportOnly.get(area)
   if (backend === undefined) throw new Fault('internal', { detail: 'a report-only area without a backend' })
   const level = segments[2] === 'f' ? 'f' : 'b'
@@ -138,7 +138,7 @@ function unmatched(
   }
 }
 
-const asTheyAsk = ({ headers }: Head, { versions }: Operation): Outcome => ({
+const asTheyAsk = ({ headers }: Head, { versions }: Operation): Negotiated => ({
   kind: 'own',
   version: versions.defaultVersion,
   type: headers.accept ?? '*/*',
@@ -151,11 +151,14 @@ function asTheySend(head: Head): BodyPlan {
   return { kind: 'opaque', contentType: head.headers['content-type'], length }
 }
 
-/** Bodies of these mean nothing (RFC 9110 §9.3.1), and upstreams disagree on where they end: they never go on. */
+/** A body of these has no meaning (RFC 9110 §9.3.1), and upstreams disagree on where it ends: it is never sent on. */
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** `takeBody`, but what would be refused goes on as it came, unparsed. */
-export async function takeBodyAnyway(
+/**
+ * `readCallBody`, but a body that would have been refused goes on as it came, unparsed.
+ * Rejects with Fault `client_gone`.
+ */
+export async function readBodyUnrefused(
   { body: plan, operation, observation }: Decision,
   exchange: Exchange,
   conversions: Conversions,
@@ -185,7 +188,7 @@ function refuseNothing(plan: BodyPlan, observation: Observation | undefined): Ca
 
 interface Prefix {
   readonly bytes: Buffer
-  /** The whole body, where it is longer than `limit`. */
+  /** The whole body, if it is longer than the limit. */
   readonly rest: Readable | undefined
 }
 

@@ -4,7 +4,7 @@ import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { bearerChallenge } from '../http/authorization.ts'
 import { ENVELOPE_TYPE, errorsEnvelope } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
-import type { Outcome } from './checks.ts'
+import type { Negotiated } from './checks.ts'
 import type { OnGone } from './conversion/conversions.ts'
 import type { Decision } from './pipeline.ts'
 import { envelopeOf } from './read-answer.ts'
@@ -19,7 +19,7 @@ import {
 } from './json-answer.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
-type Enveloped = Extract<Outcome, { kind: 'envelope' }>
+type Enveloped = Extract<Negotiated, { kind: 'envelope' }>
 
 /** A backend's answer as the client asked for it (C2.5, C8.6): converted, wrapped, or passed on. */
 export function represent(
@@ -29,20 +29,23 @@ export function represent(
   runtime: Runtime,
   exchange: Exchange,
 ): Answer | Promise<Answer> {
-  const { outcome } = decision
+  const { negotiated } = decision
   if (answer.body.kind === 'errors') return refuse(answer, runtime, exchange)
   if (answer.status === 304) return { status: 304, headers: validatorsOf(answer, decision), body: undefined }
-  return outcome.kind === 'own'
-    ? guarded(passOn(answer, outcome.type))
-    : envelop(answer, decision, call, outcome, runtime)
+  return negotiated.kind === 'own'
+    ? guarded(passOn(answer, negotiated.type))
+    : envelop(answer, decision, call, negotiated, runtime)
 }
 
 /** Whether an answer's bytes will reach the client as they are: then its Accept-Encoding and ranges may go upstream. */
-export const passesVerbatim = ({ outcome, operation }: Pick<Decision, 'outcome' | 'operation'>): boolean =>
-  outcome.kind === 'own' || speaks(operation.action.backend, outcome)
+export const passesVerbatim = ({
+  negotiated,
+  operation,
+}: Pick<Decision, 'negotiated' | 'operation'>): boolean =>
+  negotiated.kind === 'own' || speaks(operation.action.backend, negotiated)
 
-const speaks = ({ format, payload }: Backend, outcome: Enveloped): boolean =>
-  payload === 'envelope' && format === outcome.format
+const speaks = ({ format, payload }: Backend, negotiated: Enveloped): boolean =>
+  payload === 'envelope' && format === negotiated.format
 
 /** An upstream's own errors in our envelope, `Data` emptied (C8.4), in the format of errors (C2.4). */
 export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime, { head }: Exchange): Answer {
@@ -98,25 +101,25 @@ function envelop(
   answer: BackendAnswer,
   decision: Decision,
   call: Call,
-  outcome: Enveloped,
+  negotiated: Enveloped,
   runtime: Runtime,
 ): Answer | Promise<Answer> {
   const { backend } = decision.operation.action
   const { status: given, body } = answer
   const status = given === 204 || given === 205 ? 200 : given
   const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
-  const verbatim = hasPayload && speaks(backend, outcome)
+  const verbatim = hasPayload && speaks(backend, negotiated)
   // HEAD tells the validators that GET would (RFC 9110 §9.3.2): it has no payload to tell them by.
   const isHead = call.method === 'HEAD' && body.kind !== 'value'
   const converted = isHead ? !passesVerbatim(decision) : !verbatim
-  const headers = headersOf(answer, typeOfRanges(answer) ?? outcome.contentType, converted)
+  const headers = headersOf(answer, typeOfRanges(answer) ?? negotiated.contentType, converted)
   if (isHead) return { status, headers, body: undefined }
-  if (verbatim) return passEnvelope(answer, status, headers, outcome)
+  if (verbatim) return passEnvelope(answer, status, headers, negotiated)
   // A module's bytes are JSON text too: what it answers as a value never comes here as bytes, unless it is large.
-  if (hasPayload && backend.format !== 'xml' && outcome.format === 'json' && backend.payload === 'bare')
+  if (hasPayload && backend.format !== 'xml' && negotiated.format === 'json' && backend.payload === 'bare')
     return wrapped(status, headers, body)
   const onGone: OnGone = (listener) => call.onCancel(listener)
-  return convert(answer, decision, { status, headers }, { format: outcome.format, onGone }, runtime)
+  return convert(answer, decision, { status, headers }, { format: negotiated.format, onGone }, runtime)
 }
 
 /** Of an answer that holds several ranges of what was asked for (RFC 9110 §14.6). */
@@ -191,7 +194,7 @@ const bufferOf = (bytes: Uint8Array): Buffer =>
 /** 304 tells the validators that 200 would (RFC 9110 §15.4.5). */
 function validatorsOf(answer: BackendAnswer, decision: Decision): Headers {
   const headers = headersOf(answer, undefined, !passesVerbatim(decision))
-  return decision.outcome.kind === 'own' ? guardBytes(headers) : headers
+  return decision.negotiated.kind === 'own' ? guardBytes(headers) : headers
 }
 
 /** The bytes are not the upstream's any more: its strong validator is a weak one at best (RFC 9110 §8.8.1). */

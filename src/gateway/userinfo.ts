@@ -3,7 +3,7 @@ import type { Principal } from '../contracts/principal.ts'
 import { stringifyJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Runtime } from './runtime.ts'
-import { judgeContentType } from '../http/content-type.ts'
+import { checkContentType } from '../http/content-type.ts'
 import { declaredBody, type Head } from '../http/head.ts'
 
 const HEADERS = {
@@ -12,7 +12,7 @@ const HEADERS = {
   Vary: 'Accept',
 }
 
-/** C6.3.1: the claims of C5.6 as a bare JSON object, from whoever owns them. */
+/** C6.3.1: the claims of C5.6 as a bare JSON object. Rejects with what `Resource.describe` rejects with. */
 export async function describePrincipal({ userinfo }: Runtime, principal: Principal): Promise<Answer> {
   if (userinfo === undefined) throw new Fault('unknown_action')
   return { status: 200, headers: HEADERS, body: stringifyJson(await userinfo.describe(principal)) }
@@ -21,13 +21,16 @@ export async function describePrincipal({ userinfo }: Runtime, principal: Princi
 const METHODS = ['GET', 'HEAD', 'POST']
 export const USERINFO_PATH = '/api/1.0/u/connect/userinfo'
 
-/** C6.3.1: method, then `openid`, then Accept, then Content-Type. */
-export function judgeUserinfo({ negotiation }: Runtime, head: Head, principal: Principal): void {
+/**
+ * C6.3.1: the method, then the scope `openid`, then Accept, then Content-Type.
+ * @throws Fault `method_not_allowed`, `insufficient_scope`, `not_acceptable`, `unsupported_media_type`
+ */
+export function checkUserinfo({ negotiation }: Runtime, head: Head, principal: Principal): void {
   const scopes: ReadonlySet<string> = principal.scopes
   if (!METHODS.includes(head.method)) throw new Fault('method_not_allowed', { allow: METHODS })
   if (!scopes.has('openid')) throw new Fault('insufficient_scope', { scope: 'openid' })
   negotiation.requireJson(head.headers.accept)
-  judgeContentType({
+  checkContentType({
     contentType: head.headers['content-type'],
     contentEncoding: head.headers['content-encoding'],
     hasBody: declaredBody(head) !== 0,

@@ -45,7 +45,7 @@ export function parseContentType(value: string): MediaType | undefined {
  * C7.4: what the body is to be parsed as; `none` without a body. Throws Fault `unsupported_media_type`, also without
  * a body if the header is there and not supported.
  */
-export function judgeContentType(
+export function checkContentType(
   facts: BodyFacts,
   allowed: readonly BodyKind[] = ALL_KINDS,
 ): BodyKind | 'none' {
@@ -61,7 +61,7 @@ export function judgeContentType(
  * The same for an action with `consumes` of its own, types or ranges (C7.1): the type sent, in lower case, or `none`.
  * It replaces C7.4: any charset and coding pass, since such a body is not read here but streamed as it is.
  */
-export function judgeOwnContentType(facts: BodyFacts, consumes: readonly string[]): string {
+export function checkOwnContentType(facts: BodyFacts, consumes: readonly string[]): string {
   if (facts.contentType === undefined && !facts.hasBody) return 'none'
   const type = facts.contentType === undefined ? UNSTATED : parseContentType(facts.contentType)?.type
   if (type === undefined || !consumes.some((range) => covers(typeOf(range), type)))

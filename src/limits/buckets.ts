@@ -65,7 +65,7 @@ export class Buckets {
    * What was let in here since the last time, for the others.
    * @param least keys with no more than that are left out, and never told
    */
-  tell(least: (rate: Rate) => number): Tallies {
+  takeUnreported(least: (rate: Rate) => number): Tallies {
     const keys: string[] = []
     const counts: number[] = []
     for (const bucket of this.#untold ?? []) {

@@ -21,7 +21,7 @@ export interface LoadGuardParts {
   /** Processes that share the rates, this one included. */
   readonly workers: number
   /** Tells the other workers, by way of the supervisor. Never throws, never waits. Not used with one worker. */
-  readonly tell: (spending: RateUsage) => void
+  readonly sendUsage: (spending: RateUsage) => void
   readonly note: Recorder['note']
 }
 
@@ -130,7 +130,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
   // The other workers
 
   /** What other workers let in. */
-  hear({ clients, addresses }: RateUsage): void {
+  applyRemoteUsage({ clients, addresses }: RateUsage): void {
     const now = this.#now()
     forEach(clients, (client, count) => {
       const { rate } = this.#limitsOf(client)
@@ -161,11 +161,11 @@ export class LoadGuard implements Admission, EarlyAdmission {
   }
 
   #tell(): void {
-    const clients = this.#clients.tell(() => 0)
+    const clients = this.#clients.takeUnreported(() => 0)
     // Addresses are anybody's to make up: only those that take more than a worker's part of their rate are told of.
     const part = EXCHANGE_MS / this.#parts.workers
-    const addresses = this.#addresses.tell((rate: Rate) => rate.perMs * part)
-    if (clients.keys.length + addresses.keys.length > 0) this.#parts.tell({ clients, addresses })
+    const addresses = this.#addresses.takeUnreported((rate: Rate) => rate.perMs * part)
+    if (clients.keys.length + addresses.keys.length > 0) this.#parts.sendUsage({ clients, addresses })
   }
 
   #limitsOf(client: string): ClientLimits {

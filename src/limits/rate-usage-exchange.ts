@@ -4,7 +4,7 @@ import { EXCHANGE_MS } from './load-guard.ts'
 /** One worker's end of the board. */
 export interface RateUsageLink {
   /** The worker has let in so much. */
-  readonly spent: (spending: RateUsage) => void
+  readonly report: (spending: RateUsage) => void
   /** The worker is gone: what it let in stays counted with the others. */
   readonly leave: () => void
 }
@@ -31,7 +31,7 @@ export class RateUsageExchange {
     const member: Member = { send, clients: new Map(), addresses: new Map() }
     this.#members.add(member)
     return {
-      spent: (spending) => this.#enter(member, spending),
+      report: (spending) => this.#enter(member, spending),
       leave: () => this.#members.delete(member),
     }
   }

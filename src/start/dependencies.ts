@@ -115,7 +115,7 @@ const openGuard = (
   new LoadGuard(loadOf(configuration), {
     clock,
     workers: countWorkers(configuration.workers),
-    tell: (spending) => reports.spent(spending),
+    sendUsage: (spending) => reports.spent(spending),
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 

@@ -150,7 +150,7 @@ class ServingWorker implements Worker {
   }
 
   applyRemoteUsage(spending: RateUsage): void {
-    this.world.admission.hear(spending)
+    this.world.admission.applyRemoteUsage(spending)
   }
 
   pollChanges(): void {

@@ -108,7 +108,7 @@ export class Roster<C> {
   /** Starts one more. Rejects if it does not come to serve. */
   async add(): Promise<void> {
     const seat = this.#board.join((spending) => worker.hear(spending))
-    const reports = { ...this.#parts.reports, spent: seat.spent }
+    const reports = { ...this.#parts.reports, spent: seat.report }
     const worker = new WorkerHandle<C>(cluster.fork(), reports, this.#time)
     worker.onExit(() => seat.leave())
     this.#starting.add(worker)

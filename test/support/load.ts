@@ -32,7 +32,7 @@ export function makeGuard(
   const guard = new LoadGuard(compileLoad({ ...LOAD_DEFAULTS, ...load }, workers, backends), {
     clock,
     workers,
-    tell: (spending) => told.push(spending),
+    sendUsage: (spending) => told.push(spending),
     note: (_level, event) => notes.push(event),
   })
   return { guard, clock, told, notes }

@@ -15,7 +15,7 @@ const PLACES = { most: 16, waiting: 64, patience: 10_000 }
 
 /** Conversions of large bodies, beside the thread that serves (T4.7). One for the process. */
 export class Conversions {
-  readonly #places = new Places(PLACES)
+  readonly #places = new ConversionSlots(PLACES)
   readonly #threads = new Threads()
 
   /**
@@ -23,7 +23,7 @@ export class Conversions {
    * `client_gone`.
    * @param owner whose it is: a backend's name
    */
-  enter(owner: string, onGone: OnGone): Promise<Leave> {
+  enter(owner: string, onGone: OnGone): Promise<LeaveSlot> {
     return this.#places.enter(owner, onGone)
   }
 
@@ -37,7 +37,7 @@ export class Conversions {
   }
 }
 
-export interface PlaceRules {
+export interface SlotRules {
   /** Who may be inside at once. Of one owner, half of it. */
   readonly most: number
   /** Who may wait for a place. */
@@ -52,7 +52,7 @@ interface Waiting {
 }
 
 /** Gives a place back. Once. */
-export type Leave = () => void
+export type LeaveSlot = () => void
 
 /** Calls the listener when the client has left for whom something is done. */
 export type OnGone = (listener: () => void) => void
@@ -66,14 +66,14 @@ const busy = (detail: string): Fault => new Fault('conversion_busy', { detail, r
  * Bounds how many large bodies are held for conversions at once, and so the memory for them. A backend has half of the
  * places at most: one whose answers come slowly keeps nobody else's waiting.
  */
-export class Places {
-  readonly #rules: PlaceRules
+export class ConversionSlots {
+  readonly #rules: SlotRules
   readonly #after: After
   readonly #inside = new Map<string, number>()
   #count = 0
   readonly #queue = new Set<Waiting>()
 
-  constructor(rules: PlaceRules, after: After = realAfter) {
+  constructor(rules: SlotRules, after: After = realAfter) {
     this.#rules = rules
     this.#after = after
   }
@@ -82,7 +82,7 @@ export class Places {
    * Waits for a place. Rejects with Fault `conversion_busy` where too many wait already, or none comes free in time, and
    * with `client_gone`: else whoever asks and leaves, again and again, would be all who wait.
    */
-  enter(owner: string, onGone?: OnGone): Promise<Leave> {
+  enter(owner: string, onGone?: OnGone): Promise<LeaveSlot> {
     if (this.#isFree(owner)) return Promise.resolve(this.#take(owner))
     if (this.#queue.size >= this.#rules.waiting) return Promise.reject(busy('too many wait for a conversion'))
     return new Promise((resolve, reject) => {
@@ -113,7 +113,7 @@ export class Places {
     return this.#count < most && (this.#inside.get(owner) ?? 0) < most / 2
   }
 
-  #take(owner: string): Leave {
+  #take(owner: string): LeaveSlot {
     this.#count++
     this.#inside.set(owner, (this.#inside.get(owner) ?? 0) + 1)
     return () => this.#leave(owner)

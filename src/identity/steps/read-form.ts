@@ -1,6 +1,6 @@
 import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import type { Readable } from 'node:stream'
-import { judgeContentType } from '../../http/content-type.ts'
+import { checkContentType } from '../../http/content-type.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
 import { declaredBody, type Head } from '../../http/head.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -79,7 +79,7 @@ function requireFormType({ headers }: Head, hasBody: boolean): void {
   const contentType = headers['content-type']
   const contentEncoding = headers['content-encoding']
   try {
-    judgeContentType({ contentType: contentType ?? '', contentEncoding, hasBody }, ['form'])
+    checkContentType({ contentType: contentType ?? '', contentEncoding, hasBody }, ['form'])
   } catch (cause) {
     const say = 'The Content-Type must be application/x-www-form-urlencoded, in UTF-8 and not compressed.'
     throw new Fault('oauth_bad_request', { cause, say })

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { Conversions, isSmall, Places } from '../../../src/gateway/conversion/conversions.ts'
+import { Conversions, isSmall, ConversionSlots } from '../../../src/gateway/conversion/conversions.ts'
 import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { manualAfter } from '../../support/manual-after.ts'
@@ -106,7 +106,7 @@ describe('T4.7 places for large bodies', () => {
 
   it('are bounded; who waits gets the next, in turn', async () => {
     const { after } = manualAfter()
-    const places = new Places({ most: 4, waiting: 2, patience: 1000 }, after)
+    const places = new ConversionSlots({ most: 4, waiting: 2, patience: 1000 }, after)
     const leaves = [
       await places.enter('a'),
       await places.enter('a'),
@@ -126,7 +126,7 @@ describe('T4.7 places for large bodies', () => {
 
   it('are a backend’s for half of them at most, and others pass it by', async () => {
     const timers = manualAfter()
-    const places = new Places({ most: 4, waiting: 2, patience: 1000 }, timers.after)
+    const places = new ConversionSlots({ most: 4, waiting: 2, patience: 1000 }, timers.after)
     const leave = await places.enter('slow')
     await places.enter('slow')
     let waited = true
@@ -140,7 +140,7 @@ describe('T4.7 places for large bodies', () => {
 
   it('are waited for no longer than the client does', async () => {
     const timers = manualAfter()
-    const places = new Places({ most: 2, waiting: 1, patience: 1000 }, timers.after)
+    const places = new ConversionSlots({ most: 2, waiting: 1, patience: 1000 }, timers.after)
     const leave = await places.enter('a')
     const gone: (() => void)[] = []
     const left = places.enter('a', (listener) => gone.push(listener))
@@ -154,7 +154,7 @@ describe('T4.7 places for large bodies', () => {
 
   it('are waited for so long and no longer', async () => {
     const timers = manualAfter()
-    const places = new Places({ most: 2, waiting: 2, patience: 1000 }, timers.after)
+    const places = new ConversionSlots({ most: 2, waiting: 2, patience: 1000 }, timers.after)
     const leave = await places.enter('a')
     const late = expect(places.enter('a')).rejects.toEqual(busy)
     expect(timers.delays()).toEqual([1000])

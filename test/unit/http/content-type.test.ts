@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
-  judgeContentType,
-  judgeOwnContentType,
+  checkContentType,
+  checkOwnContentType,
   MEDIA_TYPE_OF,
   parseContentType,
 } from '../../../src/http/content-type.ts'
@@ -17,9 +17,9 @@ function outcome(work: () => string): string {
 }
 const REFUSED = 'unsupported_media_type'
 const judged = (contentType: string | undefined, hasBody = true, contentEncoding?: string): string =>
-  outcome(() => judgeContentType({ contentType, contentEncoding, hasBody }))
+  outcome(() => checkContentType({ contentType, contentEncoding, hasBody }))
 const judgedOwn = (contentType: string | undefined, consumes: string[], hasBody = true): string =>
-  outcome(() => judgeOwnContentType({ contentType, contentEncoding: 'gzip', hasBody }, consumes))
+  outcome(() => checkOwnContentType({ contentType, contentEncoding: 'gzip', hasBody }, consumes))
 
 /** T4.1: one meaning each. */
 const FORMS: [string, string][] = [
@@ -86,10 +86,10 @@ describe('the type of a request body', () => {
 
   it('C7.4 refuses a kind that the caller does not take', () => {
     const facts = { contentEncoding: undefined, hasBody: true }
-    expect(judgeContentType({ ...facts, contentType: MEDIA_TYPE_OF.form }, ['form'])).toBe('form')
-    expect(() => judgeContentType({ ...facts, contentType: MEDIA_TYPE_OF.json }, ['form'])).toThrow(Fault)
-    expect(() => judgeContentType({ ...facts, contentType: undefined }, ['form'])).toThrow(Fault)
-    expect(judgeContentType({ ...facts, contentType: undefined, hasBody: false }, ['form'])).toBe('none')
+    expect(checkContentType({ ...facts, contentType: MEDIA_TYPE_OF.form }, ['form'])).toBe('form')
+    expect(() => checkContentType({ ...facts, contentType: MEDIA_TYPE_OF.json }, ['form'])).toThrow(Fault)
+    expect(() => checkContentType({ ...facts, contentType: undefined }, ['form'])).toThrow(Fault)
+    expect(checkContentType({ ...facts, contentType: undefined, hasBody: false }, ['form'])).toBe('none')
   })
 
   it.each(['gzip', 'br', 'identity, gzip', 'gzip,identity', 'x', 'identity;q=1', '"identity"'])(

@@ -201,13 +201,15 @@ describe('rates over several workers', () => {
     const clock = movableClock()
     const workers = Array.from({ length: size }, () => makeGuard(load, { workers: size, clock }))
     const board = new RateUsageExchange()
-    const seats = workers.map(({ guard }) => board.join((spending) => guard.hear(structuredClone(spending))))
+    const seats = workers.map(({ guard }) =>
+      board.join((spending) => guard.applyRemoteUsage(structuredClone(spending))),
+    )
     const pass = (ms: number): void => {
       for (let at = 0; at < ms; at += TICK_MS) {
         clock.advance(TICK_MS)
         workers.forEach(({ guard, told }, index) => {
           guard.tick()
-          for (const spending of told.splice(0)) seats[index]?.spent(structuredClone(spending))
+          for (const spending of told.splice(0)) seats[index]?.report(structuredClone(spending))
         })
         if (at % 100 !== 0) board.tick()
       }
@@ -279,7 +281,7 @@ describe('rates over several workers', () => {
   it('have a worker that left told of nothing more', () => {
     const { seats, board, workers } = crew(2, clients({ rate: RATE }))
     seats[1]?.leave()
-    seats[0]?.spent({ clients: { keys: ['acme-books'], counts: [20] }, addresses: { keys: [], counts: [] } })
+    seats[0]?.report({ clients: { keys: ['acme-books'], counts: [20] }, addresses: { keys: [], counts: [] } })
     board.tick()
     expect(letIn(workers[1] as TestGuard, 50)).toBe(20)
   })
