@@ -16,7 +16,7 @@ import {
 import { hashSecret } from './secret-hash.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 
-/** As an operator writes it; the secret is made, not given. */
+/** A client as an operator writes it, without a secret: that is generated. */
 export interface WrittenClient {
   readonly id: string
   readonly kind: string
@@ -25,25 +25,29 @@ export interface WrittenClient {
 
 export interface AddedClient {
   readonly record: ClientRecord
-  /** To be shown once: only its hash is kept. None for a public client. */
+  /** To be shown once, since only its hash is stored. Undefined for a public client. */
   readonly secret: string | undefined
   readonly warnings: readonly Problem[]
 }
 
-/** A client as a list tells it. */
+/** A client in a list. */
 export interface ListedClient {
   readonly id: string
   readonly kind: ClientRecord['kind']
   readonly name: string
   readonly source: 'configuration' | 'store'
   readonly disabled: boolean
-  /** How many are good now. */
+  /** How many secrets are valid now. */
   readonly secrets: number
-  /** When the old secret of a rotation ends, milliseconds since the epoch. */
+  /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
   readonly oldSecretEndsAt: number | undefined
 }
 
-/** Life of the clients that stand in the store; those of the configuration are listed, and refused otherwise. */
+/**
+ * Adds and changes clients of the store. Clients of the configuration are only listed. All methods reject with
+ * DirectoryRefusal if the change is not allowed, and with Fault `identity_unavailable` if the store cannot be
+ * reached.
+ */
 export class ClientEditor {
   readonly #parts: EditingParts
 
@@ -51,7 +55,7 @@ export class ClientEditor {
     this.#parts = parts
   }
 
-  /** Rejects with DirectoryRefusal if the client does not fit, or its id is taken. */
+  /** Refuses a client that has problems, or an id that is taken. */
   async add(written: WrittenClient): Promise<AddedClient> {
     this.#refuseConfigured(written.id)
     const secret = written.kind === 'public' ? undefined : newSecret()
@@ -66,24 +70,25 @@ export class ClientEditor {
   }
 
   /**
-   * Refuses all it asks for, and ends what it holds: access tokens, refresh tokens, codes. In force everywhere when this
-   * resolves. May be called again.
+   * From now on all requests of the client are refused, and its access tokens, refresh tokens and codes are ended. In
+   * force everywhere when this resolves. May be called again.
    */
   async disable(id: string): Promise<void> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: true }, ends }))
-    // After the announcement: who has heard of the rule has heard of the change.
+    // After the announcement, so that a process that knows the rule knows the change too.
     await this.#parts.tokenRevoker.end({ client: id })
     await untilInForce(this.#parts)
   }
 
+  /** In force everywhere when this resolves. */
   async enable(id: string): Promise<void> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: false }, ends }))
     await untilInForce(this.#parts)
   }
 
   /**
-   * Makes another secret and answers it; the one so far is good for `overlap` milliseconds more. While two are good,
-   * only an overlap of 0 is taken: it ends both. When this resolves, the new one is good everywhere.
+   * Resolves with a new secret, which is valid everywhere then. The old one stays valid for `overlap` milliseconds.
+   * While two secrets are valid, only an overlap of 0 is accepted, which ends both.
    */
   async rotateSecret(id: string, overlap: number): Promise<string> {
     const secret = newSecret()
@@ -92,7 +97,7 @@ export class ClientEditor {
     return secret
   }
 
-  /** Those of the configuration first. */
+  /** The clients of the configuration come first. */
   async list(): Promise<readonly ListedClient[]> {
     const configured = [...this.#parts.configured.clients.values()].map(
       ({ id, kind, name, disabled, secretHashes }): ListedClient => ({
@@ -109,7 +114,7 @@ export class ClientEditor {
     const { configured, catalogue } = this.#parts
     const record = readRecord(clientRecordSchema, written, report)
     if (record) compileClient(record, { ...configured, catalogue }, problemsAt(report, []))
-    if (record === undefined || report.failed) throw new DirectoryRefusal('The client does not fit.', report)
+    if (record === undefined || report.failed) throw new DirectoryRefusal('The client has problems.', report)
     return record
   }
 
@@ -120,7 +125,7 @@ export class ClientEditor {
     const [old, ...older] = live
     if (older.length > 0)
       throw new DirectoryRefusal(
-        `Two secrets are good until ${new Date(endOf(ends, now)).toISOString()}. Wait until then, or end both at once with an overlap of 0s.`,
+        `Two secrets are valid until ${new Date(endOf(ends, now)).toISOString()}. Wait until then, or end both now with an overlap of 0s.`,
       )
     return {
       record: { ...record, secrets: [...live, hash] },
@@ -148,5 +153,5 @@ export class ClientEditor {
   }
 }
 
-/** When the old secret ends. */
+/** When the old secret ends, in milliseconds since the epoch. */
 const endOf = (ends: StoredClient['ends'], now: number): number => Math.max(now, ...Object.values(ends))

@@ -9,7 +9,7 @@ import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isArgon2, isSecretHash } from './secret-hash.ts'
 import { redirectTrouble } from './redirect-uri.ts'
 
-/** What records may refer to. Compiled in this order, each seeing those before it. */
+/** The names that records may refer to. They are compiled in this order, so each can refer to those before it. */
 export interface ReferableNames {
   readonly catalogue: Catalogue
   readonly businesses: ReadonlyMap<string, Business>
@@ -17,13 +17,13 @@ export interface ReferableNames {
   readonly clients: ReadonlyMap<string, Client>
 }
 
-/** Suggestions look at every known name; of more than these they would cost too much. */
+/** A suggestion compares all known names. With more names than this it would take too long. */
 const FEW = 500
 
 const suggestion = (name: string, among: ReadonlyMap<string, unknown>): string | undefined =>
   among.size > FEW ? undefined : didYouMean(name, among.keys())
 
-/** Tells of a name that stands for nothing. Answers whether it stands for something. */
+/** Whether a name is known. Reports it if not. */
 export function checkKnown(
   what: string,
   name: string,
@@ -36,7 +36,7 @@ export function checkKnown(
   return false
 }
 
-/** Scope values that somebody may be given: of the catalogue, and no targets. */
+/** Reports scope values that nobody can be given: targets, and those that the catalogue does not have. */
 export function checkScopes(
   scopes: readonly string[],
   catalogue: Catalogue,
@@ -62,14 +62,13 @@ function checkFund(fund: unknown, index: number, all: readonly unknown[], proble
       ['funds', index],
       'expected a code that can stand in a path, such as "SUPER1", in quotes if it is a number',
     )
-  else if (all.indexOf(fund) !== index)
-    problems.error(['funds', index], `stands in the list twice: "${fund}"`)
+  else if (all.indexOf(fund) !== index) problems.error(['funds', index], `is listed twice: "${fund}"`)
 }
 
 function compileFunds(funds: unknown, problems: RecordProblems): Business['funds'] {
   if (funds === 'any') return 'any'
   if (Array.isArray(funds)) {
-    // A big list is checked as a set first: looking up each index would take quadratic time.
+    // Checked as a set first: checking each index of a long list would take quadratic time.
     const given = new Set<string>(funds)
     const good =
       given.size === funds.length && funds.every((fund) => typeof fund === 'string' && CODE.test(fund))
@@ -80,13 +79,13 @@ function compileFunds(funds: unknown, problems: RecordProblems): Business['funds
   return new Set()
 }
 
-/** None for what was reported. */
+/** Empty for a code that was reported. */
 const codesOf = (given: unknown): Code[] => {
   const code = typeof given === 'string' ? readCode(given) : undefined
   return code === undefined ? [] : [code]
 }
 
-/** Reports fund codes that cannot stand in a path, and repeats. Undefined where the schema has refused the code. */
+/** Reports repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
 export function compileBusiness(record: BusinessRecord, problems: RecordProblems): Business | undefined {
   const { name, address, phoneNumber } = record
   const code = readCode(record.code)
@@ -125,7 +124,7 @@ const checkGrants: Rule = (client, _, problems) => {
   if (grants.includes('authorization_code') && redirectUris.length === 0)
     problems.error(['redirectUris'], 'expected at least one, since the client may use the code flow')
   if (agreement !== undefined && Number.isNaN(Date.parse(agreement)))
-    problems.error(['agreement'], 'is no day of the calendar')
+    problems.error(['agreement'], 'is not a valid date')
 }
 
 const checkBusinesses: Rule = ({ businesses }, known, problems) => {
@@ -133,7 +132,7 @@ const checkBusinesses: Rule = ({ businesses }, known, problems) => {
     checkKnown('business', code, known.businesses, ['businesses', index], problems)
 }
 
-/** What C5.4 would refuse on every request that relies on it. */
+/** Reports what would make every request that relies on the default scope fail (C5.4). */
 const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalogue }, problems) => {
   const values = defaultScope?.split(' ').filter((value) => value !== '') ?? []
   const allowed = catalogue.close(scopes)
@@ -179,13 +178,13 @@ const RULES: readonly Rule[] = [
   checkSettings,
 ]
 
-/** Reports what would make the client useless or dangerous. */
+/** Checks a client; reports what would make it useless or dangerous. */
 export function compileClient(record: ClientRecord, known: ReferableNames, problems: RecordProblems): Client {
   for (const rule of RULES) rule(record, known, problems)
   return toClient(record)
 }
 
-/** The client as the contract has it. */
+/** The client as contracts/people.ts describes it. */
 export function toClient({ secrets, accessTokenLifetime, ...same }: ClientRecord): Client {
   return {
     ...same,
@@ -198,7 +197,7 @@ function checkCustomers({ customers }: UserRecord, known: ReferableNames, proble
   for (const [index, id] of customers.entries()) {
     const at = ['customers', index]
     if (checkKnown('client', id, known.clients, at, problems) && known.clients.get(id)?.kind !== 'customer')
-      problems.error(at, `names a client that is no customer: "${id}"`)
+      problems.error(at, `refers to a client that is not a customer: "${id}"`)
   }
 }
 
@@ -209,7 +208,7 @@ function checkAccess({ access }: UserRecord, known: ReferableNames, problems: Re
   }
 }
 
-/** Reports what is wrong with a user; answers nothing, since users are kept as records (see people.ts). */
+/** Reports what is wrong with a user. Users stay records (people.ts says why), so nothing is returned. */
 export function checkUser(record: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   if (!isArgon2(record.password))
     problems.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')
@@ -217,7 +216,7 @@ export function checkUser(record: UserRecord, known: ReferableNames, problems: R
   checkAccess(record, known, problems)
 }
 
-/** The user as the contract has it. */
+/** The user as contracts/people.ts describes it. Roles that do not exist any more are left out. */
 export function compileUser(record: UserRecord, roles: ReadonlyMap<string, Access>): User {
   const { password, access, ...same } = record
   const entries = Object.entries(access).flatMap(([code, name]) => {

@@ -22,13 +22,13 @@ import {
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 
-/** Who exists, as one snapshot of the configuration. */
+/** Everybody who exists in one configuration. */
 export interface Directory {
   readonly places: SnapshotPlaces
   readonly people: People
   readonly businesses: ReadonlyMap<string, Business>
   readonly clients: ReadonlyMap<string, Client>
-  /** By user name, as they were read. */
+  /** By user name. */
   readonly users: ReadonlyMap<string, UserRecord>
   readonly usersBySubject: ReadonlyMap<string, UserRecord>
   readonly roles: ReadonlyMap<string, Access>
@@ -36,7 +36,7 @@ export interface Directory {
 
 interface Source<T extends TSchema> {
   readonly section: 'businesses' | 'clients' | 'users'
-  /** The member that holds the key where a record stands in a file. */
+  /** The member that holds the key if the record is in a file. */
   readonly key: 'code' | 'id' | 'username'
   readonly schema: T
 }
@@ -56,7 +56,7 @@ class DirectoryReader {
     this.#environment = environment
   }
 
-  /** Inline records first, then those of the file; a key that is there twice is told. */
+  /** Reads inline records first, then those of the file. Reports keys that occur twice. */
   async gather<T extends TSchema, R>(
     { section, key, schema }: Source<T>,
     compile: (record: Static<T>, problems: RecordProblems) => R | undefined,
@@ -65,7 +65,7 @@ class DirectoryReader {
     const take = (record: Static<T>, problems: RecordProblems): void => {
       const name = (record as Record<string, unknown>)[key] as string
       const isTwice = found.has(name)
-      if (isTwice) problems.error([key], `is there twice: "${name}"`)
+      if (isTwice) problems.error([key], `occurs twice: "${name}"`)
       const compiled = isTwice ? undefined : compile(record, problems)
       if (compiled !== undefined) found.set(name, compiled)
     }
@@ -91,8 +91,8 @@ class DirectoryReader {
 }
 
 /**
- * Compiles the `directory` section and the files that it names. Every problem goes to the report; the result is of
- * use only if the report has not failed. `environment` serves `{ env: … }` within the files.
+ * Compiles the section `directory` and the files that it names. All problems go to the report; use the result only if
+ * the report has not failed. `environment` resolves `{ env: … }` in the files.
  */
 export async function compileDirectory(
   config: DirectoryConfig,
@@ -110,7 +110,7 @@ export async function compileDirectory(
   const users = await reader.gather(USERS, (record, problems) => {
     checkUser(record, known, problems)
     const other = bySubject.get(record.subject)
-    if (other !== undefined) problems.error(['subject'], `is that of "${other.username}" too`)
+    if (other !== undefined) problems.error(['subject'], `also belongs to "${other.username}"`)
     bySubject.set(record.subject, record)
     return record
   })

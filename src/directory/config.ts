@@ -19,7 +19,9 @@ import {
  * RFC 3986's pchar without ";" and "%", and is no dot segment.
  */
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
-/** RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces. */
+/**
+ * RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces.
+ */
 const CLIENT_ID_PATTERN = '^[!-9;-~]{1,128}$'
 /** Whatever a person can type on one line; no space at either end. */
 const USERNAME_PATTERN = '^(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$'
@@ -45,7 +47,7 @@ const address = section(
 
 export type Funds = 'any' | readonly string[]
 
-/** Checked in compile-businesses.ts; the branches are for the editor. */
+/** Checked in compile-records.ts. The alternatives here are for editors that read the schema. */
 const funds = opaque<Funds>({
   anyOf: [{ const: 'any' }, { type: 'array', items: { type: 'string' } }],
   description: 'Codes of its funds, or `any` if only the backend knows them.',

@@ -2,7 +2,7 @@ import type { Directory } from './compile.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
 import { hashSecret } from './secret-hash.ts'
 
-/** What the documentation prints (C10): whoever reads it can log in with it. */
+/** Secrets that the documentation prints (C10): everybody can log in with them. */
 const CLIENT_SECRETS: Readonly<Record<string, string>> = {
   'acme-books': 'acme-books-secret',
   'globex-ledger': 'globex-ledger-secret',
@@ -29,9 +29,9 @@ function suspects({ clients, users }: Directory): Suspect[] {
 }
 
 /**
- * The entries of a directory that a demo secret opens, by name: `client acme-books`, `user alice`. However they are
- * hashed, and wherever they stand: a copied secret hashed anew is as public as before. Off loopback, any of them is
- * a reason not to start (C10, T7). Costs at most a dozen hashes.
+ * The entries of a directory that can be used with a demo secret, such as `client acme-books` or `user alice`. The
+ * secret counts however it is hashed. A service that other machines can reach must not start with one (C10, T7).
+ * Costs at most a dozen hashes. Rejects as the hasher does.
  */
 export async function findDemoSecrets(
   directory: Directory,

@@ -1,4 +1,4 @@
-/** Which of the two queues a job stands in. */
+/** Which of the two queues a job waits in. */
 export type Line = 'ordinary' | 'doubtful'
 
 export interface HashQueueSizes {
@@ -12,24 +12,24 @@ export interface HashQueueSizes {
 
 interface Waiter {
   readonly begin: () => void
-  /** Undefined: nobody's, and so not bounded by half of the seats. */
+  /** Undefined: no owner, so the limit per owner does not apply. */
   readonly owner: string | undefined
 }
 
 /**
- * Lets a few jobs run at once and a bounded number wait. Hashes would otherwise take all threads of the pool that token
- * checks, DNS and files need too (C6.3.5).
+ * Lets a few jobs run at once and a limited number wait. Otherwise hashes would take all threads of the pool that
+ * token checks, DNS and files need too (C6.3.5).
  *
- * Two lines, so that those who are not expected to succeed can't keep the others from their turn: the ordinary line
- * goes first, and of the places that run the doubtful line never has more than half (but one, where there is only one).
- * One owner has at most half of the ordinary seats.
+ * There are two lines, so that jobs that will probably fail can't hold up the others. The ordinary line goes first.
+ * Of the jobs that run at once, at most half come from the doubtful line (but one, if only one may run). One owner
+ * has at most half of the places in the ordinary line.
  */
 export class HashQueue {
   readonly #sizes: HashQueueSizes
   readonly #doubtfulConcurrent: number
   readonly #ordinary: Waiter[] = []
   readonly #doubtful: Waiter[] = []
-  /** Of the ordinary line. */
+  /** By owner, in the ordinary line. */
   readonly #waitingOf = new Map<string, number>()
   #running = 0
   #doubtfulRunning = 0
@@ -39,7 +39,7 @@ export class HashQueue {
     this.#doubtfulConcurrent = Math.max(1, Math.floor(sizes.concurrent / 2))
   }
 
-  /** How many jobs run or wait before one that joins the ordinary line now. */
+  /** How many jobs run or wait before a job that joins the ordinary line now. */
   get ahead(): number {
     return this.#running + this.#ordinary.length
   }
@@ -60,7 +60,9 @@ export class HashQueue {
     return this.#ordinary.length >= ordinary || this.#waitsOf(owner) >= Math.ceil(ordinary / 2)
   }
 
-  /** Callers ask `isFull` first: this one waits, however long the line is. */
+  /**
+   * Runs a job when it is its turn. It waits however long the line is: check `isFull` first. Settles as the job does.
+   */
   async run<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
     if (this.isFree(line)) this.#enter(line)
     else await this.#wait(line, owner)
@@ -83,7 +85,7 @@ export class HashQueue {
     })
   }
 
-  /** The place goes to the next in line directly, so that no newcomer takes it in between. */
+  /** Starts the next job in line at once, so that no newcomer overtakes it. */
   #leave(line: Line): void {
     this.#running -= 1
     if (line === 'doubtful') this.#doubtfulRunning -= 1

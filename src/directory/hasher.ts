@@ -16,19 +16,21 @@ import { HashQueue, type Line } from './hash-queue.ts'
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32
-/** Some three seconds of waiting: longer than that, a client had better come again. One client has half of them. */
+/**
+ * Jobs: about three seconds of waiting. After that a client should rather try again. One client gets half of them.
+ */
 const WAITING = 128
-/** Of those that have failed too often. Small: whoever is right among them comes again. */
+/** For clients that have failed too often. Few, because a client with the right secret tries again. */
 const DOUBTFUL_WAITING = 4
-/** What one hash takes, for telling when to come again. Seconds. */
+/** Seconds that one hash takes, to compute Retry-After. */
 const ONE_HASH = 0.05
 
 const derive = promisify(argon2)
 
 /**
- * How many hashes may run at once. They run on libuv's pool (4 threads unless UV_THREADPOOL_SIZE says otherwise),
- * and two of its threads are left to token checks, DNS and files: with 4 hashes in flight a token check was measured
- * to go from 0.2 to 12 ms, with 16 to 243 ms.
+ * How many hashes may run at once. They run on libuv's pool (4 threads unless UV_THREADPOOL_SIZE says otherwise). Two
+ * of its threads are left for token checks, DNS and files. Measured: with 4 hashes at once, a token check took 12 ms
+ * instead of 0.2; with 16, 243 ms.
  */
 export function hashesAtOnce(
   cores = availableParallelism(),
@@ -38,7 +40,7 @@ export function hashesAtOnce(
   return Math.max(1, Math.min(cores, pool - 2))
 }
 
-/** Nobody’s hash, its salt and tag drawn: checking against it takes as long as against a real one, and no secret fits. */
+/** A hash with random salt and tag: no secret fits, and a check takes as long as with a real hash. */
 const dummyHash = (): Argon2Hash => ({
   ...ARGON2_COST,
   salt: randomBytes(SALT_BYTES),
@@ -47,13 +49,13 @@ const dummyHash = (): Argon2Hash => ({
 
 export interface HasherOptions {
   readonly atOnce?: number
-  /** In the ordinary line. */
+  /** Jobs that may wait in the ordinary line. */
   readonly waiting?: number
   readonly doubtfulWaiting?: number
   readonly timer?: (ms: number) => Promise<void>
 }
 
-/** Durations of the last hashes, which tell how long one takes at the moment. */
+/** How many durations are kept: they show how long a hash takes at the moment. */
 const KEPT_DURATIONS = 16
 
 const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
@@ -61,9 +63,9 @@ const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: f
 /**
  * Passwords by argon2id, off the event loop; generated secrets by SHA-256, at once (C6.3.5).
  *
- * Where it is known beforehand that nothing fits (an unknown client or user), a hash is computed for the time alone
- * (T3.9), and only while that keeps nobody waiting; else the time that it would have taken is waited for without one.
- * Otherwise whoever invents names could keep everybody else from logging in.
+ * For an unknown client or user no secret can fit, but the answer must take as long as for a known one (T3.9). So a
+ * hash is computed if that holds up nobody. Otherwise it only waits for that time: someone who invents names must not
+ * keep others from logging in.
  */
 export class Hasher implements PasswordHasher {
   readonly #queue: HashQueue
@@ -86,14 +88,16 @@ export class Hasher implements PasswordHasher {
     this.#timer = timer
   }
 
+  /** Rejects with Fault `identity_unavailable` if too many hashes wait. */
   async hash(secret: string): Promise<string> {
     const fresh = dummyHash()
     return formatArgon2({ ...fresh, tag: await this.#hashInTurn('ordinary', undefined, secret, fresh) })
   }
 
   /**
-   * A hash of older cost still verifies, at its own cost. An encoding that is none of ours takes the time of a real
-   * one and fits nothing: the configuration's check is where it is told.
+   * Whether the secret fits. A hash of another cost is checked at its own cost. No secret fits an unknown encoding;
+   * it takes as long as a real one, and `check` reports it. Rejects with Fault `identity_unavailable` if too many
+   * hashes wait.
    */
   async verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean> {
     if (encoded !== undefined && isSecretHash(encoded)) return verifySecret(secret, encoded)
@@ -103,7 +107,7 @@ export class Hasher implements PasswordHasher {
     return timingSafeEqual(await this.#hashInTurn(line, owner?.name, secret, known), known.tag)
   }
 
-  /** Answers false, when a check of the line that begins now would. Rejects where that would be rejected (T3.9). */
+  /** Resolves with false after the time of a real check in this line, and rejects if a real one would (T3.9). */
   async #spendTime(line: Line, name: string | undefined, secret: string): Promise<false> {
     this.#refuseIfFull(line, name)
     if (line === 'doubtful' || this.#queue.isFree('doubtful'))
@@ -112,11 +116,11 @@ export class Hasher implements PasswordHasher {
     return false
   }
 
-  /** Milliseconds that a check in the ordinary line would take from now on. */
+  /** Milliseconds that a check in the ordinary line would take now. */
   #expected(): number {
     const one = this.#durations[Math.floor(Math.random() * KEPT_DURATIONS)] ?? ONE_HASH * 1000
     const rounds = Math.floor(this.#queue.ahead / this.#concurrent)
-    // Those that run now are somewhere in the middle.
+    // The hashes that run now are somewhere between start and end.
     return rounds === 0 ? one : one * (rounds + Math.random())
   }
 

@@ -4,8 +4,8 @@ import type { RevokedTokens } from '../contracts/tokens.ts'
 import type { Directory } from './compile.ts'
 
 /**
- * THE answer to "may this person or client hold tokens now" (C6.3.5): nobody who is locked or disabled. Identity asks it
- * at every door (identity/holders.ts), a reload when it compares two directories (holdings.ts).
+ * Whether a person or client may hold tokens now (C6.3.5): not if locked or disabled. Nothing else decides this.
+ * Identity asks it at every endpoint (identity/holders.ts), and a reload asks it when it compares two directories.
  */
 export const mayHold = ({
   disabled,
@@ -13,22 +13,22 @@ export const mayHold = ({
 }: Pick<Client, 'disabled'> & Partial<Pick<User, 'locked'>>): boolean => !disabled && !locked
 
 interface ClientHoldings {
-  /** Else it holds nothing. */
+  /** If false, it holds nothing. */
   readonly mayHold: boolean
   readonly businesses: readonly string[]
 }
 
 interface UserHoldings {
   readonly username: string
-  /** Else they hold nothing. */
+  /** If false, the user holds nothing. */
   readonly mayHold: boolean
-  /** A digest of the password's hash: another one, and who logged in by the old must do so again. */
+  /** A digest of the password's hash. If it changes, the user must log in again. */
   readonly password: string
   readonly businesses: readonly string[]
   readonly customers: readonly string[]
 }
 
-/** Who may have what where, as one directory says it: what a later one is compared with. */
+/** Who may hold what according to one directory. A later directory is compared with it. */
 export interface Holdings {
   readonly businesses: ReadonlySet<string>
   readonly clients: ReadonlyMap<string, ClientHoldings>
@@ -38,7 +38,7 @@ export interface Holdings {
 
 export const NO_HOLDINGS: Holdings = { businesses: new Set(), clients: new Map(), users: new Map() }
 
-/** Characters of base64url; the hash itself is not kept. */
+/** Characters of base64url. The hash itself is not kept. */
 const DIGEST = 22
 
 const digestOf = (text: string): string =>
@@ -66,10 +66,10 @@ export const holdingsOf = ({ businesses, clients, users }: Directory): Holdings 
   ),
 })
 
-/** What is to be ended because one directory takes another's place. */
+/** What must be ended because one directory replaces another. */
 export interface Loss {
   readonly tokens: RevokedTokens
-  /** Consents too: whoever is removed is gone, and the id may be given to somebody else one day. */
+  /** Whether consents end too: after a removal, the id may be given to somebody else one day. */
   readonly consents: boolean
 }
 
@@ -92,7 +92,7 @@ function lostByClient(client: string, before: ClientHoldings, after: ClientHoldi
 
 function lostByUser(subject: string, before: UserHoldings, after: UserHoldings | undefined): Loss[] {
   if (after === undefined) return [losing({ subject }, true)]
-  // Another name and another password at once: the subject has been given to somebody else.
+  // If name and password both changed, the subject was given to somebody else.
   const another = before.username !== after.username && before.password !== after.password
   if (another) return [losing({ subject }, true)]
   if (!before.mayHold) return []
@@ -104,8 +104,8 @@ function lostByUser(subject: string, before: UserHoldings, after: UserHoldings |
 }
 
 /**
- * What whoever was removed, disabled, locked or given another password loses: businesses, clients, users, a business of
- * a client or of a user, a user of a customer. Nothing for what is new.
+ * What must be ended: all that was removed, disabled, locked or got another password. That can be a business, a
+ * client or a user; a business of a client or user; or a customer client of a user. New entries lose nothing.
  */
 export const lossesBetween = (before: Holdings, after: Holdings): readonly Loss[] => [
   ...lostBusinesses(before, after),

@@ -5,7 +5,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { liveSecrets, type StoredDirectory, type StoredUser } from './stored-directory.ts'
 
 /**
- * A snapshot. Users are kept as the records they were read from and compiled when they are asked for, at a login or
+ * Clients and users of the configuration. Users are kept as records and compiled when they are needed, at a login or
  * for userinfo: a map per user would double the memory of a large directory.
  */
 export class SnapshotPeople implements People {
@@ -46,8 +46,9 @@ export class SnapshotPeople implements People {
 }
 
 /**
- * Clients and users of the store, in the roles of one configuration. A role, business or scope that the configuration
- * no longer knows gives nothing, as nobody can refuse a record at a reload for it.
+ * Clients and users of the store, with the roles of one configuration. If the configuration has lost a role, business
+ * or scope that a record names, the record gets nothing for it: a reload can't refuse records of the store. Methods
+ * reject with Fault `identity_unavailable` if the store cannot be reached.
  */
 export class StoredPeople implements People {
   readonly #stored: StoredDirectory
@@ -79,9 +80,9 @@ export class StoredPeople implements People {
 }
 
 /**
- * Who stands in the configuration, and who was added to the store. Of two with one name the configuration's is the
- * one: what it says cannot be changed by a command, and the store is not asked (so a store that is out of reach keeps
- * nobody out who is configured).
+ * The people of the configuration and of the store as one. If both have one of the same name, the configuration's
+ * counts, since no command may change what it says. The store is not asked then, so people of the configuration can
+ * log in while the store cannot be reached.
  */
 export class LayeredPeople implements People {
   readonly #configured: People
@@ -104,7 +105,7 @@ export class LayeredPeople implements People {
     const configured = await this.#configured.findUserBySubject(subject)
     if (configured !== undefined) return configured
     const stored = await this.#stored.findUserBySubject(subject)
-    // One whose name the configuration has given to another meanwhile is there under neither key.
+    // The configuration has given the name to somebody else meanwhile: then the stored user does not count.
     const taken = stored && (await this.#configured.findUserByName(stored.username))
     return taken === undefined ? stored : undefined
   }

@@ -1,7 +1,10 @@
 import type { Code } from '../scopes/scope-token.ts'
 import type { Business, FundRegistry, Places } from '../contracts/places.ts'
 
-/** A snapshot: asked on every call, so it is one look into a map (C4.8). Backends that make funds tell it of them. */
+/**
+ * The businesses of one configuration. Every call looks one up (C4.8), so it is a map. Backends add the funds they
+ * create.
+ */
 export class SnapshotPlaces implements Places, FundRegistry {
   readonly #businesses: Map<string, Business>
 
@@ -20,7 +23,10 @@ export class SnapshotPlaces implements Places, FundRegistry {
   }
 }
 
-/** Funds that backends made while the process runs: they outlive the snapshot of places, which a reload replaces. */
+/**
+ * Funds that backends created since the start of the process. A reload replaces the places, and these funds are added
+ * again.
+ */
 export class OpenedFunds implements FundRegistry {
   readonly #opened: (readonly [business: string, fund: Code])[] = []
   #places: FundRegistry | undefined
@@ -30,7 +36,7 @@ export class OpenedFunds implements FundRegistry {
     this.#places?.addFund(business, fund)
   }
 
-  /** From now on these are the places; they are told of everything that was opened before. */
+  /** Uses these places from now on, and adds all funds created before. */
   attach(places: FundRegistry): void {
     this.#places = places
     for (const [business, fund] of this.#opened) places.addFund(business, fund)

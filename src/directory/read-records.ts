@@ -6,22 +6,22 @@ import { load } from '../config/validate.ts'
 import { createReadStream } from 'node:fs'
 import type { Environment } from '../config/references.ts'
 
-/** Where the problems of one record are told; paths are relative to the record. */
+/** Collects the problems of one record. Paths are relative to the record. */
 export interface RecordProblems {
   error(path: KeyPath, message: string, hint?: string): void
   warn(path: KeyPath, message: string, hint?: string): void
 }
 
-/** For a record in the configuration itself: `base` is its key path. */
+/** For a record in the configuration itself. `base` is its key path. */
 export const problemsAt = (report: Report, base: KeyPath): RecordProblems => ({
   error: (path, message, hint) => report.error([...base, ...path], message, hint),
   warn: (path, message, hint) => report.warn([...base, ...path], message, hint),
 })
 
-/** Problems told per file: a file made wrongly has one for every line. */
+/** Problems reported per file, because a badly generated file has one on every line. */
 const MOST = 20
 
-/** For the records of a JSON Lines file: told at the file and line, under the key path that names the file. */
+/** Collects the problems of a JSON Lines file, each with file and line, under the key path that names the file. */
 export class FileProblems {
   readonly #report: Report
   readonly #base: KeyPath
@@ -49,7 +49,7 @@ export class FileProblems {
       this.#report.problems.push({ ...problem, path: [...this.#base, ...problem.path] })
   }
 
-  /** Says how many were left out. */
+  /** Reports how many problems were left out. */
   finish(): void {
     if (this.#count <= MOST) return
     const message = `has ${this.#count - MOST} more problems`
@@ -61,8 +61,8 @@ export class FileProblems {
 const NOWHERE = { file: '', line: 0 }
 
 /**
- * A record that somebody hands over, checked as the configuration would be: defaults filled in, units made numbers.
- * Undefined if it does not fit; the report tells every problem.
+ * Checks a record like one of the configuration: fills in defaults, turns units into numbers. All problems go to the
+ * report; undefined if there is an error.
  */
 export function readRecord<T extends TSchema>(
   schema: T,
@@ -75,12 +75,15 @@ export function readRecord<T extends TSchema>(
   return own.failed ? undefined : (record as Static<T>)
 }
 
-/** A chunk's records are read in one go: some 2 ms, so that a reload does not hold up the calls of others. */
+/** Bytes. The records of a chunk are read without a pause, in about 2 ms, so that a reload does not delay calls. */
 const CHUNK = 64 * 1024
-/** Characters. A record is some hundreds; a file without line ends must not fill the memory. */
+/** Characters. A record has some hundreds. A file without line ends must not fill the memory. */
 const LONGEST_LINE = 1024 * 1024
 
-/** The lines of a UTF-8 file with their numbers from 1; CR before LF is left out, empty lines too. */
+/**
+ * The lines of a UTF-8 file with their numbers from 1. Throws as the file system does, RangeError for a long line,
+ * TypeError for bad UTF-8.
+ */
 async function* batchesOfLines(file: string): AsyncGenerator<readonly (readonly [number, string])[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
@@ -99,15 +102,15 @@ function parseLine(text: string, problems: RecordProblems): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's message quotes the line, which holds hashes.
-    problems.error([], 'is not JSON: expected one object a line')
+    // The parser's own message quotes the line, which contains hashes.
+    problems.error([], 'is not JSON: expected one object on each line')
     return undefined
   }
 }
 
 type Convert<T> = (value: unknown, line: number, problems: RecordProblems) => T | undefined
 
-/** As the configuration itself is checked: every problem told, defaults filled in, references and units resolved. */
+/** Checks like the configuration itself: defaults, references and units included. */
 function converter<T extends TSchema>(schema: T, file: string, environment: Environment): Convert<Static<T>> {
   const view = viewOf(schema)
   return (value, line, problems) => {
@@ -119,7 +122,7 @@ function converter<T extends TSchema>(schema: T, file: string, environment: Envi
 }
 
 export interface RecordFile<T extends TSchema> {
-  /** Absolute. */
+  /** Absolute path. */
   readonly file: string
   /** The key that names the file. */
   readonly path: KeyPath
@@ -128,7 +131,10 @@ export interface RecordFile<T extends TSchema> {
   readonly report: Report
 }
 
-/** Hands every well-formed record of a JSON Lines file to `visit`, in order; problems go to the report. */
+/**
+ * Passes every valid record of a JSON Lines file to `visit`, in order. Problems go to the report, also that the file
+ * can't be read.
+ */
 export async function readRecords<T extends TSchema>(
   { file, path, schema, environment, report }: RecordFile<T>,
   visit: (record: Static<T>, problems: RecordProblems) => void,

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 /**
- * Generated client secrets (128 bits or more) are kept as `sha256:` and the digest in base64url: nobody can guess
- * them, so slowness would protect nothing, and a refresh need not wait for a password hash.
+ * Generated client secrets (128 bits or more) are stored as `sha256:` and the digest in base64url. Nobody can guess
+ * them, so a slow hash would protect nothing, and a refresh does not have to wait for one.
  */
 const PREFIX = 'sha256:'
 const SHA256_HASH = /^sha256:[A-Za-z0-9_-]{43}$/
@@ -13,14 +13,14 @@ export const hashSecret = (secret: string): string => PREFIX + digest(secret).to
 
 export const isSecretHash = (encoded: string): boolean => SHA256_HASH.test(encoded)
 
-/** In constant time. False for every other encoding. */
+/** Compares in constant time. False for every other encoding. */
 export function verifySecret(secret: string, encoded: string): boolean {
   if (!isSecretHash(encoded)) return false
   return timingSafeEqual(digest(secret), Buffer.from(encoded.slice(PREFIX.length), 'base64url'))
 }
 
 /**
- * The text form of an argon2id hash, as every argon2 tool writes it (the PHC string format):
+ * The cost in an argon2id hash. All argon2 tools write such hashes in the PHC string format:
  * `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`, salt and hash in base64 without padding.
  */
 export interface Argon2Cost {
@@ -35,10 +35,10 @@ export interface Argon2Hash extends Argon2Cost {
   readonly tag: Buffer
 }
 
-/** OWASP's password storage advice: 19 MiB, two passes, one lane; some 50 ms of one core. */
+/** The OWASP recommendation: 19 MiB, two passes, one lane. It takes about 50 ms of one core. */
 export const ARGON2_COST: Argon2Cost = { memory: 19_456, passes: 2, parallelism: 1 }
 
-// Bounds keep a directory's record from asking for more than a login may cost: 1 GiB, 20 passes, 16 lanes.
+// Limits, so that a record can't make a login too expensive: 1 GiB, 20 passes, 16 lanes.
 const MAX_COST: Argon2Cost = { memory: 1_048_576, passes: 20, parallelism: 16 }
 
 const ARGON2_HASH =
@@ -59,10 +59,10 @@ function readCost(parts: readonly string[]): Argon2Cost | undefined {
   return within(cost) ? cost : undefined
 }
 
-/** Whether it is an argon2id hash (version 19, any cost within bounds). */
+/** Whether it is an argon2id hash (version 19) whose cost is within the limits. */
 export const isArgon2 = (encoded: string): boolean => readCost(ARGON2_HASH.exec(encoded) ?? []) !== undefined
 
-/** Undefined for everything that `isArgon2` says no to. */
+/** Undefined if `isArgon2` is false. */
 export function parseArgon2(encoded: string): Argon2Hash | undefined {
   const parts = ARGON2_HASH.exec(encoded) ?? []
   const cost = readCost(parts)

@@ -1,10 +1,10 @@
 /**
- * The directory's records in the store: kinds, keys and shapes. They carry no index, since whoever ends what a subject
- * or a client left in the store (`removeBy`) must not remove the subject or the client with it.
+ * The directory's records in the store. They have no index values: `removeBy` of a subject or client ends its sessions and
+ * tokens, and must not remove the subject or client itself.
  *
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
- * `directory_subject`, by subject: the user's name. Written first, and never changed: a subject is given once.
+ * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once.
  */
 import type { TSchema } from '../config/schema.ts'
 import { viewOf } from '../config/schema-view.ts'
@@ -17,13 +17,13 @@ export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
 export const SUBJECT = 'directory_subject'
 
-/** Each change of a record is told on this topic of the change feed: `{client}` or `{user}`, its key. */
+/** The topic of the change feed that announces changes of records: `{client}` or `{user}`, the record's key. */
 export const DIRECTORY_TOPIC = 'directory'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface is not assignable to StoredValue. */
 export type StoredClient = {
   readonly record: ClientRecord
-  /** When a secret ends, by its hash, in milliseconds since the epoch: of the old one after a rotation. */
+  /** When a secret ends, by its hash, in milliseconds since the epoch. Only for the old secret after a rotation. */
   readonly ends: Readonly<Record<string, number>>
 }
 
@@ -35,7 +35,7 @@ export type StoredSubject = {
   readonly username: string
 }
 
-/** What a record written by an older version does not say. */
+/** Defaults for members that an older version did not write. */
 function defaultsOf(schema: TSchema): object {
   const properties = Object.entries(viewOf(schema).properties ?? {})
   return Object.fromEntries(
@@ -55,7 +55,7 @@ export function readStoredUser(value: StoredValue): StoredUser {
   return { record: { ...USER_DEFAULTS, ...(value as StoredUser).record } }
 }
 
-/** The hashes that are good now. */
+/** The hashes of secrets that are valid at `now` (milliseconds since the epoch). */
 export const liveSecrets = ({ record, ends }: StoredClient, now: number): readonly string[] =>
   record.secrets.filter((hash) => (ends[hash] ?? Number.POSITIVE_INFINITY) > now)
 
@@ -65,29 +65,28 @@ export interface StoredDirectoryParts {
   readonly clock: Clock
 }
 
-/** Records; some 2 KiB each. */
+/** Records, about 2 KiB each. */
 const CACHED = 10_000
-/** Milliseconds. The feed tells every change at once; this bounds what a feed that cannot be read may cost. */
+/** Milliseconds. The feed announces every change; this limits the harm while the feed cannot be read. */
 const KEPT_FOR = 30_000
 
 const addressOf = (kind: string, key: string): string => `${kind}\0${key}`
 
 /**
- * The records that stand in the store, as this process reads them: one look by key each, however many there are, and
- * none for those asked for lately. What the change feed tells of is read anew, so that a change is in force here as
- * soon as the feed has come by (within a second). Who is absent is not remembered: guessed names must not push out
- * real ones.
+ * Reads the directory's records in the store by key, with a cache. A record that the change feed announces is read
+ * again, so a change is in force here within a second. Names that do not exist are not cached: guessed names must not
+ * push out real ones. Methods reject with Fault `identity_unavailable` if the store cannot be reached.
  */
 export class StoredDirectory {
   readonly #store: StoredDirectoryParts['store']
   readonly #cache: LRUCache<string, object>
-  /** Grows with every change told: a record that was read before one may be the old one, and is not kept. */
+  /** Counts announced changes. A record read while one was announced may be the old version, and is not cached. */
   #generation = 0
 
   constructor({ store, feed, clock }: StoredDirectoryParts) {
     this.#store = store
-    // `ttlResolution: 0` asks our clock each time; the default would keep the time by a timer of its own. A record
-    // kept at time 0 would never grow old: that is lru-cache's word for no time.
+    // `ttlResolution: 0` reads our clock each time; by default lru-cache uses a timer of its own. `+ 1`, because lru-cache
+    // takes time 0 for "no time", and such a record would never expire.
     this.#cache = new LRUCache({
       max: CACHED,
       ttl: KEPT_FOR,
@@ -108,7 +107,7 @@ export class StoredDirectory {
   async findUserBySubject(subject: string): Promise<StoredUser | undefined> {
     const named = await this.#find(SUBJECT, subject, (value) => value as StoredSubject)
     const user = named && (await this.findUser(named.username))
-    // The name was taken by another in between the two writes of `user add`.
+    // `user add` writes twice; in between, somebody else may have taken the name.
     return user?.record.subject === subject ? user : undefined
   }
 

@@ -8,10 +8,10 @@ import type { Directory } from './compile.ts'
 import { DIRECTORY_TOPIC } from './stored-directory.ts'
 import { claimedByConfiguration, everyRecord, type Claim } from './uniqueness.ts'
 
-/** The directory is left as it is, and why. */
+/** The directory was not changed. The message says why. */
 export class DirectoryRefusal extends Error {
   override readonly name = 'DirectoryRefusal'
-  /** Where it is the record that does not fit: every problem, by key of the record. */
+  /** If the record has problems: all of them, by key of the record. */
   readonly report: Report | undefined
 
   constructor(message: string, report?: Report) {
@@ -20,44 +20,47 @@ export class DirectoryRefusal extends Error {
   }
 }
 
-/** What editing the records of the store needs, whoever edits: a command beside the service, or the service itself. */
+/** What an editor of the store's records needs. */
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly clock: Clock
-  /** Of the configuration: its names are taken, and it is what new records may refer to. */
+  /** The directory of the configuration: its names are taken, and new records may refer to it. */
   readonly configured: Directory
   readonly catalogue: Catalogue
-  /** Waits; tests hand in their own. */
+  /** Resolves after so many milliseconds. Tests pass their own. */
   readonly pause?: (ms: number) => Promise<unknown>
 }
 
-/** Milliseconds within which every process has heard of a change. */
+/** Milliseconds within which every process knows of a change. */
 const SPREAD = 1000
-/** Milliseconds: far longer than any process keeps a record that it has read (stored-directory.ts). */
-const TOLD_FOR = 60 * 60 * 1000
-/** Two who change one record at once is rare, four an accident. */
+/** Milliseconds: far longer than any process caches a record (stored-directory.ts). */
+const ANNOUNCED_FOR = 60 * 60 * 1000
+/** Two changes of one record at the same time are rare; four mean that something is wrong. */
 const ATTEMPTS = 4
 
-/** Tells every process that a record has changed. */
+/** Announces to every process that a record has changed. Rejects with Fault `identity_unavailable`. */
 export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): Promise<void> =>
-  feed.append(DIRECTORY_TOPIC, changed, clock.now() + TOLD_FOR)
+  feed.append(DIRECTORY_TOPIC, changed, clock.now() + ANNOUNCED_FOR)
 
-/** Resolves when every process that can read the store judges by what was announced. */
+/** Resolves when every process that can read the store uses the announced change. */
 export const untilInForce = ({ pause = delay }: EditingParts): Promise<unknown> => pause(SPREAD)
 
-/** Every record of a kind, however many. */
+/** All records of a kind, page by page. */
 export const recordsOf = ({ store }: EditingParts, kind: string): AsyncGenerator<Entry> =>
   everyRecord(store, kind)
 
-/** Throws DirectoryRefusal if the configuration has given the id to somebody else. */
+/** Throws DirectoryRefusal if the configuration has given the id to another client or user. */
 export function refuseTaken({ configured }: EditingParts, claim: Claim): void {
   const taken = claimedByConfiguration(claim, configured)
   if (taken !== undefined) throw new DirectoryRefusal(taken)
 }
 
-/** Changes one record by what it is now, however many others do the same. Refuses if there is none. */
+/**
+ * Changes one record by compare-and-set, and resolves with its new value. Rejects with DirectoryRefusal if there is
+ * no such record, or if others change it at the same time, and with Fault `identity_unavailable`.
+ */
 export async function changeRecord<T extends StoredValue>(
   { store }: EditingParts,
   at: { readonly kind: string; readonly key: string; readonly missing: string },

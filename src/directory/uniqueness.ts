@@ -1,9 +1,10 @@
 /**
- * Subjects and client ids are given once, over both layers of the directory: whoever got another's would get what the
- * other holds. Asked by the editors, before they write; and by `check`, a start and a reload, of what stands in the store.
+ * A subject or client id is given only once, over both layers of the directory: a second owner would get what the
+ * first one holds. The editors check this before they write. `check`, a start and a reload check it against the
+ * store.
  *
- * A user who stands in both under one name is one person, and a client that is disabled in the store holds nothing: the
- * configuration may take either over.
+ * There are two exceptions. A user of one name in both layers is one person. A client that is disabled in the store
+ * holds nothing. The configuration may take over either.
  */
 import type { Report } from '../config/report.ts'
 import type { Entry, Page, Store } from '../contracts/store.ts'
@@ -18,28 +19,28 @@ import {
   type StoredSubject,
 } from './stored-directory.ts'
 
-/** Whoever wants an id. */
+/** An id, and who wants it. */
 export type Claim = { readonly subject: string; readonly username: string } | { readonly client: string }
 
-/** Why the configuration stands against a claim; undefined if it does not. */
+/** Why a claim contradicts the configuration; undefined if it does not. */
 export function claimedByConfiguration(claim: Claim, configured: Directory): string | undefined {
   if ('client' in claim)
     return configured.clients.has(claim.client)
-      ? `Client "${claim.client}" stands in the configuration, which no command changes: edit it there.`
+      ? `Client "${claim.client}" is in the configuration, which no command changes: edit it there.`
       : undefined
   const owner = configured.usersBySubject.get(claim.subject)?.username
   return owner === undefined || owner === claim.username
     ? undefined
-    : `Subject "${claim.subject}" is another user’s.`
+    : `Subject "${claim.subject}" belongs to another user.`
 }
 
-/** What is read of the store. */
+/** The verbs that are needed of the store. */
 export type StoredIdentities = Pick<Store, 'find' | 'list'>
 
-/** Records at a time: some milliseconds each. */
+/** Records per page: some milliseconds of the store's time. */
 const PAGE = 1000
 
-/** Every record of a kind, however many. */
+/** All records of a kind, page by page. Throws Fault `identity_unavailable`. */
 export async function* everyRecord(store: StoredIdentities, kind: string): AsyncGenerator<Entry> {
   let page: readonly Entry[] = []
   do {
@@ -53,13 +54,13 @@ async function reportSubjects(configured: Directory, store: StoredIdentities, re
   for await (const { key: subject, value } of everyRecord(store, SUBJECT)) {
     const { username } = value as StoredSubject
     if (claimedByConfiguration({ subject, username }, configured) === undefined) continue
-    // A `user add` that died half way leaves a subject of which nobody became the owner.
+    // A `user add` that died half way leaves a subject without an owner.
     const user = await store.find(USER, username)
     if (user === undefined || readStoredUser(user.value).record.subject !== subject) continue
     report.error(
       ['directory', 'users', configured.usersBySubject.get(subject)?.username ?? '', 'subject'],
-      `is that of "${username}", who stands in the store: whoever got it would get what the other holds`,
-      'a subject is never given to another person; draw a new one',
+      `belongs to "${username}", who is in the store: the user here would get what that one holds`,
+      'a subject is never given to another person; use a new one',
     )
   }
 }
@@ -70,13 +71,16 @@ async function reportClients(configured: Directory, store: StoredIdentities, rep
     if (!mayHold(record) || claimedByConfiguration({ client: record.id }, configured) === undefined) continue
     report.error(
       ['directory', 'clients', record.id],
-      'stands in the store too: whoever is meant here would get what the other holds',
-      `give it another id, or end the other: \`postern client disable ${record.id}\``,
+      'is in the store too: the client here would get what that one holds',
+      `give it another id, or disable the other: \`postern client disable ${record.id}\``,
     )
   }
 }
 
-/** Reports every id of a configuration that the store has given to somebody else. Rejects if the store is out of reach. */
+/**
+ * Reports every id of a configuration that the store has given to another client or user. Rejects with Fault
+ * `identity_unavailable` if the store cannot be reached.
+ */
 export async function reportTakenIds(
   configured: Directory,
   store: StoredIdentities,

@@ -27,13 +27,13 @@ export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher
 }
 
-/** As an operator writes it; the subject is drawn where none is given. */
+/** A user as an operator writes it. Without a subject, a random one is used. */
 export interface WrittenUser {
   readonly username: string
   readonly [key: string]: unknown
 }
 
-/** A user as a list tells it. */
+/** A user in a list. */
 export interface ListedUser {
   readonly username: string
   readonly subject: string
@@ -45,10 +45,14 @@ export interface ListedUser {
   readonly access: Readonly<Record<string, string>>
 }
 
-/** OWASP ASVS 4.0 §2.1.1; characters. */
+/** Characters (OWASP ASVS 4.0 §2.1.1). */
 export const SHORTEST_PASSWORD = 12
 
-/** Life of the users that stand in the store; those of the configuration are listed, and refused otherwise. */
+/**
+ * Adds and changes users of the store. Users of the configuration are only listed. All methods reject with
+ * DirectoryRefusal if the change is not allowed, and with Fault `identity_unavailable` if the store cannot be
+ * reached.
+ */
 export class UserEditor {
   readonly #parts: UserEditingParts
 
@@ -56,7 +60,7 @@ export class UserEditor {
     this.#parts = parts
   }
 
-  /** Rejects with DirectoryRefusal if user or password do not fit, or name or subject are taken. */
+  /** Refuses a user or password that has problems, and a name or subject that is taken. */
   async add(written: WrittenUser, password: string): Promise<UserRecord> {
     this.#refuseConfigured(written.username)
     const hash = await this.#hash(password)
@@ -66,7 +70,10 @@ export class UserEditor {
     return record
   }
 
-  /** Refuses every login, and ends what the user has: access tokens by rule, refresh tokens, sessions. May be called again. */
+  /**
+   * From now on every login is refused, and the user's access tokens, refresh tokens and sessions are ended. May be
+   * called again.
+   */
   async disable(username: string): Promise<void> {
     await this.#endAll(await this.#change(username, { disabled: true }))
   }
@@ -76,13 +83,13 @@ export class UserEditor {
     await untilInForce(this.#parts)
   }
 
-  /** Whoever logged in by the old password must do so again, everywhere. */
+  /** Also ends what the user holds: who logged in with the old password must log in again. */
   async setPassword(username: string, password: string): Promise<void> {
     this.#refuseConfigured(username)
     await this.#endAll(await this.#change(username, { password: await this.#hash(password) }))
   }
 
-  /** Those of the configuration first. */
+  /** The users of the configuration come first. */
   async list(): Promise<readonly ListedUser[]> {
     const listed =
       (source: ListedUser['source']) =>
@@ -97,12 +104,15 @@ export class UserEditor {
     return [...configured, ...stored]
   }
 
-  /** The subject first, so that it is never two users'. What a crash in between leaves, the next attempt takes up. */
+  /**
+   * Writes the subject first, so that two users never get the same one. After a crash in between, `user add` can be
+   * repeated.
+   */
   async #create(record: UserRecord): Promise<void> {
     const { username, subject } = record
     const { store } = this.#parts
     refuseTaken(this.#parts, { subject, username })
-    const taken = new DirectoryRefusal(`Subject "${subject}" is another user’s.`)
+    const taken = new DirectoryRefusal(`Subject "${subject}" belongs to another user.`)
     const owner: StoredSubject = { username }
     if (!(await store.create(SUBJECT, subject, { value: owner }))) {
       const other = await store.find(SUBJECT, subject)
@@ -131,11 +141,14 @@ export class UserEditor {
       const clients = await this.#customers(record)
       checkUser(record, { ...configured, catalogue, clients }, problemsAt(report, []))
     }
-    if (record === undefined || report.failed) throw new DirectoryRefusal('The user does not fit.', report)
+    if (record === undefined || report.failed) throw new DirectoryRefusal('The user has problems.', report)
     return record
   }
 
-  /** Every client that may be a customer: the configuration's, and of the store's those that are named. */
+  /**
+   * The clients that the user may name as customers: all of the configuration, and those of the store that the user
+   * names.
+   */
   async #customers({ customers }: UserRecord): Promise<ReadonlyMap<string, Client>> {
     const clients = new Map(this.#parts.configured.clients)
     for (const id of customers) {
@@ -145,7 +158,7 @@ export class UserEditor {
     return clients
   }
 
-  /** Answers the subject. */
+  /** Resolves with the subject. */
   async #change(username: string, changes: Partial<UserRecord>): Promise<string> {
     this.#refuseConfigured(username)
     const at = { kind: USER, key: username, missing: `There is no user "${username}".` }
@@ -157,8 +170,8 @@ export class UserEditor {
   }
 
   /**
-   * Once the change is announced: a process that has not heard of it has not heard of the rule either, and what it
-   * begins meanwhile is ended by it. When this resolves, both are in force everywhere.
+   * To be called after the change is announced. A process that does not know the change does not know the rule
+   * either, so the rule ends what that process begins meanwhile. When this resolves, both are in force everywhere.
    */
   async #endAll(subject: string): Promise<void> {
     await this.#parts.tokenRevoker.end({ subject })
@@ -168,7 +181,7 @@ export class UserEditor {
   #refuseConfigured(username: string): void {
     if (this.#parts.configured.users.has(username))
       throw new DirectoryRefusal(
-        `User "${username}" stands in the configuration, which no command changes: edit it there.`,
+        `User "${username}" is in the configuration, which no command changes: edit it there.`,
       )
   }
 }

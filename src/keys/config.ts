@@ -54,10 +54,10 @@ export type KeysConfig = Static<typeof keysSchema>
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
-/** Our own key set may be kept for five minutes; others that read it keep it as long as they like. */
+/** Milliseconds. Caches may keep our key set for five minutes; some clients keep it longer. */
 const SHORTEST_ANNOUNCEMENT = 10 * MINUTE
 
-/** Reports what the schema can't say. */
+/** Reports what the schema can't express. */
 export function compileKeys({ rotation }: KeysConfig, report: Report): void {
   const { announce, every } = rotation
   const at = ['keys', 'rotation', 'announce']
@@ -71,8 +71,8 @@ export function compileKeys({ rotation }: KeysConfig, report: Report): void {
 }
 
 /**
- * The plan for the keys under a data folder. Keys of both algorithms always exist: clients may ask for either on their
- * id_tokens. `longestLife` is that of any token, in milliseconds; a day, which is what a client may have, at least.
+ * The plan for the keys of a data folder. Keys of both algorithms always exist, because clients may ask for either on
+ * their id_tokens. `longestLife`: milliseconds that any token may live. A day at least, since a client may have that.
  */
 export const planKeys = (data: string, { rotation }: KeysConfig, longestLife = DAY): KeysPlan => ({
   folder: join(data, 'keys'),
@@ -134,14 +134,14 @@ export const issuersSchema = list(issuer, {
 
 export type IssuerConfig = Static<typeof issuer>
 
-/** Reports what the schema can't say. */
+/** Reports what the schema can't express. */
 export function compileIssuers(issuers: readonly IssuerConfig[], report: Report): void {
   const seen = new Set<string>()
   for (const [index, { issuer: iss, jwks, leeway, longestLife }] of issuers.entries()) {
     const path = ['issuers', index]
     const { protocol, hostname } = new URL(jwks)
     if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
-      report.error([...path, 'jwks'], 'is http off loopback: anyone on the way could bring keys of their own')
+      report.error([...path, 'jwks'], 'is http to another machine: anyone on the way could replace the keys')
     if (leeway > LONGEST_LEEWAY) report.error([...path, 'leeway'], 'must be at most 60s')
     if (longestLife > LONGEST_FOREIGN_TOKEN)
       report.error(
@@ -149,7 +149,7 @@ export function compileIssuers(issuers: readonly IssuerConfig[], report: Report)
         'must be at most 30d',
         'revocation rules are kept as long as tokens live',
       )
-    if (seen.has(iss)) report.error([...path, 'issuer'], 'stands a second time')
+    if (seen.has(iss)) report.error([...path, 'issuer'], 'is listed twice')
     seen.add(iss)
   }
 }

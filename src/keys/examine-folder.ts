@@ -7,7 +7,7 @@ import { KeyFolderError, listPrivateFolder, reasonOf } from './private-folder.ts
 import { scheduleKeys } from './schedule.ts'
 import type { KeysPlan } from './service-keys.ts'
 
-/** Something that an operator should know of the keys. */
+/** Something that an operator should know about the keys. */
 export interface KeyFinding {
   readonly level: 'fine' | 'warning' | 'error'
   readonly text: string
@@ -20,8 +20,9 @@ const error = (text: string): KeyFinding => ({ level: 'error', text })
 const DRAFT = /^\..+\.[\w-]{12}$/
 
 /**
- * Everything that is wrong with a key folder, or would be soon; changes nothing. `now` in seconds since the epoch;
- * `store` undefined where its history can't be compared.
+ * Everything that is wrong with a key folder, or soon will be. Changes nothing. `now` in seconds since the epoch.
+ * Without a `store`, the keys are not compared with the history. Rejects with Fault `identity_unavailable` if the
+ * store cannot be reached, and never with KeyFolderError: that becomes a finding.
  */
 export async function examineKeys(
   plan: KeysPlan,
@@ -30,7 +31,7 @@ export async function examineKeys(
 ): Promise<readonly KeyFinding[]> {
   const { folder } = plan
   if ((await stat(folder).catch(() => undefined)) === undefined)
-    return [warning(`${folder} is not there: the first start makes it, and keys in it.`)]
+    return [warning(`${folder} does not exist: the first start creates it, with keys.`)]
   try {
     const keys = await readKeyFolder(folder)
     return [
@@ -52,17 +53,21 @@ function examineAlgorithm(
 ): readonly KeyFinding[] {
   const keys = all.filter((key) => key.algorithm === algorithm)
   const signing = scheduleKeys(keys, rotation, now).find(({ state }) => state === 'signing')?.key
-  if (signing === undefined) return [warning(`There is no ${algorithm} key: the next start makes one.`)]
+  if (signing === undefined) return [warning(`There is no ${algorithm} key: the next start creates one.`)]
   const findings = [fine(`${signing.file} signs ${algorithm}.`)]
   const age = now - signing.signsFrom
   const following = keys.some((key) => key.generation > signing.generation)
   if (age < 0)
-    findings.push(warning(`${signing.file} signs from a time ahead of this machine's clock: is it right?`))
+    findings.push(
+      warning(
+        `${signing.file} starts signing at a time that is in the future by this machine's clock. Is the clock right?`,
+      ),
+    )
   if (age > rotation.every + rotation.announce && !following)
     findings.push(
       warning(
         rotation.automatic
-          ? `${signing.file} should have been followed by now: is a service running on this folder?`
+          ? `${signing.file} should have been replaced by now. Is a service running on this folder?`
           : `${signing.file} is older than \`keys.rotation.every\`: run \`postern keys rotate\`.`,
       ),
     )
@@ -74,7 +79,7 @@ async function examineFiles(folder: string): Promise<readonly KeyFinding[]> {
   const others = (await listPrivateFolder(folder)).filter((name) => !known.has(name))
   return others.flatMap((name) =>
     DRAFT.test(name)
-      ? [warning(`${name} was left by a process that died while it made a key: remove it.`)]
+      ? [warning(`${name} was left by a process that died while it created a key: remove it.`)]
       : [],
   )
 }
@@ -89,8 +94,8 @@ async function examineHistory(
   if (keys.some(({ kid }) => before.includes(kid))) return [fine('The store knows these keys.')]
   return [
     error(
-      'The store remembers other keys: this folder is new, or another installation’s. Tokens issued with those are ' +
-        'refused. Put the right folder back from a backup if this is not meant.',
+      'The store remembers other keys: this folder is new, or belongs to another installation. Tokens signed with the ' +
+        'other keys are refused. If that is not what you want, restore the right folder from a backup.',
     ),
   ]
 }

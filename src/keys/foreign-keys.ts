@@ -7,49 +7,52 @@ import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
 
 export interface ForeignKeysParts {
-  /** The issuer, as the log names it. */
+  /** The `iss` of the issuer, for the log. */
   readonly issuer: string
-  /** Fetches the key set (RFC 7517 §5): resolves with its keys, rejects if it cannot be had. */
+  /** Resolves with the keys of the key set (RFC 7517 §5); rejects if it cannot be read. */
   readonly fetchKeys: () => Promise<readonly Jwk[]>
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
-  /** Resolves after so many milliseconds; tests hand in their own. */
+  /** Resolves after so many milliseconds. Tests pass their own. */
   readonly pause?: (milliseconds: number) => Promise<void>
 }
 
-/** Milliseconds: how often is looked whether the key set should be read again. */
+/** Milliseconds between two checks whether the key set should be read again. */
 const TICK = 250
 /**
- * How long a `kid` that a reading did not bring is taken for unknown without another one. No longer than the pause
- * between two readings: else whoever guesses the next `kid` could have its first tokens refused.
+ * Milliseconds for which a `kid` that a reading did not bring counts as unknown without another reading. No longer
+ * than the pause between two readings: otherwise someone who guesses the next `kid` could get its first tokens
+ * refused.
  */
 const ABSENT = INTERVAL
-/** Unknown ids remembered, and calls that wait for a reading, at most: a flood of ids costs no more memory than this. */
+/** Limits for unknown ids in memory and for calls that wait for a reading, so that a flood of ids costs little. */
 const MAX_ABSENT = 1_000
 const MAX_WAITING = 1_000
-/** Keys of one `kid` that a signature is tried with, at most. */
+/** Most keys of one `kid` with which a signature is tried. */
 const MAX_TRIED = 4
-/** Remarks remembered, so that each is told once. */
+/** Most remarks remembered. Each is logged once. */
 const MAX_TOLD = 200
 
 const systemPause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
 
-/** A key in use: for one algorithm, as long as the issuer publishes it. */
+/** A key in use for one algorithm, as long as the issuer publishes it. */
 interface Used {
   readonly algorithm: string
   readonly publicKey: Promise<CryptoKey>
   readonly standing: Standing
 }
 
-/** `unknown`: the keys could never be had, so that nothing can be judged. `stale`: not the last time. */
+/** `unknown`: the keys were never read, so no token can be verified. `stale`: the last reading failed. */
 export type KeysState = 'unknown' | 'stale' | 'fresh'
 
 /**
- * The keys of a foreign issuer (C11.2). Known keys go on while the issuer is down, however long: only what can't be
- * told is 503, never 401 (C4.15, T3.5). A token with an unknown `kid` waits for a reading that began after it came, so
- * that a rotation is never a wrong 401. A key that a successful reading does not bring any more is withdrawn, with all
- * that it has verified (T3.10): while tokens come the key set is read again each minute.
+ * The keys of a foreign issuer (C11.2).
+ *
+ * Known keys stay in use while the issuer is down, however long. A token that cannot be verified for that reason gets
+ * 503, never 401 (C4.15, T3.5). A token with an unknown `kid` waits for a reading that began after the token arrived,
+ * so a rotation never causes a wrong 401. While tokens arrive, the key set is read again each minute. A key that is
+ * missing then is withdrawn, with every token that it has verified (T3.10).
  */
 export class ForeignKeys implements KeyFinder {
   readonly #parts: ForeignKeysParts
@@ -57,7 +60,7 @@ export class ForeignKeys implements KeyFinder {
   #keys: readonly Jwk[] = []
   /** By algorithm, `kid` and key. */
   #used = new Map<string, Used>()
-  /** By `kid`: when a reading that did not bring it began. */
+  /** By `kid`: Clock.monotonic() at the start of the reading that did not bring it. */
   readonly #absent = new LRUCache<string, number>({ max: MAX_ABSENT })
   readonly #reported = new Set<string>()
   #waiting = 0
@@ -74,19 +77,19 @@ export class ForeignKeys implements KeyFinder {
     })
   }
 
-  /** Reads the key set now, and again while it is in use or cannot be had, until `close`. */
+  /** Reads the key set now, and again while it is in use or unreadable, until `close`. */
   start(): void {
     void this.#reader.refresh()
     this.#timer = setInterval(() => this.tick(), TICK).unref()
   }
 
-  /** Reads the key set again where that is due. */
+  /** Reads the key set again if that is due. */
   tick(): void {
     if (!this.#reader.isStale()) return
     if (this.#takeAsked() || !this.#reader.had) void this.#reader.refresh()
   }
 
-  /** Nothing that these keys have verified is believed from now on. */
+  /** Stops reading. From now on no token that these keys have verified is accepted. */
   close(): void {
     clearInterval(this.#timer)
     this.#closed = true
@@ -108,18 +111,18 @@ export class ForeignKeys implements KeyFinder {
     await this.#wait(() => this.#match(kid, algorithm).length > 0)
     const found = this.#match(kid, algorithm)
     if (found.length > 0) return this.#trust(found, algorithm)
-    if (kid !== undefined) this.#remember(kid)
+    if (kid !== undefined) this.#absent.set(kid, this.#reader.begunAt)
     return undefined
   }
 
-  /** Without a `kid` there must be no choice. */
+  /** Without a `kid` exactly one key must fit. */
   #match(kid: string | undefined, algorithm: string): readonly Jwk[] {
     const fitting = this.#keys.filter((jwk) => fitsAlgorithm(jwk, algorithm))
     if (kid === undefined) return fitting.length === 1 ? fitting : []
     return fitting.filter((jwk) => jwk['kid'] === kid).slice(0, MAX_TRIED)
   }
 
-  /** Those that can be used. Rejects with Fault `token_judge_unavailable` if none can. */
+  /** The keys that can be used. Rejects with Fault `token_judge_unavailable` if none can. */
   async #trust(found: readonly Jwk[], algorithm: string): Promise<readonly TrustedKey[]> {
     const opened = await Promise.allSettled(
       found.map(async (jwk): Promise<TrustedKey> => {
@@ -147,10 +150,6 @@ export class ForeignKeys implements KeyFinder {
     return since !== undefined && this.#parts.clock.monotonic() - since < ABSENT
   }
 
-  #remember(kid: string): void {
-    this.#absent.set(kid, this.#reader.begunAt)
-  }
-
   async #wait(found: () => boolean): Promise<void> {
     if (this.#waiting >= MAX_WAITING)
       throw new Fault('token_judge_unavailable', { detail: 'too many tokens with unknown keys' })
@@ -158,7 +157,7 @@ export class ForeignKeys implements KeyFinder {
     try {
       await this.#reader.need(found)
     } catch (cause) {
-      throw new Fault('token_judge_unavailable', { cause, detail: 'the keys of the issuer cannot be had' })
+      throw new Fault('token_judge_unavailable', { cause, detail: 'the keys of the issuer cannot be read' })
     } finally {
       this.#waiting -= 1
     }
@@ -172,7 +171,7 @@ export class ForeignKeys implements KeyFinder {
     for (const remark of remarks) this.#report(remark)
   }
 
-  /** Ends the standing of all others. */
+  /** Withdraws all other keys. */
   #keep(keys: readonly Jwk[]): void {
     this.#keys = keys
     for (const [id, { algorithm, standing }] of this.#used) {
@@ -182,14 +181,14 @@ export class ForeignKeys implements KeyFinder {
     }
   }
 
-  /** Whether anything that these keys have verified was used since the last time. */
+  /** Whether a token that these keys have verified was used since the last call. */
   #takeAsked(): boolean {
     let asked = false
     for (const { standing } of this.#used.values()) asked = standing.takeAsked() || asked
     return asked
   }
 
-  /** Each remark once, however often the key set is read. */
+  /** Logs each remark once, however often the key set is read. */
   #report({ level, event, kid, reason }: KeyRemark): void {
     const remark = `${event} ${kid} ${reason}`
     if (this.#reported.has(remark) || this.#reported.size >= MAX_TOLD) return

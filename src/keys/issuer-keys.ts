@@ -9,12 +9,12 @@ export interface IssuerCondition {
   readonly state: KeysState
 }
 
-/** Which issuer, and where its keys are: what its keys depend on. */
+/** What the keys depend on: the issuer, and where its key set is. */
 type Source = Pick<IssuerConfig, 'issuer' | 'jwks'>
 
 /**
- * The keys of all foreign issuers. They outlive a configuration: a reload keeps those of an issuer whose `issuer` and
- * `jwks` stay as they are, so that its tokens go on though it is down at that moment.
+ * The keys of all foreign issuers. They outlive a configuration: if `issuer` and `jwks` stay the same, a reload keeps
+ * the keys, so that tokens are accepted even if the issuer is down at that moment.
  */
 export class IssuerKeys {
   readonly #clock: Clock
@@ -27,7 +27,7 @@ export class IssuerKeys {
     this.#recorder = recorder
   }
 
-  /** Those of an issuer, which are asked for from now on if they were not before. */
+  /** The keys of an issuer. The first call for an issuer starts reading them. */
   of({ issuer, jwks }: Source): ForeignKeys {
     const id = idOf({ issuer, jwks })
     const known = this.#opened.get(id)
@@ -39,7 +39,7 @@ export class IssuerKeys {
     return opened
   }
 
-  /** A configuration is in force: the keys of all other issuers are given up, with all that they have verified. */
+  /** Closes the keys of all other issuers: tokens that they have verified are no longer accepted. */
   keepOnly(configured: readonly Source[]): void {
     this.#configured = configured
     const kept = new Set(configured.map(idOf))
@@ -50,7 +50,7 @@ export class IssuerKeys {
     }
   }
 
-  /** Of the issuers of the configuration in force. */
+  /** The state of each issuer of the configuration in force. */
   conditions(): readonly IssuerCondition[] {
     return this.#configured.map((source) => ({
       issuer: source.issuer,

@@ -21,9 +21,9 @@ import {
   stampOf,
 } from './private-folder.ts'
 
-/** A key pair that can sign. Its private half is a CryptoKey that cannot be exported, so it cannot be logged. */
+/** A key pair that can sign. The private half is a CryptoKey that cannot be exported, so it cannot get into a log. */
 export interface SigningKey {
-  /** RFC 7638 thumbprint. */
+  /** The thumbprint (RFC 7638). */
   readonly kid: string
   readonly algorithm: SigningAlgorithm
   readonly privateKey: CryptoKey
@@ -36,7 +36,10 @@ export interface SigningKey {
   readonly signsFrom: number
 }
 
-/** The halves of a damaged file need not belong together; then no token of it would verify. */
+/**
+ * The two halves of a damaged file may not belong together. Then no token signed with it could be verified. Rejects
+ * with TypeError.
+ */
 async function provePair(key: SigningKey): Promise<void> {
   const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid }
   const proof = await signCompact({}, header, key.privateKey)
@@ -47,7 +50,10 @@ async function provePair(key: SigningKey): Promise<void> {
 const secondsOf = (jwk: Jwk, member: string): number | undefined =>
   typeof jwk[member] === 'number' ? jwk[member] : undefined
 
-/** From a private JWK; `iat` in it is when it was made, `nbf` when it begins to sign. Throws on a key that could not sign what others verify. */
+/**
+ * From a private JWK: `iat` says when it was made, `nbf` when it begins to sign. Rejects with an Error if others
+ * could not verify its signatures.
+ */
 export async function toSigningKey(jwk: Jwk, algorithm: SigningAlgorithm): Promise<SigningKey> {
   const kid = await thumbprint(jwk, algorithm)
   const key: SigningKey = {
@@ -64,16 +70,15 @@ export async function toSigningKey(jwk: Jwk, algorithm: SigningAlgorithm): Promi
 }
 
 /**
- * The private keys on disk (C6.3.4): one JWK per file, `ES256-1.jwk`, `ES256-2.jwk`, …, a new number per rotation. What
- * a file says of itself (`iat` when it was made, `nbf` when it begins to sign) is all that the processes that share the
- * folder need to agree.
+ * The private keys on disk (C6.3.4): one JWK per file, `ES256-1.jwk`, `ES256-2.jwk`, …, a new number per rotation.
+ * The times in a file (`iat`, `nbf`) are all that the processes that share the folder need to agree.
  */
 export interface StoredKey extends SigningKey {
   /** Grows with each key of an algorithm. */
   readonly generation: number
   /** The file's name in the folder. */
   readonly file: string
-  /** Another one where the file was replaced, by one restored from a backup, say. */
+  /** Differs if the file was replaced, for example by one from a backup. */
   readonly stamp: string
 }
 
@@ -84,14 +89,14 @@ async function parseKey(text: string, algorithm: SigningAlgorithm): Promise<Sign
   try {
     jwk = JSON.parse(text)
   } catch {
-    // JSON.parse quotes the text in its message: a piece of the private key. It must not travel as a cause.
+    // The message of JSON.parse quotes the text, which is a private key: don't pass it on as the cause.
     throw new TypeError('not JSON')
   }
   if (typeof jwk !== 'object' || jwk === null) throw new TypeError('not a JSON object')
   return toSigningKey(jwk as Jwk, algorithm)
 }
 
-/** `known`: as it was read before, which is taken again if it is still the same file. */
+/** `known`: the key as read before; it is reused if the file is still the same. */
 async function readKey(folder: string, file: string, known?: StoredKey): Promise<StoredKey | undefined> {
   const [, algorithm, generation] = KEY_FILE.exec(file) ?? []
   if (algorithm === undefined) return undefined
@@ -106,12 +111,12 @@ async function readKey(folder: string, file: string, known?: StoredKey): Promise
   } catch (thrown) {
     throw new KeyFolderError(
       `The signing key file ${path} is damaged or no ${algorithm} key (${reasonOf(thrown)}). Restore it from a ` +
-        'backup; or remove it, and a new key is made: tokens signed with the old one are refused from then on.',
+        'backup. Or remove it, and a new key is made; then tokens signed with the old key are refused.',
     )
   }
 }
 
-/** The names of the key files. */
+/** The names of the key files, sorted. Rejects with KeyFolderError. */
 export async function listKeyFiles(folder: string): Promise<readonly string[]> {
   return (await listPrivateFolder(folder)).filter((name) => KEY_FILE.test(name)).sort()
 }
@@ -123,18 +128,18 @@ export async function readKeyFolder(folder: string): Promise<readonly StoredKey[
   return keys
 }
 
-/** A key folder as it is found. */
+/** What a key folder contains. */
 export interface FoundKeys {
   /** Oldest generation first. */
   readonly keys: readonly StoredKey[]
-  /** Why a file cannot be read, if there is one. */
+  /** Why a file cannot be read; undefined if all can. */
   readonly trouble: Error | undefined
 }
 
 /**
- * What has become of a folder that was read before. A file that is the same is not read again. One that is gone takes its
- * key with it, whatever is wrong with the others; one that cannot be read leaves its key as it is known.
- * Rejects with KeyFolderError if the folder itself cannot be used.
+ * Reads a folder again. An unchanged file is not read again. If a file is gone, its key is gone, even if other files
+ * are damaged. If a file cannot be read, its key stays as it was. Rejects with KeyFolderError if the folder cannot be
+ * used.
  */
 export async function followKeyFolder(folder: string, known: readonly StoredKey[]): Promise<FoundKeys> {
   const byFile = new Map(known.map((key) => [key.file, key]))
@@ -152,7 +157,9 @@ export async function followKeyFolder(folder: string, known: readonly StoredKey[
 const troubleOf = (failed: PromiseRejectedResult | undefined): Error | undefined =>
   failed && (failed.reason instanceof Error ? failed.reason : new KeyFolderError(reasonOf(failed.reason)))
 
-/** The highest generation of an algorithm that a file of the folder is named after; 0 for none. Reads no file. */
+/**
+ * The highest generation of an algorithm, by the names of the files; 0 if there is none. Rejects with KeyFolderError.
+ */
 export async function newestGeneration(folder: string, algorithm: SigningAlgorithm): Promise<number> {
   const names = (await listKeyFiles(folder)).map((name) => KEY_FILE.exec(name))
   return Math.max(0, ...names.map((name) => (name?.[1] === algorithm ? Number(name[2]) : 0)))
@@ -161,11 +168,14 @@ export async function newestGeneration(folder: string, algorithm: SigningAlgorit
 export interface NewKey {
   readonly algorithm: SigningAlgorithm
   readonly generation: number
-  /** Seconds since the epoch; at once if left out. */
+  /** Seconds since the epoch; default: now. */
   readonly signsFrom?: number
 }
 
-/** Makes the key of a generation, or takes the one that another process has made meanwhile. */
+/**
+ * Makes the key of a generation, or reads the one that another process made at the same time. Rejects with
+ * KeyFolderError.
+ */
 export async function createKey(
   folder: string,
   { algorithm, generation, signsFrom }: NewKey,
@@ -182,10 +192,11 @@ export async function createKey(
   }
   await claimPrivateFile(folder, file, `${JSON.stringify(jwk, null, 2)}\n`)
   const key = await readKey(folder, file)
-  if (key === undefined) throw new KeyFolderError(`The signing key file ${file} was removed as it was made`)
+  if (key === undefined)
+    throw new KeyFolderError(`The signing key file ${file} was removed right after it was created`)
   return key
 }
 
-/** Takes a key out of use for good, its private half with it. */
+/** Deletes a key file. Rejects as the file system does, but not if the file is gone already. */
 export const removeKey = (folder: string, file: string): Promise<void> =>
   removePrivateFile(join(folder, file))

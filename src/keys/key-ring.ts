@@ -4,7 +4,7 @@ import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 import { signCompact } from './signatures.ts'
 import type { SigningKey } from './key-folder.ts'
 
-/** Which keys sign, and which are still believed and published (C6.3.4). */
+/** Which keys sign, and which are published and accepted (C6.3.4). */
 export interface KeySet {
   /** The current key of each algorithm; each of them is in `published` too. */
   readonly signing: ReadonlyMap<SigningAlgorithm, SigningKey>
@@ -14,16 +14,16 @@ export interface KeySet {
 interface RingKey {
   readonly key: SigningKey
   readonly standing: Standing
-  /** As `find` answers it. */
+  /** The answer of `find`, made once. */
   readonly found: readonly TrustedKey[]
 }
 
 /**
- * The service's own keys: signs, publishes and finds them. `replace` swaps all three at once, and ends the standing of
- * every key that is not published any more, with all that it has signed (T3.10).
+ * The service's own keys: it signs with them, publishes them and finds them. `replace` changes all three at once, and
+ * withdraws every key that is no longer published, with every token that it has signed (T3.10).
  */
 export class KeyRing implements Signer, PublicKeys, KeyFinder {
-  /** By `kid`, the thumbprint: a key that is read again from its file is the same key. */
+  /** By `kid`. That is the thumbprint, so a key that is read from its file again has the same one. */
   #keys: ReadonlyMap<string, RingKey> = new Map()
   #signing: ReadonlyMap<SigningAlgorithm, RingKey> = new Map()
   #jwks: ReturnType<PublicKeys['jwks']> = { keys: [] }
@@ -51,6 +51,7 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
     return this.#signing.has(algorithm)
   }
 
+  /** Rejects with an Error if the algorithm has no signing key. */
   async sign(claims: Claims, { algorithm, typ }: Parameters<Signer['sign']>[1]): Promise<Signed> {
     const ringKey = this.#signing.get(algorithm)
     if (ringKey === undefined) throw new Error(`no signing key for ${algorithm}`)
@@ -63,7 +64,7 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
     return this.#jwks
   }
 
-  /** Own tokens always name their key, so one that does not was not made here. */
+  /** Own tokens always name their key, so a token without `kid` is none of ours. Never rejects. */
   find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const ringKey = kid === undefined ? undefined : this.#keys.get(kid)
     return Promise.resolve(ringKey?.key.algorithm === algorithm ? ringKey.found : undefined)

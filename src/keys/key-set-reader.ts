@@ -1,25 +1,32 @@
+import { Readable } from 'node:stream'
 import { type Jwk, rsaWeakness } from './signatures.ts'
+import { readBody } from '../http/read-body.ts'
 import type { Clock } from '../kernel/clock.ts'
 
 const TIMEOUT_MS = 5_000
-/** Bytes: some hundreds of RSA keys. */
+/** Bytes: room for some hundreds of RSA keys. */
 const LARGEST = 256 * 1024
 
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    length += chunk.length
-    if (length > LARGEST) throw new RangeError('the key set is too large')
-    chunks.push(chunk)
+/** Rejects with RangeError if the body is larger than LARGEST, or breaks off. */
+async function readText({ body }: Response): Promise<string> {
+  if (body === null) return ''
+  const stream = Readable.fromWeb(body)
+  try {
+    return (await readBody(stream, LARGEST)).toString()
+  } catch (cause) {
+    throw new RangeError('the key set is too large, or broke off', { cause })
+  } finally {
+    stream.destroy()
   }
-  return Buffer.concat(chunks).toString()
 }
 
 const isKey = (value: unknown): value is Jwk =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Reads a JWK Set (RFC 7517 §5) from an address. Redirects are not followed: who else may serve keys is not theirs to say. */
+/**
+ * Fetches a JWK Set (RFC 7517 §5). Redirects are not followed: the configuration says which server provides the keys.
+ * Rejects with an Error if there is no good answer within 5 seconds.
+ */
 export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
   const response = await fetch(url, {
     headers: { accept: 'application/jwk-set+json, application/json' },
@@ -27,21 +34,21 @@ export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
     signal: AbortSignal.timeout(TIMEOUT_MS),
   })
   if (response.status !== 200) throw new Error(`the key set answered ${response.status}`)
-  const { keys } = JSON.parse(await readBounded(response)) as { keys?: unknown }
+  const { keys } = JSON.parse(await readText(response)) as { keys?: unknown }
   if (!Array.isArray(keys)) throw new TypeError('the key set has no keys')
   return keys.filter(isKey)
 }
 
-/** The members of a public key and what is said about its use (RFC 7517 §4, RFC 7518 §6). Others are not kept. */
+/** The members of a public key and of its use (RFC 7517 §4, RFC 7518 §6). All others are dropped. */
 const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg', 'use', 'key_ops'] as const
-/** Of a private or a symmetric key: they have no business in a published set. */
+/** The members of a private or symmetric key. A published key set must not contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 
-/** What an operator is told about a key of an issuer. Never holds a piece of the key. */
+/** A line for the log about a key of an issuer. It never contains a piece of the key. */
 export interface KeyRemark {
   readonly level: 'info' | 'warn'
   readonly event: string
-  /** As the issuer says it; undefined if it says none. */
+  /** Undefined if the key has none. */
   readonly kid: string | undefined
   readonly reason: string
 }
@@ -54,7 +61,7 @@ export interface AdmittedKeys {
 
 interface Refusal {
   readonly level: KeyRemark['level']
-  /** Why the key may not verify; undefined if it may. */
+  /** Why the key must not be used to verify tokens; undefined if it may. */
   readonly reasonOf: (jwk: Jwk) => string | undefined
 }
 
@@ -62,7 +69,7 @@ const namesVerify = (operations: unknown): boolean =>
   Array.isArray(operations) && operations.includes('verify')
 
 const REFUSALS: readonly Refusal[] = [
-  // Usual: the keys of issuers that encrypt too.
+  // `info`, since it is usual: issuers that encrypt publish such keys too.
   {
     level: 'info',
     reasonOf: ({ use }) => (use === undefined || use === 'sig' ? undefined : 'its `use` is not `sig`'),
@@ -75,7 +82,7 @@ const REFUSALS: readonly Refusal[] = [
   { level: 'warn', reasonOf: (jwk) => (jwk['kty'] === 'RSA' ? rsaWeakness(jwk) : undefined) },
 ]
 
-/** Which keys of a foreign key set may verify, and what is to be told of the others. */
+/** Which keys of a foreign key set may verify tokens, and remarks about the others. */
 export function admitKeys(set: readonly Jwk[]): AdmittedKeys {
   const remarks: KeyRemark[] = []
   const keys = set.filter((jwk) => {
@@ -95,10 +102,10 @@ export function admitKeys(set: readonly Jwk[]): AdmittedKeys {
   return { keys: keys.map(publicMembers), remarks }
 }
 
-const EMPTY = 'the key set holds no key that may verify: all tokens of the issuer are refused'
+const EMPTY = 'the key set has no key that may verify tokens: all tokens of the issuer are refused'
 
 const PRIVATE =
-  'the key set holds private members of it: whoever has read the set can sign with it; the issuer should replace it'
+  'the key set contains private members of this key: everyone who has read the set can sign with it; the issuer should replace the key'
 
 const publicMembers = (jwk: Jwk): Jwk =>
   Object.fromEntries(
@@ -106,26 +113,30 @@ const publicMembers = (jwk: Jwk): Jwk =>
   )
 
 export interface KeySetReaderParts {
-  /** Reads the key set and takes it into use; rejects if it cannot be had. */
+  /** Reads the key set and starts to use it; rejects if it cannot be read. */
   readonly read: () => Promise<void>
   readonly clock: Clock
-  /** Told when readings begin to fail, with the cause, and when they succeed again. */
+  /** Called with the cause when readings begin to fail, and with undefined when they succeed again. */
   readonly changed: (failure: { readonly cause: unknown } | undefined) => void
   /** Resolves after so many milliseconds. */
   readonly pause: (milliseconds: number) => Promise<void>
 }
 
-/** Milliseconds. A key set in use is read again when it is this old, behind the back of the calls. */
+/** Milliseconds. A key set in use is read again when it is this old. No call waits for that. */
 const FRESH = 60_000
-/** Between two attempts while it cannot be had, also behind their back. */
+/** Milliseconds between two attempts while it cannot be read. No call waits for these either. */
 const RETRY = 5_000
-/** Between the beginnings of two readings, whoever asks for whatever: what an unknown `kid` may cost the issuer. */
+/**
+ * Milliseconds between the starts of two readings, whatever the reason: it limits what unknown ids cost the issuer.
+ */
 export const INTERVAL = 1_000
 
 /**
- * When a foreign key set is read: once at a time, at most once a second, and so that a slow issuer costs one caller one
- * wait. Where it was slow to fail, or has failed twice in a row, only a caller that begins another reading waits for it;
- * all others hear at once that it cannot be told. After one quick failure all wait for the next reading: it is near.
+ * Decides when a foreign key set is read: one reading at a time, at most one a second.
+ *
+ * A slow issuer must not hold up all callers. So after a slow failure, or two failures in a row, only the caller that
+ * starts the next reading waits for it, and all others fail at once. After one quick failure all wait for the next
+ * reading, because it comes soon.
  */
 export class KeySetReader {
   readonly #parts: KeySetReaderParts
@@ -133,7 +144,7 @@ export class KeySetReader {
   #reading: Promise<void> | undefined
   #next: Promise<void> | undefined
   #had = false
-  /** Readings in a row. */
+  /** Failed readings in a row. */
   #failures = 0
   #slow = false
 
@@ -141,7 +152,7 @@ export class KeySetReader {
     this.#parts = parts
   }
 
-  /** Whether it was ever had. */
+  /** Whether a reading has ever succeeded. */
   get had(): boolean {
     return this.#had
   }
@@ -151,14 +162,14 @@ export class KeySetReader {
     return this.#failures > 0
   }
 
-  /** When the last reading began, Clock.monotonic(). */
+  /** Clock.monotonic() at the start of the last reading. */
   get begunAt(): number {
     return this.#begunAt
   }
 
   /**
-   * Resolves when `found` is true after a reading, or a reading that began after this call has succeeded. Rejects with
-   * the cause where it cannot be had.
+   * Resolves when the reading under way has made `found` true, or when a reading that began after this call has
+   * succeeded. Rejects with the cause if the key set cannot be read.
    */
   async need(found: () => boolean): Promise<void> {
     if (this.#isHopeless() && !this.#mayBegin()) throw new Error('the last attempt failed a moment ago')
@@ -169,13 +180,13 @@ export class KeySetReader {
     await this.#readNext()
   }
 
-  /** Whether it should be read again, if it is in use. */
+  /** Whether it should be read again if it is in use. */
   isStale(): boolean {
     const age = this.#parts.clock.monotonic() - this.#begunAt
     return this.#reading === undefined && age >= (this.failing || !this.#had ? RETRY : FRESH)
   }
 
-  /** Reads it behind the back of the calls. Never rejects: `changed` is told. */
+  /** Reads it without making a call wait. Never rejects; failures go to `changed`. */
   async refresh(): Promise<void> {
     await this.#readNext().catch(() => undefined)
   }
@@ -192,11 +203,11 @@ export class KeySetReader {
     return this.#begunAt + INTERVAL - this.#parts.clock.monotonic()
   }
 
-  /** A reading that begins after this call, shared by all who call before it begins. */
+  /** A reading that begins after this call. All who call before it begins share it. */
   #readNext(): Promise<void> {
     if (this.#next !== undefined) return this.#next
     const next = this.#afterThis().finally(() => {
-      // Meanwhile others may wait for the one after it.
+      // By then other callers may wait for the reading after it.
       if (this.#next === next) this.#next = undefined
     })
     this.#next = next
@@ -204,7 +215,7 @@ export class KeySetReader {
   }
 
   async #afterThis(): Promise<void> {
-    // Where the one under way fails, those who wait for the next one are told at once.
+    // If the reading under way fails, those who wait for the next one fail at once.
     await this.#reading
     const due = this.#untilDue()
     if (due > 0) await this.#parts.pause(due)

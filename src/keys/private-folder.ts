@@ -2,17 +2,19 @@ import { link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promis
 import { join } from 'node:path'
 import { newSecret } from '../kernel/ids.ts'
 
-/** The folder cannot be used as it is: the service must not start (T7). The message tells an operator what to do. */
+/**
+ * The folder cannot be used as it is, so the service must not start (T7). The message says what an operator can do.
+ */
 export class KeyFolderError extends Error {
   override readonly name = 'KeyFolderError'
 }
 
 const OTHERS_MAY_ANYTHING = 0o077
 const OTHERS_MAY_WRITE = 0o022
-// Windows has no mode bits: there, who may read is a matter of the folder's access list.
+// Windows has no mode bits. There the folder's access list says who may read.
 const HAS_MODES = process.platform !== 'win32'
 
-/** What else helps where nobody but the group may: a Kubernetes fsGroup opens all files of a volume to it. */
+/** Other advice if only the group has access: a Kubernetes fsGroup opens all files of a volume to it. */
 const ofGroup = (mode: number): string =>
   (mode & 0o007) === 0 ? ', or set `dataGroup: own` if its group is this service alone' : ''
 
@@ -22,7 +24,7 @@ export const reasonOf = (thrown: unknown): string =>
 const hasCode = (thrown: unknown, code: string): boolean =>
   thrown instanceof Error && (thrown as NodeJS.ErrnoException).code === code
 
-/** Creates the folder (0700) if there is none. Rejects with KeyFolderError. */
+/** Creates the folder (mode 0700) if it does not exist. Rejects with KeyFolderError. */
 export async function createPrivateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((thrown: unknown) => {
     throw cannotOpen(folder, thrown)
@@ -36,8 +38,8 @@ const cannotOpen = (folder: string, cause: unknown): KeyFolderError =>
   )
 
 /**
- * What tells this very folder from another one at the same path: an unmounted volume leaves an empty folder behind.
- * Rejects with KeyFolderError if it is not there.
+ * Device and inode: they differ for another folder at the same path, such as the empty one that an unmounted volume
+ * leaves behind. Rejects with KeyFolderError if there is no folder.
  */
 export async function identifyFolder(folder: string): Promise<string> {
   const { dev, ino } = await stat(folder).catch((thrown: unknown) => {
@@ -46,20 +48,20 @@ export async function identifyFolder(folder: string): Promise<string> {
   return `${dev} ${ino}`
 }
 
-/** What tells one version of a file from the next; `gone` if it is not there. */
+/** Differs between versions of a file; `gone` if there is no file. Never rejects. */
 export async function stampOf(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined)
   return found === undefined ? 'gone' : `${found.ino} ${found.mtimeMs}`
 }
 
-/** The names in the folder. Rejects with KeyFolderError if others may write to it, or it is not there. */
+/** The names in the folder. Rejects with KeyFolderError if other users may write to it, or it does not exist. */
 export async function listPrivateFolder(folder: string): Promise<readonly string[]> {
   try {
     const { mode } = await stat(folder)
     if (HAS_MODES && (mode & OTHERS_MAY_WRITE) !== 0)
       throw new KeyFolderError(
         `The folder of the signing keys, ${folder}, can be written by other users (mode ${octal(mode)}): ` +
-          `they could put a key of their own there. Run chmod 700 on it${ofGroup(mode)}.`,
+          `they could add a key of their own. Run chmod 700 on it${ofGroup(mode)}.`,
       )
     return await readdir(folder)
   } catch (thrown) {
@@ -69,8 +71,9 @@ export async function listPrivateFolder(folder: string): Promise<readonly string
 }
 
 /**
- * The text of a file; undefined if it is gone. The mode is asked of the open file, so that what was judged is what is
- * read. Rejects with KeyFolderError if others may do anything with it. `what` names it in that message.
+ * The text of a file; undefined if it is gone. The mode is that of the open file, so that the file that was checked
+ * is the file that is read. Rejects with KeyFolderError if other users may access it. `what` names it in that
+ * message.
  */
 export async function readPrivateFile(path: string, what: string): Promise<string | undefined> {
   let text: string
@@ -80,7 +83,7 @@ export async function readPrivateFile(path: string, what: string): Promise<strin
     mode = (await file.stat()).mode
     text = await file.readFile('utf8')
   } catch (thrown) {
-    // Another process has retired it since the folder was listed.
+    // Another process has removed it since the folder was listed.
     if (hasCode(thrown, 'ENOENT')) return undefined
     throw new KeyFolderError(`The ${what} file ${path} cannot be read: ${reasonOf(thrown)}`, {
       cause: thrown,
@@ -89,7 +92,7 @@ export async function readPrivateFile(path: string, what: string): Promise<strin
   if (HAS_MODES && (mode & OTHERS_MAY_ANYTHING) !== 0)
     throw new KeyFolderError(
       `The ${what} file ${path} is open to other users (mode ${octal(mode)}). Whoever has read it can make ` +
-        `tokens: replace it, or, if nobody can have, run chmod 600 on it${ofGroup(mode)}.`,
+        `tokens: replace it. If nobody can have read it, run chmod 600 on it${ofGroup(mode)}.`,
     )
   return text
 }
@@ -101,8 +104,9 @@ async function writePrivateFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Writes the whole file under another name, then links it to its own: the link fails if the name is taken, so of
- * several processes that do it at once one wins, and nobody ever reads half a file. True for the winner.
+ * Writes the file under another name and then links it to `name`. The link fails if the name is taken. So of several
+ * processes that do this at once one wins, and nobody ever reads half a file. Resolves with true for the winner.
+ * Rejects with KeyFolderError.
  */
 export async function claimPrivateFile(folder: string, name: string, text: string): Promise<boolean> {
   const draft = join(folder, `.${name}.${newSecret(9)}`)
@@ -121,7 +125,7 @@ export async function claimPrivateFile(folder: string, name: string, text: strin
   }
 }
 
-/** Puts another file in the place of one, whole: whoever reads it gets the old text or the new one. */
+/** Replaces a file as a whole: a reader gets the old text or the new one. Rejects with KeyFolderError. */
 export async function replacePrivateFile(folder: string, name: string, text: string): Promise<void> {
   const draft = join(folder, `.${name}.${newSecret(9)}`)
   try {
@@ -136,7 +140,7 @@ export async function replacePrivateFile(folder: string, name: string, text: str
   }
 }
 
-/** Gone is gone, whoever removed it. */
+/** Resolves also if the file is gone already. Rejects as the file system does otherwise. */
 export async function removePrivateFile(path: string): Promise<void> {
   await unlink(path).catch((thrown: unknown) => {
     if (!hasCode(thrown, 'ENOENT')) throw thrown

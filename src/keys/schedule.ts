@@ -2,44 +2,46 @@ import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { KeySet } from './key-ring.ts'
 import type { StoredKey } from './key-folder.ts'
 
-/** How keys follow each other (C6.3.4). Seconds. */
+/** How keys follow each other (C6.3.4). All times in seconds. */
 export interface RotationPlan {
-  /** False: keys change only when an operator says so. */
+  /** False: keys change only when an operator runs a command. */
   readonly automatic: boolean
   /** How long a key signs. */
   readonly every: number
-  /** How long a key is published before it signs: longer than anybody keeps the key set. */
+  /** How long a key is published before it signs: longer than clients keep the key set. */
   readonly announce: number
-  /** The longest life of anything that is signed: so long a key stays published after its last signature. */
+  /** The longest life of any token. A key stays published for that long after its last signature. */
   readonly longestLife: number
 }
 
 /**
- * `announced`: published, not signing yet. `signing`. `retiring`: does not sign any more, but its tokens still live.
- * `retired`: its last token has expired, so it is neither published nor believed.
+ * `announced`: published, but it does not sign yet. `signing`: it signs. `retiring`: it signs no more, but its tokens
+ * are still valid. `retired`: its last token has expired, so it is neither published nor accepted.
  */
 export type KeyState = 'announced' | 'signing' | 'retiring' | 'retired'
 
 export interface ScheduledKey {
   readonly key: StoredKey
   readonly state: KeyState
-  /** When it leaves `published`, seconds since the epoch; undefined as long as nothing follows it. */
+  /** When it is no longer published, seconds since the epoch; undefined as long as no key follows it. */
   readonly retiresAt: number | undefined
 }
 
-/** Seconds that a process may need to see that another key signs now, and that clocks may differ. */
+/** Seconds: processes may notice late that another key signs, and clocks may differ. */
 const MARGIN = 60
 
 const ofAlgorithm = (keys: readonly StoredKey[], algorithm: SigningAlgorithm): readonly StoredKey[] =>
   keys.filter((key) => key.algorithm === algorithm).sort((a, b) => a.generation - b.generation)
 
-/** The youngest whose time has come; where that is none (a clock set back, say), the first that will be. */
+/**
+ * The newest key whose time has come. If there is none (a clock may have been set back), the one that comes first.
+ */
 const signerOf = (keys: readonly StoredKey[], now: number): StoredKey | undefined =>
   keys.findLast((key) => key.signsFrom <= now) ?? keys.toSorted((a, b) => a.signsFrom - b.signsFrom)[0]
 
 /**
- * Where each key stands at a time. A function of the files, the clock and the plan alone, so that every process that
- * shares the folder comes to the same result without asking another.
+ * The state of each key. `now` in seconds since the epoch. It depends only on the files, the time and the plan, so
+ * all processes that share the folder come to the same result.
  */
 export function scheduleKeys(
   keys: readonly StoredKey[],
@@ -66,7 +68,7 @@ function scheduleOne(
   })
 }
 
-/** What signs, and what is published: everything but the retired. */
+/** The keys that sign, and those that are published: all but the retired. */
 export function keySetOf(schedule: readonly ScheduledKey[]): KeySet {
   const signing = schedule.filter(({ state }) => state === 'signing')
   return {
@@ -75,7 +77,7 @@ export function keySetOf(schedule: readonly ScheduledKey[]): KeySet {
   }
 }
 
-/** The generation that is to be made now: the first of an algorithm, or the one that follows; undefined for none yet. */
+/** The generation of the key that should be made now; undefined if none is due. `now` in seconds since the epoch. */
 export function dueGeneration(
   keys: readonly StoredKey[],
   algorithm: SigningAlgorithm,

@@ -12,39 +12,39 @@ import { SuccessorSecret } from './successor-secret.ts'
 export interface KeysPlan {
   /** Absolute path of the folder with the private keys. */
   readonly folder: string
-  /** Each gets a key on first start. */
+  /** Each gets a key at the first start. */
   readonly algorithms: readonly SigningAlgorithm[]
   readonly rotation: RotationPlan
 }
 
-/** What the folder holds when the service opens it. */
+/** What the folder contains when the service opens it. */
 export interface OpenedFolder {
   readonly keys: readonly StoredKey[]
   readonly made: boolean
   readonly secret: SuccessorSecret
-  /** Of the folder: see `identifyFolder`. */
+  /** The identity of the folder, see `identifyFolder`. */
   readonly identity: string
 }
 
-/** Milliseconds between two looks at the folder for keys that are not known: some 50 µs each. */
+/** Milliseconds between two readings of the folder because of unknown keys. One takes about 50 µs. */
 const REFRESH_INTERVAL = 100
-/** Tokens with unknown keys that wait for such a look at most; further ones are refused without. */
+/** Most tokens with unknown keys that wait for such a reading. Further ones are refused at once. */
 const MAX_WAITING = 1_000
 
 /**
- * The service's own keys, as the folder has them from moment to moment (C6.3.4). Any number of processes may share the
- * folder: each sees within a second what was added or removed, and all agree on what signs, since the files say when.
+ * The service's own keys, kept in step with their folder (C6.3.4). Any number of processes may share the folder. Each
+ * notices within a second what was added or removed. All agree on which key signs, since the files say when.
  *
- * A file that is gone takes its key with it, and all that the key has signed (T3.10); also the last one: a new key is made
- * then. What is not taken for an order is a folder that is gone, or an empty one in its place, as an unmounted volume
- * leaves it: that is trouble, which is told, and the keys in memory go on.
+ * If a key file is removed, the key and every token that it signed are no longer accepted (T3.10). If it was the last
+ * one, a new key is made. But a folder that is gone, or replaced by an empty one (an unmounted volume leaves one), is
+ * an error: it is logged, and the keys in memory stay in use.
  */
 export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver {
   readonly #plan: KeysPlan
   readonly #clock: Clock
   readonly #secret: SuccessorSecret
   readonly #ring: KeyRing
-  /** The newest generation that there ever was: the number of a removed key is not given again. */
+  /** The highest generation that ever existed: the number of a removed key is not used again. */
   readonly #newest = new Map<SigningAlgorithm, number>()
   #identity: string
   #keys: readonly StoredKey[] = []
@@ -77,18 +77,19 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#keys.map((key) => key.kid)
   }
 
-  /** Every key and its state, for people; another text after every change. */
+  /** Every key and its state, for people. The text differs after every change. */
   get states(): string {
     return this.#states
   }
 
-  /** Where each key stands now. */
+  /** The state of each key now. */
   schedule(): readonly ScheduledKey[] {
     return scheduleKeys(this.#keys, this.#plan.rotation, epochSeconds(this.#clock))
   }
 
+  /** Rejects with KeyFolderError if there is no signing key and none can be made. */
   async sign(claims: Claims, how: Parameters<Signer['sign']>[1]): Promise<Signed> {
-    // Its last key was removed a moment ago: the next one is made at once.
+    // The last key was removed a moment ago: make the next one at once.
     if (!this.#ring.signs(how.algorithm)) await this.rotateIfDue()
     return this.#ring.sign(claims, how)
   }
@@ -102,22 +103,22 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   /**
-   * A key that is not known may be one that another process has just made: the folder is looked at once more before its
-   * token is refused. All who ask share that look, and there are ten a second at most, so that a flood of unknown keys
-   * costs nothing (T3.5).
+   * Another process may have just made the key. So the folder is read once more before a token with an unknown key is
+   * refused. All callers share that reading, and there are at most ten a second, so a flood of unknown keys costs
+   * little (T3.5). Never rejects.
    */
   async find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const known = await this.#ring.find(kid, algorithm)
     if (known !== undefined || kid === undefined) return known
     if (this.#waiting >= MAX_WAITING) return undefined
     this.#waiting += 1
-    // Where the folder can't be read, the keys that are known go on; the watch tells of it.
+    // If the folder can't be read, the known keys stay in use; watch-keys.ts logs the failure.
     await this.#refreshSoon().catch(() => undefined)
     this.#waiting -= 1
     return this.#ring.find(kid, algorithm)
   }
 
-  /** A look that begins after this call. */
+  /** A reading of the folder that begins after this call. */
   #refreshSoon(): Promise<void> {
     this.#nextRefresh ??= this.#untilDue().then(async () => {
       await this.#refreshing?.catch(() => undefined)
@@ -133,8 +134,8 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   /**
-   * Reads what has changed in the folder, and moves to what the time demands. Rejects with KeyFolderError; keys whose
-   * files are still there stay then.
+   * Reads what has changed in the folder, and updates the states of the keys to the current time. Rejects with
+   * KeyFolderError; keys whose files still exist stay in use then.
    */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#read().finally(() => {
@@ -166,14 +167,20 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     this.#ring.replace(keySetOf(schedule))
   }
 
-  /** Takes the secret of the folder. True if it was replaced. Rejects with KeyFolderError; the one in memory stays then. */
+  /**
+   * Reads the secret again. Resolves with whether it was replaced. Rejects with KeyFolderError; the one in memory
+   * stays then.
+   */
   async refreshSecret(): Promise<boolean> {
-    // In a folder that stands in the place of ours there is none, and none is to be made.
+    // Another folder in the place of ours has no secret, and must not get one.
     if ((await identifyFolder(this.#plan.folder)) !== this.#identity) return false
     return this.#secret.refresh()
   }
 
-  /** Makes the keys that are due and removes the retired ones. For one process of several, though more do no harm. */
+  /**
+   * Makes the keys that are due and removes the retired ones. One process is enough; more do no harm. Rejects with
+   * KeyFolderError.
+   */
   rotateIfDue(): Promise<void> {
     this.#rotating ??= this.#rotate().finally(() => {
       this.#rotating = undefined
@@ -189,7 +196,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
       const due = dueGeneration(this.#keys, algorithm, rotation, now)
       if (due === undefined) continue
       const generation = Math.max(due, (this.#newest.get(algorithm) ?? 0) + 1)
-      // Without another one there is nothing to announce it beside: it signs at once.
+      // Without another key that signs meanwhile, the new key signs at once.
       const signsFrom = this.#ring.signs(algorithm) ? now + rotation.announce : now
       const made = await createKey(folder, { algorithm, generation, signsFrom }, this.#clock)
       this.#use([...this.#keys, made])
@@ -202,16 +209,16 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
 
 const emptied = (folder: string): KeyFolderError =>
   new KeyFolderError(
-    `The folder of the signing keys, ${folder}, was replaced by an empty one: is its volume mounted? The keys in ` +
-      'memory go on. To withdraw them, remove the key files from the folder that holds them, or restart.',
+    `The folder of the signing keys, ${folder}, was replaced by an empty one. Is its volume mounted? The keys in ` +
+      'memory stay in use. To withdraw them, remove the key files from their folder, or restart.',
   )
 
 const statesOf = (schedule: readonly ScheduledKey[]): string =>
   schedule.map(({ key, state }) => `${key.algorithm}-${key.generation} ${key.kid} ${state}`).join(', ')
 
 /**
- * The service's keys, made on first start and reused after. Rejects with KeyFolderError where the folder is not fit to
- * be used (T7). They change only by `watch`, `look` and `tend`.
+ * Opens the service's keys; the first start makes them. Rejects with KeyFolderError if the folder cannot be used
+ * (T7). The keys change only by `refresh` and `rotateIfDue`.
  */
 export async function openKeys(plan: KeysPlan, clock: Clock): Promise<ServiceKeys> {
   const { algorithms, folder } = plan

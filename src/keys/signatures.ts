@@ -1,9 +1,9 @@
 /**
- * Signatures and keys of JOSE (RFC 7515, 7517, 7518, 7638). The only file that imports jose. Its traps:
- * - it decodes base64url leniently, so sixteen spellings of one token verify: token-verifier.ts checks the spelling first;
- * - `importJWK` lets the caller's algorithm win over the key's own `alg`, and hands symmetric keys out as bytes:
- *   `importPublicKey` refuses both;
- * - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers before it gets here.
+ * Signatures and keys of JOSE (RFC 7515, 7517, 7518, 7638). The only file that imports jose. Its traps: - it decodes
+ * base64url leniently, so sixteen spellings of one token verify: token-verifier.ts checks the spelling first; -
+ * `importJWK` lets the caller's algorithm win over the key's own `alg`, and hands symmetric keys out as bytes:
+ * `importPublicKey` refuses both; - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers
+ * before it gets here.
  */
 import {
   calculateJwkThumbprint,
@@ -18,7 +18,7 @@ import type { Claims } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { createHash } from 'node:crypto'
 
-/** A JSON Web Key as it was read: nothing of it is trusted yet. */
+/** A JSON Web Key as it was read. Nothing of it is trusted yet. */
 export type Jwk = Readonly<Record<string, unknown>>
 
 interface AlgorithmRow {
@@ -34,7 +34,10 @@ const rsa: AlgorithmRow = { kty: 'RSA', members: ['kty', 'n', 'e'] }
 const ec = (crv: string): AlgorithmRow => ({ kty: 'EC', crv: [crv], members: EC_MEMBERS })
 const ed: AlgorithmRow = { kty: 'OKP', crv: ['Ed25519'], members: ['kty', 'crv', 'x'] }
 
-/** Of the IANA registry the asymmetric ones only: `none` and the HMAC family have no row, so no configuration can let them in (T3.1). */
+/**
+ * The asymmetric algorithms of the IANA registry. `none` and HMAC have no row, so no configuration can allow them
+ * (T3.1).
+ */
 const ALGORITHMS: ReadonlyMap<string, AlgorithmRow> = new Map(
   Object.entries({
     RS256: rsa,
@@ -55,7 +58,7 @@ const MIN_RSA_BITS = 2048
 
 export const KNOWN_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()]
 
-/** Whether this key may be used with this algorithm: type, curve, and its own `alg` and `use` where it has them. */
+/** Whether the key may be used with the algorithm: by type, curve, and its own `alg` and `use` if it has them. */
 export function fitsAlgorithm(jwk: Jwk, algorithm: string): boolean {
   const row = ALGORITHMS.get(algorithm)
   return (
@@ -67,13 +70,13 @@ export function fitsAlgorithm(jwk: Jwk, algorithm: string): boolean {
   )
 }
 
-/** The public members of a key and nothing else, so that no private one can slip into a published set. */
+/** Only the public members of a key, so that no private one can get into a published key set. */
 export function publicPart(jwk: Jwk, algorithm: string): Jwk {
   const members = ALGORITHMS.get(algorithm)?.members ?? []
   return Object.fromEntries(members.map((member) => [member, jwk[member]]))
 }
 
-/** The big-endian bytes of a Base64urlUInt (RFC 7518 §2), without zeros in front; none if it is no text. */
+/** The big-endian bytes of a Base64urlUInt (RFC 7518 §2) without leading zeros; empty if it is no text. */
 function integerBytes(value: unknown): Buffer {
   const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64url')
   const first = bytes.findIndex((byte) => byte !== 0)
@@ -81,8 +84,8 @@ function integerBytes(value: unknown): Buffer {
 }
 
 /**
- * Why an RSA key is not to be trusted with signatures; undefined if it is. With an exponent of 1 anything is its own
- * signature, and an even one is no RSA at all.
+ * Why an RSA key is too weak to verify signatures; undefined if it is not. With the exponent 1, every message is its
+ * own signature. An even exponent is no valid RSA.
  */
 export function rsaWeakness({ n, e }: Jwk): string | undefined {
   const modulus = integerBytes(n)
@@ -90,7 +93,7 @@ export function rsaWeakness({ n, e }: Jwk): string | undefined {
   return weaknessOf(modulus.length * 8 - (Math.clz32(first) - 24), integerBytes(e))
 }
 
-/** `exponent` big-endian, without zeros in front. */
+/** `exponent` is big-endian, without leading zeros. */
 function weaknessOf(bits: number, exponent: Uint8Array): string | undefined {
   if (bits < MIN_RSA_BITS) return `its RSA modulus has less than ${MIN_RSA_BITS} bits`
   const last = exponent.at(-1) ?? 0
@@ -98,7 +101,7 @@ function weaknessOf(bits: number, exponent: Uint8Array): string | undefined {
   return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
 }
 
-/** What Web Crypto tells of an RSA key, and of no other. */
+/** What Web Crypto says about RSA keys only. */
 interface RsaFacts {
   readonly modulusLength?: number
   readonly publicExponent?: Uint8Array
@@ -107,7 +110,7 @@ interface RsaFacts {
 async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
-  // As it was understood, whatever way it was written.
+  // Checked on the imported key, because a number can be encoded in several ways.
   const { modulusLength, publicExponent } = key.algorithm as RsaFacts
   if (modulusLength === undefined || publicExponent === undefined) return key
   const weakness = weaknessOf(modulusLength, publicExponent)
@@ -115,13 +118,16 @@ async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
   return key
 }
 
-/** Throws if the key is malformed, private-only, symmetric, too short, or made for another algorithm. */
+/** Rejects with an Error if the key is malformed, symmetric, too weak, or for another algorithm. */
 export async function importPublicKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
   if (!fitsAlgorithm(jwk, algorithm)) throw new TypeError(`not a signature key for ${algorithm}`)
   return importKey(publicPart(jwk, algorithm), algorithm)
 }
 
-/** The key cannot be exported again. Throws as `importPublicKey` does, and if it is not private. */
+/**
+ * The result cannot be exported again. Rejects as `importPublicKey` does, and with TypeError if the key is not
+ * private.
+ */
 export async function importPrivateKey(jwk: Jwk, algorithm: SigningAlgorithm): Promise<CryptoKey> {
   if (!fitsAlgorithm(jwk, algorithm)) throw new TypeError(`not a signature key for ${algorithm}`)
   const key = await importKey(jwk, algorithm)
@@ -129,13 +135,13 @@ export async function importPrivateKey(jwk: Jwk, algorithm: SigningAlgorithm): P
   return key
 }
 
-/** A fresh private key as JWK; RSA has 2048 bits and takes some 100 ms of a pool thread. */
+/** A new private key as a JWK. RSA gets 2048 bits and takes about 100 ms of a pool thread. */
 export async function generatePrivateJwk(algorithm: SigningAlgorithm): Promise<Jwk> {
   const pair = await generateKeyPair(algorithm, { extractable: true, modulusLength: MIN_RSA_BITS })
   return { ...(await exportJWK(pair.privateKey)) }
 }
 
-/** RFC 7638, SHA-256: the same for the private and the public half. */
+/** RFC 7638, with SHA-256: the same for the private and the public half. */
 export const thumbprint = (jwk: Jwk, algorithm: string): Promise<string> =>
   calculateJwkThumbprint(publicPart(jwk, algorithm), 'sha256')
 
@@ -145,13 +151,13 @@ export interface SignatureHeader {
   readonly kid: string
 }
 
-/** The compact serialisation (RFC 7515 §7.1). */
+/** A JWS in compact serialisation (RFC 7515 §7.1). */
 export const signCompact = (claims: Claims, header: SignatureHeader, key: CryptoKey): Promise<string> =>
   new CompactSign(Buffer.from(JSON.stringify(claims))).setProtectedHeader({ ...header }).sign(key)
 
 /**
- * Whether the token's signature was made by this key with this algorithm. Rejects only where the key itself is
- * unusable, which is our trouble and not the token's.
+ * Whether this key made the token's signature with this algorithm. Rejects only if the key itself cannot be used,
+ * which is not the token's fault.
  */
 export async function isSignedBy(token: string, key: CryptoKey, algorithm: string): Promise<boolean> {
   try {
@@ -165,7 +171,10 @@ export async function isSignedBy(token: string, key: CryptoKey, algorithm: strin
 
 const HASHES: Readonly<Record<SigningAlgorithm, string>> = { ES256: 'sha256', RS256: 'sha256' }
 
-/** `at_hash` (OIDC Core §3.1.3.6): left half of the token's hash by the id_token's own algorithm, base64url. */
+/**
+ * `at_hash` (OIDC Core §3.1.3.6): the left half of the access token's hash, base64url. `algorithm` is that of the
+ * id_token.
+ */
 export function accessTokenHash(token: string, algorithm: SigningAlgorithm): string {
   const digest = createHash(HASHES[algorithm]).update(token, 'ascii').digest()
   return digest.subarray(0, digest.length / 2).toString('base64url')

@@ -11,10 +11,10 @@ import {
 } from './private-folder.ts'
 
 /**
- * The secret that successors of refresh tokens are derived with (C6.1.7). It stands beside the signing keys and not in
- * the store: with the store's hashes and an old token from somewhere, nobody can work out the one that is in use.
- * Should it be lost, nothing breaks: only repeats that are under way get another successor than the answer they lost.
- * Should it be stolen, `postern keys rotate --compromised` replaces it, and ends all families with it.
+ * The secret from which the successors of refresh tokens are derived (C6.1.7). It is kept beside the signing keys and
+ * not in the store: so nobody who has the store and an old token can compute the token in use. If it is lost, little
+ * breaks: a client that repeats a request at that moment gets another successor than in the answer it lost. If it is
+ * stolen, `postern keys rotate --compromised` replaces it and ends all families.
  */
 const FILE = 'successors.secret'
 const SECRET = /^[A-Za-z0-9_-]{43}$/
@@ -24,7 +24,7 @@ export const createDeriver = (secret: string): SecretDeriver => ({
   derive: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
 })
 
-/** The secret as the folder has it: `look` takes one that was replaced. */
+/** The secret of the folder. `refresh` reads it again if it was replaced. */
 export class SuccessorSecret implements SecretDeriver {
   readonly #folder: string
   #secret: string
@@ -38,7 +38,9 @@ export class SuccessorSecret implements SecretDeriver {
     this.#stamp = stamp
   }
 
-  /** Made on first start. Several processes that start at once agree on one. Rejects with KeyFolderError. */
+  /**
+   * The first start makes the secret. Several processes that start at once agree on one. Rejects with KeyFolderError.
+   */
   static async open(folder: string): Promise<SuccessorSecret> {
     const stamp = await stampOf(join(folder, FILE))
     return new SuccessorSecret(folder, await readSecret(folder), stamp)
@@ -49,12 +51,12 @@ export class SuccessorSecret implements SecretDeriver {
   }
 
   /**
-   * Takes the secret that stands in the folder now; a lost one is followed by a new one. True if it was replaced by
-   * another. Rejects with KeyFolderError; the one in memory goes on then.
+   * Reads the secret of the folder again, and makes a new one if it is lost. Resolves with whether the secret
+   * changed. Rejects with KeyFolderError; the secret in memory stays in use then.
    */
   async refresh(): Promise<boolean> {
     const stamp = await stampOf(join(this.#folder, FILE))
-    // One that was made just now has no stamp yet: it is read again the next time.
+    // A secret made a moment ago has no stamp yet: it is read again the next time.
     if (stamp === this.#stamp && stamp !== 'gone') return false
     const before = this.#secret
     this.#secret = await readSecret(this.#folder)
@@ -64,7 +66,7 @@ export class SuccessorSecret implements SecretDeriver {
   }
 }
 
-/** Puts a new secret in the place of the one that stands in the folder; running processes take it by themselves. */
+/** Replaces the secret of a folder. Running processes notice it. Rejects with KeyFolderError. */
 export const replaceSuccessorSecret = (folder: string): Promise<void> =>
   replacePrivateFile(folder, FILE, `${newSecret()}\n`)
 
@@ -79,7 +81,7 @@ async function readSecret(folder: string): Promise<string> {
   const secret = text?.trim() ?? ''
   if (!SECRET.test(secret))
     throw new KeyFolderError(
-      `The refresh token secret file ${path} is damaged. Restore it from a backup, or remove it and a new one is made.`,
+      `The refresh token secret file ${path} is damaged. Restore it from a backup. Or remove it, and a new one is made.`,
     )
   return secret
 }

@@ -5,25 +5,25 @@ import type { Clock } from '../kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isSignedBy } from './signatures.ts'
 
-/** A public key of an issuer, and whether it is believed. */
+/** A public key of an issuer, and whether it is still trusted. */
 export interface TrustedKey {
   readonly publicKey: CryptoKey
   readonly standing: KeyStanding
 }
 
-/** Where a judge gets the public keys of one issuer: the own ring, or a foreign issuer's key set. */
+/** The public keys of one issuer: the service's own key ring, or the key set of a foreign issuer. */
 export interface KeyFinder {
   /**
-   * Several where the issuer gives one `kid` to several keys. Undefined: the issuer has no such key for this algorithm.
-   * `kid` is undefined where the token names none.
-   * Rejects with Fault `token_judge_unavailable` where it cannot be told at the moment (C4.15).
+   * The keys with this `kid`: several if the issuer uses one `kid` for several keys. Resolves with undefined if the
+   * issuer has no such key for this algorithm. `kid` is undefined if the token has none. Rejects with Fault
+   * `token_judge_unavailable` if the keys cannot be read at the moment (C4.15).
    */
   find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined>
 }
 
 /**
- * The standing of one key, in the hands of whoever owns the key. It also remembers that somebody asked: a key set that
- * nobody uses need not be read again.
+ * Whether one key is still trusted. Only the owner of the key can end that. It also remembers that it was asked,
+ * because a key set that nobody uses need not be read again.
  */
 export class Standing implements KeyStanding {
   #believed = true
@@ -34,12 +34,12 @@ export class Standing implements KeyStanding {
     return this.#believed
   }
 
-  /** From now on nothing that this key has verified or signed is believed, wherever it is remembered. */
+  /** From now on no token that this key has signed or verified is accepted, whatever cache holds it. */
   end(): void {
     this.#believed = false
   }
 
-  /** Whether somebody asked since the last time. */
+  /** Whether `isBelieved` was called since the last call of this. */
   takeAsked(): boolean {
     const asked = this.#asked
     this.#asked = false
@@ -47,24 +47,24 @@ export class Standing implements KeyStanding {
   }
 }
 
-/** A compact JWS (RFC 7515 §7.1) taken apart; nothing of it is believed yet. */
+/** The parts of a compact JWS (RFC 7515 §7.1). Nothing of it is trusted yet. */
 export interface CompactToken {
   readonly header: Claims
   readonly payload: Claims
 }
 
-/** Characters. The headers of a request have a limit of their own; this one holds also where that is set high. */
+/** Characters. Request headers have a limit of their own; this one holds even if that is set high. */
 const LONGEST = 16 * 1024
 const LIMITS = { depth: 16, nodes: 2000 }
 
-/** `detail` goes to the log: it must never hold a piece of the token. */
+/** `detail` goes to the log, so it must never contain a piece of the token. */
 export const badToken = (detail: string, cause?: unknown): Fault =>
   new Fault('invalid_token', { detail, ...(cause !== undefined && { cause }) })
 
 /**
- * Decoders accept several spellings of the same bytes (other last characters, padding, white space, `+/`): only the
- * one that encoding gives back is the token, so that a cache or a list keyed by its text cannot be inflated or
- * passed by (T3.2).
+ * Decoders accept several spellings of the same bytes: other last characters, padding, white space, `+/`. Only the
+ * spelling that the encoder produces is accepted. Otherwise one token could fill a cache that is keyed by its text,
+ * or get past a list of revoked ones (T3.2).
  */
 function decodePart(part: string, name: string): Buffer {
   const bytes = Buffer.from(part, 'base64url')
@@ -72,15 +72,15 @@ function decodePart(part: string, name: string): Buffer {
   return bytes
 }
 
-/** JSON.parse takes the last of two equal keys, others the first: a token that has both means nothing (T3.3). */
+/** Of two equal keys JSON.parse takes the last, other parsers the first: such a token is refused (T3.3). */
 function parseObject(bytes: Buffer, name: string): Claims {
   let value: unknown
   try {
     parseJson(bytes, LIMITS)
-    // Read again by the common parser: a date of `1.7e9` is a number here, not a literal to be kept.
+    // parseJson keeps numbers as they are written; here they must be numbers, so JSON.parse reads the text again.
     value = JSON.parse(bytes.toString())
   } catch {
-    // No cause: parsers quote what they read.
+    // No cause, because parsers quote what they read.
     throw badToken(`${name}: not strict JSON in UTF-8`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -102,16 +102,16 @@ export function parseCompactToken(token: string): CompactToken {
   }
 }
 
-/** Seconds, where the policy says nothing (T3.3 "far exp"). */
+/** Seconds, if the policy says nothing (T3.3). */
 const LONGEST_LIFE = LONGEST_ACCESS_TOKEN / 1000
 
-/** Seconds that the clocks of several nodes of one service may differ: a token must work the moment it is issued. */
+/** Seconds by which clocks of several machines may differ. A token must work at the moment when it is issued. */
 const CLOCK_SKEW = 5
 
 /**
- * Header members that make a verifier do something else than check one signature with a key of its own: bring a
- * key, fetch one, follow an extension, unpack (RFC 7515 §4.1, RFC 7797, RFC 7516 §4.1). Present means refused,
- * whatever the value: own tokens have none of them, and RFC 9068 needs none (T3.1).
+ * Header members that make a verifier do more than check a signature with a key it knows: use the token's own key,
+ * fetch a key, follow an extension, decrypt (RFC 7515 §4.1, RFC 7797, RFC 7516 §4.1). A token with one of them is
+ * refused, whatever the value. Own tokens have none, and RFC 9068 needs none (T3.1).
  */
 const FORBIDDEN = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'enc', 'zip', 'cty', 'epk', 'p2c'] as const
 
@@ -120,7 +120,7 @@ interface Header {
   readonly kid: string | undefined
 }
 
-/** `typ` is a media type: case-insensitive, "application/" may be left out (RFC 7515 §4.1.9). */
+/** `typ` is a media type: case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
 const plainType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
 function checkHeader(header: Claims, policy: TokenPolicy): Header {
@@ -151,7 +151,7 @@ function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: Toke
   if (exp > now + longestLife + ahead) throw badToken('claim: exp is too far away')
   const iat = numericDate(claims, 'iat')
   if (iat > now + ahead) throw badToken('claim: iat is in the future')
-  // Else it would be good in the last part of its life, when rules that were made before are over.
+  // Otherwise the token could outlive the revocation rules that end it.
   if (exp - iat > longestLife) throw badToken('claim: exp is too far from iat')
   if (claims['nbf'] !== undefined && numericDate(claims, 'nbf') > now + ahead)
     throw badToken('claim: nbf is in the future')
@@ -163,7 +163,7 @@ function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
   checkDates(claims, policy, clock.now() / 1000)
 }
 
-/** Answers the key that the token was signed with. */
+/** Resolves with the key that signed the token. */
 async function checkSignature(token: string, { alg, kid }: Header, keys: KeyFinder): Promise<KeyStanding> {
   const found = await keys.find(kid, alg)
   if (found === undefined) throw badToken('header: kid names no key of this issuer for this algorithm')
@@ -177,8 +177,8 @@ const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Pr
   })
 
 /**
- * Judges the tokens of one issuer (C4.4). What is cheap is checked first, claims included: a token of another
- * audience or of yesterday then costs neither a signature check nor a fetch of keys.
+ * Verifies the tokens of one issuer (C4.4). Cheap checks come first, claims included: a token for another audience,
+ * or an expired one, costs neither a signature check nor a reading of keys.
  */
 export function createTokenVerifier(keys: KeyFinder, clock: Clock): TokenVerifier {
   return {

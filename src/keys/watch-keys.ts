@@ -4,20 +4,23 @@ import { reasonOf } from './private-folder.ts'
 import type { ServiceKeys } from './service-keys.ts'
 
 /**
- * Which keys this service has signed with, as the store remembers: the folder alone cannot tell a first start from a
- * folder that was lost, or another installation's from one's own.
+ * The store remembers which keys this service has signed with. The folder alone cannot show whether this is a first
+ * start or the keys were lost, and whether the keys belong to another installation.
  */
 const KIND = 'signing_keys'
 const KEY = 'own'
-/** Key ids remembered: years of rotations. */
+/** Most key ids remembered: enough for years of rotations. */
 const REMEMBERED = 100
 
-/** `first`: nothing was remembered. `known`: a key of before is there. `lost`: all are new. `foreign`: none is known. */
+/**
+ * `first`: the store remembers no key. `known`: it remembers one of these. `lost`: the keys were made just now.
+ * `foreign`: the store remembers other keys.
+ */
 export type HistoryResult = 'first' | 'known' | 'lost' | 'foreign'
 
 export interface PresentKeys {
   readonly kids: readonly string[]
-  /** Whether the folder had none, and they were made just now. */
+  /** Whether the folder was empty, and the keys were made just now. */
   readonly made: boolean
 }
 
@@ -29,13 +32,13 @@ const isHistory = (value: Readonly<Record<string, unknown>>): value is KeyHistor
 const kidsOf = (entry: Entry | undefined): readonly string[] =>
   entry !== undefined && isHistory(entry.value) ? entry.value.kids : []
 
-/** The ids of the keys that this service has had, oldest first. */
+/** The ids of the keys that this service has used, oldest first. Rejects with Fault `identity_unavailable`. */
 export const rememberedKeys = async (store: Store): Promise<readonly string[]> =>
   kidsOf(await store.find(KIND, KEY))
 
 /**
- * What the keys that are present mean, told once: they are remembered from then on. Rejects with Fault
- * `identity_unavailable` if the store can't be reached.
+ * Compares the present keys with the remembered ones, and remembers them. Rejects with Fault `identity_unavailable`
+ * if the store can't be reached.
  */
 export async function compareWithHistory({ kids, made }: PresentKeys, store: Store): Promise<HistoryResult> {
   const before = await rememberedKeys(store)
@@ -45,7 +48,10 @@ export async function compareWithHistory({ kids, made }: PresentKeys, store: Sto
   return made ? 'lost' : 'foreign'
 }
 
-/** Adds keys to what is remembered. Called at every change of the keys, or a long-running service would forget itself. */
+/**
+ * Adds keys to the remembered ones. To be called at every change of the keys. Rejects with Fault
+ * `identity_unavailable`.
+ */
 export async function rememberKeys(kids: readonly string[], store: Store): Promise<void> {
   for (;;) {
     const entry = await store.find(KIND, KEY)
@@ -53,7 +59,7 @@ export async function rememberKeys(kids: readonly string[], store: Store): Promi
     const fresh = kids.filter((kid) => !before.includes(kid))
     if (entry !== undefined && fresh.length === 0) return
     const value: KeyHistory = { kids: [...before, ...fresh].slice(-REMEMBERED) }
-    // Another process may be doing the same: whoever comes second reads again.
+    // If another process does the same at once, the second one reads again.
     const kept =
       entry === undefined
         ? await store.create(KIND, KEY, { value })
@@ -62,36 +68,39 @@ export async function rememberKeys(kids: readonly string[], store: Store): Promi
   }
 }
 
-/** What an operator is told at boot; undefined where there is nothing to tell. */
+/** The warning for an operator at the start; undefined if all is well. */
 export const historyWarning = (finding: HistoryResult, folder: string): string | undefined =>
   MEANINGS[finding]?.replaceAll('FOLDER', folder)
 
 const CONSEQUENCE =
-  'every access token and id_token issued before is refused from now on (clients that hold a refresh token get new ' +
-  'ones with it), and whoever keeps the old key set must fetch the new one. If this was not meant: stop, put the right ' +
-  'folder back from a backup, and start again.'
+  'all access tokens and id_tokens issued before are refused from now on (a refresh token still gets new ones), and ' +
+  'whoever keeps the old key set must fetch the new one. If you did not want this: stop, restore the right folder from ' +
+  'a backup, and start again.'
 
 const MEANINGS: Readonly<Record<HistoryResult, string | undefined>> = {
   first: undefined,
   known: undefined,
-  lost: `The folder of the signing keys, FOLDER, was empty, though this service has signed before: it was lost, emptied or moved. New keys were made, so ${CONSEQUENCE}`,
-  foreign: `The folder of the signing keys, FOLDER, holds none of the keys that this service has signed with: it is another installation's, or the store is. With these keys ${CONSEQUENCE}`,
+  lost: `The folder of the signing keys, FOLDER, was empty, although this service has signed before: the folder was lost, emptied or moved. New keys were made, so ${CONSEQUENCE}`,
+  foreign: `The folder of the signing keys, FOLDER, has none of the keys that this service has signed with: the folder or the store belongs to another installation. With these keys ${CONSEQUENCE}`,
 }
 
 export interface KeyWatchParts {
   readonly keys: ServiceKeys
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
-  /** Called when another secret for refresh tokens stands in the folder, and is in force here. */
+  /** Called after the secret for refresh tokens was replaced and the new one is in use here. */
   readonly secretReplaced: () => Promise<void>
 }
 
-/** Milliseconds between two looks at the folder, some 50 µs each: what was removed is refused well within a second. */
+/**
+ * Milliseconds between two readings of the folder, about 50 µs each: a removed key is refused well within a second.
+ */
 const INTERVAL = 250
 
 /**
- * Tells at boot what the keys mean (C6.3.4), and keeps them in step from then on, until what it answers is called. Every
- * process may do it: of several that make the same key, one wins. Never rejects: what fails is noted.
+ * Logs at the start whether the keys are the right ones (C6.3.4). Then keeps them in step with their folder until the
+ * returned function is called. Every process may do it: if several make the same key, one wins. Never rejects:
+ * failures are logged.
  */
 export async function watchKeys(parts: KeyWatchParts): Promise<() => void> {
   await reportHistory(parts).catch((cause: unknown) =>
@@ -115,7 +124,7 @@ async function reportHistory({ keys, store, recorder }: KeyWatchParts): Promise<
   if (meaning !== undefined) recorder.note('error', `signing_keys_${finding}`, { meaning })
 }
 
-/** Every change is noted; trouble is noted once, and the keys in memory go on meanwhile. */
+/** Logs every change. Logs a failure once; the keys in memory stay in use meanwhile. */
 class KeyWatch {
   readonly #parts: KeyWatchParts
   #states: string
@@ -129,7 +138,7 @@ class KeyWatch {
 
   async run(): Promise<void> {
     const { keys } = this.#parts
-    // Both, whatever becomes of the other.
+    // Each of them runs even if the other fails.
     const [tended, looked] = await Promise.allSettled([keys.rotateIfDue(), this.#refreshSecret()])
     const failed = [tended, looked].find((result) => result.status === 'rejected')
     const kept = await this.#reportChange().then(

@@ -11,8 +11,8 @@ const PRIVATE_FILE = 0o600
 const TIMEOUT = 10_000
 
 /**
- * VACUUM INTO reads everything in one transaction, so the copy shows one moment. In WAL mode, others can write meanwhile.
- * It accepts an existing file only if that file is empty: we create it first, to give it its mode.
+ * VACUUM INTO reads everything in one transaction, so the copy shows one moment. In WAL mode, others can write
+ * meanwhile. It accepts an existing file only if that file is empty: we create it first, to give it its mode.
  */
 function copyInto(source: string, draft: string): void {
   const db = new DatabaseSync(source, { timeout: TIMEOUT })
@@ -45,9 +45,9 @@ function explain(thrown: unknown, source: string, target: string): StoreError {
 }
 
 /**
- * Copies a store into a new file that only its owner may read, and checks the copy. The service may run meanwhile. The
- * file appears complete or not at all, and nothing is overwritten. Throws StoreError and leaves nothing behind then.
- * Blocks the thread: for the command line.
+ * Copies a store into a new file that only its owner may read, and checks the copy. The service may run meanwhile.
+ * The file appears complete or not at all, and nothing is overwritten. Throws StoreError and leaves nothing behind
+ * then. Blocks the thread: for the command line.
  */
 export function backUpSqlite(source: string, file: string): void {
   if (!existsSync(source)) throw new StoreError(`There is no store at ${source}: nothing to back up.`)

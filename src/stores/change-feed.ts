@@ -27,8 +27,8 @@ const SWEEP_INTERVAL = 10_000
 
 /**
  * The numbered change feed as this process follows it: revocation rules, switches, generations of directory and
- * configuration. It reads all changes at the start, then the new ones four times a second. Known changes stay in memory.
- * So the data path never asks the store, and it works on while the store cannot be reached.
+ * configuration. It reads all changes at the start, then the new ones four times a second. Known changes stay in
+ * memory. So the data path never asks the store, and it works on while the store cannot be reached.
  */
 export class ChangeFeed implements Feed {
   readonly #parts: FeedParts
@@ -66,8 +66,8 @@ export class ChangeFeed implements Feed {
 
   /**
    * Stores a change and applies it here, after all changes before it; resolves then. Other processes follow within a
-   * second. `expiresAt` in milliseconds since the epoch. Rejects with Fault `identity_unavailable` if the store did not
-   * accept it.
+   * second. `expiresAt` in milliseconds since the epoch. Rejects with Fault `identity_unavailable` if the store did
+   * not accept it.
    */
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
     const sequence = await this.#parts.store.append(topic, value, expiresAt)
@@ -77,7 +77,10 @@ export class ChangeFeed implements Feed {
     if (this.#sequence < sequence) this.#apply({ sequence, topic, value, expiresAt }, true)
   }
 
-  /** Polls now. Resolves when all changes appended before the call are applied here, or could not be read. Never rejects. */
+  /**
+   * Polls now. Resolves when all changes appended before the call are applied here, or could not be read. Never
+   * rejects.
+   */
   refresh(): Promise<void> {
     // A poll under way may have missed the newest change. One more poll follows, shared by all callers meanwhile.
     this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {

@@ -1,4 +1,6 @@
-/** `examine-program PATH` looks for damage in a store file and changes nothing. open-store.ts starts it as a process. */
+/**
+ * `examine-program PATH` looks for damage in a store file and changes nothing. open-store.ts starts it as a process.
+ */
 import { DatabaseSync } from 'node:sqlite'
 import type { Examined } from './open-store.ts'
 import { describeDamage, describeTrouble, quickCheck } from './store-error.ts'

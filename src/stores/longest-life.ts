@@ -16,8 +16,8 @@ const LONGEST_LIFE = 'longest_life'
 const KEY = 'all'
 
 /**
- * The longest life, recorded in the store. A configuration with shorter lives does not lower it, because what was issued
- * before keeps the life it was given.
+ * The longest life, recorded in the store. A configuration with shorter lives does not lower it, because what was
+ * issued before keeps the life it was given.
  */
 export class RecordedLife implements LongestLife {
   readonly tokens: number
@@ -44,7 +44,10 @@ export class RecordedLife implements LongestLife {
     return this.#all
   }
 
-  /** Call it before anything gets a life of `ms`. Rejects with Fault `identity_unavailable` if the store cannot record it. */
+  /**
+   * Call it before anything gets a life of `ms`. Rejects with Fault `identity_unavailable` if the store cannot record
+   * it.
+   */
   async raise(ms: number): Promise<void> {
     for (;;) {
       const entry = await this.#store.find(LONGEST_LIFE, KEY)

@@ -22,8 +22,8 @@ export interface Examined {
 const PATIENCE = 10_000
 
 /**
- * Examines an existing store file before anyone opens it. Then marks its folder, so that from now on every process opens
- * this very file. Rejects with StoreError if the file is damaged, or missing in a folder that had one (T5.12).
+ * Examines an existing store file before anyone opens it. Then marks its folder, so that from now on every process
+ * opens this very file. Rejects with StoreError if the file is damaged, or missing in a folder that had one (T5.12).
  */
 export async function examineSqlite(
   plan: SqlitePlan,
@@ -43,8 +43,8 @@ export async function examineSqlite(
 }
 
 /**
- * Examines in a process of its own. A large file takes minutes; a thread could not be stopped in between, and would keep
- * this process from ending. Never rejects: an examination that fails has found no damage.
+ * Examines in a process of its own. A large file takes minutes; a thread could not be stopped in between, and would
+ * keep this process from ending. Never rejects: an examination that fails has found no damage.
  */
 function examine(path: string): Promise<StoreError | undefined> {
   return new Promise((resolve) => {
@@ -85,9 +85,9 @@ export async function openStore(
 }
 
 /**
- * Examines the store before anyone opens it; the service does this once, when it starts. Rejects with StoreError if the
- * store is damaged, or missing in a folder that had one. After 10 seconds the examination of a large store goes on in the
- * background: `later` resolves with the damage that it finds, if any.
+ * Examines the store before anyone opens it; the service does this once, when it starts. Rejects with StoreError if
+ * the store is damaged, or missing in a folder that had one. After 10 seconds the examination of a large store goes
+ * on in the background: `later` resolves with the damage that it finds, if any.
  */
 export async function examineStore(
   config: StoreConfig,
@@ -113,8 +113,9 @@ const BATCH = 200
 const PAUSE = 50
 
 /**
- * Removes expired records once a minute, in small batches. The interval varies by up to a quarter, so that processes that
- * started together don't purge at the same moment. Returns a function that stops it. Failures are logged, not thrown.
+ * Removes expired records once a minute, in small batches. The interval varies by up to a quarter, so that processes
+ * that started together don't purge at the same moment. Returns a function that stops it. Failures are logged, not
+ * thrown.
  */
 export function startPurging({
   store,

@@ -11,8 +11,8 @@ import { reasonOf, StoreError } from './store-error.ts'
 const LOCK_TIMEOUT = 5000
 
 /**
- * A store that no process has open has no WAL file. SQLite would create one to read it, unless it is told that the file
- * does not change.
+ * A store that no process has open has no WAL file. SQLite would create one to read it, unless it is told that the
+ * file does not change.
  */
 function openReadOnly(path: string): DatabaseSync {
   const options = { readOnly: true, timeout: LOCK_TIMEOUT }
@@ -41,9 +41,9 @@ const readerOf = (db: DatabaseSync): Pick<Store, 'find' | 'list'> => ({
 })
 
 /**
- * Hands the store of a configuration to `inspect`. Does nothing if there is no store, or none that can be read: whoever
- * opens it reports why. `data` is the folder for keys and state. Rejects with what `inspect` throws. Blocks the thread:
- * for the command line.
+ * Hands the store of a configuration to `inspect`. Does nothing if there is no store, or none that can be read:
+ * whoever opens it reports why. `data` is the folder for keys and state. Rejects with what `inspect` throws. Blocks
+ * the thread: for the command line.
  */
 export async function inspectStore(
   config: StoreConfig,

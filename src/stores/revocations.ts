@@ -110,8 +110,8 @@ interface Table {
 const REVOCATION_TOPIC = 'revocation'
 
 /**
- * Milliseconds within which a new rule reaches all processes. Until then another process may still issue a token that the
- * rule should end. So of tokens without `asOf`, those issued in this time are revoked too.
+ * Milliseconds within which a new rule reaches all processes. Until then another process may still issue a token that
+ * the rule should end. So of tokens without `asOf`, those issued in this time are revoked too.
  */
 const SPREAD = 1000
 /** Milliseconds for differences between clocks, and for the time between a decision and the signature. */

@@ -12,8 +12,8 @@ const APPLICATION_ID = 0x506f7374
  * Forward only: a released row never changes, a new row is added. `user_version` counts the applied rows.
  *
  * Times are milliseconds since the epoch. Keys and index values are escaped (`keyToColumn`). AUTOINCREMENT keeps a
- * sequence from being given twice after the newest change was purged. No verb uses the table `counter` any more. It stays
- * empty, because a migration that drops it would keep older versions from opening the store.
+ * sequence from being given twice after the newest change was purged. No verb uses the table `counter` any more. It
+ * stays empty, because a migration that drops it would keep older versions from opening the store.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -84,8 +84,8 @@ export function checkSchema(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Applies the missing migrations in one transaction. Of several processes that start at once, one does the work. Throws
- * StoreError as `checkSchema` does, and SQLite's own errors.
+ * Applies the missing migrations in one transaction. Of several processes that start at once, one does the work.
+ * Throws StoreError as `checkSchema` does, and SQLite's own errors.
  */
 function migrate(db: DatabaseSync, path: string): void {
   checkSchema(db, path)
@@ -123,8 +123,9 @@ export type ChangeRow = {
 }
 
 /**
- * A key as a column holds it: escaped like in JSON, so that different keys have different text. Without that, SQLite's
- * UTF-8 would make one character of two different lone surrogates, and its tools would cut the text at a NUL.
+ * A key as a column holds it: escaped like in JSON, so that different keys have different text. Without that,
+ * SQLite's UTF-8 would make one character of two different lone surrogates, and its tools would cut the text at a
+ * NUL.
  */
 export const keyToColumn = (key: string): string => JSON.stringify(key).slice(1, -1)
 

@@ -61,7 +61,10 @@ const MIN_TIME = 10
 /** Milliseconds. The thread changes SQLite's timeout only when the step changes. */
 const STEP = 50
 
-/** Milliseconds that a statement may wait for a lock, so that the reply comes within `within` milliseconds in any case. */
+/**
+ * Milliseconds that a statement may wait for a lock, so that the reply comes within `within` milliseconds in any
+ * case.
+ */
 const patienceOf = (within: number): number =>
   Math.min(BUSY_TIMEOUT, Math.round((within * BUSY_TIMEOUT) / ANSWER_WITHIN / STEP) * STEP)
 
@@ -69,13 +72,13 @@ const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
 /**
- * Sends verbs to the thread in which SQLite runs. SQLite blocks: a statement waits for locks (up to 250 ms), for fsync,
- * for a checkpoint, for a disk that stopped answering. On the thread that serves, all calls would wait with it, also
- * those that need no store.
+ * Sends verbs to the thread in which SQLite runs. SQLite blocks: a statement waits for locks (up to 250 ms), for
+ * fsync, for a checkpoint, for a disk that stopped answering. On the thread that serves, all calls would wait with
+ * it, also those that need no store.
  *
- * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly, and
- * takes 0.1 ms instead of 0.02. With synchronous=FULL, a direct write blocked the event loop for 0.4 ms, at worst 11, on
- * a fast disk. The thread needs 25 ms to start, in parallel to the rest, and about 15 MB.
+ * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly,
+ * and takes 0.1 ms instead of 0.02. With synchronous=FULL, a direct write blocked the event loop for 0.4 ms, at worst
+ * 11, on a fast disk. The thread needs 25 ms to start, in parallel to the rest, and about 15 MB.
  */
 export class SqliteLink {
   readonly #plan: SqlitePlan
@@ -105,8 +108,8 @@ export class SqliteLink {
   }
 
   /**
-   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All verbs of one HTTP
-   * request together have 400 ms (kernel/store-budget.ts).
+   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All verbs of one
+   * HTTP request together have 400 ms (kernel/store-budget.ts).
    */
   request<V extends SqliteVerb>(
     verb: V,
@@ -205,8 +208,8 @@ export class SqliteLink {
 }
 
 /**
- * A thread shares the compile cache of its process only through this variable, and starts in 25 ms instead of 55 then.
- * Node adds the last part of the path (its version) itself. The thread needs nothing else of the environment.
+ * A thread shares the compile cache of its process only through this variable, and starts in 25 ms instead of 55
+ * then. Node adds the last part of the path (its version) itself. The thread needs nothing else of the environment.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir()

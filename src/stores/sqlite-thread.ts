@@ -90,9 +90,9 @@ class RequestHandler {
 }
 
 /**
- * Whether the request might miss its deadline, if its statement must wait for a lock as long as it may. Such a request is
- * not begun, so that nothing is written after its caller was told that it failed. And if a frozen process holds the lock,
- * the requests behind one waiting statement fail at once instead of one by one.
+ * Whether the request might miss its deadline, if its statement must wait for a lock as long as it may. Such a
+ * request is not begun, so that nothing is written after its caller was told that it failed. And if a frozen process
+ * holds the lock, the requests behind one waiting statement fail at once instead of one by one.
  */
 const isLate = ({ verb, deadline, patience }: VerbRequest): boolean =>
   deadline - monotonicMs() < (READS.has(verb) ? 0 : patience)

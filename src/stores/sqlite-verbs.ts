@@ -200,8 +200,8 @@ function purgeVerb(db: DatabaseSync) {
 }
 
 /**
- * How long the service has run on this store, in milliseconds. Each process reads the count, counts on, and writes its
- * result. They run at the same time, so the highest count is right, and never too high.
+ * How long the service has run on this store, in milliseconds. Each process reads the count, counts on, and writes
+ * its result. They run at the same time, so the highest count is right, and never too high.
  */
 function runningVerbs(db: DatabaseSync) {
   const select = db.prepare('SELECT ms FROM running')
@@ -214,11 +214,11 @@ function runningVerbs(db: DatabaseSync) {
 
 /**
  * The verbs of the contract over one connection. One statement decides each verb, so it is atomic over any number of
- * processes: SQLite takes the write lock before such a statement reads. (A deferred transaction, which reads first and
- * writes later, fails at once if another process wrote in between, however long its timeout is.)
+ * processes: SQLite takes the write lock before such a statement reads. (A deferred transaction, which reads first
+ * and writes later, fails at once if another process wrote in between, however long its timeout is.)
  *
- * Keys, index values and JSON values go in and out as the text of their columns. `now` is milliseconds since the epoch.
- * The verbs throw SQLite's errors.
+ * Keys, index values and JSON values go in and out as the text of their columns. `now` is milliseconds since the
+ * epoch. The verbs throw SQLite's errors.
  */
 export function prepareVerbs(db: DatabaseSync) {
   const records = recordVerbs(db)

@@ -17,8 +17,8 @@ import type { IndexColumns, Times } from './sqlite-verbs.ts'
 const BATCH = 500
 
 /**
- * The store contract in one SQLite file that all processes of a machine share. Not for network file systems, whose locks
- * are unreliable. README.md says what survives a crash.
+ * The store contract in one SQLite file that all processes of a machine share. Not for network file systems, whose
+ * locks are unreliable. README.md says what survives a crash.
  */
 export class SqliteStore implements Store {
   readonly #link: SqliteLink

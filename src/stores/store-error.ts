@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** The store cannot be used as it is, so the service must not start (T7). The message says what an operator can do. */
+/**
+ * The store cannot be used as it is, so the service must not start (T7). The message says what an operator can do.
+ */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   /** A code as system errors have one: the command line then prints one line instead of a stack. */
@@ -53,8 +55,8 @@ export const reasonOf = (thrown: unknown): string =>
   describeTrouble(thrown) ?? (thrown instanceof Error ? thrown.message : String(thrown))
 
 /**
- * Whether an error says that the store's files cannot be used: for good (`lasting`), or until a statement succeeds again
- * (`passing`). Undefined for every other error.
+ * Whether an error says that the store's files cannot be used: for good (`lasting`), or until a statement succeeds
+ * again (`passing`). Undefined for every other error.
  */
 export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefined {
   const code = codeOf(thrown)

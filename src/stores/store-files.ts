@@ -16,8 +16,9 @@ import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
 
 /**
  * The marker: a small file beside a store. It says that the folder has a store, and which file that is. Without it, a
- * folder that lost its store looks like one that never had any. Postern would create a new, empty store, in which nothing
- * is revoked (T5.12). Its name differs from those of the database files, so that `rm postern.sqlite*` leaves it there.
+ * folder that lost its store looks like one that never had any. Postern would create a new, empty store, in which
+ * nothing is revoked (T5.12). Its name differs from those of the database files, so that `rm postern.sqlite*` leaves
+ * it there.
  */
 export const markerOf = (path: string): string => join(dirname(path), 'store-marker.json')
 
@@ -27,7 +28,9 @@ export function identityOf(path: string): string | undefined {
   return stats && `${stats.dev}:${stats.ino}`
 }
 
-/** The identity of the store's file, as the marker has it; empty if the marker is damaged, undefined if there is none. */
+/**
+ * The identity of the store's file, as the marker has it; empty if the marker is damaged, undefined if there is none.
+ */
 function readMarker(path: string): string | undefined {
   try {
     return String((JSON.parse(readFileSync(markerOf(path), 'utf8')) as { file?: unknown }).file)
@@ -39,7 +42,9 @@ function readMarker(path: string): string | undefined {
   }
 }
 
-/** Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does. */
+/**
+ * Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does.
+ */
 export function markStore(path: string): void {
   const file = identityOf(path)
   if (file === undefined || readMarker(path) === file) return
@@ -128,8 +133,8 @@ export class FileGuard {
   }
 
   /**
-   * Checks the first bytes of the file too. SQLite holds the first page in memory, so it does not notice that the page was
-   * overwritten; the next process would find no database. Throws as the file system does.
+   * Checks the first bytes of the file too. SQLite holds the first page in memory, so it does not notice that the
+   * page was overwritten; the next process would find no database. Throws as the file system does.
    */
   checkContents(): void {
     this.checkFiles()

@@ -66,13 +66,13 @@ const withTally = (directory: Directory) => ({
 describe('C6.3.3 a subject and a client id are given once, over configuration and store', () => {
   it('a start refuses a configured user with the subject of another in the store', async () => {
     expect(await starting(await storeOf(), renamed('eve'))).toEqual([
-      'directory.users.eve.subject  is that of "dora", who stands in the store: whoever got it would get what the other holds',
+      'directory.users.eve.subject  belongs to "dora", who is in the store: the user here would get what that one holds',
     ])
   })
 
   it('a start refuses a configured client with an id of the store', async () => {
     expect(await starting(await storeOf(), withTally)).toEqual([
-      expect.stringMatching(/^directory\.clients\.tally {2}stands in the store too/),
+      expect.stringMatching(/^directory\.clients\.tally {2}is in the store too/),
     ])
   })
 

@@ -98,7 +98,7 @@ describe('postern keys', () => {
   it('C6.3.4 doctor makes nothing where there is nothing', async () => {
     const data = await newData()
     const { code, stdout } = await run(data, 'doctor')
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^WARN .*first start makes it/)])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^WARN .*first start creates it/)])
     expect(await readdir(data)).toEqual([])
   })
 

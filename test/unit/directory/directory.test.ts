@@ -172,7 +172,7 @@ describe('problems are told by key path', () => {
       /redirectUris expected at least one/,
     ],
     ['a public resource', withClient({ ...open, resource: true }), /resource a public client/],
-    ['no such day', withClient({ agreement: '2026-13-40' }), /agreement is no day/],
+    ['no such day', withClient({ agreement: '2026-13-40' }), /agreement is not a valid date/],
     ['a life of two days', withClient({ accessTokenLifetime: '2d' }), /accessTokenLifetime expected/],
     ['a default scope beyond the own', withClient({ defaultScope: 'email' }), /defaultScope holds "email"/],
     [
@@ -197,12 +197,12 @@ describe('problems are told by key path', () => {
     [
       'one subject twice',
       { ...directory, users: { alice: user, bob: user } },
-      /^users\.bob\.subject is that of "alice"/,
+      /^users\.bob\.subject also belongs to "alice"/,
     ],
     [
       'a fund twice',
       { businesses: { A: { name: 'A', funds: ['X', 'X'] } } },
-      /^businesses\.A\.funds\.1 stands/,
+      /^businesses\.A\.funds\.1 is listed twice/,
     ],
     [
       'a fund with a slash',
@@ -334,12 +334,12 @@ describe('a directory in JSON Lines', () => {
     [
       'a user who stands inline too',
       lines({ ...bob, username: 'alice' }),
-      /^files\.users\.username is there twice/,
+      /^files\.users\.username occurs twice/,
     ],
     [
       'a subject that stands inline too',
       lines({ ...bob, subject: user.subject }),
-      /^files\.users\.subject is that of/,
+      /^files\.users\.subject also belongs to/,
     ],
     ['an unknown key', lines({ ...bob, pasword: 'x' }), /^files\.users\.pasword is not a known key/],
     ['a missing key', lines({ ...bob, subject: undefined }), /^files\.users\.subject is missing/],

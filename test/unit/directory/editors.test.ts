@@ -127,7 +127,7 @@ describe('clients of the store', () => {
     const both = await Promise.allSettled([clients.add(acme), clients.add(acme)])
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(await problems(clients.add({ ...acme, id: 'fixed' }))).toEqual([
-      'Client "fixed" stands in the configuration, which no command changes: edit it there.',
+      'Client "fixed" is in the configuration, which no command changes: edit it there.',
     ])
   })
 
@@ -200,7 +200,7 @@ describe('clients of the store', () => {
     await clients.add(acme)
     await clients.rotateSecret('acme', DAY)
     expect(await problems(clients.rotateSecret('acme', DAY))).toEqual([
-      expect.stringContaining('Two secrets are good until 2026-01-16T00:00:00.000Z'),
+      expect.stringContaining('Two secrets are valid until 2026-01-16T00:00:00.000Z'),
     ])
     const only = await clients.rotateSecret('acme', 0)
     const { secretHashes } = (await people.findClient('acme'))!
@@ -266,7 +266,7 @@ describe('users of the store', () => {
     await users.add({ ...ann, subject: 's-ann' }, PASSWORD)
     for (const subject of ['s-ann', 's-fixed'])
       expect(await problems(users.add({ ...ann, username: 'bob', subject }, PASSWORD))).toEqual([
-        `Subject "${subject}" is another user’s.`,
+        `Subject "${subject}" belongs to another user.`,
       ])
     for (const subject of ['s-other', 's-ann'])
       expect(await problems(users.add({ ...ann, subject }, PASSWORD))).toEqual([

@@ -303,6 +303,6 @@ describe('C6.3.4 a lost or foreign key folder', () => {
     expect(historyWarning('first', '/keys')).toBeUndefined()
     expect(historyWarning('known', '/keys')).toBeUndefined()
     for (const finding of ['lost', 'foreign'] as const)
-      expect(historyWarning(finding, '/keys')).toMatch(/\/keys.*issued before is refused.*backup/s)
+      expect(historyWarning(finding, '/keys')).toMatch(/\/keys.*issued before are refused.*backup/s)
   })
 })
