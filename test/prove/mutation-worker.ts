@@ -25,7 +25,6 @@ const folder = process.env['POSTERN_MUTATION'] ?? ''
 const mutants = JSON.parse(readFileSync(join(folder, '..', 'mutants.json'), 'utf8')) as readonly Mutant[]
 
 const vitest = await createVitest(
-  'test',
   {
     config: join(ROOT, '.config/vitest.config.ts'),
     watch: false,
