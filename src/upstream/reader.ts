@@ -2,36 +2,39 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { ResponseHead } from './response-head.ts'
 
-/** Bytes up to which a body is handed over whole, as one Buffer; longer ones stream. */
+/** Bytes up to which a body is handed over as one Buffer; longer ones are streams. */
 export const WHOLE_BODY_LIMIT = 64 * 1024
 
-/** Milliseconds that pieces of a body are gathered for: a client of an upstream that trickles sees what there is. */
-const GATHERING = 1000
+/** Milliseconds for which pieces of a short body are collected. Then what has come is streamed: the upstream is slow. */
+const COLLECTING = 1000
 
 export interface UpstreamResponse {
   readonly statusCode: number
   readonly headers: IncomingHttpHeaders
-  /** Whole if it fitted, else a stream that fails if the upstream does. */
+  /** Whole if it is short, else a stream, which fails if the upstream breaks off. */
   readonly body: Buffer | Readable
 }
 
+/** Called exactly once. */
 export type UpstreamCallback = (error: Error | null, response?: UpstreamResponse) => void
 
-/** Where a response comes from. */
+/** The connection over which a response comes. */
 export interface UpstreamSource {
+  /** Ends the call, and the connection with it. */
   abort(reason: Error): void
+  /** Stops reading until `resume`. */
   pause(): void
   resume(): void
 }
 
 const EMPTY = Buffer.alloc(0)
 
-/** Of a call that still waits for its connection. */
+/** The progress of a call that still waits for its connection. */
 export const NOT_SENT = 'not_sent'
 
-/** Why a call is given up whose body nobody reads on: its connection is not drained. */
-class NotWanted extends Error {
-  override readonly name = 'NotWanted'
+/** The reason to end a call whose body its reader destroyed: a connection is closed rather than drained. */
+class BodyNotRead extends Error {
+  override readonly name = 'BodyNotRead'
 }
 
 class BodyStream extends Readable {
@@ -41,7 +44,7 @@ class BodyStream extends Readable {
     super({ highWaterMark: WHOLE_BODY_LIMIT })
     this.#wanted = wanted
     this.once('close', destroyed)
-    // Whoever reads listens for itself; with nobody left, an error would end the process.
+    // Readers have listeners of their own. Without any listener an error would end the process.
     this.on('error', () => undefined)
   }
 
@@ -51,9 +54,8 @@ class BodyStream extends Readable {
 }
 
 /**
- * Takes one upstream response: a body that fits is one Buffer, so that no stream is made for most calls, whatever their
- * framing. `eager: false` is for opaque answers (event streams, downloads): streamed at once unless a short length is
- * declared.
+ * Takes one response and hands it to the callback. A short body is one Buffer, so that most calls need no stream, whatever
+ * their framing. `eager: false` is for event streams and downloads: they stream at once unless a short length is declared.
  */
 export class UpstreamReader {
   readonly #eager: boolean
@@ -63,37 +65,37 @@ export class UpstreamReader {
   #callback: UpstreamCallback | undefined
   #source: UpstreamSource | undefined
   #head: ResponseHead | undefined
-  /** The first piece: of most bodies the only one. */
+  /** The first piece; most bodies have only this one. */
   #piece: Buffer | undefined
   #more: Buffer[] | undefined
   #size = 0
-  /** Runs from the second piece on. */
-  #gathering: NodeJS.Timeout | undefined
+  /** The timer of `COLLECTING`, from the second piece on. */
+  #collecting: NodeJS.Timeout | undefined
   #stream: BodyStream | undefined
 
-  /** @param finished called once, when the exchange is over, whatever its end */
+  /** @param finished called once, when the call is over, whether it failed or not */
   constructor(eager: boolean, callback: UpstreamCallback, finished: () => void) {
     this.#eager = eager
     this.#callback = callback
     this.#finished = finished
   }
 
-  /** Whether it was answered to the end, or failed. */
+  /** Whether the answer is whole, or the call failed. */
   get isOver(): boolean {
     return this.#done
   }
 
-  /** How far the call is: not sent, or the status that was answered; undefined in between. */
+  /** `NOT_SENT`, the status that was answered, or undefined in between. */
   get progress(): number | typeof NOT_SENT | undefined {
     return this.#source === undefined ? NOT_SENT : this.#head?.status
   }
 
-  /** Called if the call is cancelled while it waits for its connection. */
+  /** Sets what is called if the call is cancelled while it waits for its connection. */
   whenCancelled(listener: () => void): void {
     this.#cancelling = listener
   }
 
-  /** Ends the call: at once for whoever waits, and on the wire if there is a wire. */
+  /** Ends the call with this error. If it has a connection, the connection is closed. */
   cancel(reason: Error): void {
     if (this.#done) return
     if (this.#source === undefined) {
@@ -125,7 +127,7 @@ export class UpstreamReader {
     if (this.#piece === undefined) this.#piece = piece
     else {
       ;(this.#more ??= []).push(piece)
-      this.#gathering ??= setTimeout(() => this.#beginStream(), GATHERING)
+      this.#collecting ??= setTimeout(() => this.#beginStream(), COLLECTING)
     }
     if (this.#size > WHOLE_BODY_LIMIT) this.#beginStream()
   }
@@ -138,7 +140,7 @@ export class UpstreamReader {
 
   fail(error: Error): void {
     this.#finish()
-    this.#stream?.destroy(error instanceof NotWanted ? undefined : error)
+    this.#stream?.destroy(error instanceof BodyNotRead ? undefined : error)
     const callback = this.#callback
     this.#callback = undefined
     callback?.(error)
@@ -150,16 +152,16 @@ export class UpstreamReader {
   }
 
   #beginStream(): void {
-    clearTimeout(this.#gathering)
+    clearTimeout(this.#collecting)
     const source = this.#source
     if (source === undefined) return
-    // When this response has ended, the connection is another call's.
+    // After the end of this response the connection may serve another call, and must not be touched.
     const stream = new BodyStream(
       () => {
         if (!this.#done) source.resume()
       },
       () => {
-        if (!this.#done) source.abort(new NotWanted('the body was not read to its end'))
+        if (!this.#done) source.abort(new BodyNotRead('the body was not read to its end'))
       },
     )
     this.#stream = stream
@@ -181,7 +183,7 @@ export class UpstreamReader {
   #finish(): void {
     if (this.#done) return
     this.#done = true
-    clearTimeout(this.#gathering)
+    clearTimeout(this.#collecting)
     this.#finished()
   }
 }
