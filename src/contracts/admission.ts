@@ -2,7 +2,7 @@ import type { Fault } from '../kernel/faults.ts'
 import type { Exchange } from './exchange.ts'
 import type { Principal } from './principal.ts'
 
-/** What a client's rate says to one call (C4.5). */
+/** Whether one call of a client is let in, and what its answer says of the client's rate (C4.5). */
 export interface Verdict {
   /** To be sent along whatever the answer becomes: `RateLimit` and its policy. */
   readonly headers: Readonly<Record<string, string>> | undefined
@@ -10,10 +10,10 @@ export interface Verdict {
   readonly refusal: Fault | undefined
 }
 
-/** Gives a place back. Calls after the first do nothing. */
+/** Says that a call is no longer in flight. Calls after the first do nothing. */
 export type Release = () => void
 
-/** How much is let in (C4.5). Everything answers at once, from memory: it is asked on every call. */
+/** Limits how much is let in (C4.5). Answers at once, from memory: it is called for every call. */
 export interface Admission {
   /**
    * Counts one call of the principal's client, and one more in flight until the exchange has ended. Undefined lets it
@@ -21,14 +21,14 @@ export interface Admission {
    */
   admit(principal: Principal, exchange: Exchange): Verdict | undefined
   /**
-   * Takes one of a backend's places for calls in flight. Absent, or undefined: that backend's calls are not counted.
-   * @param client whose call it is; undefined where nobody vouches for that
-   * @throws Fault `backend_busy` if all are taken, `too_many_backend_calls` if the client's part of them is
+   * Counts a call in flight to a backend. Absent, or undefined: that backend's calls are not counted.
+   * @param client whose call it is; undefined where that was not verified
+   * @throws Fault `backend_busy`; `too_many_backend_calls` if only the client's part is used up
    */
   occupy?(backend: string, client: string | undefined): Release | undefined
 }
 
-/** Stands before every door, and before anything is decided about a request. */
+/** Limits that apply to every request, before anything is decided about it. */
 export interface EarlyAdmission {
   /** Fault `address_rate_limited` or `overloaded`; undefined lets the request go on to its door. */
   refuse(clientAddress: string): Fault | undefined
@@ -41,8 +41,8 @@ export interface Tallies {
 }
 
 /**
- * What one worker has let in of budgets that it shares with others since it last told. Plain data, so that it can
- * cross to another process.
+ * The calls that one worker has let in since its last message, for rates that it shares with others. Plain data, so that
+ * it can be sent to another process.
  */
 export interface RateUsage {
   /** By client id. */

@@ -70,7 +70,7 @@ function findCaller(
   }
 }
 
-export const API_VERSION = '1.0'
+const API_VERSION = '1.0'
 
 /** C4.3, C3.1: there is one version. @throws Fault `unknown_api_version`, also where the URL has none */
 export function requireApiVersion({ segments }: RequestTarget): void {

@@ -105,13 +105,13 @@ const typeText = ({ text }: ParameterType): string =>
 /** Whether every route can be reached, and each request's action is the same whoever reads the configuration. */
 
 /** Two routes that a request could mean both, since parameters of different types stand at one place. */
-export interface Overlap<T> {
+interface Overlap<T> {
   readonly routes: readonly [T, T]
   readonly types: readonly [ParameterType, ParameterType]
 }
 
 /** All pairs of one tree, each place of the tree once. */
-export function overlapsIn<T>(node: RouteNode<T>): Overlap<T>[] {
+function overlapsIn<T>(node: RouteNode<T>): Overlap<T>[] {
   const here = pairsOf(node.parameters).flatMap(([one, other]): Overlap<T>[] => {
     if (areDisjoint(one.type, other.type)) return []
     const routes = commonPath(one.node, other.node)
@@ -159,7 +159,7 @@ const MOST_TRIED = 10_000
  * The route that takes every path of a pattern away from it, by literals for all values that its parameters have;
  * undefined where a path is left. There must be no overlaps in the tree.
  */
-export function shadowOf<T>(root: RouteNode<T>, pattern: readonly PatternSegment[], route: T): T | undefined {
+function shadowOf<T>(root: RouteNode<T>, pattern: readonly PatternSegment[], route: T): T | undefined {
   const choices = pattern.map(stepsOf)
   if (choices.reduce((product, { length }) => product * length, 1) > MOST_TRIED) return undefined
   let shadow: T | undefined

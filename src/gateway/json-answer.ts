@@ -6,8 +6,7 @@ import type { JsonValue } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
 
 /** The fault of an upstream's JSON that is none (C8.4). */
-export const notJson = (detail: string, cause?: unknown): Fault =>
-  new Fault('upstream_broken', { detail, cause })
+const notJson = (detail: string, cause?: unknown): Fault => new Fault('upstream_broken', { detail, cause })
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
 
@@ -16,7 +15,7 @@ export const withoutBom = (bytes: Buffer): Buffer =>
   BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes
 
 /** The value of a body that is there whole. Throws Fault `upstream_broken` unless it is JSON in UTF-8. */
-export function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
+function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
   if (text === undefined && !isUtf8(bytes)) throw notJson('the upstream answered JSON that is not UTF-8')
   try {
     return JSON.parse(text ?? bytes.toString()) as JsonValue
@@ -26,7 +25,7 @@ export function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
 }
 
 /** JSON that is verified as it passes: the bytes, without their byte order mark, wherever they were cut. */
-export class PassingJson {
+class PassingJson {
   readonly #scan: JsonScan
   #bom = 0
 
@@ -139,7 +138,7 @@ const WRAPPINGS: Readonly<Record<PayloadShape, Wrapping>> = {
   scalar: wrappingOf('scalar'),
   null: wrappingOf('null'),
 }
-export const EMPTY_ENVELOPE = Buffer.from(TEXT_AROUND.null.join(''))
+const EMPTY_ENVELOPE = Buffer.from(TEXT_AROUND.null.join(''))
 
 /**
  * A bare JSON payload as an envelope, its bytes untouched (C8.6). It is parsed all the same, by the engine's own

@@ -3,37 +3,37 @@ import type { Tallies } from '../contracts/admission.ts'
 interface Bucket {
   readonly key: string
   rate: Rate
-  /** Calls left, as of `at`. Below 0 where other workers let in what this one had let in too: a debt, paid by waiting. */
+  /** Calls left, as of `at`. Below 0 if several workers let in the same last calls: then the client waits longer. */
   tokens: number
   /** Milliseconds, monotonic. */
   at: number
-  /** Let in here since the others were last told. */
-  untold: number
+  /** Calls let in here that the other workers do not know of yet. */
+  unreported: number
 }
 
-/** A call, as sums of fractions reach it. */
+/** One call. A sum of fractions may miss 1 by a rounding error. */
 const ONE = 1 - 1e-9
 
-/** Entries looked at for room when a full table gets a new one: the cost of a flood of keys stays constant. */
+/** Entries examined to make room in a full table: a flood of keys costs no more per key. */
 const LOOKED_AT = 8
 
 /**
- * Token buckets by key (C4.5). One that has filled up says nothing and is forgotten, so that the table holds who calls
- * now, not whoever called once; beyond `most`, those nearest to full make room, and begin afresh if they come again.
+ * Token buckets by key (C4.5). A full bucket is forgotten, since a new one is full too: so the table holds only who
+ * called lately. Where it holds `most` buckets, one that is nearly full makes room for a new one.
  *
- * `take` is on the path of every call: one look-up, no allocation for a known key.
+ * `take` runs for every call: one look-up, and no allocation for a known key.
  */
 export class Buckets {
   readonly #buckets = new Map<string, Bucket>()
   readonly #most: number
-  /** Undefined where nobody is to be told. */
-  #untold: Bucket[] | undefined
+  /** Buckets with unreported calls. Undefined if there is one worker. */
+  #unreported: Bucket[] | undefined
   #sweep: Iterator<Bucket> | undefined
 
-  /** @param shared whether other workers let in calls of the same budgets, and are told of ours */
+  /** @param shared whether other workers let in calls of the same keys, and need to know of ours */
   constructor(most: number, shared: boolean) {
     this.#most = most
-    this.#untold = shared ? [] : undefined
+    this.#unreported = shared ? [] : undefined
   }
 
   get size(): number {
@@ -41,54 +41,54 @@ export class Buckets {
   }
 
   /**
-   * Takes one call out of a key's bucket. Answers what is left, 0 or more; if nothing was there, minus the
-   * milliseconds until one call will be.
+   * Takes one call out of a key's bucket.
+   * @returns the calls that are left, 0 or more; if there was none, minus the milliseconds until there is one
    * @param now milliseconds, monotonic
    */
   take(key: string, rate: Rate, now: number): number {
     const bucket = this.#filled(key, rate, now)
     if (bucket.tokens < ONE) return (bucket.tokens - 1) / rate.perMs
     bucket.tokens -= 1
-    if (this.#untold !== undefined) {
-      if (bucket.untold === 0) this.#untold.push(bucket)
-      bucket.untold += 1
+    if (this.#unreported !== undefined) {
+      if (bucket.unreported === 0) this.#unreported.push(bucket)
+      bucket.unreported += 1
     }
     return bucket.tokens
   }
 
-  /** Other workers have let in so many calls of the key. */
+  /** Takes out calls that other workers let in. */
   charge(key: string, rate: Rate, count: number, now: number): void {
     this.#filled(key, rate, now).tokens -= count
   }
 
   /**
-   * What was let in here since the last time, for the others.
-   * @param least keys with no more than that are left out, and never told
+   * What was let in here since the last time, for the other workers.
+   * @param least calls: keys with no more than that are left out, and never reported
    */
   takeUnreported(least: (rate: Rate) => number): Tallies {
     const keys: string[] = []
     const counts: number[] = []
-    for (const bucket of this.#untold ?? []) {
-      if (bucket.untold > least(bucket.rate)) {
+    for (const bucket of this.#unreported ?? []) {
+      if (bucket.unreported > least(bucket.rate)) {
         keys.push(bucket.key)
-        counts.push(bucket.untold)
+        counts.push(bucket.unreported)
       }
-      bucket.untold = 0
+      bucket.unreported = 0
     }
-    if (this.#untold !== undefined) this.#untold = []
+    if (this.#unreported !== undefined) this.#unreported = []
     return { keys, counts }
   }
 
-  /** Looks at some entries, going on where the last time ended, and forgets those that are full. */
+  /** Forgets full buckets among the next `count` ones; begins where the last time ended. */
   sweep(count: number, now: number): void {
     for (let looked = 0; looked < count; looked++) {
       const bucket = this.#nextSwept()
       if (bucket === undefined) return
-      if (restOf(bucket, now) === 0) this.#buckets.delete(bucket.key)
+      if (missingOf(bucket, now) === 0) this.#buckets.delete(bucket.key)
     }
   }
 
-  /** Undefined once at the end of each round. */
+  /** Undefined once, at the end of each round. */
   #nextSwept(): Bucket | undefined {
     this.#sweep ??= this.#buckets.values()
     const entry = this.#sweep.next()
@@ -109,25 +109,25 @@ export class Buckets {
 
   #open(key: string, rate: Rate, now: number): Bucket {
     if (this.#buckets.size >= this.#most) this.#makeRoom(now)
-    const bucket = { key, rate, tokens: rate.burst, at: now, untold: 0 }
+    const bucket = { key, rate, tokens: rate.burst, at: now, unreported: 0 }
     this.#buckets.set(key, bucket)
     return bucket
   }
 
-  /** Forgets, of the entries looked at, the one that says least: whoever calls much is not forgotten for those who call once. */
+  /** Forgets the fullest of some buckets, so that who calls much is not forgotten for those who call once. */
   #makeRoom(now: number): void {
     let least: Bucket | undefined
     for (let looked = 0; looked < LOOKED_AT; looked++) {
       const bucket = this.#nextSwept()
       if (bucket === undefined) continue
-      if (least === undefined || restOf(bucket, now) < restOf(least, now)) least = bucket
+      if (least === undefined || missingOf(bucket, now) < missingOf(least, now)) least = bucket
     }
     if (least !== undefined) this.#buckets.delete(least.key)
   }
 }
 
-/** What is missing for the bucket to be full, as a part of it: 0 for one that may be forgotten. */
-const restOf = ({ tokens, at, rate }: Bucket, now: number): number =>
+/** The part of a bucket that is missing, 0 to 1 and more. A bucket with 0 may be forgotten. */
+const missingOf = ({ tokens, at, rate }: Bucket, now: number): number =>
   Math.max(0, rate.burst - tokens - (now - at) * rate.perMs) / rate.burst
 
 /** A rate, as the buckets reckon with it. */

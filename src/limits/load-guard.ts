@@ -20,26 +20,26 @@ export interface LoadGuardParts {
   readonly clock: Clock
   /** Processes that share the rates, this one included. */
   readonly workers: number
-  /** Tells the other workers, by way of the supervisor. Never throws, never waits. Not used with one worker. */
-  readonly sendUsage: (spending: RateUsage) => void
+  /** Sends to the other workers, through the supervisor. Must not throw. Not called where there is one worker. */
+  readonly sendUsage: (usage: RateUsage) => void
   readonly note: Recorder['note']
 }
 
-/** How often workers tell each other what they let in; see README.md for what that means for a rate. */
+/** How often workers send each other what they let in; README.md says what that means for a rate. */
 export const EXCHANGE_MS = 100
 const TICKS_PER_EXCHANGE = EXCHANGE_MS / TICK_MS
 
-/** Keys remembered, of clients and of addresses each: some 200 bytes an entry. */
+/** Most clients, and most addresses, that are remembered: some 200 bytes each. */
 const MOST_KEYS = 50_000
-/** Entries looked at per tick: a full table is gone over in five seconds. */
+/** Entries examined per tick: a full table takes five seconds. */
 const SWEPT_PER_TICK = 500
 
-/** Seconds, where nobody can know when it will be better. */
+/** Seconds that clients are told to wait where the time cannot be computed. */
 const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
 
 /**
- * What this process lets in: the rates and calls in flight of clients (C4.5), the places of backends, the rates of
- * addresses, and how much at all. It outlives a reload, which changes its limits and not what was counted.
+ * Limits what this process lets in: rates and calls in flight of clients (C4.5), calls in flight of backends, rates of
+ * addresses, and the load of the event loop. A reload changes its limits; what was counted stays.
  */
 export class LoadGuard implements Admission, EarlyAdmission {
   readonly #parts: LoadGuardParts
@@ -62,13 +62,13 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.configure(load)
   }
 
-  /** Other limits from the next call on. */
+  /** New limits, which apply from the next call on. */
   configure(load: CompiledLoad): void {
     this.#load = load
     this.#shedding.threshold = load.sheddingDelay
   }
 
-  /** Begins to measure, and to tell the other workers. */
+  /** Begins to measure, and to send to the other workers. */
   start(): void {
     this.#timer ??= setInterval(() => this.tick(), TICK_MS).unref()
   }
@@ -78,7 +78,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#timer = undefined
   }
 
-  // The contract's side
+  // Called for each request
 
   refuse(clientAddress: string): Fault | undefined {
     const { addresses } = this.#load
@@ -106,16 +106,16 @@ export class LoadGuard implements Admission, EarlyAdmission {
     const { backends, backendsByName, severalBackends } = this.#load
     const calls = this.#callsOf(backend)
     if (calls.total >= (backendsByName.get(backend) ?? backends)) throw refusal('backend_busy', backend)
-    const sharer = severalBackends ? client : undefined
-    if (sharer !== undefined && !calls.byClient.enter(sharer, this.#limitsOf(sharer).perBackend))
+    const counted = severalBackends ? client : undefined
+    if (counted !== undefined && !calls.byClient.enter(counted, this.#limitsOf(counted).perBackend))
       throw refusal('too_many_backend_calls', backend)
     calls.total += 1
-    let held = true
+    let inFlight = true
     return () => {
-      if (!held) return
-      held = false
+      if (!inFlight) return
+      inFlight = false
       calls.total -= 1
-      if (sharer !== undefined) calls.byClient.leave(sharer)
+      if (counted !== undefined) calls.byClient.leave(counted)
     }
   }
 
@@ -127,9 +127,9 @@ export class LoadGuard implements Admission, EarlyAdmission {
     return calls
   }
 
-  // The other workers
+  // Called between requests
 
-  /** What other workers let in. */
+  /** Counts the calls that other workers let in. */
   applyRemoteUsage({ clients, addresses }: RateUsage): void {
     const now = this.#now()
     forEach(clients, (client, count) => {
@@ -141,14 +141,14 @@ export class LoadGuard implements Admission, EarlyAdmission {
       forEach(addresses, (network, count) => this.#addresses.charge(network, rate, count, now))
   }
 
-  /** What is due every TICK_MS: measures the loop's delay, forgets who is at rest, tells the others. */
+  /** To be called every TICK_MS: measures the loop's delay, forgets whose bucket is full, sends to the other workers. */
   tick(): void {
     const now = this.#now()
     this.#measure(now)
     this.#clients.sweep(SWEPT_PER_TICK, now)
     this.#addresses.sweep(SWEPT_PER_TICK, now)
     this.#ticks += 1
-    if (this.#parts.workers > 1 && this.#ticks % TICKS_PER_EXCHANGE === 0) this.#tell()
+    if (this.#parts.workers > 1 && this.#ticks % TICKS_PER_EXCHANGE === 0) this.#sendUsage()
   }
 
   #measure(now: number): void {
@@ -160,9 +160,9 @@ export class LoadGuard implements Admission, EarlyAdmission {
     if (before > 0 && share === 0) this.#parts.note('info', 'shedding_ended')
   }
 
-  #tell(): void {
+  #sendUsage(): void {
     const clients = this.#clients.takeUnreported(() => 0)
-    // Addresses are anybody's to make up: only those that take more than a worker's part of their rate are told of.
+    // Anybody can use many addresses: only those above a worker's part of their rate are sent.
     const part = EXCHANGE_MS / this.#parts.workers
     const addresses = this.#addresses.takeUnreported((rate: Rate) => rate.perMs * part)
     if (clients.keys.length + addresses.keys.length > 0) this.#parts.sendUsage({ clients, addresses })
@@ -185,11 +185,11 @@ function forEach({ keys, counts }: Tallies, act: (key: string, count: number) =>
   keys.forEach((key, at) => act(key, counts[at] ?? 0))
 }
 
-/** Calls in flight by key. A key without any takes no room. */
-export class InFlight {
+/** Calls in flight by key. A key without calls takes no memory. */
+class InFlight {
   readonly #counts = new Map<string, number>()
 
-  /** Takes a place if fewer than `cap` are taken. Whoever got one calls `leave` once. */
+  /** Counts one more call if there are fewer than `cap`; answers whether. Then `leave` must be called once. */
   enter(key: string, cap: number): boolean {
     const count = this.#counts.get(key) ?? 0
     if (count >= cap) return false
@@ -202,15 +202,11 @@ export class InFlight {
     if (count > 1) this.#counts.set(key, count - 1)
     else this.#counts.delete(key)
   }
-
-  count(key: string): number {
-    return this.#counts.get(key) ?? 0
-  }
 }
 
 /** Calls in flight to one backend: all of them, and those of each client. */
-export class BackendInFlight {
+class BackendInFlight {
   total = 0
-  /** Counted only where several backends stand: there one may hold a part of a client's places, and no more. */
+  /** Counted only if there are several backends: one of them may take a part of a client's calls, and no more. */
   readonly byClient = new InFlight()
 }

@@ -1,37 +1,38 @@
 import type { RateUsage, Tallies } from '../contracts/admission.ts'
 import { EXCHANGE_MS } from './load-guard.ts'
 
-/** One worker's end of the board. */
+/** One worker's link to the others. */
 export interface RateUsageLink {
-  /** The worker has let in so much. */
-  readonly report: (spending: RateUsage) => void
-  /** The worker is gone: what it let in stays counted with the others. */
+  /** The worker has let in so many calls. */
+  readonly report: (usage: RateUsage) => void
+  /** The worker has ended. What it let in stays counted by the others. */
   readonly leave: () => void
 }
 
-type Ledger = Map<string, number>
+/** Calls by key. */
+type Counts = Map<string, number>
 
 interface Member {
-  readonly send: (spending: RateUsage) => void
-  /** What the others have let in since this one was last told. */
-  readonly clients: Ledger
-  readonly addresses: Ledger
+  readonly send: (usage: RateUsage) => void
+  /** What the others have let in since the last message to this one. */
+  readonly clients: Counts
+  readonly addresses: Counts
 }
 
 /**
- * The supervisor's part of rates that several workers share: collects what each let in, and tells every other one,
- * in one message each EXCHANGE_MS at most.
+ * The supervisor's part of rates that several workers share. It adds up what each worker let in, and sends it to the
+ * others, at most one message to each in EXCHANGE_MS.
  */
 export class RateUsageExchange {
   readonly #members = new Set<Member>()
   #timer: NodeJS.Timeout | undefined
 
-  /** @param send takes a message to the worker; must not throw */
-  join(send: (spending: RateUsage) => void): RateUsageLink {
+  /** @param send sends a message to the worker; must not throw */
+  join(send: (usage: RateUsage) => void): RateUsageLink {
     const member: Member = { send, clients: new Map(), addresses: new Map() }
     this.#members.add(member)
     return {
-      report: (spending) => this.#enter(member, spending),
+      report: (usage) => this.#add(member, usage),
       leave: () => this.#members.delete(member),
     }
   }
@@ -45,7 +46,7 @@ export class RateUsageExchange {
     this.#timer = undefined
   }
 
-  /** What is due every EXCHANGE_MS: tells who has something to hear. */
+  /** To be called every EXCHANGE_MS: sends to each worker what it does not know yet. */
   tick(): void {
     for (const { send, clients, addresses } of this.#members) {
       if (clients.size + addresses.size === 0) continue
@@ -53,21 +54,21 @@ export class RateUsageExchange {
     }
   }
 
-  #enter(from: Member, spending: RateUsage): void {
+  #add(from: Member, usage: RateUsage): void {
     for (const member of this.#members) {
       if (member === from) continue
-      add(member.clients, spending.clients)
-      add(member.addresses, spending.addresses)
+      add(member.clients, usage.clients)
+      add(member.addresses, usage.addresses)
     }
   }
 }
 
-function add(ledger: Ledger, { keys, counts }: Tallies): void {
-  keys.forEach((key, at) => ledger.set(key, (ledger.get(key) ?? 0) + (counts[at] ?? 0)))
+function add(sums: Counts, { keys, counts }: Tallies): void {
+  keys.forEach((key, at) => sums.set(key, (sums.get(key) ?? 0) + (counts[at] ?? 0)))
 }
 
-function take(ledger: Ledger): Tallies {
-  const tallies = { keys: [...ledger.keys()], counts: [...ledger.values()] }
-  ledger.clear()
+function take(sums: Counts): Tallies {
+  const tallies = { keys: [...sums.keys()], counts: [...sums.values()] }
+  sums.clear()
   return tallies
 }

@@ -1,7 +1,7 @@
-/** How often `Shedding.tick` is to be called, in milliseconds: what it is called later than that is the loop's delay. */
+/** How often `Shedding.tick` is to be called, in milliseconds. If it is called later, the difference is the loop's delay. */
 export const TICK_MS = 50
 
-/** Delays that the median is taken of: a pause, however long, is one of them, and decides nothing. */
+/** The median of so many delays counts, so that one long pause decides nothing. */
 const KEPT = 7
 /** Milliseconds between two steps, so that one can be seen to work before the next. */
 const STEP_MS = 500
@@ -20,9 +20,9 @@ export class Shedding {
   #steppedAt = -Infinity
   /** The share of calls that are refused: 0 to 1. Only `tick` changes it. */
   share = 0
-  /** What of a call is due to be refused. */
+  /** Part of a call that is still to be refused. */
   #due = 0
-  /** Milliseconds; 0 never sheds. */
+  /** Milliseconds of delay above which calls are refused; 0 refuses none. */
   threshold = 0
 
   /** Measures, and steps if it is time. @param now milliseconds, monotonic */
@@ -51,7 +51,7 @@ export class Shedding {
     if (delay > this.threshold) this.share = Math.min(1, this.share + MORE)
     else if (delay < this.threshold / 2) this.share = Math.max(0, this.share - LESS)
     else return
-    // Twentieths don't add up in binary: what is left of the last one is none.
+    // Twentieths do not add up in binary: the remainder of the last one counts as 0.
     if (this.share < LESS / 2) this.share = 0
     this.#steppedAt = now
   }
