@@ -29,9 +29,9 @@ const FLOORS: Readonly<Record<string, number>> = {
   settings: 8,
   start: 9,
 }
-/** Files that stand in `src` itself, and the CLI's verbs, see everything. */
+/** Files that stand in `src` itself, and the CLI's commands, see everything. */
 const TOP = 10
-/** `main.ts` runs the verbs; they and the files of `src` itself see each other. */
+/** `main.ts` runs the commands; they and the files of `src` itself see each other. */
 interface Import {
   readonly file: string
   readonly specifier: string

@@ -94,13 +94,8 @@ export function patternOf(source: string): RegExp {
   return known
 }
 
-function fitsText(schema: SchemaView, value: string): boolean {
-  return (
-    value.length >= (schema.minLength ?? 0) &&
-    value.length <= (schema.maxLength ?? Infinity) &&
-    (schema.pattern === undefined || patternOf(schema.pattern).test(value))
-  )
-}
+const fitsText = ({ pattern, minLength = 0 }: SchemaView, value: string): boolean =>
+  value.length >= minLength && (pattern === undefined || patternOf(pattern).test(value))
 
 function fitsScalar(schema: SchemaView, value: unknown): boolean {
   if (schema.type === 'boolean') return typeof value === 'boolean'

@@ -58,8 +58,6 @@ export function given(node: ConfigNode, sensitive: boolean): string {
 export const mismatch = (schema: SchemaView, node: ConfigNode, path: KeyPath): string =>
   `expected ${expectation(schema)}, got ${given(node, isSensitive(path, schema))}`
 
-/** What a person probably meant: for unknown keys, names and verbs. */
-
 const cell = (row: readonly number[], index: number): number => row[index] ?? 0
 
 /** Edits (insert, delete, replace, swap neighbours) that turn `a` into `b`. */

@@ -20,7 +20,6 @@ export interface SchemaView {
   readonly const?: string | number | boolean
   readonly pattern?: string
   readonly minLength?: number
-  readonly maxLength?: number
   readonly minimum?: number
   readonly maximum?: number
   readonly default?: unknown

@@ -180,7 +180,7 @@ describe('operators', { timeout: 60_000 }, () => {
     expect((await postern('reload', '--reason', 'left')).code).toBe(0)
     expect((await call(held)).status).toBe(401)
     await expect(token()).rejects.toThrow('invalid_grant')
-    // The watched file may have come first: then the verb found nothing new.
+    // The watch of the file may have come first: then the command found nothing new.
     await expect
       .poll(() => service.output(), { timeout: 10_000 })
       .toMatch(/"outcome":"reloaded","warnings":\[\],"revoked":2/)
@@ -213,7 +213,7 @@ describe('operators', { timeout: 60_000 }, () => {
     expect((await fetch(`${adminUrl}/configuration`)).status).toBe(401)
   })
 
-  it('SIGHUP reloads as the verb does', async () => {
+  it('SIGHUP reloads as the command does', async () => {
     const service = await start()
     const { pid, write, token, call } = service
     const held = await token()

@@ -17,7 +17,7 @@ export interface Given {
   readonly input?: string
 }
 
-/** Runs a verb in this process: quick, for all that needs no process of its own. */
+/** Runs a command in this process: quick, for all that needs no process of its own. */
 export async function runVerb(args: readonly string[], { env = {}, input = '' }: Given = {}): Promise<Ended> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   stdin.end(input)

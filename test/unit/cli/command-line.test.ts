@@ -12,10 +12,10 @@ const MAIN = `${ROOT}src/main.ts`
 const postern = runVerb
 
 describe('postern', () => {
-  it('tells its verbs', async () => {
+  it('lists its commands', async () => {
     const { code, stdout } = await postern(['--help'])
     expect(code).toBe(0)
-    for (const verb of ['serve', 'check', 'hash-password']) expect(stdout).toContain(verb)
+    for (const command of ['serve', 'check', 'hash-password']) expect(stdout).toContain(command)
     expect(stdout).toMatch(/^ {2}diff OLD NEW .*\n {20}Show who gains/m)
     expect((await postern(['check', '--help'])).stdout).toContain('Usage: postern check [FILE]')
   })
@@ -24,7 +24,7 @@ describe('postern', () => {
     expect((await postern(['--version'])).stdout).toMatch(/^postern \d+\.\d+\.\d+\n$/)
   })
 
-  it('refuses an unknown verb with exit code 2, and suggests the one that was meant', async () => {
+  it('refuses an unknown command with exit code 2, and suggests the one that was meant', async () => {
     const { code, stderr, stdout } = await spawnVerb(['srve'])
     expect(code).toBe(2)
     expect(stdout).toBe('')

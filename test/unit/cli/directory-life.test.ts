@@ -9,7 +9,7 @@ import { issueToken } from '../../support/tokens.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** Verbs over one data folder, in this process; what they change is served by another. */
+/** Commands on one data folder, in this process. Another process serves what they change. */
 const commands =
   (env: Environment) =>
   (line: string, input = ''): Promise<Ended> =>
