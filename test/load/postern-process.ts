@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort, newFolder, PATH, ROOT, subject, untilAnswering, type Subject } from './subjects.ts'
+import { freePort, newFolder, owned, PATH, ROOT, subject, untilAnswering, type Subject } from './subjects.ts'
 
 /** A Postern under load, and where it issues tokens. */
 export interface PosternSubject extends Subject {
@@ -48,6 +48,7 @@ export async function startIdlePostern(
       },
     },
   )
+  owned(child)
   const origin = `http://127.0.0.1:${port}`
   await untilAnswering(`${origin}/.well-known/jwks.json`)
   return {

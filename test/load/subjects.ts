@@ -31,6 +31,18 @@ export async function freePort(): Promise<number> {
 
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'postern-bench-'))
 
+/** Started here: they end with the benchmark, also where it fails. */
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGTERM')
+})
+
+/** Ends a process when the benchmark ends. */
+export function owned<T extends ChildProcess>(child: T): T {
+  children.add(child)
+  return child
+}
+
 export function subject(
   name: string,
   child: ChildProcess,
@@ -73,7 +85,7 @@ events { worker_connections 4096; }
 http { access_log off; client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder}; uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
 open_file_cache max=10; ${servers} }`,
   )
-  return spawn('nginx', ['-c', config, '-p', folder], { stdio: 'ignore' })
+  return owned(spawn('nginx', ['-c', config, '-p', folder], { stdio: 'ignore' }))
 }
 
 /**
@@ -129,7 +141,7 @@ backend data
   server one ${upstream.slice(7)}
 `,
   )
-  const child = spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' })
+  const child = owned(spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' }))
   const url = `http://127.0.0.1:${port}${PATH}`
   await untilAnswering(url, headers)
   return subject('HAProxy + jwt_verify ES256', child, url, headers)
@@ -144,10 +156,12 @@ export async function startNodeProxy(
   name: string,
   { upstream, publicKey, headers }: GatewayFacts,
 ): Promise<Subject> {
-  const child = spawn(process.execPath, [QUIET, join(ROOT, 'test/load/proxies.ts'), kind], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, UPSTREAM: upstream, PUBLIC_KEY: publicKey },
-  })
+  const child = owned(
+    spawn(process.execPath, [QUIET, join(ROOT, 'test/load/proxies.ts'), kind], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, UPSTREAM: upstream, PUBLIC_KEY: publicKey },
+    }),
+  )
   const port = await new Promise<string>((resolve) =>
     child.stdout.once('data', (text) => resolve(String(text).trim())),
   )
