@@ -3,13 +3,13 @@ import type { SigningAlgorithm } from './people.ts'
 export type Claims = Readonly<Record<string, unknown>>
 
 /**
- * Whether a key is still believed. One object for one key; whoever owns the key (the own key folder, a foreign issuer's
+ * Whether a key is still trusted. One object for one key; whoever owns the key (the own key folder, a foreign issuer's
  * key set) changes the answer. A token is worth what its key is, so what was verified once keeps this beside it and asks
  * on every use (C4.16, T3.10).
  */
 export interface KeyStanding {
   /** Cheap, since it is asked on every call. Once false, it stays false. */
-  isBelieved(): boolean
+  isTrusted(): boolean
 }
 
 /** A compact JWS that was signed here, and the key that signed it. */

@@ -21,7 +21,7 @@ export interface Principal {
   /** Seconds since the epoch. */
   readonly issuedAt: number
   readonly expiresAt: number
-  /** The key that verified its token, or signed it here: who calls is believed only while this key is (T3.10). */
+  /** The key that verified its token, or signed it here: the caller is trusted only while this key is (T3.10). */
   readonly key: KeyStanding
 }
 

@@ -2,8 +2,10 @@ import { Report, type Problem } from '../config/report.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient } from './compile-records.ts'
-import { problemsAt, readRecord } from './read-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
+import { problemsAt, readRecord } from './read-records.ts'
+import { hashSecret } from './secret-hash.ts'
+import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 import {
   announce,
   changeRecord,
@@ -13,8 +15,6 @@ import {
   refuseTaken,
   untilInForce,
 } from './stored-editing.ts'
-import { hashSecret } from './secret-hash.ts'
-import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 
 /** A client as an operator writes it, without a secret: that is generated. */
 export interface WrittenClient {

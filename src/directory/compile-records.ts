@@ -1,13 +1,13 @@
-import type { Business } from '../contracts/places.ts'
-import type { Access, Client, User } from '../contracts/people.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
 import { didYouMean } from '../config/problem-text.ts'
-import type { RecordProblems } from './read-records.ts'
+import type { Access, Client, User } from '../contracts/people.ts'
+import type { Business } from '../contracts/places.ts'
+import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../scopes/scope-token.ts'
 import { type BusinessRecord, type ClientRecord, CODE_PATTERN, type UserRecord } from './config.ts'
-import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
-import { isArgon2, isSecretHash } from './secret-hash.ts'
+import type { RecordProblems } from './read-records.ts'
 import { redirectTrouble } from './redirect-uri.ts'
+import { isArgon2, isSecretHash } from './secret-hash.ts'
 
 /** The names that records may refer to. They are compiled in this order, so each can refer to those before it. */
 export interface ReferableNames {

@@ -1,6 +1,6 @@
-import type { TSchema, Static } from '../config/schema.ts'
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
+import type { TSchema, Static } from '../config/schema.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { Business } from '../contracts/places.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -11,7 +11,6 @@ import {
   compileClient,
   type ReferableNames,
 } from './compile-records.ts'
-import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'
 import {
   businessRecordSchema,
   clientRecordSchema,
@@ -21,6 +20,7 @@ import {
 } from './config.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
+import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'
 
 /** Everybody who exists in one configuration. */
 export interface Directory {

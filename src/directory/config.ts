@@ -15,7 +15,7 @@ import {
 } from '../config/schema.ts'
 
 /**
- * A business or fund code: it stands in a path segment as it is and in a scope token (C3.4, C5.4), so it is made of
+ * A business or fund code. It is used as it is in a path segment and in a scope value (C3.4, C5.4), so it consists of
  * RFC 3986's pchar without ";" and "%", and is no dot segment.
  */
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
@@ -179,7 +179,7 @@ const user = {
   ),
 }
 
-/** Where a record stands in a file, its key stands inside. */
+/** A record in a file contains its key. */
 export const businessRecordSchema = section({ code: code('The business code.'), ...business })
 export const clientRecordSchema = section({
   id: text({ pattern: CLIENT_ID_PATTERN, description: 'The client id.' }),

@@ -1,5 +1,5 @@
-import type { Directory } from './compile.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
+import type { Directory } from './compile.ts'
 import { hashSecret } from './secret-hash.ts'
 
 /** Secrets that the documentation prints (C10): everybody can log in with them. */

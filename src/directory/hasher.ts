@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { HashOwner, PasswordHasher } from '../contracts/people.ts'
 import { Fault } from '../kernel/faults.ts'
+import { HashQueue, type Line } from './hash-queue.ts'
 import {
   type Argon2Hash,
   ARGON2_COST,
@@ -12,7 +13,6 @@ import {
   parseArgon2,
   verifySecret,
 } from './secret-hash.ts'
-import { HashQueue, type Line } from './hash-queue.ts'
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32

@@ -1,5 +1,5 @@
-import type { Client, User } from '../contracts/people.ts'
 import { createHash } from 'node:crypto'
+import type { Client, User } from '../contracts/people.ts'
 import type { RevokedTokens } from '../contracts/tokens.ts'
 import type { Directory } from './compile.ts'
 

@@ -1,5 +1,5 @@
-import type { Code } from '../scopes/scope-token.ts'
 import type { Business, FundRegistry, Places } from '../contracts/places.ts'
+import type { Code } from '../scopes/scope-token.ts'
 
 /**
  * The businesses of one configuration. Every call looks one up (C4.8), so it is a map. Backends add the funds they

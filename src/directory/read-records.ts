@@ -1,10 +1,10 @@
-import { type KeyPath, type Problem, Report } from '../config/report.ts'
-import type { Static, TSchema } from '../config/schema.ts'
-import { viewOf } from '../config/schema-view.ts'
-import { nodeOf } from '../config/tree.ts'
-import { load } from '../config/validate.ts'
 import { createReadStream } from 'node:fs'
 import type { Environment } from '../config/references.ts'
+import { type KeyPath, type Problem, Report } from '../config/report.ts'
+import { viewOf } from '../config/schema-view.ts'
+import type { Static, TSchema } from '../config/schema.ts'
+import { nodeOf } from '../config/tree.ts'
+import { load } from '../config/validate.ts'
 
 /** Collects the problems of one record. Paths are relative to the record. */
 export interface RecordProblems {

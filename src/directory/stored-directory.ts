@@ -6,12 +6,12 @@
  * `directory_user`, by user name: a StoredUser.
  * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once.
  */
-import type { TSchema } from '../config/schema.ts'
-import { viewOf } from '../config/schema-view.ts'
-import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
-import { clientRecordSchema, userRecordSchema, type ClientRecord, type UserRecord } from './config.ts'
 import { LRUCache } from 'lru-cache'
+import { viewOf } from '../config/schema-view.ts'
+import type { TSchema } from '../config/schema.ts'
+import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { clientRecordSchema, userRecordSchema, type ClientRecord, type UserRecord } from './config.ts'
 
 export const CLIENT = 'directory_client'
 export const USER = 'directory_user'

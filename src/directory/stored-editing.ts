@@ -1,5 +1,5 @@
-import type { Report } from '../config/report.ts'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Report } from '../config/report.ts'
 import type { Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'

@@ -2,17 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { Report } from '../config/report.ts'
 import type { Client, PasswordHasher } from '../contracts/people.ts'
 import { checkUser, toClient } from './compile-records.ts'
-import { problemsAt, readRecord } from './read-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
-import {
-  announce,
-  changeRecord,
-  DirectoryRefusal,
-  type EditingParts,
-  recordsOf,
-  refuseTaken,
-  untilInForce,
-} from './stored-editing.ts'
+import { problemsAt, readRecord } from './read-records.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -22,6 +13,15 @@ import {
   type StoredSubject,
   type StoredUser,
 } from './stored-directory.ts'
+import {
+  announce,
+  changeRecord,
+  DirectoryRefusal,
+  type EditingParts,
+  recordsOf,
+  refuseTaken,
+  untilInForce,
+} from './stored-editing.ts'
 
 export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher

@@ -27,7 +27,7 @@ const ENTRY_OVERHEAD = 1024
 
 /**
  * C4.4 with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change between two
- * calls with the same token is checked on every call: whether its key is believed, its expiry, its revocation.
+ * calls with the same token is checked on every call: whether its key is trusted, its expiry, its revocation.
  */
 export class TokenCheck implements IssuedTokens {
   readonly #parts: TokenCheckParts
@@ -47,13 +47,13 @@ export class TokenCheck implements IssuedTokens {
   }
 
   /**
-   * Who a known token speaks for; undefined for one that has to be verified first. A token whose key is believed no
+   * Who a known token speaks for; undefined for one that has to be verified first. A token whose key is trusted no
    * more is not known any more: it is verified again, by the keys of now (T3.10).
    * @throws Fault `invalid_token` if it has expired or was revoked
    */
   find(token: string): Principal | undefined {
     const known = this.#cache.get(token)
-    if (known?.key.isBelieved() !== true) return undefined
+    if (known?.key.isTrusted() !== true) return undefined
     this.#parts.recorder.tokenCache('hit')
     return this.#requireCurrent(known, token)
   }
@@ -73,7 +73,7 @@ export class TokenCheck implements IssuedTokens {
     this.#parts.recorder.tokenCache('miss')
     this.#cache.delete(token)
     const principal = await this.#parts.authority.verify(token)
-    if (!principal.key.isBelieved()) throw new Fault('invalid_token', { detail: 'its key was withdrawn' })
+    if (!principal.key.isTrusted()) throw new Fault('invalid_token', { detail: 'its key was withdrawn' })
     const current = this.#requireCurrent(principal, token)
     this.#cache.set(token, principal)
     return current
@@ -82,7 +82,7 @@ export class TokenCheck implements IssuedTokens {
   /** Whether a call of this principal would still pass C4.4: for tunnels, which outlive the call that opened them. */
   isCurrent(principal: Principal): boolean {
     const { revocations } = this.#parts
-    return principal.key.isBelieved() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
+    return principal.key.isTrusted() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
   }
 
   #requireCurrent(principal: Principal, token: string): Principal {

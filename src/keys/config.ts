@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Report } from '../config/report.ts'
 import {
   choice,
   duration,
@@ -11,11 +12,10 @@ import {
   text,
   url,
 } from '../config/schema.ts'
-import type { Report } from '../config/report.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { KeysPlan } from './service-keys.ts'
-import { isLoopback } from '../kernel/listen-address.ts'
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
+import { isLoopback } from '../kernel/listen-address.ts'
+import type { KeysPlan } from './service-keys.ts'
 import { KNOWN_ALGORITHMS } from './signatures.ts'
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const satisfies readonly SigningAlgorithm[]

@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Store } from '../contracts/store.ts'
 import { listKeyFiles, readKeyFolder, type StoredKey } from './key-folder.ts'
-import { rememberedKeys } from './watch-keys.ts'
 import { KeyFolderError, listPrivateFolder, reasonOf } from './private-folder.ts'
 import { scheduleKeys } from './schedule.ts'
 import type { KeysPlan } from './service-keys.ts'
+import { rememberedKeys } from './watch-keys.ts'
 
 /** Something that an operator should know about the keys. */
 export interface KeyFinding {

@@ -3,8 +3,8 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { admitKeys, INTERVAL, type KeyRemark, KeySetReader } from './key-set-reader.ts'
-import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
+import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
 export interface ForeignKeysParts {
   /** The `iss` of the issuer, for the log. */

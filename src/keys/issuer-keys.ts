@@ -1,8 +1,8 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { fetchJwks } from './key-set-reader.ts'
-import { ForeignKeys, type KeysState } from './foreign-keys.ts'
 import type { IssuerConfig } from './config.ts'
+import { ForeignKeys, type KeysState } from './foreign-keys.ts'
+import { fetchJwks } from './key-set-reader.ts'
 
 export interface IssuerCondition {
   readonly issuer: string

@@ -1,15 +1,5 @@
-import type { SigningAlgorithm } from '../contracts/people.ts'
-import {
-  generatePrivateJwk,
-  importPrivateKey,
-  importPublicKey,
-  isSignedBy,
-  type Jwk,
-  publicPart,
-  signCompact,
-  thumbprint,
-} from './signatures.ts'
 import { join } from 'node:path'
+import type { SigningAlgorithm } from '../contracts/people.ts'
 import { epochSeconds, type Clock } from '../kernel/clock.ts'
 import {
   claimPrivateFile,
@@ -20,6 +10,16 @@ import {
   removePrivateFile,
   stampOf,
 } from './private-folder.ts'
+import {
+  generatePrivateJwk,
+  importPrivateKey,
+  importPublicKey,
+  isSignedBy,
+  type Jwk,
+  publicPart,
+  signCompact,
+  thumbprint,
+} from './signatures.ts'
 
 /** A key pair that can sign. The private half is a CryptoKey that cannot be exported, so it cannot get into a log. */
 export interface SigningKey {

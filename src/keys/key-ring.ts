@@ -1,8 +1,8 @@
 import type { Claims, PublicKeys, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
-import { signCompact } from './signatures.ts'
 import type { SigningKey } from './key-folder.ts'
+import { signCompact } from './signatures.ts'
+import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
 /** Which keys sign, and which are published and accepted (C6.3.4). */
 export interface KeySet {

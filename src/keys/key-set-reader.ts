@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
-import { type Jwk, rsaWeakness } from './signatures.ts'
 import { readBody } from '../http/read-body.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { type Jwk, rsaWeakness } from './signatures.ts'
 
-const TIMEOUT_MS = 5_000
+/** Milliseconds. */
+const TIMEOUT = 5_000
 /** Bytes: room for some hundreds of RSA keys. */
 const LARGEST = 256 * 1024
 
@@ -31,7 +32,7 @@ export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
   const response = await fetch(url, {
     headers: { accept: 'application/jwk-set+json, application/json' },
     redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.timeout(TIMEOUT),
   })
   if (response.status !== 200) throw new Error(`the key set answered ${response.status}`)
   const { keys } = JSON.parse(await readText(response)) as { keys?: unknown }
@@ -105,7 +106,8 @@ export function admitKeys(set: readonly Jwk[]): AdmittedKeys {
 const EMPTY = 'the key set has no key that may verify tokens: all tokens of the issuer are refused'
 
 const PRIVATE =
-  'the key set contains private members of this key: everyone who has read the set can sign with it; the issuer should replace the key'
+  'the key set contains private members of this key: everyone who has read the set can sign with it; the issuer should ' +
+  'replace the key'
 
 const publicMembers = (jwk: Jwk): Jwk =>
   Object.fromEntries(

@@ -1,6 +1,6 @@
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { KeySet } from './key-ring.ts'
 import type { StoredKey } from './key-folder.ts'
+import type { KeySet } from './key-ring.ts'
 
 /** How keys follow each other (C6.3.4). All times in seconds. */
 export interface RotationPlan {

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Claims, PublicKeys, SecretDeriver, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
-import type { KeyFinder, TrustedKey } from './token-verifier.ts'
 import { createKey, followKeyFolder, readKeyFolder, removeKey, type StoredKey } from './key-folder.ts'
 import { KeyRing } from './key-ring.ts'
 import { createPrivateFolder, identifyFolder, KeyFolderError } from './private-folder.ts'
 import { dueGeneration, keySetOf, scheduleKeys, type RotationPlan, type ScheduledKey } from './schedule.ts'
 import { SuccessorSecret } from './successor-secret.ts'
+import type { KeyFinder, TrustedKey } from './token-verifier.ts'
 
 export interface KeysPlan {
   /** Absolute path of the folder with the private keys. */

@@ -5,6 +5,7 @@
  * `importPublicKey` refuses both; - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers
  * before it gets here.
  */
+import { createHash } from 'node:crypto'
 import {
   calculateJwkThumbprint,
   CompactSign,
@@ -16,7 +17,6 @@ import {
 } from 'jose'
 import type { Claims } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import { createHash } from 'node:crypto'
 
 /** A JSON Web Key as it was read. Nothing of it is trusted yet. */
 export type Jwk = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import type { Claims, KeyStanding, TokenPolicy, TokenVerifier } from '../contracts/keys.ts'
 import { parseJson } from '../http/json.ts'
-import { Fault } from '../kernel/faults.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isSignedBy } from './signatures.ts'
 
@@ -26,20 +26,20 @@ export interface KeyFinder {
  * because a key set that nobody uses need not be read again.
  */
 export class Standing implements KeyStanding {
-  #believed = true
+  #trusted = true
   #asked = false
 
-  isBelieved(): boolean {
+  isTrusted(): boolean {
     this.#asked = true
-    return this.#believed
+    return this.#trusted
   }
 
   /** From now on no token that this key has signed or verified is accepted, whatever cache holds it. */
   end(): void {
-    this.#believed = false
+    this.#trusted = false
   }
 
-  /** Whether `isBelieved` was called since the last call of this. */
+  /** Whether `isTrusted` was called since the last call of this. */
   takeAsked(): boolean {
     const asked = this.#asked
     this.#asked = false

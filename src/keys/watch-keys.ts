@@ -1,5 +1,5 @@
-import type { Entry, Store } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import type { Entry, Store } from '../contracts/store.ts'
 import { reasonOf } from './private-folder.ts'
 import type { ServiceKeys } from './service-keys.ts'
 

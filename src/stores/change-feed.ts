@@ -1,5 +1,5 @@
-import type { Change, Feed, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import type { Change, Feed, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 

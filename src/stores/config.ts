@@ -1,7 +1,7 @@
 /** The section `store`: where state is kept. */
 import { join } from 'node:path'
-import { choice, kinds, optional, section, size, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
+import { choice, kinds, optional, section, size, type Static } from '../config/schema.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 
 export const storeSchema = kinds(

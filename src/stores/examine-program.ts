@@ -18,7 +18,7 @@ function findDamage(path: string): string | undefined {
       db.close()
     }
   } catch (thrown) {
-    // Whoever opens the store reports all other errors.
+    // The process that opens the store reports all other errors.
     return describeDamage(thrown) === 'lasting' ? describeTrouble(thrown) : undefined
   }
 }

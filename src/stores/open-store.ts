@@ -1,17 +1,17 @@
-import { existsSync } from 'node:fs'
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
 import { programBeside } from '../kernel/beside.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
+import { toFault } from '../kernel/faults.ts'
+import { planSqlite, type StoreConfig } from './config.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
+import type { TroubleListener } from './sqlite-link.ts'
 import { StoreError } from './store-error.ts'
 import { markStore, requireNotLost, recoveryAdvice } from './store-files.ts'
-import type { Store } from '../contracts/store.ts'
-import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
-import { planSqlite, type StoreConfig } from './config.ts'
-import type { TroubleListener } from './sqlite-link.ts'
-import type { Recorder } from '../contracts/recorder.ts'
-import { toFault } from '../kernel/faults.ts'
 
 /** The result of an examination; no `damage` means that the file is sound. */
 export interface Examined {
@@ -58,7 +58,7 @@ function examine(path: string): Promise<StoreError | undefined> {
           : new StoreError(`The store ${path} is damaged: ${damage}. ${recoveryAdvice(path)}`),
       )
     })
-    // It must not keep this process alive: whoever waits for the result has a timer.
+    // It must not keep this process alive. The start has a timer of its own.
     child.unref()
     for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref()
     const kill = (): unknown => child.kill('SIGKILL')

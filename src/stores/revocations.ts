@@ -1,7 +1,7 @@
 import type { Principal } from '../contracts/principal.ts'
+import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, StoredValue } from '../contracts/store.ts'
 import type { Begun, Revocations, RevokedTokens, Revoker, RuleGuard } from '../contracts/tokens.ts'
-import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { LongestLife } from './longest-life.ts'

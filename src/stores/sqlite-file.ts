@@ -1,8 +1,8 @@
-import { DatabaseSync } from 'node:sqlite'
-import { isBusy, reasonOf, StoreError } from './store-error.ts'
-import type { Change, Entry, StoredValue } from '../contracts/store.ts'
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Change, Entry, StoredValue } from '../contracts/store.ts'
+import { isBusy, reasonOf, StoreError } from './store-error.ts'
 import { markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
 
 /** "Post" in the header marks the file as ours, so that we never write to another program's database. */

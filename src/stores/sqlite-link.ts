@@ -1,4 +1,3 @@
-import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -6,6 +5,7 @@ import { programBeside } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
 import { budget } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
+import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
 
 /** A request to the thread of the store. */
@@ -42,7 +42,7 @@ const ANSWER_WITHIN = 450
 const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
 const RESTART_AFTER = 250
-/** Seconds, told to clients. */
+/** Seconds, for Retry-After. */
 const RETRY_AFTER = 1
 
 interface Waiting {

@@ -1,11 +1,11 @@
 /** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { FileGuard } from './store-files.ts'
 import { BUSY_TIMEOUT, monotonicMs, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
 import type { VerbRequest, Opening, Reply, TroubleMessage } from './sqlite-link.ts'
-import { describeTrouble } from './store-error.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
+import { describeTrouble } from './store-error.ts'
+import { FileGuard } from './store-files.ts'
 
 // In WAL mode, a read never waits for a lock.
 const READS: ReadonlySet<SqliteVerb> = new Set([
@@ -40,7 +40,7 @@ class RequestHandler {
     // What is written to a deleted file is lost.
     if (!READS.has(request.verb)) this.#guard.checkFiles()
     const reply = this.#reply(request)
-    // First, so that whoever learns of a failure already knows the reason.
+    // Before the reply, so that the reason of a failure is known when the failure arrives.
     this.#reportTrouble()
     this.#send(reply)
   }

@@ -3,7 +3,7 @@ import type { People } from '../../src/contracts/people.ts'
 import { hashSecret } from '../../src/directory/secret-hash.ts'
 import { HASH } from '../support/directory.ts'
 
-/** As they stand in a configuration, by id and by user name. */
+/** Records as in a configuration, by id and by user name. */
 export interface WrittenPeople {
   readonly clients: Readonly<Record<string, object>>
   readonly users: Readonly<Record<string, object>>
@@ -38,10 +38,10 @@ const WRITTEN: WrittenPeople = {
   },
 }
 
-/** Whom nobody has heard of, however it is spelt. */
+/** Names that nobody has. */
 const STRANGERS = ['', 'nobody', 'ACME-BOOKS', 'Alice', 'alice ', 'alice\0', '__proto__', 'constructor', '%']
 
-/** What every directory must answer, wherever its records stand. */
+/** What every directory must answer. */
 export function describePeople(subject: PeopleUnderTest): void {
   const opened = () => subject.open(WRITTEN)
 

@@ -3,16 +3,16 @@ import type { Entry, NewEntry, Store } from '../../src/contracts/store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 
-/** One place where a store keeps its data: opening it again finds what was kept, if the store is durable. */
+/** A place for the data of a store. If the store is durable, opening it again finds the data. */
 export interface StorePlace {
   open(clock: Clock): Promise<Store>
 }
 
 export interface StoreUnderTest {
   readonly name: string
-  /** Whether what was answered is there after `close` and `open`. */
+  /** Whether the data is still there after `close` and `open`. */
   readonly durable: boolean
-  /** A fresh place; cleans up after the test. */
+  /** A new place, removed after the test. */
   place(): Promise<StorePlace>
 }
 
@@ -37,7 +37,7 @@ const HOSTILE: readonly (readonly [string, string])[] = [
   ['10 KB and one', 'x'.repeat(10_241)],
 ]
 
-/** What every store must do, whoever keeps the data. */
+/** What every store must do. */
 export function describeStore(subject: StoreUnderTest): void {
   const opened = async (
     clock: MovableClock = movableClock(),

@@ -82,7 +82,7 @@ export function identifyByToken(signer: Signer, backend: string, clock: Clock): 
     const name = place.fund === undefined ? place.business : `${place.business}/${place.fund}`
     const known = own.get(name)
     const now = clock.monotonic()
-    if (known !== undefined && now < known.until && known.key.isBelieved()) return known.header
+    if (known !== undefined && now < known.until && known.key.isTrusted()) return known.header
     const signed = signer.sign(claimsOf(call.issuer, principal, place, backend, clock), {
       typ: 'postern-call+jwt',
       algorithm: 'ES256',

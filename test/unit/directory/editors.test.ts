@@ -20,7 +20,7 @@ import { scopeOf } from '../../support/scope.ts'
 const DAY = 86_400_000
 const PASSWORD = 'correct horse battery'
 
-/** Two processes over one store: one edits, the other serves, and hears of it when its timer fires. */
+/** Two processes with one store: one edits; the other serves, and polls the feed when its timer fires. */
 async function opened() {
   const clock = movableClock()
   const store = new MemoryStore(clock)
@@ -75,7 +75,7 @@ const token = (issuedAt: number, facts: Partial<Principal>): Principal => ({
   ...{ subject: 'somebody', client: 'some-client', issuer: 'https://id.example.com', ...scopeOf('') },
   ...{ target: undefined, tokenId: 'jti', family: undefined },
   ...{ issuedAt: Math.floor(issuedAt / 1000), expiresAt: Math.floor(issuedAt / 1000) + 900 },
-  key: { isBelieved: () => true },
+  key: { isTrusted: () => true },
   ...facts,
 })
 

@@ -45,7 +45,7 @@ describe('passwords', () => {
     const known = Array.from({ length: 8 }, () => hasher.verify('right', encoded))
     expect(new Set(await Promise.all(known))).toEqual(new Set([true]))
     expect(new Set(await Promise.all(unknown))).toEqual(new Set([false]))
-    // One of them was hashed; what the others wait is what a hash takes here.
+    // One of them was hashed; the others wait as long as a hash takes here.
     expect(waits).toHaveLength(199)
     expect(Math.min(...waits)).toBeGreaterThan(1)
     expect(Math.max(...waits)).toBeLessThanOrEqual(2 * Math.max(50, ...waits))

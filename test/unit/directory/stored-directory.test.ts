@@ -10,7 +10,7 @@ import { movableClock } from '../../support/movable-clock.ts'
 const record = { id: 'acme', kind: 'customer', name: 'Acme', secrets: [], grants: ['password'], scopes: [] }
 const alice = { username: 'alice', subject: 's-alice', password: HASH }
 
-/** A stored directory over a store that counts its reads, and a feed that a test speaks through. */
+/** A stored directory with a store that counts its reads, and a feed that a test controls. */
 async function opened() {
   const clock = movableClock()
   const store = new MemoryStore(clock)
@@ -31,7 +31,7 @@ async function opened() {
   return {
     ...{ clock, store, directory, tell },
     reads: () => reads,
-    /** Until it is called, what has been read does not arrive. */
+    /** Reads do not resolve until it is called. */
     hold: (): (() => void) => {
       let open = (): void => undefined
       gate = new Promise((resolve) => (open = resolve))

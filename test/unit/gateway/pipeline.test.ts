@@ -76,7 +76,7 @@ describe('C4.4 a decision waits for nothing', () => {
 
   it('C4.16 a token whose key was withdrawn is verified again (T3.10)', () => {
     const { runtime } = makeGateway()
-    runtime.tokens.prime('token-1', principalWith({ key: { isBelieved: () => false } }))
+    runtime.tokens.prime('token-1', principalWith({ key: { isTrusted: () => false } }))
     expect(decide(runtime, exchangeOf(FUND_LIST), new Findings())).toBeInstanceOf(VerifyFirst)
   })
 

@@ -11,7 +11,7 @@ const describeUser = (scope: string, options: WorldOptions = {}, more: Partial<P
   return userinfo(openWorld(options).identity.room).describe({
     ...{ subject: 'sub-alice', client: 'acme-books', issuer: ISSUER, ...scopeOf(scope), target },
     ...{ tokenId: 't', family: undefined, issuedAt: 0, expiresAt: 1 },
-    key: { isBelieved: () => true },
+    key: { isTrusted: () => true },
     ...more,
   })
 }

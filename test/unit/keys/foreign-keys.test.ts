@@ -7,7 +7,7 @@ async function key(kid: string): Promise<Jwk> {
   return { ...publicPart(await generatePrivateJwk('ES256'), 'ES256'), kid, alg: 'ES256' }
 }
 
-/** Whatever was begun has had its turn. */
+/** Lets everything that was started run. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** An issuer whose answers a test chooses, and whose fetches are counted. */
@@ -207,16 +207,16 @@ describe('T3.10: the standing of a foreign key', () => {
     const [standing, other] = [await standingOf(keys, 'a'), await standingOf(keys, 'b')]
     state.keys = [b]
     clock.advance(61_000)
-    expect(standing.isBelieved()).toBe(true)
+    expect(standing.isTrusted()).toBe(true)
     keys.tick()
     await settled()
-    expect([standing.isBelieved(), other.isBelieved()]).toEqual([false, true])
+    expect([standing.isTrusted(), other.isTrusted()]).toEqual([false, true])
     state.keys = [a, b]
     clock.advance(61_000)
     keys.tick()
     await settled()
-    expect(standing.isBelieved()).toBe(false)
-    expect((await standingOf(keys, 'a')).isBelieved()).toBe(true)
+    expect(standing.isTrusted()).toBe(false)
+    expect((await standingOf(keys, 'a')).isTrusted()).toBe(true)
   })
 
   it.each([
@@ -231,7 +231,7 @@ describe('T3.10: the standing of a foreign key', () => {
     state.keys = [await change(a)]
     clock.advance(61_000)
     await keys.find('unknown', 'ES256')
-    expect(standing.isBelieved()).toBe(false)
+    expect(standing.isTrusted()).toBe(false)
   })
 
   it('goes on with other words about the same key', async () => {
@@ -241,7 +241,7 @@ describe('T3.10: the standing of a foreign key', () => {
     state.keys = [{ ...a, use: 'sig', key_ops: ['verify'], x5t: 'abc' }]
     clock.advance(61_000)
     await keys.find('unknown', 'ES256')
-    expect(standing.isBelieved()).toBe(true)
+    expect(standing.isTrusted()).toBe(true)
     expect(await standingOf(keys, 'a')).toBe(standing)
   })
 
@@ -251,7 +251,7 @@ describe('T3.10: the standing of a foreign key', () => {
     const minutes = async (count: number, used: boolean): Promise<number> => {
       const before = state.fetches
       for (let minute = 0; minute < count; minute++) {
-        if (used) standing.isBelieved()
+        if (used) standing.isTrusted()
         clock.advance(61_000)
         keys.tick()
         await settled()
@@ -287,7 +287,7 @@ describe('T3.10: the standing of a foreign key', () => {
     const { keys } = issuer([await key('a')])
     const standing = await standingOf(keys, 'a')
     keys.close()
-    expect(standing.isBelieved()).toBe(false)
+    expect(standing.isTrusted()).toBe(false)
   })
 })
 

@@ -7,7 +7,7 @@ import type { RotationPlan } from '../../../src/keys/schedule.ts'
 import { generatePrivateJwk, type Jwk } from '../../../src/keys/signatures.ts'
 import { toSigningKey } from '../../../src/keys/key-folder.ts'
 
-/** Seconds since the epoch at which these tests play. */
+/** The time of these tests, in seconds since the epoch. */
 export const NOW = 1_800_000_000
 
 export const clockAt = (seconds: number): Clock => ({ now: () => seconds * 1000, monotonic: () => 0 })
@@ -38,7 +38,7 @@ export const CLAIMS = {
 export const encode = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** A key ring with the private keys beside it, for forging by hand what the ring itself would never sign. */
+/** A key ring with its private keys, to sign by hand what the ring itself would never sign. */
 export interface World {
   readonly ring: KeyRing
   readonly kid: Readonly<Record<SigningAlgorithm, string>>
@@ -64,7 +64,7 @@ export async function makeWorld(): Promise<World> {
   }
 }
 
-/** A genuine signature under whatever header and payload: objects, or text that is taken as it is. */
+/** A genuine signature for any header and payload: objects, or text that is used as it is. */
 export function forge(
   world: World,
   header: unknown,

@@ -18,7 +18,7 @@ async function newFolder(): Promise<string> {
   return join(data, 'keys')
 }
 
-/** ES256 alone, since an RSA key takes long to make; the rules are the same. */
+/** Only ES256, since an RSA key takes long to make; the rules are the same. */
 const openAt = (folder: string, clock: MovableClock, rotation = ROTATION): Promise<ServiceKeys> =>
   openKeys({ folder, algorithms: ['ES256'], rotation }, clock)
 
@@ -143,7 +143,7 @@ describe('C6.3.4 rotation', () => {
     const made = published(one).at(-1) as string
     const found = await Promise.all(Array.from({ length: 50 }, () => other.find(made, 'ES256')))
     expect(found.every((key) => key !== undefined)).toBe(true)
-    // All of them share one look; where the folder is gone, what is known goes on.
+    // All of them share one reading; if the folder is gone, the known keys stay in use.
     await rm(folder, { recursive: true })
     const unknown = await Promise.all(
       Array.from({ length: 50 }, (_, at) => other.find(`unknown-${at}`, 'ES256')),
@@ -191,14 +191,14 @@ describe('T3.10 key files that are removed', () => {
     const [kid] = published(one) as [string]
     const found = await one.find(kid, 'ES256')
     const { key } = await one.sign({}, { typ: 'JWT', algorithm: 'ES256' })
-    expect([found?.[0]?.standing.isBelieved(), key.isBelieved()]).toEqual([true, true])
+    expect([found?.[0]?.standing.isTrusted(), key.isTrusted()]).toEqual([true, true])
     await rm(join(folder, 'ES256-1.jwk'))
     await one.refresh()
-    expect([found?.[0]?.standing.isBelieved(), key.isBelieved()]).toEqual([false, false])
+    expect([found?.[0]?.standing.isTrusted(), key.isTrusted()]).toEqual([false, false])
     expect(await one.find(kid, 'ES256')).toBeUndefined()
-    // Whoever wants a signature meanwhile gets it from the next key.
+    // A signature that is requested meanwhile comes from the next key.
     const { key: next } = await one.sign({}, { typ: 'JWT', algorithm: 'ES256' })
-    expect(next.isBelieved()).toBe(true)
+    expect(next.isTrusted()).toBe(true)
     expect(await keyFiles(folder)).toEqual(['ES256-2.jwk'])
     await other.rotateIfDue()
     expect(published(other)).toEqual(published(one))
@@ -214,8 +214,8 @@ describe('T3.10 key files that are removed', () => {
     await keys.rotateIfDue()
     await rename(join(folder, 'away'), join(folder, 'ES256-1.jwk'))
     await keys.rotateIfDue()
-    expect(before?.isBelieved()).toBe(false)
-    expect((await keys.find(kid, 'ES256'))?.[0]?.standing.isBelieved()).toBe(true)
+    expect(before?.isTrusted()).toBe(false)
+    expect((await keys.find(kid, 'ES256'))?.[0]?.standing.isTrusted()).toBe(true)
   })
 
   it('C6.3.4 a key that is read again from its file is the same key', async () => {
@@ -225,7 +225,7 @@ describe('T3.10 key files that are removed', () => {
     const before = (await keys.find(kid, 'ES256'))?.[0]?.standing
     await utimes(join(folder, 'ES256-1.jwk'), 1, 1)
     await keys.refresh()
-    expect(before?.isBelieved()).toBe(true)
+    expect(before?.isTrusted()).toBe(true)
   })
 })
 

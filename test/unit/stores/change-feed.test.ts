@@ -17,7 +17,7 @@ async function opened(prepare: (store: Store) => Promise<unknown> = () => Promis
   return { clock, store, timers, recorder, openFeed, feed: await openFeed() }
 }
 
-/** A subscriber that keeps what it is told. */
+/** A subscriber that keeps the changes it gets. */
 function keeper() {
   const applied: unknown[] = []
   const expired: unknown[] = []

@@ -39,7 +39,7 @@ const principal = (issuedAtMs: number, facts: Partial<Principal> = {}): Principa
   family: 'family-1',
   issuedAt: Math.floor(issuedAtMs / SECOND),
   expiresAt: Math.floor(issuedAtMs / SECOND) + LIFE / SECOND,
-  key: { isBelieved: () => true },
+  key: { isTrusted: () => true },
   ...facts,
 })
 

@@ -8,9 +8,9 @@ import { movableClock } from '../../../support/movable-clock.ts'
 /** Signs nothing: what is signed and how often is what matters here. */
 function begin() {
   const clock = movableClock()
-  let believed = true
-  const key = { isBelieved: () => believed }
-  const withdraw = () => void (believed = false)
+  let trusted = true
+  const key = { isTrusted: () => trusted }
+  const withdraw = () => void (trusted = false)
   const signed: { claims: Record<string, unknown>; typ: string }[] = []
   const signer: Signer = {
     sign: (claims, { typ }) => {

@@ -53,7 +53,7 @@ const ALICE: Principal = {
   family: undefined,
   issuedAt: 0,
   expiresAt: 1,
-  key: { isBelieved: () => true },
+  key: { isTrusted: () => true },
 }
 
 const callLine = compileCallLine({
