@@ -3,11 +3,13 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import { Agent } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { Tunnel } from '../../contracts/backend.ts'
+import { readBody } from '../../http/read-body.ts'
 import { timerMs } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import type { UpstreamAddress, UpstreamTls } from '../../upstream/socket.ts'
 import type { UpstreamTimeouts } from '../../upstream/connection.ts'
 import { WHOLE_BODY_LIMIT } from '../../upstream/reader.ts'
+import { upstreamFault } from '../forward/response.ts'
 
 /**
  * http-proxy-3, for websockets: it opens the connection to the upstream and passes the bytes both ways. Imported here
@@ -180,18 +182,14 @@ function take(
 /** An answer with as much of its body as may hold an envelope; its connection is given up. */
 async function readAnswer(response: IncomingMessage): Promise<HandshakeOutcome> {
   const { statusCode = 0, headers } = response
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size > WHOLE_BODY_LIMIT) break
-  }
-  response.destroy()
-  return {
-    kind: 'answer',
-    statusCode,
-    headers,
-    body: size > WHOLE_BODY_LIMIT ? Buffer.alloc(0) : Buffer.concat(chunks, size),
+  try {
+    return { kind: 'answer', statusCode, headers, body: await readBody(response, WHOLE_BODY_LIMIT) }
+  } catch (thrown) {
+    const { code, facts } = toFault(thrown)
+    // readBody takes the sender of a body for a client. Here it is the upstream that closed its connection (C8.4).
+    if (code === 'client_gone') throw upstreamFault(facts.cause)
+    return { kind: 'answer', statusCode, headers, body: Buffer.alloc(0) }
+  } finally {
+    response.destroy()
   }
 }

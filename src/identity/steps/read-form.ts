@@ -3,7 +3,8 @@ import type { Readable } from 'node:stream'
 import { checkContentType } from '../../http/content-type.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
 import { declaredBody, type Head } from '../../http/head.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { readBody } from '../../http/read-body.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import type { Arrived, Parsed } from '../context.ts'
 import type { Step } from '../endpoint.ts'
 
@@ -71,7 +72,7 @@ export async function readFields({ head, body }: Exchange): Promise<Form> {
   const declared = declaredBody(head)
   requireFormType(head, declared !== 0)
   if (typeof declared === 'number' && declared > FORM_LIMIT) throw tooLarge()
-  const bytes = declared === 0 ? Buffer.alloc(0) : await readBounded(body)
+  const bytes = declared === 0 ? Buffer.alloc(0) : await readBytes(body)
   return readParameters(bytes)
 }
 
@@ -86,17 +87,12 @@ function requireFormType({ headers }: Head, hasBody: boolean): void {
   }
 }
 
-/** Stops at the first byte too many; the connection then can't be used again, which `server/` sees to. */
-async function readBounded(body: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body) {
-    const bytes = chunk as Buffer
-    length += bytes.length
-    if (length > FORM_LIMIT) throw tooLarge()
-    chunks.push(bytes)
+async function readBytes(body: Readable): Promise<Buffer> {
+  try {
+    return await readBody(body, FORM_LIMIT)
+  } catch (thrown) {
+    throw toFault(thrown).code === 'body_too_large' ? tooLarge() : thrown
   }
-  return Buffer.concat(chunks)
 }
 
 const tooLarge = (): Fault => new Fault('oauth_bad_request', { say: 'The body is too large.' })
