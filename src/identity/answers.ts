@@ -16,15 +16,15 @@ const tokenHeaders = ({ config }: StepDependencies): Headers => ({
 })
 
 /** A success of a token-like endpoint (C6.1.3). */
-export const tokenAnswer = (body: object, room: StepDependencies): Answer => ({
+export const tokenAnswer = (body: object, dependencies: StepDependencies): Answer => ({
   status: 200,
-  headers: tokenHeaders(room),
+  headers: tokenHeaders(dependencies),
   body: JSON.stringify(body),
 })
 
 /** A success that must not be kept by anybody, whatever the settings. */
-export const privateAnswer = (body: object, room: StepDependencies): Answer => {
-  const answer = tokenAnswer(body, room)
+export const privateAnswer = (body: object, dependencies: StepDependencies): Answer => {
+  const answer = tokenAnswer(body, dependencies)
   return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }
 }
 
@@ -66,20 +66,22 @@ function faultHeaders({ facts, status }: Fault): Headers {
   }
 }
 
-const refuse = (fault: Fault, room: StepDependencies): Answer => ({
+const refuse = (fault: Fault, dependencies: StepDependencies): Answer => ({
   status: statusOf(fault),
-  headers: { ...tokenHeaders(room), ...faultHeaders(fault) },
+  headers: { ...tokenHeaders(dependencies), ...faultHeaders(fault) },
   body: JSON.stringify({ error: fault.row.oauth, error_description: describable(fault.publicText) }),
 })
 
 /** RFC 6749 §5.2: a client that failed to authenticate is challenged. */
-export const refuseWithChallenge: Refusal = (fault, room) => {
-  const answer = refuse(fault, room)
+export const refuseWithChallenge: Refusal = (fault, dependencies) => {
+  const answer = refuse(fault, dependencies)
   if (fault.row.oauth !== 'invalid_client') return answer
-  const challenge = `Basic realm=${quotedString(room.urls.issuer)}, charset="UTF-8"`
+  const challenge = `Basic realm=${quotedString(dependencies.urls.issuer)}, charset="UTF-8"`
   return { ...answer, status: 401, headers: { ...answer.headers, 'WWW-Authenticate': challenge } }
 }
 
 /** RFC 6749 JSON, `invalid_client` as 400 unless the strict setting says otherwise (C6.1.2, C6.1.3). */
-export const refuseAsJson: Refusal = (fault, room, id) =>
-  room.config.strictRfc6749 ? refuseWithChallenge(fault, room, id) : refuse(fault, room)
+export const refuseAsJson: Refusal = (fault, dependencies, id) =>
+  dependencies.config.strictRfc6749
+    ? refuseWithChallenge(fault, dependencies, id)
+    : refuse(fault, dependencies)

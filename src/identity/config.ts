@@ -89,7 +89,7 @@ const pages = section(
       description: 'Colour of buttons, links and marks. It is adjusted as far as text must stay legible.',
     }),
   },
-  { default: {}, description: 'Name and look of the login and consent pages.' },
+  { default: {}, description: 'Name and theme of the login and consent pages.' },
 )
 
 export const identitySchema = section(

@@ -33,7 +33,7 @@ export interface IdentityDeps {
   readonly deriver: SecretDeriver
   readonly store: Store
   readonly hasher: PasswordHasher
-  /** Lets attempts at passwords in, where that outlives this configuration or serves several processes; else the room's own. */
+  /** Lets attempts at passwords in, where that outlives this configuration or serves several processes; else the dependencies's own. */
   readonly attempts?: AttemptLimiter
   readonly issuedTokens: IssuedTokens
   readonly rules: RuleGuard

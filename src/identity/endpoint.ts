@@ -22,16 +22,16 @@ export interface StepDependencies extends IdentityDeps {
   readonly sessions: Sessions
   readonly consents: Consents
   readonly cookie: SessionCookie
-  readonly look: Theme
+  readonly theme: Theme
   /** The discovery document, as JSON. */
   readonly metadata: string
 }
 
 /** One check or act: takes what is known so far, answers it with what it found out, or throws a fault. */
-export type Step<In, Out> = (context: In, room: StepDependencies) => Out | Promise<Out>
+export type Step<In, Out> = (context: In, dependencies: StepDependencies) => Out | Promise<Out>
 
 /** How an endpoint tells a fault: RFC 6749 JSON, a Basic challenge, a page (which shows the exchange's id, C2.6). */
-export type Refusal = (fault: Fault, room: StepDependencies, id: string) => Answer
+export type Refusal = (fault: Fault, dependencies: StepDependencies, id: string) => Answer
 
 /** A row of THE MATRIX in endpoints.ts. */
 export interface Endpoint {
@@ -80,9 +80,9 @@ export function flow<A, B, C, D, E, F, G>(
   fg: Step<F, G>,
 ): Step<A, G>
 export function flow(...steps: readonly Step<never, unknown>[]): Step<never, unknown> {
-  return async (context, room) => {
+  return async (context, dependencies) => {
     let known: unknown = context
-    for (const step of steps) known = await step(known as never, room)
+    for (const step of steps) known = await step(known as never, dependencies)
     return known
   }
 }

@@ -24,28 +24,34 @@ import { openFamilies } from './tokens/families.ts'
 export const identityDoor =
   (current: () => Identity, elsewhere: Door): Door =>
   (exchange) => {
-    const { endpoints, room } = current()
+    const { endpoints, dependencies } = current()
     const { target } = exchange
     const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
     return endpoint === undefined
       ? elsewhere(exchange)
-      : withStoreBudget(() => answerAt(endpoint, exchange, room))
+      : withStoreBudget(() => answerAt(endpoint, exchange, dependencies))
   }
 
-async function answerAt(endpoint: Endpoint, exchange: Exchange, room: StepDependencies): Promise<Answer> {
+async function answerAt(
+  endpoint: Endpoint,
+  exchange: Exchange,
+  dependencies: StepDependencies,
+): Promise<Answer> {
   const attempt: Attempt = { grant: 'none', client: undefined, subject: undefined }
   let fault: Fault | undefined
   let answer: Answer
   try {
     if (exchange.refusal !== undefined) throw exchange.refusal
-    refuseIfClosed(endpoint, exchange, room)
-    answer = preflightAt(endpoint, exchange, room) ?? (await serve(endpoint, exchange, attempt, room))
+    refuseIfClosed(endpoint, exchange, dependencies)
+    answer =
+      preflightAt(endpoint, exchange, dependencies) ??
+      (await serve(endpoint, exchange, attempt, dependencies))
   } catch (thrown) {
     fault = toFault(thrown)
-    answer = endpoint.refuse(fault, room, exchange.id)
+    answer = endpoint.refuse(fault, dependencies, exchange.id)
   }
-  record(exchange, room, fault ?? attempt.told, answer.status)
-  const cors = endpoint.crossOrigin ? room.cors : undefined
+  record(exchange, dependencies, fault ?? attempt.told, answer.status)
+  const cors = endpoint.crossOrigin ? dependencies.cors : undefined
   return cors ? { ...answer, headers: cors.onAnswer(exchange.head, answer.headers) } : answer
 }
 
@@ -63,10 +69,10 @@ function serve(
   endpoint: Endpoint,
   exchange: Exchange,
   attempt: Attempt,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Answer | Promise<Answer> {
   requireMethod(endpoint, exchange)
-  return endpoint.steps({ exchange, attempt, asOf: room.rules.asOf }, room)
+  return endpoint.steps({ exchange, attempt, asOf: dependencies.rules.asOf }, dependencies)
 }
 
 /** C9.2: the identity endpoints answer through a maintenance, unless it names them. */
@@ -85,8 +91,13 @@ function requireMethod({ methods }: Endpoint, { head }: Exchange): void {
   if (!methods.includes(head.method)) throw new Fault('oauth_method', { allow: methods })
 }
 
-function record(exchange: Exchange, room: StepDependencies, fault: Fault | undefined, status: number): void {
-  room.recorder.decision({
+function record(
+  exchange: Exchange,
+  dependencies: StepDependencies,
+  fault: Fault | undefined,
+  status: number,
+): void {
+  dependencies.recorder.decision({
     exchange,
     door: 'identity',
     fault,
@@ -96,12 +107,12 @@ function record(exchange: Exchange, room: StepDependencies, fault: Fault | undef
     business: undefined,
     fund: undefined,
     upstreamMs: undefined,
-    totalMs: room.clock.monotonic() - exchange.startedAt,
+    totalMs: dependencies.clock.monotonic() - exchange.startedAt,
   })
 }
 
 export interface Identity {
-  readonly room: StepDependencies
+  readonly dependencies: StepDependencies
   /** By canonical path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
 }
@@ -109,7 +120,7 @@ export interface Identity {
 /** Compiles identity for one configuration: paths, discovery document and state of its own. Once, at load. */
 export function openIdentity(deps: IdentityDeps): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
-  const room: StepDependencies = {
+  const dependencies: StepDependencies = {
     ...deps,
     people: holdersOf(deps.people),
     families: openFamilies(deps),
@@ -117,11 +128,14 @@ export function openIdentity(deps: IdentityDeps): Identity {
     sessions: openSessions(deps),
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),
-    look: compileTheme(deps.config.pages, issuerPath),
+    theme: compileTheme(deps.config.pages, issuerPath),
     networks: openFamiliarNetworks(deps),
     clientFailures: openClientFailures(deps),
     guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),
     metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
   }
-  return { room, endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])) }
+  return {
+    dependencies,
+    endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
+  }
 }

@@ -67,7 +67,7 @@ export function mergeConditions(conditions: readonly Condition[]): Condition {
 }
 
 /**
- * That of a crew: what keeps every worker from serving keeps the crew. What keeps some makes it work badly: the calls
+ * That of a pool: what keeps every worker from serving keeps the pool. What keeps some makes it work badly: the calls
  * that they get fail, those of the others do not.
  */
 export function conditionOfCrew(workers: readonly Condition[]): Condition {

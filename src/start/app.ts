@@ -51,7 +51,7 @@ export interface Running extends ServiceUrls {
   readonly adminPort: number
   /** Where the token of the admin API is kept, if the configuration has none. */
   readonly adminTokenFile: string | undefined
-  readonly crew: WorkerPool<Configuration>
+  readonly pool: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
   readonly worker: Worker | undefined
   readonly control: OperatorControl
@@ -65,55 +65,57 @@ export interface Running extends ServiceUrls {
  * an address.
  */
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
-  const office = openSupervisor(configuration, options)
-  await admit(configuration, office)
-  tellReportOnly(configuration, office)
+  const supervisor = openSupervisor(configuration, options)
+  await admit(configuration, supervisor)
+  reportReportOnlyAreas(configuration, supervisor)
   // Watched from the start: a change while the service starts is acted on as soon as it can be.
   const ready = Promise.withResolvers<ServiceControl>()
   const files = new FileWatch({
     changed: () => void ready.promise.then((control) => control.reload({ via: 'file change' })),
-    recorder: office.recorder,
+    recorder: supervisor.recorder,
   })
   files.watch(options.source?.files ?? new Set())
   const contentsChanged = (): void => void ready.promise.then((control) => control.reload({ via: 'worker' }))
-  const crew = await startCrew(configuration, options, office, contentsChanged).catch((error: unknown) => {
-    files.close()
-    throw error
-  })
-  office.crew = crew
+  const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(
+    (error: unknown) => {
+      files.close()
+      throw error
+    },
+  )
+  supervisor.pool = pool
   const opened: (() => Promise<void>)[] = []
   try {
-    const control = await openControl(configuration, options, { office, crew, files, opened })
+    const control = await openControl(configuration, options, { supervisor, pool, files, opened })
     ready.resolve(control)
     const token = configuration.admin.token ?? (await ownAdminToken(configuration))
-    const admin = await openAdmin(configuration, office, control, token, options.clock)
+    const admin = await openAdmin(configuration, supervisor, control, token, options.clock)
     return {
-      ...serviceUrls(configuration.server, crew.port),
+      ...serviceUrls(configuration.server, pool.port),
       adminPort: admin.port,
       adminTokenFile:
         configuration.admin.token === undefined && !isSidecar(configuration)
           ? adminTokenFile(configuration.data)
           : undefined,
-      crew,
-      worker: isWorker(crew) ? crew : undefined,
+      pool,
+      worker: isWorker(pool) ? pool : undefined,
       control,
       close: async () => {
-        office.health.drain()
+        supervisor.health.drain()
         files.close()
         // Before anything is waited for: a reload or a restart that is under way must not keep the service from ending.
-        const closed = crew.close()
+        const closed = pool.close()
         await control.stop()
         const cut = await closed
         await admin.close()
         for (const close of opened) await close()
-        office.recorder.note('info', 'stopped', { connectionsCut: cut })
-        await office.closeLog()
+        supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
+        await supervisor.closeLog()
         return cut
       },
     }
   } catch (error) {
     files.close()
-    await crew.close()
+    await pool.close()
     for (const close of opened) await close()
     throw error
   }
@@ -134,13 +136,13 @@ interface SupervisorParts {
   readonly linesDropped: () => number
   /** Resolves when the log is written, after a second at most. */
   readonly closeLog: () => Promise<void>
-  crew: WorkerPool<Configuration> | undefined
-  /** Where a crew serves: the supervisor's own. */
+  pool: WorkerPool<Configuration> | undefined
+  /** Where a pool serves: the supervisor's own. */
   state: State | undefined
 }
 
 /** Loudly, at the start and after each reload. */
-function tellReportOnly(
+function reportReportOnlyAreas(
   configuration: Configuration,
   { exposition, recorder }: Pick<SupervisorParts, 'exposition' | 'recorder'>,
 ): void {
@@ -157,10 +159,10 @@ function openSupervisor(
   const exposition = new Exposition({ version: VERSION, node: process.version })
   const own = openLog(log, { clock, destination: sink, actions: [] })
   const health = new Health()
-  health.add({ name: 'workers', healthy: () => office.crew?.isServing?.() ?? true })
-  health.include(() => office.crew?.condition() ?? WELL)
+  health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
+  health.include(() => supervisor.pool?.condition() ?? WELL)
   const lockouts = new LocalLockouts(identity.guessing, clock)
-  const office: SupervisorParts = {
+  const supervisor: SupervisorParts = {
     exposition,
     health,
     recorder: own,
@@ -172,10 +174,10 @@ function openSupervisor(
         sink.write(text)
       },
       changed: () => {
-        office.crew?.pollChanges()
-        void office.state?.feed.refresh()
+        supervisor.pool?.pollChanges()
+        void supervisor.state?.feed.refresh()
       },
-      spent: () => undefined, // one worker has nobody to tell; a crew's tell each other by its board
+      spent: () => undefined, // one worker has nobody to tell; a pool's tell each other by its board
       attempts: lockouts,
     },
     linesDropped: () => sink.dropped ?? 0,
@@ -183,28 +185,31 @@ function openSupervisor(
       own.close()
       await sink.end?.()
     },
-    crew: undefined,
+    pool: undefined,
     state: undefined,
   }
-  return office
+  return supervisor
 }
 
-const isWorker = (crew: WorkerPool<Configuration>): crew is Worker => 'world' in crew
+const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool
 
 /** Before anybody opens the store: what is found wrong with it later makes the service unready. */
-async function admit(configuration: Configuration, office: SupervisorParts): Promise<void> {
+async function admit(configuration: Configuration, supervisor: SupervisorParts): Promise<void> {
   const { later } = await admitState(configuration)
   let damaged = false
-  office.health.add({ name: 'store', healthy: () => !damaged && office.state?.store.trouble === undefined })
+  supervisor.health.add({
+    name: 'store',
+    healthy: () => !damaged && supervisor.state?.store.trouble === undefined,
+  })
   void later.then((error) => {
     if (error === undefined) return
     damaged = true
-    office.recorder.note('error', 'store.unfit', { detail: error.message })
+    supervisor.recorder.note('error', 'store.unfit', { detail: error.message })
   })
 }
 
 /** Only the kind in use is loaded: a supervisor of others serves nothing itself. */
-async function startCrew(
+async function startWorkerPool(
   configuration: Configuration,
   options: AppOptions,
   { reports, recorder }: SupervisorParts,
@@ -221,45 +226,45 @@ async function startCrew(
     program,
     size,
     reports,
-    note: (...told) => recorder.note(...told),
+    note: (...args) => recorder.note(...args),
     contentsChanged,
     closeTimes: ({ server }) => server.timeouts,
   })
 }
 
-/** One worker's state is this process's; a crew's supervisor follows the change feed by itself. */
+/** One worker's state is this process's; a pool's supervisor follows the change feed by itself. */
 async function stateOf(
   configuration: Configuration,
   { clock }: AppOptions,
-  office: SupervisorParts,
+  supervisor: SupervisorParts,
   opened: (() => Promise<void>)[],
 ): Promise<State> {
-  const { crew, recorder } = office
-  if (crew !== undefined && isWorker(crew)) return crew.world.state
-  const appended = (): void => office.crew?.pollChanges()
+  const { pool, recorder } = supervisor
+  if (pool !== undefined && isWorker(pool)) return pool.dependencies.state
+  const appended = (): void => supervisor.pool?.pollChanges()
   const state = await openState(configuration, { clock, recorder, appended })
   opened.push(() => state.close())
-  office.state = state
+  supervisor.state = state
   return state
 }
 
 interface Started {
-  readonly office: SupervisorParts
-  readonly crew: WorkerPool<Configuration>
+  readonly supervisor: SupervisorParts
+  readonly pool: WorkerPool<Configuration>
   readonly files: FileWatch
-  /** What is to be closed after the crew. */
+  /** What is to be closed after the pool. */
   readonly opened: (() => Promise<void>)[]
 }
 
 async function openControl(
   configuration: Configuration,
   options: AppOptions,
-  { office, crew, files, opened }: Started,
+  { supervisor, pool, files, opened }: Started,
 ): Promise<ServiceControl> {
-  const { recorder, lockouts } = office
+  const { recorder, lockouts } = supervisor
   const { environment, source } = options
-  const state = await stateOf(configuration, options, office, opened)
-  const parts = { state, crew, lockouts, recorder }
+  const state = await stateOf(configuration, options, supervisor, opened)
+  const parts = { state, pool, lockouts, recorder }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })
@@ -268,7 +273,7 @@ async function openControl(
   const reloader = await Reloader.open(configuration, {
     file: source.file,
     environment,
-    crew,
+    pool,
     revoker: state.rules,
     tokenRevoker: state.tokenRevoker,
     store: state.store,
@@ -277,7 +282,7 @@ async function openControl(
     changed: (next) => {
       control.adopt(next)
       lockouts.configure(next.identity.guessing)
-      tellReportOnly(next, office)
+      reportReportOnlyAreas(next, supervisor)
     },
     read: (read) => files.watch(read),
   })
@@ -289,8 +294,8 @@ async function openControl(
 
 function openAdmin(
   { admin }: Configuration,
-  { exposition, health, recorder, ...office }: SupervisorParts,
-  room: OperatorControl,
+  { exposition, health, recorder, ...supervisor }: SupervisorParts,
+  control: OperatorControl,
   token: string,
   clock: Clock,
 ): Promise<AdminListener> {
@@ -299,10 +304,10 @@ function openAdmin(
     health,
     recorder,
     metrics: () => {
-      office.crew?.flush()
-      exposition.showLogDropped(office.linesDropped())
+      supervisor.pool?.flush()
+      exposition.showLogDropped(supervisor.linesDropped())
       return { contentType: exposition.contentType, text: exposition.text() }
     },
-    api: { token, routes: adminRoutes(clock, VERSION), room },
+    api: { token, routes: adminRoutes(clock, VERSION), control },
   })
 }

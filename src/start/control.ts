@@ -32,9 +32,9 @@ import { CODE } from '../identity/tokens/codes.ts'
 import { FAMILY } from '../identity/tokens/families.ts'
 
 export interface ControlParts {
-  /** Of this process: in a crew, the supervisor has its own. */
+  /** Of this process: in a pool, the supervisor has its own. */
   readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store'>
-  readonly crew: WorkerPool<Configuration>
+  readonly pool: WorkerPool<Configuration>
   /** Who may have what by the configuration in force. */
   readonly holdings: () => Holdings
   readonly lockouts: Lockouts
@@ -123,13 +123,13 @@ export class ServiceControl implements OperatorControl {
   }
 
   restart(operator: Operator): Promise<RestartOutcome> {
-    const { crew, recorder } = this.#parts
-    if (crew.restart === undefined) {
+    const { pool, recorder } = this.#parts
+    if (pool.restart === undefined) {
       const problems = ['one process serves, and cannot be replaced by another — see `workers`']
       return Promise.resolve({ outcome: 'refused', problems })
     }
     const restart = async (): Promise<RestartOutcome> => {
-      const workers = (await crew.restart?.()) ?? 0
+      const workers = (await pool.restart?.()) ?? 0
       recorder.note('info', 'workers_restarted', { workers, ...operator })
       return { outcome: 'restarted', workers }
     }

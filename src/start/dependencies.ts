@@ -33,7 +33,7 @@ export interface WorkerOptions {
   readonly environment: Environment
 }
 
-/** A world with the concrete parts that a worker drives. */
+/** A dependencies with the concrete parts that a worker drives. */
 export interface WorkerDependencies extends Dependencies {
   readonly admission: LoadGuard
   readonly switches: MaintenanceSwitches
@@ -115,7 +115,7 @@ const openGuard = (
   new LoadGuard(loadOf(configuration), {
     clock,
     workers: countWorkers(configuration.workers),
-    sendUsage: (spending) => reports.spent(spending),
+    sendUsage: (usage) => reports.spent(usage),
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 

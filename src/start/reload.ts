@@ -21,7 +21,7 @@ export interface ReloaderParts {
   /** The configuration file. */
   readonly file: string
   readonly environment: Environment
-  readonly crew: Pick<WorkerPool<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
+  readonly pool: Pick<WorkerPool<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
   readonly revoker: Revoker
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly store: Store
@@ -53,7 +53,7 @@ export class Reloader {
   /** For the configuration that is in force already. Rejects with ContentsChanged if its files say something else by now. */
   static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
     const holdings = await readHoldings(configuration, parts.environment)
-    if (holdings === undefined || digestOfHoldings(holdings) !== parts.crew.opened)
+    if (holdings === undefined || digestOfHoldings(holdings) !== parts.pool.opened)
       throw new ContentsChanged()
     return new Reloader(configuration, holdings, parts)
   }
@@ -83,7 +83,7 @@ export class Reloader {
 
   /** Rejects with ContentsChanged if what is to be served is not what was read here. */
   async #readAndServe(): Promise<ReloadOutcome> {
-    const { file, environment, crew, read, changed, recorder } = this.#parts
+    const { file, environment, pool, read, changed, recorder } = this.#parts
     const { configuration, report } = loadConfiguration(file, environment)
     read(report.files)
     if (configuration === undefined) return this.#refuse()
@@ -93,8 +93,8 @@ export class Reloader {
     const holdings = await readHoldings(configuration, environment)
     if (holdings === undefined) return this.#refuse()
     try {
-      if ((await crew.prepare(configuration)) !== digestOfHoldings(holdings)) {
-        await crew.abort()
+      if ((await pool.prepare(configuration)) !== digestOfHoldings(holdings)) {
+        await pool.abort()
         throw new ContentsChanged()
       }
     } catch (error) {
@@ -107,11 +107,11 @@ export class Reloader {
       await this.#parts.adopting(configuration)
       await this.#makeRules(losses)
     } catch (error) {
-      await crew.abort()
+      await pool.abort()
       if (!(error instanceof Fault)) throw error
       return refused('the store is out of reach, so what the removed may hold cannot be revoked — try again')
     }
-    await crew.commit()
+    await pool.commit()
     this.#configuration = configuration
     this.#holdings = holdings
     changed(configuration)

@@ -105,25 +105,30 @@ export class ConfigurationError extends Error {
  */
 export async function openParts(
   configuration: Configuration,
-  world: Dependencies,
+  dependencies: Dependencies,
   before?: Parts,
 ): Promise<Parts> {
   const report = new Report()
   const { vendor, areas } = configuration
   const catalogue = compileScopes(configuration.scopes, report)
-  const directory = await compileDirectory(configuration.directory, catalogue, report, world.environment)
+  const directory = await compileDirectory(
+    configuration.directory,
+    catalogue,
+    report,
+    dependencies.environment,
+  )
   await reportOpenedDemo(configuration, directory, report)
-  if (!report.failed && !isSidecar(configuration)) await reportTakenIds(directory, world.store, report)
+  if (!report.failed && !isSidecar(configuration)) await reportTakenIds(directory, dependencies.store, report)
   const now = await contentsOf(configuration, 'now')
   const kept = keptBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
   const surroundings = {
     vendor,
-    clock: world.clock,
-    funds: world.openedFunds,
-    signer: world.keys,
-    targetChanged: world.targetChanged,
-    moduleFailed: world.moduleFailed,
+    clock: dependencies.clock,
+    funds: dependencies.openedFunds,
+    signer: dependencies.keys,
+    targetChanged: dependencies.targetChanged,
+    moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), report, surroundings)
@@ -184,24 +189,24 @@ const LONGEST_CLOSE_MS = 5000
 /** Puts the parts behind the service's addresses, which are known once the listener is bound. */
 export function compileService(
   parts: Parts,
-  world: Dependencies,
+  dependencies: Dependencies,
   urls: ServiceUrls,
   recorder: Recorder,
 ): Service {
   const { configuration, directory } = parts
   const { vendor, defaultFormat } = configuration
   const negotiation = compileNegotiation({ vendor, defaultFormat })
-  const tokens = openTokenCheck(parts, world, urls, recorder)
-  const identity = openOwnIdentity(parts, world, urls, tokens, recorder)
+  const tokens = openTokenCheck(parts, dependencies, urls, recorder)
+  const identity = openOwnIdentity(parts, dependencies, urls, tokens, recorder)
   const runtime: Runtime = Object.freeze({
-    ...world,
+    ...dependencies,
     actions: parts.actions.table,
     reportOnly: parts.actions.reportOnly,
     negotiation,
     tokens,
     // A sidecar that names no businesses compares the target with the URL only (C11.2).
     places: identity === undefined && directory.businesses.size === 0 ? undefined : directory.places,
-    userinfo: identity && userinfo(identity.room),
+    userinfo: identity && userinfo(identity.dependencies),
     recorder,
     baseUrl: urls.baseUrl,
     issuer: urls.authUrl,
@@ -222,16 +227,16 @@ export function compileService(
 
 function openOwnIdentity(
   { configuration, directory, catalogue }: Parts,
-  world: Dependencies,
+  dependencies: Dependencies,
   urls: ServiceUrls,
   issuedTokens: TokenCheck,
   recorder: Recorder,
 ): Identity | undefined {
-  const { keys, clock, storedDirectory } = world
+  const { keys, clock, storedDirectory } = dependencies
   if (keys === undefined) return undefined
   const stored = new StoredPeople(storedDirectory, directory.roles, clock)
   return openIdentity({
-    ...world,
+    ...dependencies,
     people: new LayeredPeople(directory.people, stored),
     places: directory.places,
     catalogue,
@@ -253,11 +258,11 @@ const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors &
 /** In a sidecar the tokens of the issuers that it names, else our own (C11.2). */
 function openTokenCheck(
   { configuration }: Parts,
-  world: Dependencies,
+  dependencies: Dependencies,
   urls: ServiceUrls,
   recorder: Recorder,
 ): TokenCheck {
-  const { clock, issuerKeys, keys, revocations } = world
+  const { clock, issuerKeys, keys, revocations } = dependencies
   return new TokenCheck({
     authority:
       keys === undefined

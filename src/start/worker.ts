@@ -32,7 +32,7 @@ import {
 
 export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls
-  readonly world: WorkerDependencies
+  readonly dependencies: WorkerDependencies
   readonly recorder: Recorder
 }
 
@@ -50,27 +50,27 @@ export async function startWorker(
   options: WorkerOptions,
 ): Promise<Worker> {
   const relay = new RelayRecorder()
-  const world = await openDependencies(configuration, options, relay, reports)
+  const dependencies = await openDependencies(configuration, options, relay, reports)
   try {
-    const parts = await openParts(configuration, world)
+    const parts = await openParts(configuration, dependencies)
     const listener = await bindPublicListener({
       config: configuration.server,
       trustedProxies: compileServer(configuration.server, new Report()),
       recorder: relay,
       clock: options.clock,
-      earlyAdmission: world.admission,
+      earlyAdmission: dependencies.admission,
     })
-    const worker = new ServingWorker(parts, { world, relay, listener, reports })
-    worker.stopWatching = await watchOwnKeys(world, configuration, relay)
+    const worker = new ServingWorker(parts, { dependencies, relay, listener, reports })
+    worker.stopWatching = await watchOwnKeys(dependencies, configuration, relay)
     return worker
   } catch (error) {
-    await world.state.close()
+    await dependencies.state.close()
     throw error
   }
 }
 
 interface Fixtures {
-  readonly world: WorkerDependencies
+  readonly dependencies: WorkerDependencies
   readonly relay: RelayRecorder
   readonly listener: PublicListener
   readonly reports: Reports
@@ -79,7 +79,7 @@ interface Fixtures {
 class ServingWorker implements Worker {
   readonly urls: ServiceUrls
   readonly port: number
-  readonly world: WorkerDependencies
+  readonly dependencies: WorkerDependencies
   readonly recorder: Recorder
   readonly #fixtures: Fixtures
   readonly #flusher: NodeJS.Timeout
@@ -93,21 +93,21 @@ class ServingWorker implements Worker {
   readonly #leaving = new Set<Generation>()
 
   constructor(parts: Parts, fixtures: Fixtures) {
-    const { world, relay, listener } = fixtures
+    const { dependencies, relay, listener } = fixtures
     this.#fixtures = fixtures
-    this.world = world
+    this.dependencies = dependencies
     this.recorder = relay
     this.port = listener.port
     this.urls = serviceUrls(parts.configuration.server, listener.port)
     this.#current = this.#compile(parts)
-    this.#enact(this.#current)
+    this.#activate(this.#current)
     this.#open()
-    world.admission.start()
+    dependencies.admission.start()
     this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
   }
 
   condition(): Condition {
-    return conditionOf(this.#current.parts, this.world.issuerKeys, this.world.store)
+    return conditionOf(this.#current.parts, this.dependencies.issuerKeys, this.dependencies.store)
   }
 
   get opened(): string {
@@ -117,7 +117,7 @@ class ServingWorker implements Worker {
   async prepare(configuration: Configuration): Promise<string> {
     await this.abort()
     const order = this.#order
-    const prepared = this.#compile(await openParts(configuration, this.world, this.#current.parts))
+    const prepared = this.#compile(await openParts(configuration, this.dependencies, this.#current.parts))
     if (order !== this.#order) {
       await this.#discard(prepared)
       throw new Error('the order was taken back while it was carried out')
@@ -132,7 +132,7 @@ class ServingWorker implements Worker {
     this.#prepared = undefined
     const before = this.#current
     this.#current = next
-    this.#enact(next)
+    this.#activate(next)
     this.#fixtures.listener.renewCertificate()
     this.#leaving.add(before)
     const { drain } = before.parts.configuration.server.timeouts
@@ -145,16 +145,16 @@ class ServingWorker implements Worker {
     const given = this.#prepared
     this.#prepared = undefined
     if (given === undefined) return
-    this.world.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
+    this.dependencies.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
     await this.#discard(given)
   }
 
-  applyRemoteUsage(spending: RateUsage): void {
-    this.world.admission.applyRemoteUsage(spending)
+  applyRemoteUsage(usage: RateUsage): void {
+    this.dependencies.admission.applyRemoteUsage(usage)
   }
 
   pollChanges(): void {
-    void this.world.feed.refresh()
+    void this.dependencies.feed.refresh()
   }
 
   flush(): void {
@@ -168,15 +168,15 @@ class ServingWorker implements Worker {
   async close(lameDuck?: number): Promise<number> {
     const cut = await this.#fixtures.listener.close(lameDuck)
     clearInterval(this.#flusher)
-    this.world.admission.stop()
+    this.dependencies.admission.stop()
     this.flush()
     await this.abort()
     for (const { closeLog } of this.#serving()) closeLog()
     await closeBackends(this.#backendsInUse())
     this.stopWatching()
-    this.world.issuerKeys.close()
-    this.world.conversions.close()
-    await this.world.state.close()
+    this.dependencies.issuerKeys.close()
+    this.dependencies.conversions.close()
+    await this.dependencies.state.close()
     return cut
   }
 
@@ -209,7 +209,7 @@ class ServingWorker implements Worker {
   }
 
   #compile(parts: Parts): Generation {
-    const { world, reports } = this.#fixtures
+    const { dependencies, reports } = this.#fixtures
     const { configuration, actions, backends } = parts
     const named = actions.actions.map(({ area, name }) => ({ area, action: name }))
     const metrics = compileMetrics({
@@ -220,19 +220,21 @@ class ServingWorker implements Worker {
       grants: [...GRANTS.keys()],
     })
     const destination = { write: (line: string) => reports.lines(line, 0) }
-    const log = openLog(configuration.log, { clock: world.clock, actions: named, destination })
+    const log = openLog(configuration.log, { clock: dependencies.clock, actions: named, destination })
     const recorder = fanOut(metrics.recorder, log)
-    const service = compileService(parts, world, this.urls, recorder)
+    const service = compileService(parts, dependencies, this.urls, recorder)
     return new Generation({ parts, service, metrics, closeLog: () => log.close() })
   }
 
-  #enact({ service, parts }: Generation): void {
+  #activate({ service, parts }: Generation): void {
     this.#fixtures.relay.to = service.runtime.recorder
-    this.world.issuerKeys.keepOnly(parts.configuration.issuers)
-    this.world.openedFunds.attach(parts.directory.places)
-    this.world.admission.configure(loadOf(parts.configuration))
+    this.dependencies.issuerKeys.keepOnly(parts.configuration.issuers)
+    this.dependencies.openedFunds.attach(parts.directory.places)
+    this.dependencies.admission.configure(loadOf(parts.configuration))
     const names = closableNames(parts.configuration)
-    this.world.maintenance.configure(compileMaintenance(parts.configuration.maintenance, names, new Report()))
+    this.dependencies.maintenance.configure(
+      compileMaintenance(parts.configuration.maintenance, names, new Report()),
+    )
   }
 
   /** A sidecar has none, whatever a reload brings: what it is can't change live. */
@@ -261,7 +263,7 @@ class ServingWorker implements Worker {
       authUrl: this.urls.authUrl,
       authorities,
       // Of whatever configuration is in force then: a reload may change the vendor or the default format.
-      renderFault: (...told) => this.#current.service.renderFault(...told),
+      renderFault: (...args) => this.#current.service.renderFault(...args),
       takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
     })
   }

@@ -49,16 +49,16 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   static async start<C>(configuration: C, parts: WorkerPoolParts<C>): Promise<ClusterWorkerPool<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
-    const crew = new ClusterWorkerPool(configuration, parts)
+    const pool = new ClusterWorkerPool(configuration, parts)
     try {
       // One first: it makes what the others then find (keys, the store's file), and tells a configuration that fails.
-      await crew.#roster.add()
-      await Promise.all(Array.from({ length: parts.size - 1 }, () => crew.#roster.add()))
+      await pool.#roster.add()
+      await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#roster.add()))
     } catch (error) {
-      await crew.close()
+      await pool.close()
       throw error
     }
-    return crew
+    return pool
   }
 
   get port(): number {
@@ -99,7 +99,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const [first, ...others] = by
     if (first === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
     this.#prepared = { configuration, by }
-    const prepare = (worker: WorkerHandle<C>) => worker.ask({ type: 'prepare', configuration })
+    const prepare = (worker: WorkerHandle<C>) => worker.request({ type: 'prepare', configuration })
     const opened = await prepare(first)
     if ((await all(others.map(prepare))).some((other) => other !== opened)) throw new ContentsChanged()
     this.#prepared = { configuration, by, opened }
@@ -114,7 +114,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const roster = this.#roster
     roster.putInForce(configuration, opened)
     const commit = async (worker: WorkerHandle<C>): Promise<void> => {
-      await worker.ask({ type: 'commit' })
+      await worker.request({ type: 'commit' })
       worker.serves = configuration
     }
     await Promise.all(by.map((worker) => roster.orKill(worker, () => commit(worker))))
@@ -128,11 +128,13 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   async abort(): Promise<void> {
     const { by } = this.#prepared ?? { by: [] }
     this.#prepared = undefined
-    await Promise.all(by.map((worker) => this.#roster.orKill(worker, () => worker.ask({ type: 'abort' }))))
+    await Promise.all(
+      by.map((worker) => this.#roster.orKill(worker, () => worker.request({ type: 'abort' }))),
+    )
   }
 
   applyRemoteUsage(): void {
-    // Nobody stands beside a crew: its workers hear each other by its board.
+    // Nobody stands beside a pool: its workers hear each other by its board.
   }
 
   pollChanges(): void {
@@ -160,7 +162,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   drain(): void {
-    for (const worker of this.#roster.workers) worker.ask({ type: 'drain' }).catch(() => undefined)
+    for (const worker of this.#roster.workers) worker.request({ type: 'drain' }).catch(() => undefined)
   }
 
   /** Workers take connections as long as the port is open; what was handed to them by then comes before their end. */
@@ -192,7 +194,7 @@ async function all<T>(orders: readonly Promise<T>[]): Promise<T[]> {
   const failures = results.flatMap((result) =>
     result.status === 'rejected' ? [result.reason as unknown] : [],
   )
-  const told = failures.find((failure) => !(failure instanceof OrderError))
-  if (failures.length > 0) throw told ?? failures[0]
+  const reported = failures.find((failure) => !(failure instanceof OrderError))
+  if (failures.length > 0) throw reported ?? failures[0]
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
 }

@@ -28,7 +28,7 @@ const WHOLE_AGAIN_MS = 10_000
 export class Roster<C> {
   readonly #parts: RosterParts<C>
   /** Where workers tell each other what they let in. */
-  readonly #board = new RateUsageExchange()
+  readonly #usage = new RateUsageExchange()
   readonly #time = new RunningTime()
   readonly #watchdog: Watchdog
   #workers: readonly WorkerHandle<C>[] = []
@@ -45,7 +45,7 @@ export class Roster<C> {
     this.#inForce = configuration
     this.#parts = parts
     this.#watchdog = new Watchdog({ time: this.#time, note: parts.note, isWhole: () => !this.isShort(0) })
-    this.#board.start()
+    this.#usage.start()
     this.#time.start()
   }
 
@@ -92,8 +92,8 @@ export class Roster<C> {
   }
 
   async bringTo(worker: WorkerHandle<C>, configuration: C): Promise<void> {
-    const opened = await worker.ask({ type: 'prepare', configuration })
-    await worker.ask({ type: 'commit' })
+    const opened = await worker.request({ type: 'prepare', configuration })
+    await worker.request({ type: 'commit' })
     worker.serves = configuration
     this.#compare(opened)
   }
@@ -107,10 +107,10 @@ export class Roster<C> {
 
   /** Starts one more. Rejects if it does not come to serve. */
   async add(): Promise<void> {
-    const seat = this.#board.join((spending) => worker.hear(spending))
-    const reports = { ...this.#parts.reports, spent: seat.report }
+    const link = this.#usage.join((usage) => worker.applyRemoteUsage(usage))
+    const reports = { ...this.#parts.reports, spent: link.report }
     const worker = new WorkerHandle<C>(cluster.fork(), reports, this.#time)
-    worker.onExit(() => seat.leave())
+    worker.onExit(() => link.leave())
     this.#starting.add(worker)
     const since = performance.now()
     try {
@@ -152,7 +152,7 @@ export class Roster<C> {
   /** From now on nobody is started or replaced. */
   startClosing(): void {
     this.#closing = true
-    this.#board.stop()
+    this.#usage.stop()
     for (const worker of this.#starting) worker.kill('the service ended while it started')
   }
 
@@ -172,7 +172,7 @@ export class Roster<C> {
   }
 
   #join(worker: WorkerHandle<C>, since: number): void {
-    // What came up while the crew was closing has nobody to serve.
+    // What came up while the pool was closing has nobody to serve.
     if (this.#closing) {
       worker.kill('the service ended while it started')
       return
@@ -193,7 +193,7 @@ export class Roster<C> {
   /** Starts it with what is in force, also if that changes while it starts. Answers the port. */
   async #bringUp(worker: WorkerHandle<C>): Promise<number> {
     const configuration = this.#inForce
-    const { port, opened } = await worker.ask({ type: 'start', configuration })
+    const { port, opened } = await worker.request({ type: 'start', configuration })
     worker.serves = configuration
     this.#compare(opened)
     while (worker.serves !== this.#inForce) await this.bringTo(worker, this.#inForce)

@@ -11,17 +11,17 @@ type AttemptOrder = Extract<Order<never>, { type: 'entered' | 'refused' | 'left'
  */
 export class AttemptCoordinator {
   readonly #gate: AttemptLimiter
-  readonly #tell: (told: AttemptOrder) => void
+  readonly #tell: (order: AttemptOrder) => void
   readonly #turns = new Map<number, Turn>()
   #closed = false
 
-  constructor(gate: AttemptLimiter, tell: (told: AttemptOrder) => void) {
+  constructor(gate: AttemptLimiter, tell: (order: AttemptOrder) => void) {
     this.#gate = gate
     this.#tell = tell
   }
 
-  hear(asked: AttemptNotice): void {
-    void (asked.type === 'enter' ? this.#enter(asked) : this.#leave(asked.turn, asked.right))
+  receive(notice: AttemptNotice): void {
+    void (notice.type === 'enter' ? this.#enter(notice) : this.#leave(notice.turn, notice.right))
   }
 
   /** The process has ended. */
@@ -72,19 +72,19 @@ export class RemoteAttempts implements AttemptLimiter {
 
   async enter(key: GuessingKey, standing: AttemptStanding): Promise<Turn> {
     const turn = (this.#turns += 1)
-    await this.#ask(turn, { type: 'enter', turn, key, standing })
+    await this.#request(turn, { type: 'enter', turn, key, standing })
     // What was verified is answered, whether or not somebody counts it.
-    return { end: (right) => this.#ask(turn, { type: 'leave', turn, right }).catch(() => 0) }
+    return { end: (right) => this.#request(turn, { type: 'leave', turn, right }).catch(() => 0) }
   }
 
-  hear(told: AttemptOrder): void {
-    const waiting = this.#waiting.get(told.turn)
-    this.#waiting.delete(told.turn)
+  receive(order: AttemptOrder): void {
+    const waiting = this.#waiting.get(order.turn)
+    this.#waiting.delete(order.turn)
     // A turn that nobody waits for any more must be ended all the same: the next of its key waits for that.
-    if (waiting === undefined && told.type === 'entered')
-      this.#send({ type: 'leave', turn: told.turn, right: undefined })
-    if (told.type !== 'refused') return waiting?.resolve(told.type === 'left' ? told.hold : 0)
-    const { code, detail, retryAfter } = told
+    if (waiting === undefined && order.type === 'entered')
+      this.#send({ type: 'leave', turn: order.turn, right: undefined })
+    if (order.type !== 'refused') return waiting?.resolve(order.type === 'left' ? order.hold : 0)
+    const { code, detail, retryAfter } = order
     waiting?.reject(new Fault(code, { detail, ...(retryAfter !== undefined && { retryAfter }) }))
   }
 
@@ -94,7 +94,7 @@ export class RemoteAttempts implements AttemptLimiter {
     for (const turn of [...this.#waiting.keys()]) this.#giveUp(turn, 'the supervisor is gone')
   }
 
-  #ask(turn: number, notice: Notice): Promise<number> {
+  #request(turn: number, notice: Notice): Promise<number> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(
         () => this.#giveUp(turn, 'the supervisor did not answer'),

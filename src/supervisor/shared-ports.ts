@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChildProcess } from 'node:child_process'
 
 interface ListeningHandle {
-  onconnection: (...told: unknown[]) => void
+  onconnection: (...args: unknown[]) => void
   close(): void
 }
 
@@ -58,9 +58,9 @@ export class SharedPorts {
 
   #follow(socket: ListeningHandle): void {
     const { onconnection } = socket
-    socket.onconnection = (...told) => {
+    socket.onconnection = (...args) => {
       this.#accepted += 1
-      Reflect.apply(onconnection, socket, told)
+      Reflect.apply(onconnection, socket, args)
     }
     this.#sockets.add(socket)
   }

@@ -7,7 +7,7 @@ const PING_MS = 1000
 /** How long a replacement is waited for before the next frozen worker is killed. */
 const REPLACED_MS = 30_000
 
-type Watched = Pick<WorkerHandle<never>, 'ask' | 'kill' | 'onExit' | 'pid'>
+type Watched = Pick<WorkerHandle<never>, 'request' | 'kill' | 'onExit' | 'pid'>
 
 export interface WatchdogParts {
   readonly time: Pick<RunningTime, 'after'>
@@ -38,7 +38,7 @@ export class Watchdog {
       this.#frozen.delete(worker)
     })
     const look = async (): Promise<void> => {
-      const late = await worker.ask({ type: 'ping' }).then(() => false, isLate)
+      const late = await worker.request({ type: 'ping' }).then(() => false, isLate)
       if (gone) return
       if (late) void this.#suspect(worker)
       else this.#frozen.delete(worker)

@@ -9,10 +9,10 @@ import { errorOf, type Notice, type Order, type Values } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
 import { OpenOrders, type RunningTime } from './open-orders.ts'
 
-type Asked<C> = Order<C> extends infer O ? (O extends { ask: number } ? Omit<O, 'ask'> : never) : never
+type Request<C> = Order<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
 /** Milliseconds that a worker has for each order. `start` and `prepare` open backends, which may wait for others. */
-const PATIENCE_MS: Readonly<Record<Asked<never>['type'], number>> = {
+const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   start: 60_000,
   prepare: 60_000,
   commit: 10_000,
@@ -30,7 +30,7 @@ export class WorkerHandle<C> {
   readonly #time: RunningTime
   readonly #orders: OpenOrders
   readonly #offered: OfferedConnections
-  readonly #desk: AttemptCoordinator
+  readonly #attempts: AttemptCoordinator
   #plan: Plan = []
   readonly #gauges = new GaugeShare()
   #gone = false
@@ -48,9 +48,9 @@ export class WorkerHandle<C> {
     this.#worker = worker
     this.#time = time
     this.#orders = new OpenOrders(time.after)
-    this.#desk = new AttemptCoordinator(reports.attempts, (told) => void this.#send(told))
+    this.#attempts = new AttemptCoordinator(reports.attempts, (order) => void this.#send(order))
     this.#offered = new OfferedConnections(worker.process)
-    worker.on('message', (notice: Notice) => this.#hear(notice, reports))
+    worker.on('message', (notice: Notice) => this.#receive(notice, reports))
     worker.on('error', () => undefined) // a send to a dead process; its exit is told anyway
     // Without the channel it can be told nothing more. It ends by itself where it was told to.
     worker.once('disconnect', () => {
@@ -60,7 +60,7 @@ export class WorkerHandle<C> {
     worker.once('exit', () => {
       this.#gone = true
       this.#takeBackGauges(reports)
-      this.#desk.close()
+      this.#attempts.close()
       this.#orders.end()
       this.#exit.resolve(undefined)
     })
@@ -76,16 +76,16 @@ export class WorkerHandle<C> {
   }
 
   /** Resolves with the order's value. Rejects with OrderError, and always does one of the two. */
-  ask<K extends keyof Values>(
-    order: Asked<C> & { readonly type: K },
+  request<K extends keyof Values>(
+    order: Request<C> & { readonly type: K },
     ms = PATIENCE_MS[order.type],
   ): Promise<Values[K]> {
-    const answer = this.#orders.give(ms, (ask) => this.#send({ ...order, ask }))
+    const answer = this.#orders.give(ms, (id) => this.#send({ ...order, id }))
     return answer as Promise<Values[K]>
   }
 
-  hear(spending: RateUsage): void {
-    this.#send({ type: 'hear', spending })
+  applyRemoteUsage(usage: RateUsage): void {
+    this.#send({ type: 'usage', usage })
   }
 
   nudge(): void {
@@ -106,7 +106,7 @@ export class WorkerHandle<C> {
   async close(ms: number): Promise<number> {
     this.closing = true
     this.leaveRotation()
-    const cut = await this.ask({ type: 'close' }, ms).catch(() => undefined)
+    const cut = await this.request({ type: 'close' }, ms).catch(() => undefined)
     if (cut !== undefined) await this.#leave()
     if (!this.#gone) {
       this.kill('it did not end')
@@ -141,14 +141,14 @@ export class WorkerHandle<C> {
     return true
   }
 
-  #hear(notice: Notice, reports: Reports): void {
-    if (notice.type === 'done') this.#orders.done(notice.ask, notice.value)
-    else if (notice.type === 'failed') this.#orders.failed(notice.ask, errorOf(notice.error))
+  #receive(notice: Notice, reports: Reports): void {
+    if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
+    else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
     else if (notice.type === 'plan') this.#follow(notice.plan)
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
-    else if (notice.type === 'enter' || notice.type === 'leave') this.#desk.hear(notice)
-    else if (notice.type === 'spent') reports.spent(notice.spending)
+    else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
+    else if (notice.type === 'spent') reports.spent(notice.usage)
     else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
   }

@@ -12,7 +12,7 @@ export interface Reports {
   /** It has appended to the change feed: others should look. */
   changed(): void
   /** What it let in of rates that it shares with others (C4.5). */
-  spent(spending: RateUsage): void
+  spent(usage: RateUsage): void
   /** Counts attempts at passwords, for all who serve (C6.3.5). */
   readonly attempts: AttemptLimiter
 }
@@ -27,7 +27,7 @@ export class ContentsChanged extends Error {
 }
 
 /**
- * Something that serves a configuration `C`: one process, or a crew of them behind the same verbs. A reload is
+ * Something that serves a configuration `C`: one process, or a pool of them behind the same verbs. A reload is
  * `prepare` (validate and open everything, change nothing), then `commit` or `abort`.
  */
 export interface WorkerPool<C> {
@@ -46,7 +46,7 @@ export interface WorkerPool<C> {
   /** Somebody has appended to the change feed. */
   pollChanges(): void
   /** What others let in of the rates that are shared. */
-  applyRemoteUsage(spending: RateUsage): void
+  applyRemoteUsage(usage: RateUsage): void
   /** Reports what was counted since the last time. */
   flush(): void
   /** How its parts are, for /health/ready; of several processes, what they told last. Never throws, never waits. */

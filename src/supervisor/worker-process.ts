@@ -5,7 +5,7 @@ import type { RateUsage } from '../contracts/admission.ts'
 import { WELL, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/ledger.ts'
 import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'
-import { type Notice, type Order, type Serving, tellError } from './messages.ts'
+import { type Notice, type Order, type Serving, reportOfError } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 
 /** A worker dies quietly with its supervisor: nobody is left to read a failed send. `done`: it has left, or failed. */
@@ -44,8 +44,8 @@ class Channel implements Reports {
     send({ type: 'changed' })
   }
 
-  spent(spending: RateUsage): void {
-    send({ type: 'spent', spending })
+  spent(usage: RateUsage): void {
+    send({ type: 'spent', usage })
   }
 
   /** Tells the supervisor how the worker's parts are, if that has changed. */
@@ -63,21 +63,21 @@ class Channel implements Reports {
 /** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps it alive. */
 export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   const channel = new Channel()
-  let servant: WorkerPool<C> | undefined
+  let pool: WorkerPool<C> | undefined
   const get = (): WorkerPool<C> => {
-    if (servant === undefined) throw new Error('the worker has not been started')
-    return servant
+    if (pool === undefined) throw new Error('the worker has not been started')
+    return pool
   }
   let ended: Promise<number> | undefined
   /** Once: the supervisor may end while a worker ends. It hands over no connections any more, and has waited. */
   const end = (): Promise<number> => (ended ??= get().close(0))
-  setInterval(() => servant && channel.condition(servant.condition()), CONDITION_MS).unref()
+  setInterval(() => pool && channel.condition(pool.condition()), CONDITION_MS).unref()
   const work = {
     start: async (configuration: C) => {
-      servant = await start(configuration, channel)
+      pool = await start(configuration, channel)
       // What is wrong from the start is known before the worker counts as serving.
-      channel.condition(servant.condition())
-      return { port: servant.port, opened: servant.opened } satisfies Serving
+      channel.condition(pool.condition())
+      return { port: pool.port, opened: pool.opened } satisfies Serving
     },
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
@@ -91,26 +91,26 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
       return cut
     },
   }
-  const carryOut = async (order: Extract<Order<C>, { ask: number }>): Promise<void> => {
+  const carryOut = async (order: Extract<Order<C>, { id: number }>): Promise<void> => {
     try {
       const value = await ('configuration' in order
         ? work[order.type](order.configuration)
         : work[order.type]())
-      send({ type: 'done', ask: order.ask, value })
+      send({ type: 'done', id: order.id, value })
     } catch (error) {
-      send({ type: 'failed', ask: order.ask, error: tellError(error) })
+      send({ type: 'failed', id: order.id, error: reportOfError(error) })
     }
     if (order.type === 'close') process.disconnect?.()
   }
   process.on('message', (order: Order<C>) => {
-    if (order.type === 'nudge') servant?.pollChanges()
-    else if (order.type === 'hear') servant?.applyRemoteUsage(order.spending)
-    else if ('turn' in order) channel.attempts.hear(order)
+    if (order.type === 'nudge') pool?.pollChanges()
+    else if (order.type === 'usage') pool?.applyRemoteUsage(order.usage)
+    else if ('turn' in order) channel.attempts.receive(order)
     else void carryOut(order)
   })
   endWithSupervisor(() => {
     channel.attempts.end()
-    return servant === undefined ? Promise.resolve(0) : end()
+    return pool === undefined ? Promise.resolve(0) : end()
   })
 }
 

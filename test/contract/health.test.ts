@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { crewConfig, startCrew } from '../support/crew.ts'
+import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
@@ -36,13 +36,13 @@ describe('C11.1: parts that work badly', () => {
     let well = false
     const upstream = await startUpstream((connection) => connection.respond({ status: well ? 200 : 503 }))
     const check = '{ interval: 50ms, unhealthy: 1, healthy: 1 }'
-    const crew = await startCrew(
-      crewConfig(upstream.url, WITHOUT_WAITS).replace(upstream.url, `${upstream.url}, healthCheck: ${check}`),
+    const pool = await startPool(
+      poolConfig(upstream.url, WITHOUT_WAITS).replace(upstream.url, `${upstream.url}, healthCheck: ${check}`),
     )
-    const degraded = async () => (await readiness(crew.adminUrl)).body
+    const degraded = async () => (await readiness(pool.adminUrl)).body
     const SOON = { timeout: 8000, interval: 50 }
     await vi.waitFor(async () => expect(await degraded()).toMatchObject({ degraded: [UNWELL] }), SOON)
-    expect((await readiness(crew.adminUrl)).status).toBe(200)
+    expect((await readiness(pool.adminUrl)).status).toBe(200)
     well = true
     await vi.waitFor(async () => expect(await degraded()).toMatchObject({ degraded: [] }), SOON)
   }, 30_000)

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
-import { UPSTREAM_WORLD } from '../support/crew.ts'
+import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 import { TICK_MS } from '../../src/limits/shedding.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
@@ -129,7 +129,7 @@ describe('C4.5: calls in flight', () => {
       expect(given).toBe(status)
     })
 
-  it('C4.5: a call over a client’s cap is 429; one that ended, however it did, makes room for another', async () => {
+  it('C4.5: a call over a client’s cap is 429; one that ended, however it did, makes control for another', async () => {
     const { gateway, held, token, beginAll, upstream } = await waiting({ clients: { inFlight: 2 } })
     const [one, two] = await beginAll(2)
     expectFault(await askList(gateway, token), 'too_many_calls')

@@ -109,7 +109,7 @@ describe('what began on a configuration that was replaced', () => {
     const upstream = await startWebsocketUpstream()
     const { gateway, headers } = await start(upstream.url)
     await (await fetch(gateway.baseUrl + at('plain/one'), { headers })).text()
-    const before = gateway.worker?.world
+    const before = gateway.worker?.dependencies
     expect(before).toBeDefined()
     const closed = Promise.withResolvers<undefined>()
     // The upstream's connection is kept for calls to come, and closed with its backend.

@@ -1,7 +1,7 @@
 /** Several worker processes, of which one dies or freezes, or whose supervisor does (T5.9, T5.7). More of it: test/prove/. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { crewConfig, startCrew, type StartedCrew } from '../support/crew.ts'
+import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
@@ -17,50 +17,50 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-const told = (crew: StartedCrew, event: string): number =>
-  crew.log().filter((line) => line['event'] === event).length
+const told = (pool: StartedPool, event: string): number =>
+  pool.log().filter((line) => line['event'] === event).length
 
-const untilWhole = (crew: StartedCrew) =>
-  expect.poll(() => crew.workers().length, { timeout: PATIENCE }).toBe(2)
+const untilWhole = (pool: StartedPool) =>
+  expect.poll(() => pool.workers().length, { timeout: PATIENCE }).toBe(2)
 
 describe('a worker that fails within an order', { timeout: LONG }, () => {
   it('T5.9 a reload, the next one, a restart and SIGTERM end, though a worker is killed in the midst of it', async () => {
-    const crew = await startCrew(crewConfig((await startUpstream(FUNDS)).url))
+    const pool = await startPool(poolConfig((await startUpstream(FUNDS)).url))
     for (let delay = 0; delay < 2; delay++) {
-      const reload = crew.order('POST', '/reload')
+      const reload = pool.order('POST', '/reload')
       await new Promise((resolve) => setTimeout(resolve, delay))
-      process.kill(crew.workers()[delay % 2] ?? 0, 'SIGKILL')
+      process.kill(pool.workers()[delay % 2] ?? 0, 'SIGKILL')
       expect(await reload).toMatchObject({ outcome: 'reloaded' })
-      await untilWhole(crew)
+      await untilWhole(pool)
     }
-    expect(await crew.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
-    const workers = crew.workers()
-    expect(await crew.stop()).toBe(0)
+    expect(await pool.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
+    const workers = pool.workers()
+    expect(await pool.stop()).toBe(0)
     expect(workers.filter(isAlive)).toEqual([])
   })
 
   it('T5.9 a worker that is frozen is replaced, and serves what a reload meanwhile brought', async () => {
     const upstream = await startUpstream(FUNDS)
-    const crew = await startCrew(crewConfig(upstream.url))
-    const token = await crew.token()
-    const [frozen = 0] = crew.workers()
+    const pool = await startPool(poolConfig(upstream.url))
+    const token = await pool.token()
+    const [frozen = 0] = pool.workers()
     process.kill(frozen, 'SIGSTOP')
-    crew.write(`${crewConfig(upstream.url)}\nmaintenance: [{ scope: area/fund-data }]`)
-    expect(await crew.order('POST', '/reload')).toMatchObject({ outcome: 'reloaded' })
+    pool.write(`${poolConfig(upstream.url)}\nmaintenance: [{ scope: area/fund-data }]`)
+    expect(await pool.order('POST', '/reload')).toMatchObject({ outcome: 'reloaded' })
     expect(isAlive(frozen)).toBe(false)
-    await untilWhole(crew)
+    await untilWhole(pool)
     // The log is written within a second.
-    await expect.poll(() => told(crew, 'worker_started'), { timeout: PATIENCE }).toBe(3)
-    await expect.poll(() => told(crew, 'worker_frozen'), { timeout: PATIENCE }).toBe(1)
-    const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await crew.call(token)).status))
+    await expect.poll(() => told(pool, 'worker_started'), { timeout: PATIENCE }).toBe(3)
+    await expect.poll(() => told(pool, 'worker_frozen'), { timeout: PATIENCE }).toBe(1)
+    const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await pool.call(token)).status))
     expect(new Set(statuses)).toEqual(new Set([503]))
   })
 
   it('T5.9 SIGTERM ends the service though a worker is frozen, and leaves no process behind', async () => {
-    const crew = await startCrew(crewConfig((await startUpstream(FUNDS)).url))
-    const workers = crew.workers()
+    const pool = await startPool(poolConfig((await startUpstream(FUNDS)).url))
+    const workers = pool.workers()
     process.kill(workers[1] ?? 0, 'SIGSTOP')
-    expect(await crew.stop()).toBe(0)
+    expect(await pool.stop()).toBe(0)
     expect(workers.filter(isAlive)).toEqual([])
   })
 })
@@ -68,13 +68,13 @@ describe('a worker that fails within an order', { timeout: LONG }, () => {
 describe('a supervisor that is killed', { timeout: LONG }, () => {
   it('T5.7 its workers finish the calls in flight, and then end', async () => {
     const upstream = await startUpstream(() => undefined)
-    const crew = await startCrew(crewConfig(upstream.url))
-    const token = await crew.token()
-    const workers = crew.workers()
-    const calls = Array.from({ length: 6 }, () => askAlone(crew.port, token))
+    const pool = await startPool(poolConfig(upstream.url))
+    const token = await pool.token()
+    const workers = pool.workers()
+    const calls = Array.from({ length: 6 }, () => askAlone(pool.port, token))
     await upstream.received(6)
-    process.kill(crew.pid, 'SIGKILL')
-    await expect.poll(() => isAlive(crew.pid)).toBe(false)
+    process.kill(pool.pid, 'SIGKILL')
+    await expect.poll(() => isAlive(pool.pid)).toBe(false)
     const body = '{"FundSummaries":[],"TotalCount":0}'
     const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
     for (const { socket } of upstream.connections) socket.write(head + body)

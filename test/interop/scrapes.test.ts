@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { crewConfig, startCrew, startLoad, UPSTREAM_WORLD, type StartedCrew } from '../support/crew.ts'
+import { poolConfig, startPool, startLoad, UPSTREAM_WORLD, type StartedPool } from '../support/worker-pool.ts'
 import { flood } from '../support/flood.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { basic } from '../support/tokens.ts'
@@ -23,7 +23,7 @@ interface Scrape {
   readonly series: ReadonlyMap<string, number>
 }
 
-async function scrape({ adminUrl }: StartedCrew): Promise<Scrape> {
+async function scrape({ adminUrl }: StartedPool): Promise<Scrape> {
   const before = performance.now()
   const response = await fetch(`${adminUrl}/metrics`)
   const text = await response.text()
@@ -45,12 +45,12 @@ const fallen = (before: Scrape, after: Scrape): string[] =>
     .map(([series]) => series)
 
 /** Scrapes, one after the other, until stopped. */
-function keepScraping(crew: StartedCrew, pause: number): { stop(): Promise<readonly Scrape[]> } {
+function keepScraping(pool: StartedPool, pause: number): { stop(): Promise<readonly Scrape[]> } {
   const scrapes: Scrape[] = []
   const stop = new AbortController()
   const running = (async () => {
     while (!stop.signal.aborted) {
-      scrapes.push(await scrape(crew))
+      scrapes.push(await scrape(pool))
       await new Promise((resolve) => setTimeout(resolve, pause))
     }
   })()
@@ -68,23 +68,23 @@ const median = (numbers: readonly number[]): number =>
   numbers.toSorted((one, other) => one - other)[numbers.length >> 1] ?? 0
 
 /** A line of the log for each worker that was started, the first two included. */
-const workersStarted = (crew: StartedCrew): number =>
-  crew.log().filter(({ event }) => event === 'worker_started').length
+const workersStarted = (pool: StartedPool): number =>
+  pool.log().filter(({ event }) => event === 'worker_started').length
 
 describe('C11.1 the metrics of several workers', { timeout: LONG }, () => {
   it('T5.7 are answered at every scrape while workers die, and no counter ever falls', async ({
     annotate,
   }) => {
     const upstream = await startUpstream(FUNDS)
-    const crew = await startCrew(crewConfig(upstream.url))
-    const token = await crew.token()
-    const load = startLoad(() => crew.call(token), 150)
+    const pool = await startPool(poolConfig(upstream.url))
+    const token = await pool.token()
+    const load = startLoad(() => pool.call(token), 150)
     await expect.poll(() => load.answers.length, { timeout: PATIENCE }).toBeGreaterThan(50)
-    const scraper = keepScraping(crew, 100)
+    const scraper = keepScraping(pool, 100)
     for (let death = 1; death <= 4; death++) {
-      const [victim = 0] = crew.workers()
+      const [victim = 0] = pool.workers()
       process.kill(victim, 'SIGKILL')
-      await expect.poll(() => workersStarted(crew), { timeout: PATIENCE }).toBe(2 + death)
+      await expect.poll(() => workersStarted(pool), { timeout: PATIENCE }).toBe(2 + death)
       const soFar = load.answers.length
       await expect.poll(() => load.answers.length, { timeout: PATIENCE }).toBeGreaterThan(soFar + 100)
     }
@@ -100,7 +100,7 @@ describe('C11.1 the metrics of several workers', { timeout: LONG }, () => {
 
   it('T5.7 tell of the websockets that are open, not of those that were lost with a worker', async () => {
     const upstream = await startWebsocketUpstream()
-    const crew = await startCrew(`
+    const pool = await startPool(`
 extends: ${UPSTREAM_WORLD}
 workers: 2
 backends: { funds: { kind: stream, target: ${upstream.url} } }
@@ -110,8 +110,8 @@ actions:
     action: live
     methods: { GET: { scopes: { any: [fund.read] }, websocket: true } }
 `)
-    const headers = { Authorization: `Bearer ${await crew.token()}` }
-    const url = `${crew.baseUrl.replace('http', 'ws')}/api/1.0/b/ACME/fund-data/live`
+    const headers = { Authorization: `Bearer ${await pool.token()}` }
+    const url = `${pool.baseUrl.replace('http', 'ws')}/api/1.0/b/ACME/fund-data/live`
     const sockets = await Promise.all(
       Array.from({ length: 8 }, async () => {
         const asked = await askWebsocket(url, { headers })
@@ -120,22 +120,22 @@ actions:
       }),
     )
     const open = async (): Promise<number | undefined> =>
-      (await scrape(crew)).series.get('postern_tunnels_open{backend="funds"}')
+      (await scrape(pool)).series.get('postern_tunnels_open{backend="funds"}')
     await expect.poll(open, { timeout: PATIENCE }).toBe(8)
-    process.kill(crew.workers()[0]!, 'SIGKILL')
+    process.kill(pool.workers()[0]!, 'SIGKILL')
     const left = () => sockets.filter(({ readyState }) => readyState === WebSocket.OPEN)
     const isTrue = async (): Promise<boolean> => left().length < 8 && (await open()) === left().length
     await expect.poll(isTrue, { timeout: PATIENCE }).toBe(true)
     for (const socket of left()) socket.close()
     await expect.poll(open, { timeout: PATIENCE }).toBe(0)
-    expect(await crew.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
+    expect(await pool.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
     expect(await open()).toBe(0)
   })
 
   it('T5.8 are as many series after 20,000 random paths and 20,000 random clients', async ({ annotate }) => {
     const upstream = await startUpstream(FUNDS)
-    const crew = await startCrew(crewConfig(upstream.url, QUIET))
-    const authorization = `Authorization: Bearer ${await crew.token()}\r\n`
+    const pool = await startPool(poolConfig(upstream.url, QUIET))
+    const authorization = `Authorization: Bearer ${await pool.token()}\r\n`
     const mark = randomBytes(6).toString('hex')
     const name = (index: number): string => `${mark}-${index}-${Math.random().toString(36).slice(2)}`
     const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`
@@ -163,12 +163,12 @@ actions:
       post(`Authorization: ${basic(name(index))}\r\n`, 'grant_type=password&username=x&password=x&scope=api1')
 
     // What happens at all has happened once before the first scrape.
-    await flood(crew.port, 400, randomPath)
-    await flood(crew.port, 400, randomClient)
-    await flood(crew.port, 10, secretClient)
+    await flood(pool.port, 400, randomPath)
+    await flood(pool.port, 400, randomClient)
+    await flood(pool.port, 10, secretClient)
     const readings = async (): Promise<readonly Scrape[]> => {
       const scrapes: Scrape[] = []
-      while (scrapes.length < 21) scrapes.push(await scrape(crew))
+      while (scrapes.length < 21) scrapes.push(await scrape(pool))
       return scrapes
     }
     const decisions = ({ series }: Scrape): number =>
@@ -177,13 +177,13 @@ actions:
         0,
       )
     // Workers tell what they counted twice a second.
-    const told = async (): Promise<number> => decisions(await scrape(crew))
+    const told = async (): Promise<number> => decisions(await scrape(pool))
     await expect.poll(told, { timeout: PATIENCE }).toBeGreaterThanOrEqual(810)
     const before = await readings()
-    const beside = keepScraping(crew, 1000)
-    const paths = await flood(crew.port, 20_000, randomPath)
-    const clients = await flood(crew.port, 20_000, randomClient)
-    const secrets = await flood(crew.port, 100, secretClient)
+    const beside = keepScraping(pool, 1000)
+    const paths = await flood(pool.port, 20_000, randomPath)
+    const clients = await flood(pool.port, 20_000, randomClient)
+    const secrets = await flood(pool.port, 100, secretClient)
     const during = await beside.stop()
     expect(paths).toEqual({ '404': 17_500, '501': 2500 })
     expect([clients, secrets]).toEqual([{ '400': 20_000 }, { '400': 100 }])

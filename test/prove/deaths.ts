@@ -12,7 +12,7 @@ import {
   startProvenCrew,
   startSlowUpstream,
   type ProvenCrew,
-} from './proven-crew.ts'
+} from './proven-pool.ts'
 
 const tries = Number(process.argv[2] ?? 100)
 const root = process.argv[3]
@@ -26,9 +26,9 @@ const ends = (order: Promise<unknown>): Promise<boolean> =>
     () => false,
   )
 
-async function untilTwo(crew: ProvenCrew, ms: number): Promise<boolean> {
+async function untilTwo(pool: ProvenCrew, ms: number): Promise<boolean> {
   for (const until = performance.now() + ms; performance.now() < until;) {
-    if (crew.workers().length === 2) return true
+    if (pool.workers().length === 2) return true
     await pause(20)
   }
   return false
@@ -48,42 +48,42 @@ async function stopped(pid: number, ms: number): Promise<boolean> {
 
 async function killed(): Promise<void> {
   const counts = { tries: 0, hung: 0, refused: 0, reloaded: 0 }
-  let crew = await startProvenCrew(url, options)
+  let pool = await startProvenCrew(url, options)
   let stops = 0
   let hangingStops = 0
   const renew = async (): Promise<void> => {
     stops += 1
-    if (!(await stopped(crew.pid, ENDS_MS))) hangingStops += 1
+    if (!(await stopped(pool.pid, ENDS_MS))) hangingStops += 1
   }
   for (let count = 0; count < tries; count++) {
     counts.tries += 1
-    const reload = crew.order('/reload', 20_000)
+    const reload = pool.order('/reload', 20_000)
     void reload.catch(() => undefined)
     await pause((count % 6) * 1)
-    const [victim = 0] = crew.workers().slice(count % 2)
+    const [victim = 0] = pool.workers().slice(count % 2)
     process.kill(victim, 'SIGKILL')
     const outcome = await reload.catch(() => undefined)
     if (outcome === undefined) {
       counts.hung += 1
       await renew()
-      crew = await startProvenCrew(url, options)
+      pool = await startProvenCrew(url, options)
       continue
     }
     if (JSON.stringify(outcome).includes('"refused"')) counts.refused += 1
     else counts.reloaded += 1
     // A worker that dies young is replaced after a pause, and that pause grows: steady again.
-    await untilTwo(crew, 40_000)
+    await untilTwo(pool, 40_000)
     await pause(200)
   }
-  const later = [await ends(crew.order('/reload', ENDS_MS)), await ends(crew.order('/restart', ENDS_MS))]
+  const later = [await ends(pool.order('/reload', ENDS_MS)), await ends(pool.order('/restart', ENDS_MS))]
   await renew()
   console.log('kill -9 within a reload:', counts, 'reload and restart afterwards end:', later)
   console.log(`SIGTERM: ${hangingStops} of ${stops} hung`)
 }
 
 async function frozen(): Promise<void> {
-  const crew = await startProvenCrew(url, options)
-  const [victim = 0] = crew.workers()
+  const pool = await startProvenCrew(url, options)
+  const [victim = 0] = pool.workers()
   const since = performance.now()
   process.kill(victim, 'SIGSTOP')
   let gone: number | undefined
@@ -91,7 +91,7 @@ async function frozen(): Promise<void> {
   while (performance.now() - since < ENDS_MS && replaced === undefined) {
     await pause(20)
     if (gone === undefined && !isAlive(victim)) gone = performance.now() - since
-    if (gone !== undefined && crew.output().split('worker_started').length > 3)
+    if (gone !== undefined && pool.output().split('worker_started').length > 3)
       replaced = performance.now() - since
   }
   console.log(
@@ -101,10 +101,10 @@ async function frozen(): Promise<void> {
     replaced?.toFixed(0),
     'ms',
   )
-  const [other = 0] = crew.workers()
+  const [other = 0] = pool.workers()
   process.kill(other, 'SIGSTOP')
   const began = performance.now()
-  const reloaded = await ends(crew.order('/reload', ENDS_MS))
+  const reloaded = await ends(pool.order('/reload', ENDS_MS))
   console.log(
     'reload with a frozen worker ends:',
     reloaded,
@@ -112,12 +112,12 @@ async function frozen(): Promise<void> {
     (performance.now() - began).toFixed(0),
     'ms',
   )
-  const [third = 0] = crew.workers()
+  const [third = 0] = pool.workers()
   process.kill(third, 'SIGSTOP')
   const told = performance.now()
   console.log(
     'SIGTERM with a frozen worker ends, with no orphan:',
-    await stopped(crew.pid, ENDS_MS),
+    await stopped(pool.pid, ENDS_MS),
     'after',
     (performance.now() - told).toFixed(0),
     'ms',

@@ -16,7 +16,7 @@ import {
   startProvenCrew,
   startSlowUpstream,
   type ProvenCrew,
-} from './proven-crew.ts'
+} from './proven-pool.ts'
 
 const goal = Number(process.argv[2] ?? 2000)
 const root = process.argv[3]
@@ -63,12 +63,12 @@ function exchange(socket: Socket, request: string): Promise<Outcome> {
 }
 
 /** One connection: a call `delay` after it was made, and with `keep` more of them, each `delay` after the answer before. */
-async function client(crew: ProvenCrew, delay: number, keep: number, tally: Tally): Promise<void> {
-  const socket = await connected(crew.port)
+async function client(pool: ProvenCrew, delay: number, keep: number, tally: Tally): Promise<void> {
+  const socket = await connected(pool.port)
   if (socket === undefined) return
   const isEnded = (): boolean => socket.readableEnded || socket.destroyed
   socket.resume()
-  const request = requestOf(crew)
+  const request = requestOf(pool)
   for (let call = 0; call <= keep; call++) {
     if (delay > 0) await pause(delay)
     // A client sees a connection that was closed before it sends, and makes another; a new one must be served.
@@ -82,11 +82,11 @@ async function client(crew: ProvenCrew, delay: number, keep: number, tally: Tall
 }
 
 /** Clients come at a steady rate until told to stop; resolves when the last is done. */
-function load(crew: ProvenCrew, delay: number, keep: number, tally: Tally): () => Promise<void> {
+function load(pool: ProvenCrew, delay: number, keep: number, tally: Tally): () => Promise<void> {
   const running = new Set<Promise<void>>()
   const timer = setInterval(() => {
     for (let one = 0; one < AT_ONCE; one++) {
-      const work = client(crew, delay, keep, tally)
+      const work = client(pool, delay, keep, tally)
       running.add(work)
       void work.finally(() => running.delete(work))
     }
@@ -107,13 +107,13 @@ const { url, server } = await startSlowUpstream()
 async function endings(delay: number, keep: number): Promise<Tally> {
   const tally = { sent: 0, lost: 0 }
   while (tally.sent < goal) {
-    const crew = await startProvenCrew(url, options)
-    const stop = load(crew, delay, keep, tally)
+    const pool = await startProvenCrew(url, options)
+    const stop = load(pool, delay, keep, tally)
     await pause(700)
-    process.kill(crew.pid, 'SIGTERM')
+    process.kill(pool.pid, 'SIGTERM')
     await pause(900)
     const stopped = stop()
-    await untilGone(crew.pid, 30_000)
+    await untilGone(pool.pid, 30_000)
     await stopped
   }
   return tally
@@ -121,12 +121,12 @@ async function endings(delay: number, keep: number): Promise<Tally> {
 
 async function restarts(delay: number, keep: number): Promise<Tally> {
   const tally = { sent: 0, lost: 0 }
-  const crew = await startProvenCrew(url, options)
-  const stop = load(crew, delay, keep, tally)
-  while (tally.sent < goal) await crew.order('/restart', 60_000)
+  const pool = await startProvenCrew(url, options)
+  const stop = load(pool, delay, keep, tally)
+  while (tally.sent < goal) await pool.order('/restart', 60_000)
   await stop()
-  process.kill(crew.pid, 'SIGTERM')
-  await untilGone(crew.pid, 30_000)
+  process.kill(pool.pid, 'SIGTERM')
+  await untilGone(pool.pid, 30_000)
   return tally
 }
 
@@ -162,11 +162,11 @@ areas: { fund-data: { backend: live } }
 actions:
   - { level: business, area: fund-data, action: live, methods: { GET: { websocket: true, scopes: { any: [fund.read] } } } }`
   const live = await websocketUpstream()
-  const crew = await startProvenCrew(`${url} }, live: { kind: stream, target: ${live}`, { ...options, more })
-  const socket = await connected(crew.port)
+  const pool = await startProvenCrew(`${url} }, live: { kind: stream, target: ${live}`, { ...options, more })
+  const socket = await connected(pool.port)
   if (socket === undefined) throw new Error('not connected')
   socket.write(
-    `GET /api/1.0/b/ACME/fund-data/live HTTP/1.1\r\nHost: 127.0.0.1:${crew.port}\r\nAuthorization: Bearer ${crew.token}\r\n` +
+    `GET /api/1.0/b/ACME/fund-data/live HTTP/1.1\r\nHost: 127.0.0.1:${pool.port}\r\nAuthorization: Bearer ${pool.token}\r\n` +
       'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   )
   const first = await new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))))
@@ -174,25 +174,25 @@ actions:
   const heard = new Promise<string>((resolve) =>
     socket.once('data', (frame) => resolve(String(Buffer.from(frame).readUInt16BE(2)))),
   )
-  process.kill(crew.pid, 'SIGTERM')
+  process.kill(pool.pid, 'SIGTERM')
   const code = await heard
   console.log(
     `websocket (${first.slice(0, 12)}): told ${code} after ${(performance.now() - since).toFixed(0)} ms`,
   )
   socket.destroy()
-  await untilGone(crew.pid, 30_000)
+  await untilGone(pool.pid, 30_000)
 }
 
 async function orphans(): Promise<void> {
   const slow = await startSlowUpstream(2000)
-  const crew = await startProvenCrew(slow.url, options)
-  const workers = crew.workers()
+  const pool = await startProvenCrew(slow.url, options)
+  const workers = pool.workers()
   const outcomes = Array.from({ length: 20 }, async () => {
-    const socket = await connected(crew.port)
-    return socket === undefined ? 'lost' : exchange(socket, requestOf(crew))
+    const socket = await connected(pool.port)
+    return socket === undefined ? 'lost' : exchange(socket, requestOf(pool))
   })
   await pause(500)
-  process.kill(crew.pid, 'SIGKILL')
+  process.kill(pool.pid, 'SIGKILL')
   const since = performance.now()
   const cut = (await Promise.all(outcomes)).filter((outcome) => outcome === 'lost').length
   while (workers.some(isAlive) && performance.now() - since < 30_000) await pause(20)

@@ -50,7 +50,7 @@ const service = await startPostern(configuration, { clock: systemClock, environm
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 async function send(path: string, headers: Record<string, string>, body?: string): Promise<string> {
   const method = body === undefined ? 'GET' : 'POST'
-  const sent = request({ agent, port: service.crew.port, path, method, headers }).end(body)
+  const sent = request({ agent, port: service.pool.port, path, method, headers }).end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)

@@ -84,7 +84,7 @@ const service = await startPostern(
   },
   { clock: systemClock, environment, logDestination: { write: () => undefined } },
 )
-const { port } = service.crew
+const { port } = service.pool
 const agent = new Agent({ keepAlive: true })
 const issued = await send(
   agent,

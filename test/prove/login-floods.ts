@@ -113,7 +113,7 @@ async function underFlood(kind: string): Promise<void> {
     logDestination: quiet,
   })
   const agent = new Agent({ keepAlive: true })
-  const port = service.crew.port
+  const port = service.pool.port
   await logIn(port, agent, RIGHT)
   const attacker = kind === 'none' ? undefined : flood(port, kind)
   await pause(2000)

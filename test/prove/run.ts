@@ -10,7 +10,7 @@ import { isMissing, PARTS, type PartName } from '../support/machine.ts'
 
 const FOLDER = import.meta.dirname
 /** Parts of other scripts, and this one. */
-const NO_SCRIPTS = new Set(['run', 'proven-crew', 'mutants', 'mutation-setup', 'mutation-worker'])
+const NO_SCRIPTS = new Set(['run', 'proven-pool', 'mutants', 'mutation-setup', 'mutation-worker'])
 
 const scripts = readdirSync(FOLDER)
   .filter((file) => file.endsWith('.ts'))

@@ -45,7 +45,7 @@ async function callMany(port: number, calls: number): Promise<void> {
 
 async function prove(workers: number): Promise<void> {
   const data = await mkdtemp(join(tmpdir(), 'postern-unread-'))
-  const file = join(data, 'crew.yaml')
+  const file = join(data, 'pool.yaml')
   const upstream = 'backends: { funds: { kind: http, target: http://127.0.0.1:9 } }'
   await writeFile(file, `extends: ${join(ROOT, 'config/upstream.yaml')}\nworkers: ${workers}\n${upstream}\n`)
   const args = ['src/main.ts', 'serve', file]

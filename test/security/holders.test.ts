@@ -112,7 +112,7 @@ const DOORS: readonly (readonly [
     'userinfo',
     async (world, { tokens }) => {
       const principal = await world.check.check(tokens.access_token)
-      const claims = Promise.resolve(userinfo(world.identity.room).describe(principal))
+      const claims = Promise.resolve(userinfo(world.identity.dependencies).describe(principal))
       return claims.then(
         () => 'let in',
         () => 'refused',

@@ -47,9 +47,9 @@ async function untilReadAgain(issuer: ForeignIssuer, { clock, call }: Scene, tok
   await expect.poll(() => issuer.asked, SOON).toBeGreaterThan(before)
 }
 
-async function reload({ crew }: StartedPostern, configuration: Configuration): Promise<void> {
-  await crew.prepare(configuration)
-  await crew.commit()
+async function reload({ pool }: StartedPostern, configuration: Configuration): Promise<void> {
+  await pool.prepare(configuration)
+  await pool.commit()
 }
 
 describe('T3.10 a key that its issuer withdraws', () => {

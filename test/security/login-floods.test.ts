@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
-import { crewConfig, startCrew } from '../support/crew.ts'
+import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { form, requestBytes } from '../support/requests.ts'
@@ -115,20 +115,20 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
   }, 30_000)
 
   it('T3.8 is counted for all processes together, and an operator sees and ends it', async () => {
-    const crew = await startCrew(
-      crewConfig(
+    const pool = await startPool(
+      poolConfig(
         'http://127.0.0.1:9',
         `server: { trustedProxies: [127.0.0.1], timeouts: { drain: 50ms } }
 identity: { guessing: { accounts: { free: 6, delay: 10m, longest: 10m } } }`,
       ),
     )
-    const port = Number(new URL(crew.baseUrl).port)
+    const port = Number(new URL(pool.baseUrl).port)
     const statusOf = async (password: string, address: string): Promise<number> =>
       (await (await send(port, password, address)).response()).status
     expect(await statusOf('alice-password', '192.0.2.7')).toBe(200)
     // Each on a connection of its own: they go to the processes in turns.
     for (let at = 0; at < 6; at++) expect(await statusOf('wrong', `198.51.${at}.1`)).toBe(400)
-    expect(await crew.order('GET', '/lockouts')).toMatchObject({
+    expect(await pool.order('GET', '/lockouts')).toMatchObject({
       lockouts: [{ user: 'alice', failures: 6, delay: 600_000 }],
     })
     const sent = await Promise.all(
@@ -138,7 +138,7 @@ identity: { guessing: { accounts: { free: 6, delay: 10m, longest: 10m } } }`,
     for (const address of ['192.0.2.8', '192.0.2.9'])
       expect(await statusOf('alice-password', address)).toBe(200)
     // Six keys, and the account.
-    expect(await crew.order('DELETE', '/lockouts?user=alice')).toEqual({ cleared: 7 })
+    expect(await pool.order('DELETE', '/lockouts?user=alice')).toEqual({ cleared: 7 })
     expect(await statusOf('alice-password', '203.0.100.1')).toBe(200)
   }, 30_000)
 })

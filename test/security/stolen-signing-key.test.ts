@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
 import { keysCommand } from '../../src/cli/keys.ts'
 import type { Terminal } from '../../src/cli/command.ts'
-import { crewConfig, startCrew } from '../support/crew.ts'
+import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { configFiles } from '../support/config-files.ts'
 import { ROOT } from '../support/spawn-postern.ts'
@@ -150,17 +150,17 @@ describe('T3.10 a stolen signing key', () => {
 describe('T3.10 several processes', () => {
   it('C4.16 every worker refuses what a withdrawn key has signed', async () => {
     const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
-    const crew = await startCrew(crewConfig(upstream.url))
-    const forged = stealKey(crew.data, await crew.token())({ jti: 'forged' })
+    const pool = await startPool(poolConfig(upstream.url))
+    const forged = stealKey(pool.data, await pool.token())({ jti: 'forged' })
     // By turns, so that every worker has verified it, and would remember it.
     const ask = async (): Promise<Set<number>> =>
       new Set(
-        (await Promise.all(Array.from({ length: 8 }, () => crew.call(forged)))).map(({ status }) => status),
+        (await Promise.all(Array.from({ length: 8 }, () => pool.call(forged)))).map(({ status }) => status),
       )
     expect(await ask()).toEqual(new Set([200]))
-    await removeKeys(crew)
+    await removeKeys(pool)
     await expect.poll(ask, SOON).toEqual(new Set([401]))
-    expect((await crew.call(await crew.token())).status).toBe(200)
+    expect((await pool.call(await pool.token())).status).toBe(200)
   })
 })
 

@@ -62,9 +62,9 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   })
   return {
     ...running,
-    switches: running.worker!.world.switches,
-    world: running.worker!.world,
-    port: running.crew.port,
+    switches: running.worker!.dependencies.switches,
+    world: running.worker!.dependencies,
+    port: running.pool.port,
     adminUrl: `http://127.0.0.1:${running.adminPort}`,
     data,
     configuration,

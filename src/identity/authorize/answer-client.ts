@@ -32,10 +32,10 @@ export function withQuery(uri: string, params: Readonly<Record<string, string>>)
 export function answerClient(
   back: ReturnPath,
   result: Readonly<Record<string, string>>,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Answer {
   const { client, mode, redirectUri, state } = back
-  const params = { ...result, ...(state !== undefined && { state }), iss: room.urls.issuer }
+  const params = { ...result, ...(state !== undefined && { state }), iss: dependencies.urls.issuer }
   if (mode === 'query') return seeOther(withQuery(redirectUri, params))
-  return pageAnswer(room.look, formPostPage({ client, redirectUri, params, nonce: newSecret(16) }))
+  return pageAnswer(dependencies.theme, formPostPage({ client, redirectUri, params, nonce: newSecret(16) }))
 }

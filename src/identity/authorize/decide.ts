@@ -30,22 +30,22 @@ export type Decision =
  */
 export async function decide(
   request: AuthorizationRequest,
-  visit: BrowserContext,
-  room: StepDependencies,
+  browser: BrowserContext,
+  dependencies: StepDependencies,
 ): Promise<Decision> {
   const { asking, prompt, scope } = request
   const silent = prompt.has('none')
-  const login = await sufficientLogin(request, visit, room)
+  const login = await sufficientLogin(request, browser, dependencies)
   if (login === undefined) return silent ? refuse('login_required') : { kind: 'login' }
-  const candidates = leavesChoice(scope) ? candidatesOf(request, login.user, room) : []
+  const candidates = leavesChoice(scope) ? candidatesOf(request, login.user, dependencies) : []
   if (candidates.length > 0 || demandsChoice(scope))
     return silent ? refuse('interaction_required') : { kind: 'choice', login, candidates }
-  const granted = limitToUser(scope, login.user, room.catalogue)
+  const granted = limitToUser(scope, login.user, dependencies.catalogue)
   // Nobody proves that it is the app that was allowed before: it is asked every time, and without a page not at all.
   if (anyAppMayTake(request.back.redirectUri, asking))
     return silent ? refuse('interaction_required') : { kind: 'consent', login, scope: granted }
   const consenting = { client: asking.id, subject: login.user.subject, scope: granted }
-  if (!prompt.has('consent') && (await room.consents.covers(consenting)))
+  if (!prompt.has('consent') && (await dependencies.consents.covers(consenting)))
     return { kind: 'code', login, scope: granted }
   return silent ? refuse('consent_required') : { kind: 'consent', login, scope: granted }
 }
@@ -58,12 +58,12 @@ function refuse(code: 'login_required' | 'interaction_required' | 'consent_requi
 async function sufficientLogin(
   { idTokenHint, maxAge, prompt }: AuthorizationRequest,
   { login }: BrowserContext,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Login | undefined> {
   if (login === undefined || prompt.has('login') || prompt.has('select_account')) return undefined
-  const age = epochSeconds(room.clock) - login.session.authTime
+  const age = epochSeconds(dependencies.clock) - login.session.authTime
   if (maxAge !== undefined && age > maxAge) return undefined
-  const hint = await readHint(idTokenHint, room)
+  const hint = await readHint(idTokenHint, dependencies)
   return hint === undefined || hint.subject === login.user.subject ? login : undefined
 }
 
@@ -71,14 +71,14 @@ async function sufficientLogin(
 function candidatesOf(
   { asking, scope }: AuthorizationRequest,
   user: User,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): readonly Candidate[] {
   return asking.businesses.flatMap((code) => {
-    const business = room.places.findBusiness(code)
+    const business = dependencies.places.findBusiness(code)
     const access = user.access.get(code)
     if (business === undefined || access === undefined) return []
     try {
-      const granted = limitToUser(chooseBusiness(scope, business.code), user, room.catalogue)
+      const granted = limitToUser(chooseBusiness(scope, business.code), user, dependencies.catalogue)
       return [{ business, role: access.role, scope: granted }]
     } catch {
       return []

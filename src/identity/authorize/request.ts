@@ -62,10 +62,10 @@ export const readQuery: Step<Arrived, Asked> = (context) => ({
 })
 
 /** OIDC Core §3.1.2.1: by GET in the query, by POST in the body. */
-export const readAuthorization: Step<Arrived, Asked> = async (context, room) =>
+export const readAuthorization: Step<Arrived, Asked> = async (context, dependencies) =>
   context.exchange.head.method === 'POST'
     ? { ...context, form: await readFields(context.exchange), posted: true }
-    : readQuery(context, room)
+    : readQuery(context, dependencies)
 
 /** The only value of a parameter; undefined where it is absent, empty or repeated. */
 export function onlyValue(form: Form, name: string): string | undefined {

@@ -22,18 +22,18 @@ const HINT_LENGTH = 200
 /** The login page: for a client's request, or for our own pages where there is none. */
 export function showLogin(
   request: AuthorizationRequest | undefined,
-  visit: BrowserContext,
-  room: StepDependencies,
+  browser: BrowserContext,
+  dependencies: StepDependencies,
   again?: LoginAgain,
 ): Answer {
   const query = request === undefined ? '' : `?${carry(request)}`
   const page = loginPage({
-    form: { action: room.look.at(`/connect/login${query}`), csrf: visit.csrf },
+    form: { action: dependencies.theme.at(`/connect/login${query}`), csrf: browser.csrf },
     client: request && { name: request.asking.name, leadsTo: request.back.redirectUri },
     username: (again?.username ?? request?.loginHint ?? '').slice(0, HINT_LENGTH),
     problems: again?.problems ?? [],
   })
-  return pageAnswer(room.look, page, cookieHeaders(visit, room))
+  return pageAnswer(dependencies.theme, page, cookieHeaders(browser, dependencies))
 }
 
 /** What the user is asked: the scope as it stands, or businesses to choose from. */
@@ -91,30 +91,30 @@ const DAY = 86_400_000
 export async function showConsent(
   request: AuthorizationRequest,
   question: Question,
-  visit: BrowserContext & { readonly login: Login },
-  room: StepDependencies,
+  browser: BrowserContext & { readonly login: Login },
+  dependencies: StepDependencies,
   problems: readonly Problem[] = [],
 ): Promise<Answer> {
-  const { login, csrf } = visit
+  const { login, csrf } = browser
   const candidates = 'candidates' in question ? question.candidates : undefined
   const values = 'scope' in question ? question.scope.values : grantedSomewhere(request, question.candidates)
-  const { about, data, lasting } = describeScope(values, room)
+  const { about, data, lasting } = describeScope(values, dependencies)
   const page = consentPage({
-    form: { action: room.look.at(`/connect/consent?${carry(request)}`), csrf },
+    form: { action: dependencies.theme.at(`/connect/consent?${carry(request)}`), csrf },
     client: request.asking.name,
     leadsTo: request.back.redirectUri,
     user: nameOf(login),
-    switchUser: room.look.at(
+    switchUser: dependencies.theme.at(
       `/connect/authorize?${carry(request, { prompt: 'login', login_hint: undefined })}`,
     ),
-    applications: room.look.at('/connect/applications'),
+    applications: dependencies.theme.at('/connect/applications'),
     about,
     data,
-    lastingDays: lasting ? Math.ceil(room.config.refreshToken.lifetime / DAY) : undefined,
-    place: placeOf(question, room),
+    lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY) : undefined,
+    place: placeOf(question, dependencies),
     choices: candidates?.map(({ business: { code, name }, role }) => ({ code, name, role })),
-    preselected: candidates && (await preselect(request, login, candidates, room)),
+    preselected: candidates && (await preselect(request, login, candidates, dependencies)),
     problems,
   })
-  return pageAnswer(room.look, page)
+  return pageAnswer(dependencies.theme, page)
 }

@@ -9,15 +9,15 @@ import { answerClient } from './answer-client.ts'
 import { type ClientNamed, returnPathOf } from './request.ts'
 
 /** A refusal on its way to the client (RFC 6749 §4.1.2.1). */
-export function refuseToClient(fault: Fault, context: ClientNamed, room: StepDependencies): Answer {
+export function refuseToClient(fault: Fault, context: ClientNamed, dependencies: StepDependencies): Answer {
   const { attempt, exchange } = context
   const error = fault.row.oauth
   const { client, subject } = attempt
-  noteCall(exchange, room, 'info', 'authorization_refused', { client, subject, error })
+  noteCall(exchange, dependencies, 'info', 'authorization_refused', { client, subject, error })
   return answerClient(
     returnPathOf(context),
     { error, error_description: describable(fault.publicText) },
-    room,
+    dependencies,
   )
 }
 
@@ -27,25 +27,25 @@ export function refuseToClient(fault: Fault, context: ClientNamed, room: StepDep
  */
 export const tellingClient =
   (steps: Step<ClientNamed, Answer>, troublesToo: boolean): Step<ClientNamed, Answer> =>
-  async (context, room) => {
+  async (context, dependencies) => {
     try {
-      return await steps(context, room)
+      return await steps(context, dependencies)
     } catch (thrown) {
       const fault = toFault(thrown)
       if (fault.status >= 500 && !troublesToo) throw fault
       context.attempt.told = fault
       if (fault.row.level === 'error')
-        noteCall(context.exchange, room, 'error', 'authorization_failed', { cause: fault })
-      return refuseToClient(fault, context, room)
+        noteCall(context.exchange, dependencies, 'error', 'authorization_failed', { cause: fault })
+      return refuseToClient(fault, context, dependencies)
     }
   }
 
 /** As a page; a wrong method as JSON (C6.0). */
-export const refuseAsPage: Refusal = (fault, room, id) => {
-  if (fault.status === 405) return refuseAsJson(fault, room, id)
+export const refuseAsPage: Refusal = (fault, dependencies, id) => {
+  if (fault.status === 405) return refuseAsJson(fault, dependencies, id)
   const retryAfter = String(fault.facts.retryAfter ?? 5)
   return pageAnswer(
-    room.look,
+    dependencies.theme,
     errorPage(fault, id),
     fault.status === 503 ? { 'Retry-After': retryAfter } : {},
   )

@@ -29,7 +29,7 @@ export interface Login {
 const csrfOf = (cookie: string): string =>
   createHash('sha256').update(`postern csrf\0${cookie}`).digest('base64url')
 
-const visitWith = (cookie: string, fresh: boolean, login: Login | undefined): BrowserContext => ({
+const browserWith = (cookie: string, fresh: boolean, login: Login | undefined): BrowserContext => ({
   cookie,
   fresh,
   login,
@@ -48,24 +48,27 @@ async function loginOf(cookie: string, { people, sessions }: StepDependencies): 
   return { session, user }
 }
 
-export async function browserContextOf({ head }: Exchange, room: StepDependencies): Promise<BrowserContext> {
-  const cookie = room.cookie.read(head)
-  if (cookie === undefined) return visitWith(newSecret(), true, undefined)
-  return visitWith(cookie, false, await loginOf(cookie, room))
+export async function browserContextOf(
+  { head }: Exchange,
+  dependencies: StepDependencies,
+): Promise<BrowserContext> {
+  const cookie = dependencies.cookie.read(head)
+  if (cookie === undefined) return browserWith(newSecret(), true, undefined)
+  return browserWith(cookie, false, await loginOf(cookie, dependencies))
 }
 
 /** Whether a form of ours was sent by this browser from a page of ours. Second belt: what the browser itself says of it. */
-export function isOwnForm({ head }: Exchange, csrf: string | undefined, visit: BrowserContext): boolean {
+export function isOwnForm({ head }: Exchange, csrf: string | undefined, browser: BrowserContext): boolean {
   const site = head.headers['sec-fetch-site']
   const foreign = site === 'cross-site' || site === 'same-site'
-  return !visit.fresh && !foreign && csrf !== undefined && equalSecrets(csrf, visit.csrf)
+  return !browser.fresh && !foreign && csrf !== undefined && equalSecrets(csrf, browser.csrf)
 }
 
 /** The headers that a page needs for its forms to be believed: the cookie, where the browser has none yet. */
 export const cookieHeaders = (
   { cookie, fresh }: BrowserContext,
-  room: StepDependencies,
-): Answer['headers'] => (fresh ? { 'Set-Cookie': room.cookie.write(cookie) } : {})
+  dependencies: StepDependencies,
+): Answer['headers'] => (fresh ? { 'Set-Cookie': dependencies.cookie.write(cookie) } : {})
 
 /** The browser's next page, whatever the method of this call was. */
 export const seeOther = (location: string, headers: Answer['headers'] = {}): Answer => ({

@@ -13,17 +13,20 @@ import type { Consent } from './consents.ts'
 export async function withdrawConsent(
   consent: Consent,
   exchange: Exchange,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<void> {
-  await endGiven(consent, room)
-  await room.consents.remove(consent.key)
-  await endGiven(consent, room)
+  await endGiven(consent, dependencies)
+  await dependencies.consents.remove(consent.key)
+  await endGiven(consent, dependencies)
   const { business, client, subject } = consent
-  noteCall(exchange, room, 'info', 'consent_withdrawn', { client, subject, business })
+  noteCall(exchange, dependencies, 'info', 'consent_withdrawn', { client, subject, business })
 }
 
-async function endGiven({ business, client, subject }: Consent, room: StepDependencies): Promise<void> {
-  const { codes, tokenRevoker, store } = room
+async function endGiven(
+  { business, client, subject }: Consent,
+  dependencies: StepDependencies,
+): Promise<void> {
+  const { codes, tokenRevoker, store } = dependencies
   const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)
   const kept = entries.filter(({ value }) => {

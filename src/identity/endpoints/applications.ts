@@ -29,14 +29,14 @@ function doneOf({ target }: Arrived['exchange']): Done | undefined {
   return isDone(done) ? done : undefined
 }
 
-async function listConsent(consent: Consent, room: StepDependencies): Promise<ConsentListed> {
-  const name = await reach(room.people.findClientName(consent.client))
-  const { about, data, lasting } = describeScope(consent.scopes, room)
+async function listConsent(consent: Consent, dependencies: StepDependencies): Promise<ConsentListed> {
+  const name = await reach(dependencies.people.findClientName(consent.client))
+  const { about, data, lasting } = describeScope(consent.scopes, dependencies)
   const { at, business, key } = consent
   return {
     key,
     client: name ?? consent.client,
-    business: business === null ? undefined : (room.places.findBusiness(business)?.name ?? business),
+    business: business === null ? undefined : (dependencies.places.findBusiness(business)?.name ?? business),
     scopes: [...about, ...data],
     lasting,
     at,
@@ -45,16 +45,16 @@ async function listConsent(consent: Consent, room: StepDependencies): Promise<Co
 
 async function showApplications(
   { session, user }: Login,
-  visit: BrowserContext,
+  browser: BrowserContext,
   done: Done | undefined,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Answer> {
-  const consents = await room.consents.listOf(user.subject)
-  const sessions = await room.sessions.listOf(user.subject)
+  const consents = await dependencies.consents.listOf(user.subject)
+  const sessions = await dependencies.sessions.listOf(user.subject)
   const page = applicationsPage({
-    form: { action: room.look.at(PATH), csrf: visit.csrf },
+    form: { action: dependencies.theme.at(PATH), csrf: browser.csrf },
     user: nameOf({ session, user }),
-    consents: await Promise.all(consents.map((consent) => listConsent(consent, room))),
+    consents: await Promise.all(consents.map((consent) => listConsent(consent, dependencies))),
     sessions: sessions.map(({ authTime, browser, key }): SessionListed => ({
       key,
       browser,
@@ -63,56 +63,56 @@ async function showApplications(
     })),
     done,
   })
-  return pageAnswer(room.look, page)
+  return pageAnswer(dependencies.theme, page)
 }
 
 async function endSession(
   key: string,
   { session, user }: Login,
   exchange: Exchange,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Answer | Done> {
-  await room.sessions.end(key, user.subject)
-  noteCall(exchange, room, 'info', 'logout', { subject: user.subject })
+  await dependencies.sessions.end(key, user.subject)
+  noteCall(exchange, dependencies, 'info', 'logout', { subject: user.subject })
   if (key !== session.key) return 'ended'
-  const page = loggedOutPage({ back: undefined, signIn: room.look.at(PATH) })
-  return pageAnswer(room.look, page, { 'Set-Cookie': room.cookie.clear() })
+  const page = loggedOutPage({ back: undefined, signIn: dependencies.theme.at(PATH) })
+  return pageAnswer(dependencies.theme, page, { 'Set-Cookie': dependencies.cookie.clear() })
 }
 
 async function withdraw(
   key: string,
   { user }: Login,
   exchange: Exchange,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Done> {
-  const consent = await room.consents.find(key)
+  const consent = await dependencies.consents.find(key)
   // Somebody else's counts as gone.
-  if (consent?.subject === user.subject) await withdrawConsent(consent, exchange, room)
+  if (consent?.subject === user.subject) await withdrawConsent(consent, exchange, dependencies)
   return 'withdrawn'
 }
 
 async function answerForm(
   { exchange }: Arrived,
   login: Login,
-  visit: BrowserContext,
-  room: StepDependencies,
+  browser: BrowserContext,
+  dependencies: StepDependencies,
 ): Promise<Answer> {
   const params = paramsOf(await readFields(exchange))
-  const over = (done: Done): Answer => seeOther(room.look.at(`${PATH}?done=${done}`))
-  if (!isOwnForm(exchange, params.get('csrf'), visit)) return over('expired')
+  const over = (done: Done): Answer => seeOther(dependencies.theme.at(`${PATH}?done=${done}`))
+  if (!isOwnForm(exchange, params.get('csrf'), browser)) return over('expired')
   const consent = params.get('withdraw')
-  if (consent !== undefined) return over(await withdraw(consent, login, exchange, room))
+  if (consent !== undefined) return over(await withdraw(consent, login, exchange, dependencies))
   const session = params.get('end')
-  if (session === undefined) return seeOther(room.look.at(PATH))
-  const ended = await endSession(session, login, exchange, room)
+  if (session === undefined) return seeOther(dependencies.theme.at(PATH))
+  const ended = await endSession(session, login, exchange, dependencies)
   return typeof ended === 'string' ? over(ended) : ended
 }
 
 /** "Your connected applications": lists what was consented to and where one is logged in, and ends either (C6.2.2). */
-export const applications: Step<Arrived, Answer> = async (context, room) => {
+export const applications: Step<Arrived, Answer> = async (context, dependencies) => {
   const { exchange } = context
-  const visit = await browserContextOf(exchange, room)
-  if (visit.login === undefined) return showLogin(undefined, visit, room)
-  if (exchange.head.method === 'POST') return answerForm(context, visit.login, visit, room)
-  return showApplications(visit.login, visit, doneOf(exchange), room)
+  const browser = await browserContextOf(exchange, dependencies)
+  if (browser.login === undefined) return showLogin(undefined, browser, dependencies)
+  if (exchange.head.method === 'POST') return answerForm(context, browser.login, browser, dependencies)
+  return showApplications(browser.login, browser, doneOf(exchange), dependencies)
 }

@@ -6,9 +6,9 @@ import type { Asset } from '../pages/theme.ts'
 
 /** Pages name an asset with its content's hash, so that it may be kept; a day, since nothing forbids to ask without it. */
 const serve =
-  (pick: (room: StepDependencies) => Asset | undefined): Step<Arrived, Answer> =>
-  (_, room) => {
-    const asset = pick(room)
+  (pick: (dependencies: StepDependencies) => Asset | undefined): Step<Arrived, Answer> =>
+  (_, dependencies) => {
+    const asset = pick(dependencies)
     if (asset === undefined) throw new Fault('outside')
     return {
       status: 200,
@@ -24,5 +24,5 @@ const serve =
     }
   }
 
-export const stylesheet: Step<Arrived, Answer> = serve(({ look }) => look.stylesheet)
-export const logo: Step<Arrived, Answer> = serve(({ look }) => look.logo)
+export const stylesheet: Step<Arrived, Answer> = serve(({ theme }) => theme.stylesheet)
+export const logo: Step<Arrived, Answer> = serve(({ theme }) => theme.logo)

@@ -21,7 +21,7 @@ export async function answerCode(
   { asOf, exchange, request }: AuthorizationRead,
   login: Login,
   scope: GrantedScope,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Answer> {
   const { asking, back, challenge, nonce } = request
   const { session, user } = login
@@ -35,23 +35,23 @@ export async function answerCode(
     authTime: session.authTime,
     asOf,
   }
-  const code = await room.codes.issue(record, scope.target?.business)
+  const code = await dependencies.codes.issue(record, scope.target?.business)
   const facts = { client: asking.id, subject: user.subject, scope: scope.text }
-  noteCall(exchange, room, 'info', 'code_issued', facts)
-  return answerClient(back, { code }, room)
+  noteCall(exchange, dependencies, 'info', 'code_issued', facts)
+  return answerClient(back, { code }, dependencies)
 }
 
 /** The next page, or the answer to the client. */
-const goOn: Step<AuthorizationRead, Answer> = async (context, room) => {
+const goOn: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
   const { exchange, posted, request } = context
-  const visit = await browserContextOf(exchange, room)
+  const browser = await browserContextOf(exchange, dependencies)
   // A form of another site comes without our SameSite cookie: only the browser's own next step tells who is logged in.
-  if (posted && visit.fresh) return seeOther(room.look.at(`/connect/authorize?${carry(request)}`))
-  const decision = await decide(request, visit, room)
-  if (decision.kind === 'login') return showLogin(request, visit, room)
+  if (posted && browser.fresh) return seeOther(dependencies.theme.at(`/connect/authorize?${carry(request)}`))
+  const decision = await decide(request, browser, dependencies)
+  if (decision.kind === 'login') return showLogin(request, browser, dependencies)
   const { login } = decision
-  if (decision.kind === 'code') return answerCode(context, login, decision.scope, room)
-  return showConsent(request, decision, { ...visit, login }, room)
+  if (decision.kind === 'code') return answerCode(context, login, decision.scope, dependencies)
+  return showConsent(request, decision, { ...browser, login }, dependencies)
 }
 
 /** C6.2.1, C6.2.2. */

@@ -25,31 +25,31 @@ async function allow(
   context: AuthorizationRead,
   { login }: Asking,
   scope: GrantedScope,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Answer> {
   const { subject } = login.user
   const client = context.request.asking.id
-  await room.consents.remember({ client, subject, scope })
-  noteCall(context.exchange, room, 'info', 'consent', { client, subject, scope: scope.text })
-  return answerCode(context, login, scope, room)
+  await dependencies.consents.remember({ client, subject, scope })
+  noteCall(context.exchange, dependencies, 'info', 'consent', { client, subject, scope: scope.text })
+  return answerCode(context, login, scope, dependencies)
 }
 
-const answerConsent: Step<AuthorizationRead, Answer> = async (context, room) => {
+const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
   const { attempt, exchange, request } = context
-  const startOver = (): Answer => seeOther(room.look.at(`/connect/authorize?${carry(request)}`))
+  const startOver = (): Answer => seeOther(dependencies.theme.at(`/connect/authorize?${carry(request)}`))
   if (exchange.head.method !== 'POST') return startOver()
   const params = paramsOf(await readFields(exchange))
-  const visit = await browserContextOf(exchange, room)
-  attempt.subject = visit.login?.user.subject
-  if (!isOwnForm(exchange, params.get('csrf'), visit)) return startOver()
+  const browser = await browserContextOf(exchange, dependencies)
+  attempt.subject = browser.login?.user.subject
+  if (!isOwnForm(exchange, params.get('csrf'), browser)) return startOver()
   if (params.get('decision') === 'deny') throw new Fault('access_denied')
-  const asked = await decide(request, visit, room)
+  const asked = await decide(request, browser, dependencies)
   if (asked.kind === 'login' || params.get('decision') !== 'allow') return startOver()
   const scope = allowedScope(asked, params.get('business'))
-  if (scope !== undefined) return allow(context, asked, scope, room)
+  if (scope !== undefined) return allow(context, asked, scope, dependencies)
   if (asked.kind !== 'choice') return startOver()
   const problem = { text: TEXTS.consent.missingBusiness, field: 'business-0' }
-  return showConsent(request, asked, { ...visit, login: asked.login }, room, [problem])
+  return showConsent(request, asked, { ...browser, login: asked.login }, dependencies, [problem])
 }
 
 /** The consent form (C6.2.2). Its query is the request, judged anew: what the page said cannot be changed on the way. */

@@ -64,9 +64,9 @@ function nextOf(params: Params, client: Client | undefined): string | undefined 
   return withQuery(uri, state === undefined ? {} : { state })
 }
 
-const judgeLogout: Step<LogoutAsked, LogoutRead> = async (context, room) => {
-  const hint = await readHint(context.params.get('id_token_hint'), room)
-  const asking = await clientOf(context.params, hint, room)
+const judgeLogout: Step<LogoutAsked, LogoutRead> = async (context, dependencies) => {
+  const hint = await readHint(context.params.get('id_token_hint'), dependencies)
+  const asking = await clientOf(context.params, hint, dependencies)
   return { ...context, hint, asking, next: nextOf(context.params, asking) }
 }
 
@@ -80,46 +80,50 @@ function carry(params: Params): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 
-const own = ({ params }: LogoutAsked, { look }: StepDependencies): string =>
-  look.at(`/connect/endsession${carry(params)}`)
+const own = ({ params }: LogoutAsked, { theme }: StepDependencies): string =>
+  theme.at(`/connect/endsession${carry(params)}`)
 
 /** The user said so, or the client proved by its hint that it speaks of this very user. */
-function isMeant({ exchange, hint, own }: LogoutRead, visit: BrowserContext): boolean {
+function isMeant({ exchange, hint, own }: LogoutRead, browser: BrowserContext): boolean {
   if (own !== undefined && own.get('decision') === 'logout')
-    return isOwnForm(exchange, own.get('csrf'), visit)
-  return hint !== undefined && hint.subject === visit.login?.user.subject
+    return isOwnForm(exchange, own.get('csrf'), browser)
+  return hint !== undefined && hint.subject === browser.login?.user.subject
 }
 
-const goOn: Step<LogoutRead, Answer> = async (context, room) => {
+const goOn: Step<LogoutRead, Answer> = async (context, dependencies) => {
   const { exchange, hint, own: confirmed, posted } = context
-  const visit = await browserContextOf(exchange, room)
-  if (posted && visit.fresh) return seeOther(own(context, room))
-  const { login } = visit
-  if (login === undefined) return goodbye(context, hint !== undefined || confirmed !== undefined, room)
-  if (!isMeant(context, visit)) return confirm(context, visit, room)
-  await room.sessions.end(login.session.key, login.user.subject)
-  noteCall(exchange, room, 'info', 'logout', { subject: login.user.subject, client: context.asking?.id })
-  return goodbye(context, true, room)
+  const browser = await browserContextOf(exchange, dependencies)
+  if (posted && browser.fresh) return seeOther(own(context, dependencies))
+  const { login } = browser
+  if (login === undefined)
+    return goodbye(context, hint !== undefined || confirmed !== undefined, dependencies)
+  if (!isMeant(context, browser)) return confirm(context, browser, dependencies)
+  await dependencies.sessions.end(login.session.key, login.user.subject)
+  noteCall(exchange, dependencies, 'info', 'logout', {
+    subject: login.user.subject,
+    client: context.asking?.id,
+  })
+  return goodbye(context, true, dependencies)
 }
 
-function confirm(context: LogoutRead, visit: BrowserContext, room: StepDependencies): Answer {
+function confirm(context: LogoutRead, browser: BrowserContext, dependencies: StepDependencies): Answer {
   const { asking, next } = context
   const page = confirmLogoutPage({
-    form: { action: own(context, room), csrf: visit.csrf },
+    form: { action: own(context, dependencies), csrf: browser.csrf },
     client: asking?.name,
     leadsTo: next,
-    stay: room.look.at('/connect/applications'),
+    stay: dependencies.theme.at('/connect/applications'),
   })
-  return pageAnswer(room.look, page)
+  return pageAnswer(dependencies.theme, page)
 }
 
 /** On to the client, if that is known to be meant; else the logged-out page, with the client's address on a button. */
-function goodbye({ asking, next }: LogoutRead, sure: boolean, room: StepDependencies): Answer {
-  const headers = { 'Set-Cookie': room.cookie.clear() }
+function goodbye({ asking, next }: LogoutRead, sure: boolean, dependencies: StepDependencies): Answer {
+  const headers = { 'Set-Cookie': dependencies.cookie.clear() }
   if (next !== undefined && sure) return seeOther(next, headers)
   const back = next === undefined || asking === undefined ? undefined : { client: asking.name, uri: next }
-  const signIn = room.look.at('/connect/applications')
-  return pageAnswer(room.look, loggedOutPage({ back, signIn }), headers)
+  const signIn = dependencies.theme.at('/connect/applications')
+  return pageAnswer(dependencies.theme, loggedOutPage({ back, signIn }), headers)
 }
 
 /** C6.3.3, OpenID Connect RP-Initiated Logout 1.0. */

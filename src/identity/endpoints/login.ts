@@ -31,8 +31,8 @@ const T = TEXTS.login
 type Params = ReadonlyMap<string, string>
 
 /** Where a login leads: on with the request, or to our own page. */
-const nextOf = (request: AuthorizationRequest | undefined, { look }: StepDependencies): string =>
-  look.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carryLoggedIn(request)}`)
+const nextOf = (request: AuthorizationRequest | undefined, { theme }: StepDependencies): string =>
+  theme.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carryLoggedIn(request)}`)
 
 function missingFields(params: Params): readonly Problem[] {
   const needed = { username: T.missingUsername, password: T.missingPassword }
@@ -43,8 +43,8 @@ function missingFields(params: Params): readonly Problem[] {
 async function logIn(
   context: Arrived,
   params: Params,
-  visit: BrowserContext,
-  room: StepDependencies,
+  browser: BrowserContext,
+  dependencies: StepDependencies,
 ): Promise<string | undefined> {
   const { asOf, attempt, exchange } = context
   const { clientAddress, head } = exchange
@@ -59,16 +59,17 @@ async function logIn(
         attempt.subject = subject
       },
     },
-    room,
+    dependencies,
   ).catch(tooMany)
   const { client, subject } = attempt
   const event = user === undefined ? 'login_refused' : 'login'
-  noteCall(exchange, room, 'info', event, { client, subject, network: clientAddress })
+  noteCall(exchange, dependencies, 'info', event, { client, subject, network: clientAddress })
   if (user === undefined) return undefined
   // Whoever is logged in there now is so no more.
-  if (visit.login !== undefined) await room.sessions.end(visit.login.session.key, visit.login.user.subject)
-  const browser = browserName(head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  return room.sessions.start({ subject: user.subject, browser, asOf })
+  if (browser.login !== undefined)
+    await dependencies.sessions.end(browser.login.session.key, browser.login.user.subject)
+  const name = browserName(head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
+  return dependencies.sessions.start({ subject: user.subject, browser: name, asOf })
 }
 
 /** Too many attempts that wait count as one that failed (C6.3.5). */
@@ -80,25 +81,25 @@ function tooMany(thrown: unknown): undefined {
 async function answerForm(
   context: Arrived,
   request: AuthorizationRequest | undefined,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Answer> {
   const params = paramsOf(await readFields(context.exchange))
-  const visit = await browserContextOf(context.exchange, room)
+  const browser = await browserContextOf(context.exchange, dependencies)
   const username = params.get('username') ?? ''
   const again = (problems: LoginAgain['problems']): Answer =>
-    showLogin(request, visit, room, { username, problems })
-  if (!isOwnForm(context.exchange, params.get('csrf'), visit)) return again([{ text: T.expired }])
+    showLogin(request, browser, dependencies, { username, problems })
+  if (!isOwnForm(context.exchange, params.get('csrf'), browser)) return again([{ text: T.expired }])
   if (request !== undefined && params.get('decision') === 'cancel') throw new Fault('access_denied')
   const missing = missingFields(params)
   if (missing.length > 0) return again(missing)
-  const cookie = await logIn(context, params, visit, room)
+  const cookie = await logIn(context, params, browser, dependencies)
   if (cookie === undefined) return again([{ text: T.wrong }])
-  return seeOther(nextOf(request, room), { 'Set-Cookie': room.cookie.write(cookie) })
+  return seeOther(nextOf(request, dependencies), { 'Set-Cookie': dependencies.cookie.write(cookie) })
 }
 
 /** Opened by its address, as after a reload: the page that leads here. */
-const startOver = (request: AuthorizationRequest | undefined, { look }: StepDependencies): Answer =>
-  seeOther(look.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carry(request)}`))
+const startOver = (request: AuthorizationRequest | undefined, { theme }: StepDependencies): Answer =>
+  seeOther(theme.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carry(request)}`))
 
 const isPost = ({ exchange }: Arrived): boolean => exchange.head.method === 'POST'
 
@@ -106,16 +107,18 @@ const forClient: Step<Arrived, Answer> = flow(
   readQuery,
   nameClient,
   tellingClient(
-    flow(readRequest, (context: AuthorizationRead, room) =>
-      isPost(context) ? answerForm(context, context.request, room) : startOver(context.request, room),
+    flow(readRequest, (context: AuthorizationRead, dependencies) =>
+      isPost(context)
+        ? answerForm(context, context.request, dependencies)
+        : startOver(context.request, dependencies),
     ),
     false,
   ),
 )
 
 /** The login form (C6.2.2). Its query is the request that it is for; without one it is for our own pages. */
-export const login: Step<Arrived, Answer> = (context, room) => {
+export const login: Step<Arrived, Answer> = (context, dependencies) => {
   const { target } = context.exchange
-  if (!(target instanceof Fault) && target.query.length > 1) return forClient(context, room)
-  return isPost(context) ? answerForm(context, undefined, room) : startOver(undefined, room)
+  if (!(target instanceof Fault) && target.query.length > 1) return forClient(context, dependencies)
+  return isPost(context) ? answerForm(context, undefined, dependencies) : startOver(undefined, dependencies)
 }

@@ -9,21 +9,21 @@ import { requireParam } from '../steps/read-form.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
 
 /** Goes on with the steps of the grant that was chosen. */
-export const redeemGrant: Step<GrantChosen, Granted> = (context, room) => {
+export const redeemGrant: Step<GrantChosen, Granted> = (context, dependencies) => {
   const row = GRANTS.get(context.grant)
   if (row === undefined) throw new TypeError(`no such grant: ${context.grant}`)
-  return row.redeem(context, room)
+  return row.redeem(context, dependencies)
 }
 
 /** Tells the recorder of every token issued or refused (C12). */
 export const recordTokens =
   (steps: Step<Arrived, Answer>): Step<Arrived, Answer> =>
-  async (arrived, room) => {
+  async (arrived, dependencies) => {
     const { exchange, attempt } = arrived
     const record = (result: string, fault: Fault | undefined): void =>
-      room.recorder.token({ exchange, ...attempt, result, fault })
+      dependencies.recorder.token({ exchange, ...attempt, result, fault })
     try {
-      const answer = await steps(arrived, room)
+      const answer = await steps(arrived, dependencies)
       record('issued', undefined)
       return answer
     } catch (thrown) {
@@ -43,11 +43,11 @@ export const requireSecret: Step<ClientAuthenticated, ClientAuthenticated> = (co
  * C6.3.3, RFC 7662. Whatever is not good, or not this client's to know, is `{"active": false}` and nothing more;
  * clients that are configured as resources may ask about everybody's tokens.
  */
-export const introspectToken: Step<ClientAuthenticated, Answer> = async (context, room) => {
+export const introspectToken: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
   const { client, params } = context
-  const found = await findToken(requireParam(params, 'token'), room)
+  const found = await findToken(requireParam(params, 'token'), dependencies)
   const known = found !== undefined && (client.resource || found.client === client.id)
-  return privateAnswer(known ? await describe(found, room) : INACTIVE, room)
+  return privateAnswer(known ? await describe(found, dependencies) : INACTIVE, dependencies)
 }
 
 const INACTIVE = { active: false }
@@ -75,22 +75,22 @@ async function describe(found: FoundToken, { people, urls }: StepDependencies): 
  * C6.3.3, RFC 7009. A token that nobody knows is answered as one that was revoked; one of another client is not
  * (invalid_grant). Success is said only when the store has kept it (T3.7).
  */
-export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, room) => {
+export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
   const { attempt, client, exchange, params } = context
-  const found = await findToken(requireParam(params, 'token'), room)
+  const found = await findToken(requireParam(params, 'token'), dependencies)
   if (found === undefined) return emptyAnswer()
   if (found.client !== client.id)
     throw new Fault('invalid_grant', { say: 'It was issued to another client.' })
   attempt.subject = found.subject
-  await REVOKE[found.kind](found, room)
+  await REVOKE[found.kind](found, dependencies)
   const facts = { kind: found.kind, client: client.id, subject: found.subject }
-  noteCall(exchange, room, 'info', 'token_revoked', facts)
+  noteCall(exchange, dependencies, 'info', 'token_revoked', facts)
   return emptyAnswer()
 }
 
 /** By kind of token. A refresh token ends its family and its access tokens; an access token is revoked alone. */
 const REVOKE: Readonly<
-  Record<FoundToken['kind'], (found: FoundToken, room: StepDependencies) => Promise<unknown>>
+  Record<FoundToken['kind'], (found: FoundToken, dependencies: StepDependencies) => Promise<unknown>>
 > = {
   refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }),
   access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }),

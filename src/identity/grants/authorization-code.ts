@@ -24,24 +24,24 @@ const refuse = (detail: string, cause?: unknown): Fault => new Fault('invalid_gr
  * Any attempt by its own client takes the code; another client's changes nothing. A second use ends what the first one
  * gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2).
  */
-const takeCode: Step<GrantChosen, CodeTaken> = async (context, room) => {
+const takeCode: Step<GrantChosen, CodeTaken> = async (context, dependencies) => {
   const { attempt, client, params } = context
-  const code = await room.codes.find(requireParam(params, 'code'))
+  const code = await dependencies.codes.find(requireParam(params, 'code'))
   if (code === undefined) throw refuse('unknown or expired code')
   if (code.record.client !== client.id) throw refuse('the code of another client')
   attempt.subject = code.record.subject
-  if (!(await room.codes.take(code))) throw await endReplayed(code, context, room)
+  if (!(await dependencies.codes.take(code))) throw await endReplayed(code, context, dependencies)
   return { ...context, code }
 }
 
 async function endReplayed(
   code: FoundCode,
   { exchange }: GrantChosen,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  if (await room.codes.mark(code)) await room.tokenRevoker.end({ family })
-  noteCall(exchange, room, 'warn', 'code_replayed', { family, client, subject })
+  if (await dependencies.codes.mark(code)) await dependencies.tokenRevoker.end({ family })
+  noteCall(exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }
 
@@ -69,12 +69,12 @@ const findUser: Step<CodeTaken, UserFound> = async (context, { people }) => {
   return { ...context, user }
 }
 
-const grantScope: Step<UserFound, Granted> = (context, room) => {
+const grantScope: Step<UserFound, Granted> = (context, dependencies) => {
   const { client, code, user } = context
   const { authTime, family, nonce } = code.record
-  const scope = scopeOf(code.record, client, user, room)
+  const scope = scopeOf(code.record, client, user, dependencies)
   const openid = hasValue(scope, 'openid')
-  const conclude = (): Promise<void> => settle(code, lifeOfAll(scope, client, room), room)
+  const conclude = (): Promise<void> => settle(code, lifeOfAll(scope, client, dependencies), dependencies)
   return {
     ...context,
     authTime,
@@ -88,8 +88,13 @@ const grantScope: Step<UserFound, Granted> = (context, room) => {
 }
 
 /** What was consented to, as far as client and user may have it still. */
-function scopeOf({ scope }: CodeRecord, client: Client, user: User, room: StepDependencies): GrantedScope {
-  const { catalogue, places } = room
+function scopeOf(
+  { scope }: CodeRecord,
+  client: Client,
+  user: User,
+  dependencies: StepDependencies,
+): GrantedScope {
+  const { catalogue, places } = dependencies
   try {
     return limitToUser(limitToClient(readGrantedScope(scope), client, catalogue, places), user, catalogue)
   } catch (cause) {

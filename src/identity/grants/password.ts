@@ -26,18 +26,18 @@ export interface PasswordAttempt {
  */
 export async function verifyUser(
   attempt: PasswordAttempt,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<User | undefined> {
   const { key } = attempt
-  const named = await reach(room.people.findUserByName(key.user))
-  const subject = named?.subject ?? (await reach(room.people.findSubject(key.user)))
+  const named = await reach(dependencies.people.findUserByName(key.user))
+  const subject = named?.subject ?? (await reach(dependencies.people.findSubject(key.user)))
   attempt.onNamed?.(subject)
-  const network = await room.networks.recall(subject, key.network)
+  const network = await dependencies.networks.recall(subject, key.network)
   const standing = { known: subject !== undefined, familiar: network.familiar }
-  return room.guessing.attempt(key, standing, async () => {
+  return dependencies.guessing.attempt(key, standing, async () => {
     // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
-    const found = await reach(room.people.findUserByName(key.user))
-    const right = await room.hasher.verify(attempt.password, found?.passwordHash, askerOf(key))
+    const found = await reach(dependencies.people.findUserByName(key.user))
+    const right = await dependencies.hasher.verify(attempt.password, found?.passwordHash, askerOf(key))
     if (!right || found === undefined || !attempt.mayLogIn(found)) return undefined
     await network.remember()
     return found
@@ -51,7 +51,7 @@ const askerOf = ({ client, network }: GuessingKey): HashOwner => ({
 })
 
 /** C6.1.5. Whatever is wrong, the same fault is thrown. */
-export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, room) => {
+export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, dependencies) => {
   const { attempt, client, exchange, params } = context
   const user = await verifyUser(
     {
@@ -62,10 +62,10 @@ export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context
         attempt.subject = subject
       },
     },
-    room,
+    dependencies,
   )
   if (user === undefined) throw new Fault('invalid_grant')
-  return { ...context, user, authTime: epochSeconds(room.clock) }
+  return { ...context, user, authTime: epochSeconds(dependencies.clock) }
 }
 
 const grantScope: Step<UserVerified, Granted> = (context, { catalogue }) => {

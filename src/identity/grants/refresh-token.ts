@@ -51,13 +51,13 @@ const readScope: Step<GrantChosen, ScopeRead> = (context, { catalogue, places })
  * The token is known, this client's, and not replayed; another client's attempt is refused and changes nothing
  * (C6.1.7).
  */
-const findFamily: Step<ScopeRead, FamilyFound> = async (context, room) => {
+const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) => {
   const token = requireParam(context.params, 'refresh_token')
-  const found = await room.families.find(token)
+  const found = await dependencies.families.find(token)
   if (found === undefined) throw refuse('unknown, expired or ended')
   if (found.record.client !== context.client.id) throw refuse('of another client')
   context.attempt.subject = found.record.subject
-  if (found.state === 'replayed') throw await endReplayed(found, context, room)
+  if (found.state === 'replayed') throw await endReplayed(found, context, dependencies)
   return { ...context, token, found, granted: readGrantedScope(found.record.scope) }
 }
 
@@ -65,11 +65,11 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, room) => {
 async function endReplayed(
   { id, record }: FoundFamily,
   { exchange }: GrantChosen,
-  room: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<Fault> {
-  await room.tokenRevoker.end({ family: id })
+  await dependencies.tokenRevoker.end({ family: id })
   const { client, subject } = record
-  noteCall(exchange, room, 'warn', 'refresh_token_replayed', { family: id, client, subject })
+  noteCall(exchange, dependencies, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')
 }
 
@@ -98,11 +98,11 @@ const limitScope: Step<UserFound, ScopeNarrowed> = (context, { catalogue, places
 }
 
 /** Last, so that a request that fails otherwise uses nothing up. */
-const rotate: Step<ScopeNarrowed, Granted> = async (context, room) => {
+const rotate: Step<ScopeNarrowed, Granted> = async (context, dependencies) => {
   const { found, granted, token } = context
-  const successor = await room.families.rotate(token, found)
+  const successor = await dependencies.families.rotate(token, found)
   if (successor === 'ended') throw refuse('ended meanwhile')
-  if (successor === 'replayed') throw await endReplayed(found, context, room)
+  if (successor === 'replayed') throw await endReplayed(found, context, dependencies)
   const { authTime } = found.record
   const openid = hasValue(granted, 'openid')
   return { ...context, authTime, openid, nonce: undefined, refresh: { kind: 'rotated', ...successor } }

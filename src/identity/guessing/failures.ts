@@ -31,7 +31,7 @@ const LEVELS = 64
 
 /**
  * Counts failures by key, for as long as they mean something. Only who failed has an entry. Where the table is full,
- * room is made by those that would be forgotten anyway, then by those that have failed least, the oldest first: whoever
+ * dependencies is made by those that would be forgotten anyway, then by those that have failed least, the oldest first: whoever
  * makes up many keys pushes out the many, and not the one that has failed often.
  */
 export class FailureTable<K> {

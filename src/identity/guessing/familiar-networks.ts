@@ -62,7 +62,7 @@ export function openFamiliarNetworks({
 
   return {
     async recall(named, address) {
-      // Who does not exist has a record to look for too: it must not take less time (T3.9).
+      // Who does not exist has a record to theme for too: it must not take less time (T3.9).
       const subject = named ?? ''
       const hash = deriver.derive(JSON.stringify(['login network', subject, siteOf(address)]))
       try {

@@ -46,7 +46,7 @@ interface Line {
   tail: Promise<unknown>
 }
 
-/** Lets those of one key through one after the other, in order. A key that nobody is at takes no room. */
+/** Lets those of one key through one after the other, in order. A key that nobody is at takes no dependencies. */
 export class OneAtATime {
   readonly #lines = new Map<string, Line>()
 

@@ -212,7 +212,7 @@ const lockoutOf = ({ failures, at }: Tally<unknown>, rules: Delays) => ({
   at,
 })
 
-/** Names are the guesser's to choose: a long one must not take the room of a thousand. */
+/** Names are the guesser's to choose: a long one must not take the dependencies of a thousand. */
 const shortened = (name: string): string =>
   name.length <= LONGEST_NAME
     ? name

@@ -58,7 +58,7 @@ export interface Page {
   readonly nonce?: string
 }
 
-/** What a form of ours needs to be believed (see browser/visit.ts). */
+/** What a form of ours needs to be believed (see browser/browser.ts). */
 export interface FormFacts {
   /** Path and query. */
   readonly action: string
@@ -106,21 +106,21 @@ const MARK = html`<svg viewBox="0 0 32 32" aria-hidden="true">
 const logoOf = ({ logo }: Theme): Html =>
   logo === undefined ? MARK : html`<img src="${logo.href}" alt="" width="32" height="32" />`
 
-export function pageAnswer(look: Theme, page: Page, headers: Answer['headers'] = {}): Answer {
+export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] = {}): Answer {
   const { title, body, wide = false, status = 200 } = page
   const text = html`<!doctype html>
     <html lang="${TEXTS.language}">
       <head>
         <meta charset="utf-8" />
-        <title>${title} · ${look.name}</title>
+        <title>${title} · ${theme.name}</title>
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
-        <link rel="stylesheet" href="${look.stylesheet.href}" />
-        ${look.logo && html`<link rel="icon" href="${look.logo.href}" />`}
+        <link rel="stylesheet" href="${theme.stylesheet.href}" />
+        ${theme.logo && html`<link rel="icon" href="${theme.logo.href}" />`}
       </head>
       <body>
-        <header class="brand">${logoOf(look)}<span>${look.name}</span></header>
+        <header class="brand">${logoOf(theme)}<span>${theme.name}</span></header>
         <main${wide && html` class="wide"`}>${body}</main>
       </body>
     </html>`

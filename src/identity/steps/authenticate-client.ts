@@ -6,12 +6,12 @@ import { reach } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 
 /** C6.1.2. Any failure is the same fault: nobody learns whether the id or the secret was wrong. */
-export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, room) => {
+export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, dependencies) => {
   const { attempt, exchange, params } = context
-  const basic = parseBasic(exchange.head, room)
+  const basic = parseBasic(exchange.head, dependencies)
   const authenticate = { none: byBody, 'other-scheme': fail, malformed: fail, pairs: byBasic }[basic.kind]
   const pairs = basic.kind === 'pairs' ? basic.pairs : []
-  const client = await authenticate(params, { room, address: exchange.clientAddress }, pairs)
+  const client = await authenticate(params, { dependencies, address: exchange.clientAddress }, pairs)
   attempt.client = client.id
   return { ...context, client }
 }
@@ -19,7 +19,7 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
 type Params = Parsed['params']
 
 interface Where {
-  readonly room: StepDependencies
+  readonly dependencies: StepDependencies
   /** Where the request came from. */
   readonly address: string
 }
@@ -45,7 +45,7 @@ async function byBody(params: Params, where: Where): Promise<Client> {
   const id = params.get('client_id')
   if (id === undefined) throw failed('no credentials')
   const secret = params.get('client_secret')
-  if (secret === undefined) return findPublic(id, where.room)
+  if (secret === undefined) return findPublic(id, where.dependencies)
   const client = await findBySecret([{ id, secret }], where)
   if (!client.secretPost) throw failed('credentials in the body')
   return client
@@ -70,8 +70,8 @@ const isQuick = ({ encoded }: Trial): boolean => encoded?.startsWith('sha256:') 
  * The client that one of the pairs proves. Quick hashes come first, so that a client whose library form-encodes its
  * secret pays for no slow one; a failure costs a slow verification per pair, whether or not the client exists.
  */
-async function findBySecret(pairs: readonly ClientPair[], { room, address }: Where): Promise<Client> {
-  const { people, hasher, clientFailures } = room
+async function findBySecret(pairs: readonly ClientPair[], { dependencies, address }: Where): Promise<Client> {
+  const { people, hasher, clientFailures } = dependencies
   const clients = await reach(Promise.all(pairs.map(({ id }) => people.findClient(id))))
   const trials = pairs.flatMap((pair, at) => trialsOf(pair, clients[at]))
   const ordered = [...trials.filter(isQuick), ...trials.filter((trial) => !isQuick(trial))]

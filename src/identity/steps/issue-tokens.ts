@@ -8,13 +8,13 @@ import type { OpenedFamily } from '../tokens/families.ts'
 import { Fault } from '../../kernel/faults.ts'
 
 /** What every grant ends in (C6.1.3). */
-export const issueTokens: Step<Granted, Answer> = async (granted, room) => {
-  const refresh = await refreshOf(granted, room)
-  const access = await issueAccessToken(granted, refresh?.family ?? granted.family, room)
-  const idToken = granted.openid ? await issueIdToken(granted, access.token, room) : undefined
+export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) => {
+  const refresh = await refreshOf(granted, dependencies)
+  const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
+  const idToken = granted.openid ? await issueIdToken(granted, access.token, dependencies) : undefined
   Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted) })
   await granted.conclude?.()
-  room.issuedTokens.prime(access.token, access.principal)
+  dependencies.issuedTokens.prime(access.token, access.principal)
   const body = {
     access_token: access.token,
     token_type: 'bearer',
@@ -23,7 +23,7 @@ export const issueTokens: Step<Granted, Answer> = async (granted, room) => {
     ...(refresh && { refresh_token: refresh.token }),
     ...(idToken !== undefined && { id_token: idToken }),
   }
-  return tokenAnswer(body, room)
+  return tokenAnswer(body, dependencies)
 }
 
 /** For the record (C12). */
@@ -32,12 +32,15 @@ const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fu
   fund: target?.level === 'fund' ? target.fund : undefined,
 })
 
-async function refreshOf(granted: Granted, room: StepDependencies): Promise<OpenedFamily | undefined> {
+async function refreshOf(
+  granted: Granted,
+  dependencies: StepDependencies,
+): Promise<OpenedFamily | undefined> {
   const { asOf, authTime, client, grant, refresh, scope, user } = granted
   if (refresh.kind === 'rotated') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined
   const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
-  return room.families.create(record, granted.family)
+  return dependencies.families.create(record, granted.family)
 }
 
 /** C6.1.0: scope syntax, catalogue, the client's allowance; without a `scope` the client's default (C5.5). */

@@ -60,8 +60,8 @@ export interface FoundToken {
  * Undefined: unknown, malformed, expired, revoked, of another kind or another issuer.
  * @throws Fault identity_unavailable where it can't be told
  */
-export const findToken = (token: string, room: StepDependencies): Promise<FoundToken | undefined> =>
-  token.includes('.') ? findAccessToken(token, room) : findRefreshToken(token, room)
+export const findToken = (token: string, dependencies: StepDependencies): Promise<FoundToken | undefined> =>
+  token.includes('.') ? findAccessToken(token, dependencies) : findRefreshToken(token, dependencies)
 
 async function findAccessToken(
   token: string,

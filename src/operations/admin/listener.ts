@@ -37,7 +37,7 @@ export interface AdminParts {
 export interface AdminApi {
   readonly token: string
   readonly routes: readonly AdminRoute[]
-  readonly room: OperatorControl
+  readonly control: OperatorControl
 }
 
 export interface AdminListener {
@@ -78,7 +78,7 @@ function makeAdmin(parts: AdminParts): FastifyInstance {
   const { api } = parts
   if (api)
     addGuarded(app, api.token, (guarded) => {
-      for (const route of api.routes) addRoute(guarded, route, api.room)
+      for (const route of api.routes) addRoute(guarded, route, api.control)
     })
   return app
 }
@@ -157,7 +157,7 @@ function requireToken(token: string): (request: FastifyRequest) => Promise<void>
       : Promise.reject(new AdminError(401, 'send the admin token as "Authorization: Bearer"'))
 }
 
-function addRoute(app: FastifyInstance, route: AdminRoute, room: OperatorControl): void {
+function addRoute(app: FastifyInstance, route: AdminRoute, control: OperatorControl): void {
   const { method, path: url, body, bodyOptional, query = {}, handle } = route
   app.route({
     method,
@@ -167,7 +167,7 @@ function addRoute(app: FastifyInstance, route: AdminRoute, room: OperatorControl
       ...(body && { body: { optional: bodyOptional === true, schema: body } satisfies RequestSchema }),
     },
     handler: async (request, reply) => {
-      const answer = await handle(room, readRequest(request))
+      const answer = await handle(control, readRequest(request))
       return reply.code(answer.status).send(answer.body)
     },
   })

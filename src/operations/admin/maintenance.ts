@@ -112,11 +112,11 @@ const lines = (problems: ReturnType<typeof switchProblems>): string[] =>
 /** Clients that were added to the store are in no configuration (C9.2). */
 async function withoutStored(
   problems: readonly SwitchProblem[],
-  room: Pick<OperatorControl, 'hasStoredClient'>,
+  control: Pick<OperatorControl, 'hasStoredClient'>,
 ): Promise<SwitchProblem[]> {
   const left: SwitchProblem[] = []
   for (const problem of problems)
-    if (problem.client === undefined || !(await room.hasStoredClient(problem.client))) left.push(problem)
+    if (problem.client === undefined || !(await control.hasStoredClient(problem.client))) left.push(problem)
   return left
 }
 
@@ -137,14 +137,14 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     summary: 'Switch something off, now or in a window; what was on for that scope is replaced, plans stay',
     body: members({ ...SETTABLE, ...WHO }, ['scope']),
     answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
-    handle: async (room, { body, operator }) => {
+    handle: async (control, { body, operator }) => {
       const entry = readSwitch(body as unknown as Sent)
       if (entry === undefined) return reject(['scope  names nothing that can be closed'])
-      const problems = await withoutStored(switchProblems(entry, room.closableNames()), room)
+      const problems = await withoutStored(switchProblems(entry, control.closableNames()), control)
       if (entry.until !== undefined && entry.until <= clock.now())
         problems.push({ member: 'until', message: 'is over already' })
       if (problems.length > 0) return reject(lines(problems))
-      return ok(tell(await room.maintenance.set(entry, operator), clock.now()))
+      return ok(tell(await control.maintenance.set(entry, operator), clock.now()))
     },
   },
   {

@@ -70,13 +70,13 @@ export const REVOKE_ROUTE: AdminRoute = {
     ],
     404: ['An id that is not known, and no `force`: nothing has changed', problemsSchema],
   },
-  handle: async (room, { body, operator }) => {
+  handle: async (control, { body, operator }) => {
     const tokens = readRevocation(body)
     if (tokens === undefined)
       return reject([`expected one of: ${REVOCATIONS.map((row) => row.join(' + ')).join('; ')}`])
     const preview = body['preview'] === true
     const options = { preview, consents: body['consents'] === true, force: body['force'] === true }
-    const answer = await room.revoke(tokens, options, operator)
+    const answer = await control.revoke(tokens, options, operator)
     if (answer.outcome === 'unknown')
       return notFound('nobody and nothing of that id is known', answer.problems)
     return ok({ outcome: answer.outcome, ...answer.ended })
@@ -122,8 +122,8 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
       ],
       409: ['Refused: nothing has changed', problemsSchema],
     },
-    handle: async (room, { operator }) => {
-      const outcome = await room.reload(operator)
+    handle: async (control, { operator }) => {
+      const outcome = await control.reload(operator)
       return outcome.outcome === 'refused'
         ? refuse('the configuration was refused; nothing has changed', outcome.problems)
         : ok(outcome)
@@ -143,8 +143,8 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
       ],
       409: ['Not possible', problemsSchema],
     },
-    handle: async (room, { operator }) => {
-      const outcome = await room.restart(operator)
+    handle: async (control, { operator }) => {
+      const outcome = await control.restart(operator)
       return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
     },
   },
@@ -178,7 +178,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
       ...WHO,
     },
     answers: { 200: ['Forgotten', members({ cleared: count('How many.') }, ['cleared'])] },
-    handle: async (room, { query: { user, client, network }, operator }) => {
+    handle: async (control, { query: { user, client, network }, operator }) => {
       if (user === undefined && client === undefined && network === undefined)
         return reject(['expected `user`, `client` or `network`'])
       const which = {
@@ -186,7 +186,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
         ...(client !== undefined && { client }),
         ...(network !== undefined && { network }),
       }
-      return ok({ cleared: await room.clearLockouts(which, operator) })
+      return ok({ cleared: await control.clearLockouts(which, operator) })
     },
   },
   {
@@ -196,6 +196,6 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     summary:
       'The configuration in force: extended, with defaults and what the environment sets, without secrets',
     answers: { 200: ['As it is in force', { type: 'object' }] },
-    handle: (room) => ok(room.configuration()),
+    handle: (control) => ok(control.configuration()),
   },
 ]

@@ -34,7 +34,7 @@ export interface AdminRoute {
   readonly query?: Members
   /** What each status means, and its schema. 400, 401 and 503 are the same everywhere and not repeated. */
   readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
-  readonly handle: (room: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
+  readonly handle: (control: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
 }
 
 export const text = (description: string, more: Schema = {}): Schema => ({

@@ -15,7 +15,7 @@ const MOST_MEMBERS = 100
 const MOST_TOGETHER = 64_000
 
 /** What is left to be told, of one call of `redact`. */
-interface Room {
+interface Budget {
   left: number
 }
 
@@ -31,24 +31,24 @@ export function redact(value: unknown, depth = 0): unknown {
   }
 }
 
-function copy(value: unknown, depth: number, room: Room): unknown {
-  if (typeof value === 'string') return cut(value, MOST_TEXT, room)
-  if (typeof value === 'bigint') return cut(String(value), MOST_TEXT, room)
-  if (typeof value === 'symbol') return cut(String(value), MOST_TEXT, room)
+function copy(value: unknown, depth: number, budget: Budget): unknown {
+  if (typeof value === 'string') return cut(value, MOST_TEXT, budget)
+  if (typeof value === 'bigint') return cut(String(value), MOST_TEXT, budget)
+  if (typeof value === 'symbol') return cut(String(value), MOST_TEXT, budget)
   if (typeof value === 'function') return undefined // a toJSON would be called
   if (typeof value !== 'object' || value === null) return value
   if (depth >= MOST_DEPTH) return '[deep]'
-  if (value instanceof Error) return copyError(value, depth, room)
+  if (value instanceof Error) return copyError(value, depth, budget)
   if (Array.isArray(value))
-    return value.slice(0, MOST_MEMBERS).map((item: unknown) => copy(item, depth + 1, room))
+    return value.slice(0, MOST_MEMBERS).map((item: unknown) => copy(item, depth + 1, budget))
   const copied: Record<string, unknown> = {}
   let members = 0
   for (const key of Object.keys(value)) {
-    if (++members > MOST_MEMBERS || room.left <= 0) break
+    if (++members > MOST_MEMBERS || budget.left <= 0) break
     const item = SECRET_KEY.test(key)
       ? REDACTED
-      : copy((value as Record<string, unknown>)[key], depth + 1, room)
-    Object.defineProperty(copied, cut(key, MOST_TEXT, room), {
+      : copy((value as Record<string, unknown>)[key], depth + 1, budget)
+    Object.defineProperty(copied, cut(key, MOST_TEXT, budget), {
       value: item,
       enumerable: true,
       configurable: true,
@@ -57,22 +57,22 @@ function copy(value: unknown, depth: number, room: Room): unknown {
   return copied
 }
 
-function cut(text: string, most: number, room: Room): string {
-  const told = Math.max(0, Math.min(most, room.left))
+function cut(text: string, most: number, budget: Budget): string {
+  const told = Math.max(0, Math.min(most, budget.left))
   const kept = text.length > told ? `${text.slice(0, told)}…` : text
-  room.left -= kept.length
+  budget.left -= kept.length
   return kept
 }
 
-function copyError(error: Error, depth: number, room: Room): unknown {
+function copyError(error: Error, depth: number, budget: Budget): unknown {
   // Whoever threw it may have put anything there.
   const { name, message, stack, code, cause } = error as unknown as Readonly<Record<string, unknown>>
   return {
-    name: cut(String(name), MOST_TEXT, room),
-    message: cut(String(message), MOST_TEXT, room),
-    ...(typeof code === 'string' && { code: cut(code, MOST_TEXT, room) }),
-    ...(typeof stack === 'string' && { stack: cut(frames(stack, String(message)), MOST_STACK, room) }),
-    ...(cause !== undefined && { cause: copy(cause, depth + 1, room) }),
+    name: cut(String(name), MOST_TEXT, budget),
+    message: cut(String(message), MOST_TEXT, budget),
+    ...(typeof code === 'string' && { code: cut(code, MOST_TEXT, budget) }),
+    ...(typeof stack === 'string' && { stack: cut(frames(stack, String(message)), MOST_STACK, budget) }),
+    ...(cause !== undefined && { cause: copy(cause, depth + 1, budget) }),
   }
 }
 

@@ -70,7 +70,7 @@ export class MaintenanceRecords {
       id: `configuration-${index + 1}`,
       source: 'configuration',
     }))
-    this.#enact()
+    this.#activate()
   }
 
   /** What is in force and what is planned. */
@@ -125,12 +125,12 @@ export class MaintenanceRecords {
     }
     for (const id of decision.ends) this.#kept.delete(id)
     if (decision.set) this.#kept.set(decision.set.id, decision.set)
-    this.#enact()
+    this.#activate()
   }
 
   #expire(value: StoredValue): void {
     const set = this.#read(value)?.set
-    if (set && this.#kept.delete(set.id)) this.#enact()
+    if (set && this.#kept.delete(set.id)) this.#activate()
   }
 
   /** Undefined if it is none that this version knows. */
@@ -146,7 +146,7 @@ export class MaintenanceRecords {
     }
   }
 
-  #enact(): void {
+  #activate(): void {
     this.#parts.switches.set([...this.#configured, ...this.#kept.values()])
   }
 

@@ -213,13 +213,13 @@ describe('C6.2.2 login and consent', () => {
   it('T3.8 failures at the login page are counted with the same guard as at the token endpoint', async () => {
     const keys: unknown[] = []
     const world = openFlow()
-    const guard = world.identity.room.guessing
-    const room = { ...world.identity.room, guessing: { attempt: watch } }
+    const guard = world.identity.dependencies.guessing
+    const dependencies = { ...world.identity.dependencies, guessing: { attempt: watch } }
     function watch<T>(key: GuessingKey, standing: AttemptStanding, verify: () => Promise<T | undefined>) {
       keys.push(key)
       return guard.attempt(key, standing, verify)
     }
-    const agent = new UserAgent({ ...world, identity: { ...world.identity, room } })
+    const agent = new UserAgent({ ...world, identity: { ...world.identity, dependencies } })
     await agent.logIn(await agent.get(asking()), 'alice', 'wrong')
     expect(keys).toEqual([{ user: 'alice', client: '', network: '192.0.2.7' }])
   })

@@ -233,7 +233,7 @@ describe('C6.1.7 refresh', () => {
       client('acme-books'),
     ]
     const world = openWorld({ clients })
-    const { token } = await world.identity.room.families.create({
+    const { token } = await world.identity.dependencies.families.create({
       client: 'pocketbooks',
       subject: 'sub-alice',
       scope: 'offline_access fund.read target:b/ACME',

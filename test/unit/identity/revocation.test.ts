@@ -102,7 +102,7 @@ describe('C6.3.3 revocation', () => {
 
   it('C6.3.3 a public client revokes its own tokens by its client_id', async () => {
     const world = open()
-    const { token } = await world.identity.room.families.create({
+    const { token } = await world.identity.dependencies.families.create({
       client: 'pocketbooks',
       subject: 'sub-alice',
       scope: SCOPE,
@@ -110,7 +110,7 @@ describe('C6.3.3 revocation', () => {
       grant: 'authorization_code',
     })
     expect((await revoke(world, { token, client_id: 'pocketbooks' }, '')).status).toBe(200)
-    expect(await world.identity.room.families.find(token)).toBeUndefined()
+    expect(await world.identity.dependencies.families.find(token)).toBeUndefined()
   })
 
   it('C6.3.3 its answers are not kept', async () => {

@@ -8,7 +8,7 @@ import { scopeOf } from '../../support/scope.ts'
 const describeUser = (scope: string, options: WorldOptions = {}, more: Partial<Principal> = {}) => {
   const values = scope.split(' ')
   const target = values.map(parseTarget).find((each) => each !== undefined)
-  return userinfo(openWorld(options).identity.room).describe({
+  return userinfo(openWorld(options).identity.dependencies).describe({
     ...{ subject: 'sub-alice', client: 'acme-books', issuer: ISSUER, ...scopeOf(scope), target },
     ...{ tokenId: 't', family: undefined, issuedAt: 0, expiresAt: 1 },
     key: { isTrusted: () => true },

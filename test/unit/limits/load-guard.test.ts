@@ -197,7 +197,7 @@ describe('load shedding', () => {
 
 describe('rates over several workers', () => {
   /** Workers around a board, on one clock; `pass` lets so much time go by with all that is due in it. */
-  function crew(size: number, load: Parameters<typeof makeGuard>[0]) {
+  function pool(size: number, load: Parameters<typeof makeGuard>[0]) {
     const clock = movableClock()
     const workers = Array.from({ length: size }, () => makeGuard(load, { workers: size, clock }))
     const board = new RateUsageExchange()
@@ -218,7 +218,7 @@ describe('rates over several workers', () => {
   }
 
   it('C4.5 let in, over a long time, no more than one worker would', () => {
-    const { workers, pass } = crew(4, clients({ rate: RATE }))
+    const { workers, pass } = pool(4, clients({ rate: RATE }))
     let total = 0
     for (let second = 0; second < 100; second += 0.1) {
       for (const worker of workers) total += letIn(worker, 5)
@@ -229,7 +229,7 @@ describe('rates over several workers', () => {
   })
 
   it('C4.5 let in a burst once per worker at most, and have it paid back', () => {
-    const { workers, pass } = crew(4, clients({ rate: RATE }))
+    const { workers, pass } = pool(4, clients({ rate: RATE }))
     const together = (): number => workers.reduce((sum, worker) => sum + letIn(worker, 100), 0)
     expect(together()).toBe(80)
     pass(200)
@@ -241,7 +241,7 @@ describe('rates over several workers', () => {
   })
 
   it('C4.5 let a client with one connection have its whole rate', () => {
-    const { workers, pass } = crew(4, clients({ rate: RATE }))
+    const { workers, pass } = pool(4, clients({ rate: RATE }))
     const [first] = workers
     let total = 0
     for (let second = 0; second < 20; second++) {
@@ -252,7 +252,7 @@ describe('rates over several workers', () => {
   })
 
   it('T5.8 tell of addresses only what takes more than its part', () => {
-    const { workers, pass } = crew(2, { addresses: { rate: { requests: 40, per: 1000 } } })
+    const { workers, pass } = pool(2, { addresses: { rate: { requests: 40, per: 1000 } } })
     const [one, two] = workers
     for (let at = 0; at < 1000; at++) one?.guard.refuse(`198.51.${at >> 8}.${at & 255}`)
     for (let at = 0; at < 40; at++) one?.guard.refuse('192.0.2.1')
@@ -279,7 +279,7 @@ describe('rates over several workers', () => {
   })
 
   it('have a worker that left told of nothing more', () => {
-    const { seats, board, workers } = crew(2, clients({ rate: RATE }))
+    const { seats, board, workers } = pool(2, clients({ rate: RATE }))
     seats[1]?.leave()
     seats[0]?.report({ clients: { keys: ['acme-books'], counts: [20] }, addresses: { keys: [], counts: [] } })
     board.tick()

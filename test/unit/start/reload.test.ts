@@ -38,7 +38,7 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
   const reloader = await Reloader.open(configuration, {
     file: at('a.yaml'),
     environment: {},
-    crew: {
+    pool: {
       opened: await openedNow(configuration),
       prepare: async (next) => {
         attempts += 1

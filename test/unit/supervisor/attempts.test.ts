@@ -25,9 +25,9 @@ function open() {
   )
   const worker = (): RemoteAttempts => {
     const remote: RemoteAttempts = new RemoteAttempts((notice) => {
-      if (notice.type === 'enter' || notice.type === 'leave') desk.hear(structuredClone(notice))
+      if (notice.type === 'enter' || notice.type === 'leave') desk.receive(structuredClone(notice))
     })
-    const desk = new AttemptCoordinator(lockouts, (told) => remote.hear(structuredClone(told)))
+    const desk = new AttemptCoordinator(lockouts, (told) => remote.receive(structuredClone(told)))
     return remote
   }
   return { delays, workers: [worker(), worker()] as const, lockouts }

@@ -20,7 +20,7 @@ function startWorker(time: RunningTime, pid: number) {
     pid,
     frozen: false,
     killed: false,
-    ask: () =>
+    request: () =>
       new Promise<never>((resolve, reject) => {
         if (!worker.frozen) resolve(undefined as never)
         else time.after(5000, () => reject(new OrderError('late', 'it did not answer')))
@@ -58,7 +58,7 @@ describe('T5.9 frozen workers', () => {
 
   it('takes one that has closed its channel for what it is: about to end', async () => {
     const { time, workers, notes } = startWatch()
-    workers[0].ask = () => Promise.reject(new OrderError('gone', 'the worker process ended'))
+    workers[0].request = () => Promise.reject(new OrderError('gone', 'the worker process ended'))
     await pass(time, 8000)
     expect([notes.events, workers[0].killed]).toEqual([[], false])
   })

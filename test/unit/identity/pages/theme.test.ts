@@ -22,7 +22,7 @@ describe('C6.2.3 the look of a deployment', () => {
     const logo = await agent.get(/<img src="([^"]+)"/.exec(page.text)?.[1] ?? '')
     expect([logo.status, logo.headers['Content-Type']]).toEqual([200, 'image/svg+xml'])
     expect(logo.headers['Content-Security-Policy']).toContain("default-src 'none'")
-    expect(agent.world.identity.room.look.stylesheet.bytes.toString()).toContain('--accent:#0a7a4b')
+    expect(agent.world.identity.dependencies.theme.stylesheet.bytes.toString()).toContain('--accent:#0a7a4b')
   })
 
   it('C6.2.3 without a logo there is none to get', async () => {
@@ -31,7 +31,8 @@ describe('C6.2.3 the look of a deployment', () => {
 
   it('C6.2.3 a stylesheet of other content has another address', () => {
     const hrefs = ['#0a7a4b', '#3a5bd0'].map(
-      (accent) => openFlow({ config: { pages: { name: 'x', accent } } }).identity.room.look.stylesheet.href,
+      (accent) =>
+        openFlow({ config: { pages: { name: 'x', accent } } }).identity.dependencies.theme.stylesheet.href,
     )
     expect(new Set(hrefs).size).toBe(2)
   })

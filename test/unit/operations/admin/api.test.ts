@@ -25,7 +25,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
   const switches = new MaintenanceSwitches(clock)
   const maintenance = new MaintenanceRecords({ feed, switches, clock, recorder })
   const asked: unknown[] = []
-  const room: OperatorControl = {
+  const control: OperatorControl = {
     maintenance,
     lockouts: {
       list: () => [{ user: 'ann', client: 'c', network: '::1', failures: 7, delay: 1000, at: clock.now() }],
@@ -57,7 +57,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     health: new Health(),
     recorder,
     metrics: () => ({ contentType: 'text/plain', text: Promise.resolve('') }),
-    api: { token: TOKEN, routes, room },
+    api: { token: TOKEN, routes, control },
   })
   onTestFinished(() => admin.close())
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {

@@ -36,7 +36,7 @@ const ROUTE: AdminRoute = {
   handle: () => ok('done'),
 }
 /** Routes that ask nothing of the service. */
-const apiOf = (...routes: AdminRoute[]): AdminApi => ({ token: TOKEN, routes, room: undefined as never })
+const apiOf = (...routes: AdminRoute[]): AdminApi => ({ token: TOKEN, routes, control: undefined as never })
 
 describe('admin listener', () => {
   it('C11.1 serves metrics, liveness and readiness', async () => {

@@ -6,7 +6,7 @@ import { ROOT, spawnPostern, type SpawnedPostern } from './spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
 
 /** A Postern with worker processes, and what tests do to it. */
-export interface StartedCrew extends SpawnedPostern {
+export interface StartedPool extends SpawnedPostern {
   /** Its configuration file. */
   readonly file: string
   /** Replaces the configuration, in one step; the service sees for itself. */
@@ -25,14 +25,14 @@ export interface StartedCrew extends SpawnedPostern {
 export const UPSTREAM_WORLD = join(ROOT, 'config/upstream.yaml')
 
 /** The demo world before an upstream, with some more YAML. */
-export const crewConfig = (upstream: string, more = ''): string =>
+export const poolConfig = (upstream: string, more = ''): string =>
   `extends: ${UPSTREAM_WORLD}
 workers: 2
 backends: { funds: { kind: http, target: ${upstream} } }
 ${more}`
 
 /** Spawned on free ports, ended with the test. */
-export async function startCrew(text: string): Promise<StartedCrew> {
+export async function startPool(text: string): Promise<StartedPool> {
   const at = configFiles({ 'postern.yaml': text })
   const file = at('postern.yaml')
   const spawned = await spawnPostern({ config: file })
