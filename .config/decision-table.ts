@@ -1,7 +1,7 @@
 import { FAULTS } from '../src/kernel/fault-table.ts'
 import { CHECKS } from '../src/gateway/order.ts'
 
-/** The decision as a table for people, from the table that drives it (C4). Markdown. */
+/** The checks of the decision (C4) as a Markdown table, for src/README.md. */
 export const decisionTable = (): string =>
   [
     '| Check | In `pipeline.ts` | What must hold | Else |',

@@ -1,6 +1,6 @@
 import { FAULTS, type FaultRow } from '../src/kernel/fault-table.ts'
 
-/** The faults as a table for people, from the table that they are told by. Markdown. */
+/** The faults as a Markdown table, for src/README.md. */
 export const faultTable = (): string =>
   [
     '| Fault | Status | Code under `/api` | `error` of the identity endpoints | Text | Log |',

@@ -1,6 +1,6 @@
 /**
- * Writes what is generated from the code: the editors' schema of the configuration, and its tables in documents.
- * With `--check` it writes nothing and fails if something would change.
+ * Writes the files that are generated from the code: the schema for editors, the reference of the configuration, and
+ * tables in other pages. With `--check` it writes nothing, and fails if a file would change.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
@@ -12,13 +12,13 @@ import { faultTable } from './fault-table.ts'
 import { OVERRIDES } from '../src/settings/overrides.ts'
 
 interface Generated {
-  /** From the top of the repository. */
+  /** The path from the top of the repository. */
   readonly file: string
-  /** The file's new text; `now` is the old one. */
+  /** Makes the new text of the file; `now` is the old one. */
   readonly render: (now: string) => string
 }
 
-/** Replaces what stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
+/** Replaces the text between `<!-- generated: NAME -->` and `<!-- end -->`. Throws if there is no such place. */
 function between(now: string, name: string, text: string): string {
   const start = `<!-- generated: ${name} -->`
   const from = now.indexOf(start)

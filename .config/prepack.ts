@@ -1,6 +1,6 @@
 /**
- * Makes `dist`, what is published: JavaScript and its declarations, since Node strips no types below node_modules; and
- * the files that the code reads beside itself.
+ * Makes `dist`, which is published: JavaScript with its declarations, because Node strips no types below node_modules,
+ * and the files that the code reads from its own folder.
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, rmSync, statSync } from 'node:fs'

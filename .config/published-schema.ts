@@ -1,4 +1,4 @@
-/** The JSON Schema that editors use: the pieces' own, with the marks written out. For the generator only. */
+/** config/schema.json: the JSON Schema for editors, without the keywords that only the loader reads. */
 import { MARK, type TSchema } from '../src/config/schema.ts'
 import { viewOf, withKind, type SchemaView } from '../src/config/schema-view.ts'
 
@@ -25,7 +25,7 @@ const DEFINITIONS = {
   },
 }
 
-/** Keywords that only the loader reads. */
+/** Keywords that only the loader reads, or that are handled apart. */
 const OWN = new Set<string>([
   MARK,
   'expected',
@@ -37,7 +37,7 @@ const OWN = new Set<string>([
   'required',
 ])
 
-/** `key:` with nothing after it: an empty section, or a key taken away from what `extends` names. */
+/** Allows `key:` without a value: an empty section, or a key removed from the file that `extends` names. */
 function orNothing(json: Json): Json {
   const nothing = { type: 'null' }
   if (typeof json['type'] === 'string') return { ...json, type: [json['type'], 'null'] }
@@ -61,7 +61,7 @@ function children(schema: SchemaView): Json {
   const { properties, patternProperties, items, anyOf } = schema
   return {
     ...(properties && { properties: mapValues(properties) }),
-    // Keys that fit no pattern are refused by the loader: the editor should say so too.
+    // The loader refuses keys that match no pattern: editors should show that.
     ...(patternProperties && {
       patternProperties: keyed(patternProperties),
       additionalProperties: false,
@@ -91,7 +91,7 @@ function body(schema: SchemaView): Json {
   return plain
 }
 
-/** A key with a default may be left out, whatever the static type says of it after loading. */
+/** A key with a default may be left out, although it always has a value after loading. */
 function withoutDefaulted({ required, properties }: SchemaView): Json {
   const needed = required?.filter((key) => properties?.[key]?.default === undefined) ?? []
   return needed.length > 0 ? { required: needed } : {}
@@ -107,7 +107,7 @@ function publish(schema: SchemaView): Json {
   }
 }
 
-/** The schema of a configuration file, `extends` included: with it nothing is required, since the other file may have it. */
+/** The schema of a configuration file. With `extends` nothing is required, because the other file may have it. */
 export function publishedSchema(root: TSchema): Json {
   const { required, properties, ...rest } = publish(viewOf(root)) as { required?: string[]; properties: Json }
   return {

@@ -44,12 +44,12 @@ interface Row {
 export const OVERRIDES: Readonly<Record<string, Row>> = {
   POSTERN_PORT: {
     expected: 'a port from 0 to 65535',
-    description: 'Port of `server.listen`, and of both URLs where they are derived from it. 0: any free one.',
+    description: 'Port of `server.listen`, and of the URLs that are made from it. 0 means any free port.',
     apply: onPort('server'),
   },
   POSTERN_ADMIN_PORT: {
     expected: 'a port from 0 to 65535',
-    description: 'Port of `admin.listen`.',
+    description: 'Port of `admin.listen`. 0 means any free port.',
     apply: onPort('admin'),
   },
   POSTERN_DATA: {
