@@ -87,9 +87,13 @@ function mutationsOf(node: ts.Node, textOf: (node: ts.Node) => string): readonly
 export function mutantsOf(file: string, text: string): readonly Omit<Mutant, 'id'>[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
   const found: Omit<Mutant, 'id'>[] = []
+  const statements = new Set<number>()
   const visit = (node: ts.Node): void => {
     if (ts.isTypeNode(node) || ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return
+    if (ts.isExpressionStatement(node)) statements.add(node.getStart())
     for (const each of mutationsOf(node, (inner) => inner.getText(source))) {
+      // Written in brackets it would be taken for the arguments of the line before.
+      if (each.kind === 'expression' && statements.has(each.start)) continue
       const line = source.getLineAndCharacterOfPosition(each.start).line + 1
       found.push({ file, line, ...each, change: each.change.replace(/\s+/g, ' ').slice(0, 160) })
     }
@@ -143,7 +147,7 @@ const sameSpan = (a: Mutant, b: Mutant): boolean => a.start === b.start && a.end
 
 function choice(mutants: readonly Mutant[], original: string): string {
   if (mutants.some(({ kind }) => kind === 'statement'))
-    return mutants.reduce((rest, { id }) => `if (!__isMutant(${id})) { ${rest} }`, original)
+    return mutants.reduce((rest, { id }) => `{ if (!__isMutant(${id})) { ${rest} } }`, original)
   return mutants.reduce(
     (rest, { id, replacement }) => `(__isMutant(${id}) ? (${replacement}) : (${rest}))`,
     original,

@@ -62,7 +62,9 @@ process.on('message', ({ mutant, files }: Order) => {
     writeFileSync(join(folder, 'alive'), String(mutant))
     vitest.config.bail = mutant === 0 ? 0 : 1
     for (const project of vitest.projects) project.config.bail = vitest.config.bail
-    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(await resolveIds(files))
+    const { testModules: all, unhandledErrors } = await vitest.runTestSpecifications(await resolveIds(files))
+    // It tells of earlier runs too.
+    const testModules = all.filter(({ moduleId }) => files.includes(relative(ROOT, moduleId)))
     const outcome: Outcome = {
       mutant,
       failed: unhandledErrors.length > 0 || testModules.some((module) => !module.ok()),
