@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import type { Principal } from '../../../src/contracts/principal.ts'
+import { TokenCheck } from '../../../src/gateway/token-check.ts'
+import { Standing } from '../../../src/keys/token-verifier.ts'
+import { principalWith } from '../../support/gateway.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+
+/** A check whose every token is that of `principal`; `cacheSize` in bytes. */
+function checking(principal: Principal, { cacheSize = 1_000_000, leeway = 0 } = {}) {
+  const clock = movableClock(0)
+  const asked: string[] = []
+  const counted: string[] = []
+  const revoked = new Set<Principal>()
+  const tokens = new TokenCheck({
+    authority: {
+      verify: (token) => (asked.push(token), Promise.resolve(principal)),
+      leeways: new Map([[principal.issuer, leeway]]),
+    },
+    revocations: { isRevoked: (each) => revoked.has(each) },
+    recorder: {
+      decision: () => undefined,
+      token: () => undefined,
+      backend: () => undefined,
+      tokenCache: (outcome) => counted.push(outcome),
+      note: () => undefined,
+    },
+    clock,
+    cacheSize,
+  })
+  return { tokens, clock, asked, counted, revoked }
+}
+
+const refused = (detail: string) =>
+  expect.objectContaining({ code: 'invalid_token', facts: { detail } }) as unknown
+
+describe('C4.4 the check of a token', () => {
+  it('C4.16 verifies a token once, and then knows it', async () => {
+    const principal = principalWith()
+    const { tokens, asked, counted } = checking(principal)
+    expect([tokens.find('t'), tokens.isKnown('t')]).toEqual([undefined, false])
+    expect(await tokens.verify('t')).toBe(principal)
+    expect([tokens.find('t'), tokens.isKnown('t')]).toEqual([principal, true])
+    expect([asked, counted]).toEqual([['t'], ['miss', 'hit']])
+  })
+
+  it('C4.16 checks without a promise what was issued here', () => {
+    const principal = principalWith()
+    const { tokens, asked } = checking(principal)
+    tokens.prime('t', principal)
+    expect(tokens.check('t')).toBe(principal)
+    expect(asked).toEqual([])
+  })
+
+  it('C4.16 lets a token expire at its second, and forgets it', async () => {
+    const { tokens, clock } = checking(principalWith({ expiresAt: 900 }))
+    await tokens.verify('t')
+    clock.advance(899_999)
+    expect(tokens.find('t')).toBeDefined()
+    clock.advance(1)
+    expect(() => tokens.find('t')).toThrow(refused('expired'))
+    expect(tokens.isKnown('t')).toBe(false)
+    await expect(tokens.verify('t')).rejects.toEqual(refused('expired'))
+    expect(tokens.isKnown('t')).toBe(false)
+  })
+
+  it('C4.16 gives a token of a foreign issuer the leeway of that issuer', async () => {
+    const { tokens, clock } = checking(principalWith({ expiresAt: 900 }), { leeway: 30 })
+    await tokens.verify('t')
+    clock.advance(929_000)
+    expect(tokens.find('t')).toBeDefined()
+    clock.advance(1000)
+    expect(() => tokens.find('t')).toThrow(refused('expired'))
+  })
+
+  it('C4.16 asks for revocation on every call, also of a token that it has just verified', async () => {
+    const principal = principalWith()
+    const { tokens, revoked } = checking(principal)
+    await tokens.verify('t')
+    revoked.add(principal)
+    expect(() => tokens.find('t')).toThrow(refused('revoked'))
+    await expect(tokens.verify('t')).rejects.toEqual(refused('revoked'))
+  })
+
+  it('T3.10 knows no token any more whose key was withdrawn, and remembers none', async () => {
+    const key = new Standing()
+    const { tokens, counted } = checking(principalWith({ key }))
+    await tokens.verify('t')
+    key.end()
+    expect(tokens.find('t')).toBeUndefined()
+    await expect(tokens.verify('t')).rejects.toEqual(refused('its key was withdrawn'))
+    expect(tokens.isKnown('t')).toBe(false)
+    expect(counted).toEqual(['miss', 'miss'])
+  })
+
+  it('C4.16 keeps as many tokens as fit into its bytes, and drops the one that was used least recently', async () => {
+    const principal = principalWith()
+    const one = 1 + principal.scope.length * 2 + 1024
+    const { tokens } = checking(principal, { cacheSize: 2 * one })
+    await tokens.verify('a')
+    await tokens.verify('b')
+    tokens.find('a')
+    await tokens.verify('c')
+    expect(['a', 'b', 'c'].map(tokens.isKnown)).toEqual([true, false, true])
+  })
+
+  it('T3.5 a tunnel is current until its token expires, is revoked, or its key is withdrawn', () => {
+    const key = new Standing()
+    const principal = principalWith({ key, expiresAt: 900 })
+    const { tokens, clock, revoked } = checking(principal)
+    expect(tokens.isCurrent(principal)).toBe(true)
+    revoked.add(principal)
+    expect(tokens.isCurrent(principal)).toBe(false)
+    revoked.clear()
+    clock.advance(900_000)
+    expect(tokens.isCurrent(principal)).toBe(false)
+    clock.step(-1)
+    expect(tokens.isCurrent(principal)).toBe(true)
+    key.end()
+    expect(tokens.isCurrent(principal)).toBe(false)
+  })
+})
