@@ -65,12 +65,16 @@ const HEADER_LINE = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/y
 /** An upstream that sends more lines than this gets only these cached: the memory of a connection is bounded. */
 const MAX_CACHED_LINES = 32
 
+/** Lines that differ are cached anew with every so many responses: `Date` has another value every second. */
+const RENEWAL = 64
+
 /**
- * Reads header lines and keeps those of the first response of a connection. Most lines of later responses are the same
- * at the same place, and are not checked again. This saves 3 % of the CPU time of a forwarded GET.
+ * Reads header lines and keeps some by their place. In the next responses of a connection most lines are the same at the
+ * same place, and are not checked again. This saves 3 % of the CPU time of a forwarded GET.
  */
 export class HeaderLineCache {
-  #lines: HeaderLine[] | undefined
+  readonly #lines: HeaderLine[] = []
+  #reads = 0
 
   /**
    * @param text latin-1, up to and with the end of the last line
@@ -79,11 +83,11 @@ export class HeaderLineCache {
    * @throws MalformedResponse
    */
   read(text: string, from: number, found: (name: string, value: string) => void): void {
-    const cached = this.#lines
-    if (cached === undefined) this.#lines = []
+    const renews = this.#reads % RENEWAL === 0
+    this.#reads += 1
     let at = from
     for (let index = 0; at < text.length; index += 1) {
-      const line = cached?.[index]
+      const line = this.#lines[index]
       // Comparing a slice is ten times as fast as `startsWith`.
       if (line !== undefined && text.slice(at, at + line.text.length) === line.text) {
         found(line.name, line.value)
@@ -92,18 +96,15 @@ export class HeaderLineCache {
         const end = endOfLine(text, at)
         const { name, value } = parseLine(text.slice(at, end))
         found(name, value)
-        if (cached === undefined) this.#keep(text.slice(at, end))
+        if (renews && index < MAX_CACHED_LINES) this.#lines[index] = parseLine(copyOf(text.slice(at, end)))
         at = end
       }
     }
   }
-
-  #keep(line: string): void {
-    if (this.#lines === undefined || this.#lines.length >= MAX_CACHED_LINES) return
-    // A copy: a slice would keep the whole text of which it is a part in memory.
-    this.#lines.push(parseLine(Buffer.from(line, 'latin1').toString('latin1')))
-  }
 }
+
+/** A slice would keep the whole text of which it is a part in memory. */
+const copyOf = (slice: string): string => Buffer.from(slice, 'latin1').toString('latin1')
 
 /** @throws MalformedResponse */
 function endOfLine(text: string, at: number): number {
