@@ -142,7 +142,7 @@ export interface StateParts {
   readonly appended: () => void
 }
 
-/** Examines the store once, before any process of the service opens it (T5.12): see `admitStore`. */
+/** Examines the store once, before any process of the service opens it (T5.12): see `examineStore`. */
 export const admitState = (configuration: Configuration): ReturnType<typeof examineStore> =>
   examineStore(storeOf(configuration), configuration.data)
 
