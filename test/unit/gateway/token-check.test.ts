@@ -103,7 +103,7 @@ describe('C4.4 the check of a token', () => {
     expect(['a', 'b', 'c'].map(tokens.isKnown)).toEqual([true, false, true])
   })
 
-  it('T3.5 a tunnel is current until its token expires, is revoked, or its key is withdrawn', () => {
+  it('T3.4 a tunnel is current until its token expires, is revoked, or its key is withdrawn', () => {
     const key = new Standing()
     const principal = principalWith({ key, expiresAt: 900 })
     const { tokens, clock, revoked } = checking(principal)
