@@ -4,35 +4,20 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { hasNoContent } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import type { Forwarding } from '../../contracts/carrier.ts'
+import { CallForwarding, type ForwardingBackend } from './forwarding.ts'
 import {
   compileRequestHeaders,
   type PathTemplate,
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
-import {
-  cleanResponseHeaders,
-  isConnectionFault,
-  isOfFormat,
-  isTimeout,
-  judgeStatus,
-  passedNames,
-  refusalAnswer,
-  upstreamFault,
-} from './response.ts'
+import { cleanResponseHeaders, isOfFormat, judgeStatus, passedNames, refusalAnswer } from './response.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import type { UpstreamRequest } from '../../upstream/request.ts'
 import type { Identify } from './identity.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
-import {
-  NOT_SENT,
-  type UpstreamCallback,
-  type UpstreamReader,
-  type UpstreamResponse,
-} from '../../upstream/reader.ts'
-import { NONE_TRIED, type TargetChanged, type Tried, UpstreamTargets } from './targets.ts'
+import type { UpstreamResponse } from '../../upstream/reader.ts'
+import { type TargetChanged, UpstreamTargets } from './targets.ts'
 
 export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
   readonly name: string
@@ -55,104 +40,8 @@ export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
   readonly targetChanged: TargetChanged
 }
 
-/** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-/** Its timer takes nothing below; the next attempt shall start at once. */
-const AT_ONCE = 1
-
-/** One call on its way: what the carrier sends, and how the client's leaving stops it. */
-class Carriage implements Forwarding, UpstreamRequest {
-  readonly method: string
-  readonly path: string
-  readonly headers: HeaderText
-  readonly host: string | undefined
-  readonly body: Buffer | Readable | undefined
-  readonly length: number | undefined
-  readonly eager: boolean
-  /** Of the attempt that is under way. */
-  fresh = false
-  readonly #call: Call
-  readonly #backend: HttpBackend
-  readonly #settle: Settle
-  readonly #retries: number
-  /** Where it was sent already, the latest attempt included. */
-  #tried: Tried = NONE_TRIED
-  #gone: Fault | undefined
-  #reader: UpstreamReader | undefined
-
-  constructor(call: Call, headers: HeaderText, backend: HttpBackend, settle: Settle) {
-    this.method = call.method
-    this.path = backend.pathOf(call)
-    this.headers = headers
-    this.host = backend.host
-    this.body = bodyOf(call)
-    this.length = call.body.kind === 'stream' ? call.body.length : undefined
-    this.eager = call.action.produces === undefined
-    this.#call = call
-    this.#backend = backend
-    this.#settle = settle
-    this.#retries = this.body === undefined && SAFE.has(call.method) ? backend.retries : 0
-    call.onCancel(() => this.#cancel())
-  }
-
-  /** C8.5: after a connection fault, or, where it was too slow, if there is another target to ask. */
-  retryDelay(error: Error | null, attempt: number): number | null {
-    if (error === null || attempt >= this.#retries) return null
-    const { targets } = this.#backend
-    const again = isConnectionFault(error) || (isTimeout(error) && targets.hasAnother(this.#tried))
-    return again ? AT_ONCE : null
-  }
-
-  /** The client may have left before a second attempt. */
-  send(callback: UpstreamCallback): void {
-    const target = this.#backend.targets.choose(this.#tried)
-    this.fresh = this.#tried.length > 0
-    this.#tried = [...this.#tried, target]
-    this.#reader = target.send(this, callback)
-    if (this.#gone) this.#reader.cancel(this.#gone)
-  }
-
-  answered(response: UpstreamResponse): void {
-    try {
-      this.#settle.resolve(this.#backend.judge(this.#call, response))
-    } catch (error) {
-      this.failed(error)
-    }
-  }
-
-  failed(error: unknown): void {
-    this.#settle.reject(upstreamFault(error))
-  }
-
-  #cancel(): void {
-    const upstream = this.#reader === undefined ? NOT_SENT : this.#reader.progress
-    this.#gone = new Fault('client_gone', {
-      detail:
-        upstream === NOT_SENT
-          ? 'the client left before anything was sent to the upstream'
-          : 'the client left while the upstream was working: the call was cancelled, and may have been carried out',
-      ...(upstream !== undefined && { upstream }),
-    })
-    this.#reader?.cancel(this.#gone)
-  }
-}
-
-interface Settle {
-  readonly resolve: (answer: BackendAnswer) => void
-  readonly reject: (fault: Fault) => void
-}
-
-function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
-  if (body.kind === 'none') return undefined
-  // Content in them has no meaning (RFC 9110 §9.3.1), and receivers disagree on where it ends.
-  if (method === 'GET' || method === 'HEAD') throw new Fault('body_unexpected')
-  if (body.kind === 'bytes') return body.bytes
-  if (body.kind === 'stream') return body.stream
-  throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
-}
-
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
-export class HttpBackend implements Backend {
+export class HttpBackend implements Backend, ForwardingBackend {
   readonly name: string
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
@@ -199,7 +88,7 @@ export class HttpBackend implements Backend {
 
   #carry(call: Call, headers: HeaderText): Promise<BackendAnswer> {
     return new Promise((resolve, reject) => {
-      call.carrier.carry(new Carriage(call, headers, this, { resolve, reject }))
+      call.carrier.carry(new CallForwarding(call, headers, this, { resolve, reject }))
     })
   }
 

@@ -1,0 +1,120 @@
+import type { Readable } from 'node:stream'
+import type { BackendAnswer, Call } from '../../contracts/backend.ts'
+import type { Forwarding } from '../../contracts/carrier.ts'
+import type { HeaderText } from '../../http/header-text.ts'
+import { Fault } from '../../kernel/faults.ts'
+import {
+  NOT_SENT,
+  type UpstreamCallback,
+  type UpstreamReader,
+  type UpstreamResponse,
+} from '../../upstream/reader.ts'
+import type { UpstreamRequest } from '../../upstream/request.ts'
+import { isConnectionFault, isTimeout, upstreamFault } from './response.ts'
+import { NONE_TRIED, type Tried, type UpstreamTargets } from './targets.ts'
+
+/** What a forwarded call needs of its backend. */
+export interface ForwardingBackend {
+  readonly host: string | undefined
+  readonly retries: number
+  readonly targets: UpstreamTargets
+  pathOf(call: Call): string
+  /** @throws Fault where the response is no answer (C8.4) */
+  judge(call: Call, response: UpstreamResponse): BackendAnswer
+}
+
+/** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Milliseconds: the shortest timer there is. */
+const AT_ONCE = 1
+
+/** One call that is forwarded: its attempts, its end, and its cancellation when the client leaves. */
+export class CallForwarding implements Forwarding, UpstreamRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: HeaderText
+  readonly host: string | undefined
+  readonly body: Buffer | Readable | undefined
+  readonly length: number | undefined
+  readonly eager: boolean
+  /** Whether the attempt under way needs a new connection. */
+  fresh = false
+  readonly #call: Call
+  readonly #backend: ForwardingBackend
+  readonly #settle: Settle
+  readonly #retries: number
+  /** The targets of all attempts, the latest one included. */
+  #tried: Tried = NONE_TRIED
+  #gone: Fault | undefined
+  #reader: UpstreamReader | undefined
+
+  constructor(call: Call, headers: HeaderText, backend: ForwardingBackend, settle: Settle) {
+    this.method = call.method
+    this.path = backend.pathOf(call)
+    this.headers = headers
+    this.host = backend.host
+    this.body = bodyOf(call)
+    this.length = call.body.kind === 'stream' ? call.body.length : undefined
+    this.eager = call.action.produces === undefined
+    this.#call = call
+    this.#backend = backend
+    this.#settle = settle
+    this.#retries = this.body === undefined && SAFE.has(call.method) ? backend.retries : 0
+    call.onCancel(() => this.#cancel())
+  }
+
+  /** Another attempt follows a connection fault, and a timeout if another target can be asked (C8.5). */
+  retryDelay(error: Error | null, attempt: number): number | null {
+    if (error === null || attempt >= this.#retries) return null
+    const { targets } = this.#backend
+    const again = isConnectionFault(error) || (isTimeout(error) && targets.hasAnother(this.#tried))
+    return again ? AT_ONCE : null
+  }
+
+  /** One attempt. If the client has left meanwhile, it is cancelled at once. */
+  send(callback: UpstreamCallback): void {
+    const target = this.#backend.targets.choose(this.#tried)
+    this.fresh = this.#tried.length > 0
+    this.#tried = [...this.#tried, target]
+    this.#reader = target.send(this, callback)
+    if (this.#gone) this.#reader.cancel(this.#gone)
+  }
+
+  answered(response: UpstreamResponse): void {
+    try {
+      this.#settle.resolve(this.#backend.judge(this.#call, response))
+    } catch (error) {
+      this.failed(error)
+    }
+  }
+
+  failed(error: unknown): void {
+    this.#settle.reject(upstreamFault(error))
+  }
+
+  #cancel(): void {
+    const upstream = this.#reader === undefined ? NOT_SENT : this.#reader.progress
+    this.#gone = new Fault('client_gone', {
+      detail:
+        upstream === NOT_SENT
+          ? 'the client left before anything was sent to the upstream'
+          : 'the client left while the upstream was working: the call was cancelled, and may have been carried out',
+      ...(upstream !== undefined && { upstream }),
+    })
+    this.#reader?.cancel(this.#gone)
+  }
+}
+
+interface Settle {
+  readonly resolve: (answer: BackendAnswer) => void
+  readonly reject: (fault: Fault) => void
+}
+
+function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
+  if (body.kind === 'none') return undefined
+  // Content in them has no meaning (RFC 9110 §9.3.1), and receivers disagree on where it ends.
+  if (method === 'GET' || method === 'HEAD') throw new Fault('body_unexpected')
+  if (body.kind === 'bytes') return body.bytes
+  if (body.kind === 'stream') return body.stream
+  throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
+}
