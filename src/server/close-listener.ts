@@ -5,24 +5,24 @@ import type { Socket } from 'node:net'
 import { connectionOf, lingerThenClose } from './connection.ts'
 
 const SWEEP_MS = 50
-/** Turns of the event loop without a new connection, after which none waits to be accepted: each turn accepts one. */
+/** Turns of the event loop. Each one accepts a connection, so after so many without any, none is waiting. */
 const QUIET_TURNS = 3
-/** Under a flood of connections there is no quiet. */
+/** Under a flood of connections there is never a quiet turn. */
 const LONGEST_WAIT_FOR_QUIET_MS = 100
 
 export interface CloseTimes {
-  /** Milliseconds that new connections are still served, so that whoever balances load can notice. */
+  /** Milliseconds that new connections are still accepted, so that a load balancer can notice. */
   readonly lameDuck: number
-  /** Milliseconds that a connection on which nothing is under way must be silent before it is closed. */
+  /** Milliseconds without a byte after which an idle connection is closed. */
   readonly silence: number
-  /** Milliseconds after which what is still in flight is cut. */
+  /** Milliseconds after which calls in flight are cut. */
   readonly drain: number
 }
 
-export interface ListenerParts {
+export interface ClosingParts {
   readonly server: Server
   readonly connections: OpenConnections
-  /** Ends the connections that are no HTTP any more, and tells their clients why. */
+  /** Ends the websockets, and tells their clients why. */
   readonly endTunnels: () => void
   /** Stops listening; resolves when all connections are closed. */
   readonly stop: () => PromiseLike<unknown>
@@ -30,25 +30,25 @@ export interface ListenerParts {
 }
 
 /**
- * How a listener ends (T5.10). No connection is closed while a request may be on its way: only after an answer that
- * said `Connection: close`, or a while of silence. Websockets are told at once: nothing ends them by itself.
+ * Closes a listener (T5.10). A connection is closed after an answer that said `Connection: close`, or after a while of
+ * silence, but not while a request may be on its way. Websockets are ended at once, since no answer of theirs will.
  */
 export class ListenerEnd {
-  readonly #parts: ListenerParts
+  readonly #parts: ClosingParts
   readonly #times: CloseTimes
   #sweep: NodeJS.Timeout | undefined
 
-  constructor(parts: ListenerParts, times: CloseTimes) {
+  constructor(parts: ClosingParts, times: CloseTimes) {
     this.#parts = parts
     this.#times = times
   }
 
-  /** From now on answers are to close their connections. */
+  /** True if every answer is to close its connection. */
   get hasBegun(): boolean {
     return this.#sweep !== undefined
   }
 
-  /** New connections are taken all the same, until `close`. */
+  /** Starts to drain. New connections are accepted until `close`. */
   begin(): void {
     if (this.hasBegun) return
     const { connections, clock, endTunnels } = this.#parts
@@ -59,7 +59,7 @@ export class ListenerEnd {
     endTunnels()
   }
 
-  /** @returns how many connections were cut within a call */
+  /** Resolves with the number of connections that were cut in the middle of a call. */
   async close(lameDuck = this.#times.lameDuck): Promise<number> {
     this.begin()
     await wait(timerMs(lameDuck))
@@ -77,7 +77,7 @@ export class ListenerEnd {
   }
 }
 
-/** A connection that waits to be accepted when the listening socket is closed would be reset by the kernel. */
+/** Waits until no connection waits to be accepted: the kernel would reset it when the listening socket is closed. */
 async function untilQuiet(server: Server): Promise<void> {
   let turns = 0
   const heard = (): void => void (turns = 0)
@@ -90,23 +90,23 @@ async function untilQuiet(server: Server): Promise<void> {
   server.off('connection', heard)
 }
 
-/** What a connection had sent, and since when it has sent nothing more. */
+/** The bytes that a connection had received, and since when it has received no more. */
 interface Silence {
   readonly bytes: number
   readonly since: number
 }
 
 /**
- * The connections of a listener. Node's own list can't be used to end them: `closeIdleConnections`, which `close` calls
- * too, destroys those that have not sent anything yet, and their first request may be on the way (T5.10).
+ * The open connections of a listener. Node's own list can't be used to end them: `closeIdleConnections`, which `close`
+ * calls too, destroys connections that have not sent anything yet, and their first request may be on the way (T5.10).
  */
 export class OpenConnections {
-  /** By peer where TLS is spoken, since the connection and what is read from it are two sockets then. */
+  /** By peer if TLS is used, because there are two sockets then: the TCP connection and the TLS one. Else by socket. */
   readonly #open = new Map<unknown, Socket>()
-  /** Filled while the listener drains. */
+  /** Empty until the listener drains. */
   readonly #silences = new WeakMap<Socket, Silence>()
 
-  /** Follows a server that does not listen yet. */
+  /** @param server that does not listen yet */
   constructor(server: Server, secure: boolean) {
     server.closeIdleConnections = () => undefined
     const keyOf = secure ? peerOf : (socket: Socket) => socket
@@ -115,7 +115,7 @@ export class OpenConnections {
       this.#open.set(key, socket)
       socket.once('close', () => this.#open.delete(key))
     })
-    // A peer that has reset its connection meanwhile has no address any more: nobody would take it out again.
+    // If the peer has reset the connection meanwhile, the TLS socket has no address: it must not be added under another key.
     if (secure)
       server.on('secureConnection', (socket: Socket) => {
         const key = keyOf(socket)
@@ -123,16 +123,17 @@ export class OpenConnections {
       })
   }
 
-  /** Those on which a call is under way, or that are none of HTTP's any more. */
+  /** The number of connections on which a call is under way. */
   get busy(): number {
     return [...this.#open.values()].filter(isBusy).length
   }
 
   /**
-   * Ends those on which nothing is under way and nothing came for so long. To be called again and again while the
-   * listener drains: for each, the time begins with the first call.
+   * Ends idle connections on which no byte has come for `limit`. To be called repeatedly while the listener drains: the time
+   * of a connection begins with the first call that finds it.
    *
-   * @param now, limit milliseconds of a monotonic clock
+   * @param now milliseconds of a monotonic clock
+   * @param limit milliseconds
    */
   endSilent(now: number, limit: number): void {
     for (const socket of this.#open.values()) {
@@ -144,7 +145,7 @@ export class OpenConnections {
     }
   }
 
-  /** Cuts all of them. */
+  /** Cuts all connections. */
   destroy(): void {
     for (const socket of this.#open.values()) socket.destroy()
   }
@@ -155,7 +156,7 @@ const peerOf = (socket: Socket): unknown =>
 
 const isBusy = (socket: Socket): boolean => connectionOf(socket).isBusy
 
-/** Should a request come after all, it is not carried out, and its client may send it again (RFC 9112 §9.6). */
+/** A request that comes after all is not carried out, and its client may send it again (RFC 9112 §9.6). */
 function end(socket: Socket): void {
   const connection = connectionOf(socket)
   if (connection.closing) return

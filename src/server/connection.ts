@@ -5,31 +5,32 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ReplyCarrier } from './carrier.ts'
 
 /**
- * With so many no further bytes are read until they are served. Not fewer, since a connection that is not read does not
- * show that its client has left; nor would it be of use: one packet holds more.
+ * Requests that may wait on one connection. With so many, no further bytes are read until they are served. A lower number
+ * would be of no use, since one packet can hold more; and while a connection is not read, nobody notices that its client
+ * has left.
  */
 const MOST_WAITING = 256
 
-/** An exchange, as far as its connection has to do with it. */
+/** What a connection needs to know of an exchange. */
 export interface OpenExchange {
   readonly wire: Wire
-  /** Undefined where the head declares no body. */
+  /** The request's body. Undefined if the head declares none. */
   readonly declared: RequestBody | undefined
 }
 
 /**
- * What is going on on one connection. Node hands over pipelined requests all at once; here they run one after the
- * other, so that nothing that follows an answer with `Connection: close` is carried out (RFC 9112 §9.6), and one
- * connection cannot have hundreds of calls in flight.
+ * Runs the requests of one connection one after the other. Node hands over pipelined requests all at once. But nothing that
+ * follows an answer with `Connection: close` may be carried out (RFC 9112 §9.6), and one connection must not have hundreds
+ * of calls in flight.
  */
 export class Connection {
-  /** The peer's address as the socket gives it. Read once: it stays, and asking for it costs. */
+  /** The peer's address as the socket gives it. Read once, because it does not change and reading it costs time. */
   readonly remoteAddress: string
-  /** The same in its one spelling. */
+  /** The same address in its canonical spelling. */
   readonly peer: string
   #current: OpenExchange | undefined
-  readonly #waiting: { readonly entrant: OpenExchange; readonly run: () => void }[] = []
-  /** Nothing more is served on it: the answer that says so is on its way, or unreadable bytes came. */
+  readonly #waiting: { readonly exchange: OpenExchange; readonly run: () => void }[] = []
+  /** True if no further request is served: an answer with `Connection: close` is being sent, or unreadable bytes came. */
   closing = false
 
   constructor(socket: Socket) {
@@ -37,17 +38,17 @@ export class Connection {
     this.peer = plainAddress(this.remoteAddress) ?? this.remoteAddress
   }
 
-  /** The exchange whose answer is not yet sent to its end. */
+  /** The exchange whose answer is not sent to its end yet. */
   get current(): OpenExchange | undefined {
     return this.#current?.wire.response.writableFinished === false ? this.#current : undefined
   }
 
-  /** Whether anything that came on it is not answered yet, or its answer not yet off node's hands. */
+  /** Whether a request is not answered yet, or its answer has not left node yet. */
   get isBusy(): boolean {
     return this.#waiting.length > 0 || this.#current?.wire.response.closed === false
   }
 
-  /** Runs an exchange at once, or when those before it are answered; or never, if the connection closes first. */
+  /** Runs an exchange when those before it are answered, at once if there are none. Never, if the connection closes first. */
   enter<E extends OpenExchange>(exchange: E, run: (exchange: E) => void): void {
     if (this.closing) return
     const busy = this.current
@@ -56,22 +57,22 @@ export class Connection {
       run(exchange)
       return
     }
-    this.#waiting.push({ entrant: exchange, run: () => run(exchange) })
-    // Once the packet is read to its end: node resumes the socket after every request in it.
-    if (this.#waiting.length >= MOST_WAITING) process.nextTick(this.#hold, exchange.wire.request.socket)
+    this.#waiting.push({ exchange, run: () => run(exchange) })
+    // On the next tick, when the whole packet is read: node resumes the socket after every request in it.
+    if (this.#waiting.length >= MOST_WAITING) process.nextTick(this.#pause, exchange.wire.request.socket)
     if (this.#waiting.length === 1) busy?.wire.response.once('close', this.#next)
   }
 
-  readonly #hold = (socket: Socket): void => {
+  readonly #pause = (socket: Socket): void => {
     if (this.#waiting.length > 0) socket.pause()
   }
 
   readonly #next = (): void => {
     const next = this.#waiting.shift()
     if (this.closing || next === undefined) return
-    const { request, response } = next.entrant.wire
+    const { request, response } = next.exchange.wire
     if (request.socket.destroyed) return
-    this.#current = next.entrant
+    this.#current = next.exchange
     if (this.#waiting.length === 0) request.socket.resume()
     else response.once('close', this.#next)
     next.run()
@@ -90,13 +91,13 @@ export function connectionOf(socket: Socket): Connection {
 
 const CHECK_MS = 50
 const CHECKS = 20
-/** How much a client may go on sending after we have answered and ended; how long: `CHECKS` times `CHECK_MS`. */
+/** Bytes that a client may still send after our end. It may send for `CHECKS` times `CHECK_MS`. */
 const LINGER_BYTES = 4 * 1024 * 1024
 
 /**
  * Ends a connection on which the client may still be sending, so that it can read the answer first. Closing at once
  * would make the kernel send a reset for the bytes that nobody reads, and a reset discards what the client has not
- * read yet (RFC 9112 §9.6). So: end our side, throw away what still comes, for a bounded time and amount.
+ * read yet (RFC 9112 §9.6). So our side is ended, and what still comes is thrown away, for a bounded time and amount.
  *
  * @param last bytes to send before the end
  */

@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/clock.ts'
 
-/** A process's signals, as far as they are needed here. */
+/** A process, as far as its signals are concerned. */
 export interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
@@ -18,7 +18,10 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** A signal to a process group arrives twice, once from the terminal or the manager and once from the parent (npm). */
 export const SAME_SIGNAL_MS = 1000
 
-/** Calls `drain` on the first signal and `force` on one that is not its echo. Answers how to stop listening. */
+/**
+ * Calls `drain` on the first signal, and `force` on one that comes later than SAME_SIGNAL_MS after it.
+ * @returns a function that stops listening
+ */
 export function onSignals(source: SignalSource, clock: Clock, { drain, force }: DrainHandlers): () => void {
   let first: number | undefined
   const heard = (): void => {

@@ -18,15 +18,15 @@ export interface EntranceParts {
   readonly clock: Clock
   /** Absent: every request goes on to its door. */
   readonly earlyAdmission: EarlyAdmission | undefined
-  /** Keeps the connections that were handed over. */
+  /** Keeps the open websockets. */
   readonly upgrades: Upgrades
-  /** Milliseconds for a client to take each piece of its answer. */
+  /** Milliseconds that a client has to read each piece of its answer. */
   readonly patience: number
-  /** Whether answers shall close their connections: asked once per answer. */
+  /** Whether the answer shall close its connection. Asked once per answer. */
   readonly isDraining: () => boolean
 }
 
-/** Takes a request in, lets the door that its path names answer it, and sends the answer. */
+/** Receives a request, has it answered by the door that its path names, and sends the answer. */
 export class Entrance {
   readonly #parts: EntranceParts
 
@@ -64,7 +64,7 @@ export class Entrance {
     else this.#parts.upgrades.add(answer.tunnel)
   }
 
-  /** Doors render their own faults: one that throws, or answers what cannot be sent, has a defect (C2.3). */
+  /** Doors render their own faults. A door that throws, or whose answer cannot be sent, has a defect (C2.3). */
   #fail(exchange: IncomingExchange, cause: unknown): void {
     const fault = new Fault('internal', { cause, detail: 'a door failed' })
     const { response } = exchange.wire
@@ -75,11 +75,11 @@ export class Entrance {
   }
 }
 
-/** The entrances behind the public listener. */
+/** The doors behind the public listener. */
 export interface Doors {
-  /** `/api`, and whatever no other door takes: it tells those apart and answers them enveloped (C2.3). */
+  /** `/api`, and every path that no other door takes: those are answered in an envelope too (C2.3). */
   readonly api: Door
-  /** `/connect/*` and `/.well-known/*`. Absent in a sidecar (C11.2): then those paths are nobody's. */
+  /** `/connect/*` and `/.well-known/*`. Absent in a sidecar (C11.2). */
   readonly identity: Door | undefined
 }
 

@@ -19,7 +19,7 @@ export interface ReadingRules {
   readonly limits: { readonly target: number; readonly headers: number; readonly headerCount: number }
   readonly clock: Clock
   readonly watch: BodyWatch
-  /** What the listener speaks, where no trusted proxy says what the client spoke with it. */
+  /** The scheme of the listener. It holds where no trusted proxy says which one the client used. */
   readonly scheme: 'http' | 'https'
 }
 
@@ -40,7 +40,7 @@ export class IncomingExchange implements Exchange {
   #noBody: NoBody | undefined
   refusal: Fault | undefined
   readonly upgrade: Upgrade | undefined
-  /** All of them behind one listener of the response: most calls have several. */
+  /** One listener of the response calls them all, because most calls have several. */
   #atEnd: (() => void)[] | undefined
 
   constructor(wire: Wire, connection: Connection, rules: ReadingRules) {
@@ -53,7 +53,7 @@ export class IncomingExchange implements Exchange {
     const origin = rules.trustedProxies && clientOrigin(this.head, rules.trustedProxies)
     this.clientAddress = origin?.address ?? connection.peer
     this.scheme = origin?.scheme ?? rules.scheme
-    // Asked of a head that may have failed its checks: then anything but a plain 0 counts as a body.
+    // The head may have failed its checks. Then anything but a plain 0 counts as a body.
     this.declared = declaredBody(this.head) === 0 ? undefined : this.#declare(rules.watch)
   }
 

@@ -4,14 +4,14 @@ import { isLost } from '../http/lost-connection.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Clock } from '../kernel/clock.ts'
 
-/** The body of a request that has none, for whoever reads it all the same: it ends at once (C7.4). */
+/** The body of a request that has none. It ends at once when it is read (C7.4). */
 export class NoBody extends Readable {
   override _read(): void {
     this.push(null)
   }
 }
 
-/** Whoever watches over bodies that are being read. */
+/** Watches bodies while they are read. */
 export interface BodyWatch {
   add(body: RequestBody): void
   delete(body: RequestBody): void
@@ -47,22 +47,22 @@ export class RequestBody extends Readable {
     this.#expectsContinue = expectsContinue
   }
 
-  /** Whether every byte was handed over: else the connection cannot be used again. */
+  /** Whether every byte was read. If not, the connection cannot be used again. */
   get readToEnd(): boolean {
     return this.readableEnded
   }
 
-  /** True while we, not the client, hold the body up. */
+  /** True while we do not read on, so that the client cannot send. */
   get heldUp(): boolean {
     return this.#request.isPaused()
   }
 
-  /** True if the client has reset the connection while we held the body up: node would notice when it reads on. */
+  /** True if the client has reset the connection while we did not read: node notices that only when it reads on. */
   get isLost(): boolean {
     return this.heldUp && isLost(this.#request.socket)
   }
 
-  /** The rest will not come, or not be understood. Readers learn it now, or when they begin to read. */
+  /** The rest will not come, or cannot be read. A reader gets the fault now, or when it begins to read. */
   break(fault: Fault): void {
     this.#broken = fault
     if (this.#started) this.destroy(fault)
@@ -105,27 +105,27 @@ export class RequestBody extends Readable {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#watch.delete(this)
     this.#request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onGone)
-    // The error listener stays: an error without one would end the process.
+    // The error listener stays, because an error without a listener would end the process.
     if (!this.#request.complete) this.#request.pause()
-    // Like node's own requests: an error is told to whoever listens, and nobody has to.
+    // As with node's own requests, an error is emitted only if somebody listens.
     done(this.listenerCount('error') > 0 ? error : null)
   }
 }
 
-/** Often enough for the bounds of T5.3; also how often node looks for heads that are late. */
+/** How often slow bodies (T5.3) and, by node, late heads are looked for. */
 export const CHECK_INTERVAL_MS = 1000
 
 export interface SlowBodyLimits {
-  /** Milliseconds that a body has before its rate is looked at. */
+  /** Milliseconds after which the rate of a body is checked. */
   readonly request: number
   /** Bytes per second on average. */
   readonly bodyRate: number
 }
 
 /**
- * Ends bodies that trickle in to hold a connection (T5.3). Node's `requestTimeout` is of no use for it: it would cut a
- * long, fast upload too. Watched only while somebody reads, and excused while it is we who hold the body up; then nothing
- * is read from the client, and that it has reset the connection is noticed here.
+ * Ends bodies that are sent so slowly that they only hold a connection (T5.3). Node's `requestTimeout` would cut a long,
+ * fast upload too. A body counts only while it is read, and not while we do not read on. Node does not notice then that the
+ * client has reset the connection; it is noticed here.
  */
 export class SlowBodies implements BodyWatch {
   readonly #since = new Map<RequestBody, number>()
@@ -145,7 +145,7 @@ export class SlowBodies implements BodyWatch {
     this.#since.delete(body)
   }
 
-  /** Breaks those that are too slow, with Fault `request_timeout`, and those whose client is gone, with `client_gone`. */
+  /** Fails bodies that are too slow with Fault `request_timeout`, and bodies whose client is gone with `client_gone`. */
   sweep(): void {
     const now = this.#clock.monotonic()
     for (const [body, since] of this.#since) {

@@ -46,7 +46,7 @@ const FAULTS_BY_CODE: ReadonlyMap<string, FaultCode> = new Map([
 export function answerUnreadable(error: ClientError, socket: Socket, parts: UnreadableParts): void {
   const code = error.code ?? ''
   const isParsers = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
-  // A connection on which nothing ever came is owed no answer, nor one whose last answer was sent.
+  // No answer where nothing ever came, or where the last answer was sent.
   if (!isParsers || socket.bytesRead === 0 || !socket.writable) {
     if (!connectionOf(socket).closing) socket.destroy()
     return
@@ -92,11 +92,11 @@ function refuse(socket: Socket, fault: Fault, packet: string, parts: UnreadableP
 }
 
 /**
- * Ends a connection on which a request is still being answered. There is no answer to what came behind it: that would be
- * read as the answer to it.
+ * Ends a connection on which a request is still being answered. The unreadable bytes behind it get no answer, because the
+ * client would take it for the answer to its request.
  */
 function endBehind({ wire, declared }: OpenExchange, socket: Socket, fault: Fault): void {
-  // A client that ends within a body has left, and whoever waits for the rest shall know.
+  // A client that ends in the middle of a body has left. The reader of the body gets to know it.
   if (fault.code === 'client_gone') {
     socket.destroy()
     return
@@ -108,7 +108,7 @@ function endBehind({ wire, declared }: OpenExchange, socket: Socket, fault: Faul
   })
 }
 
-/** The Accept lines that can be made out in a head that could not be read (C2.4). */
+/** The Accept lines found in a head that could not be read (C2.4). */
 const acceptIn = (packet: string): AcceptLines =>
   [
     ...packet
@@ -126,7 +126,7 @@ function record(
   recorder.decision(undecided(strayExchange(id, socket, fault, { clock, scheme }), fault, 0))
 }
 
-/** What can be told of a request that was none. */
+/** An exchange for the record of bytes that never became a request. */
 function strayExchange(
   id: string,
   socket: Socket,
@@ -150,7 +150,7 @@ function strayExchange(
     clientAddress: remoteAddress,
     scheme,
     startedAt: clock.monotonic(),
-    // It reaches no door, and so no backend.
+    // Never used: it reaches no door, and so no backend.
     carrier: { carry: (forwarding) => forwarding.failed(fault) },
     onGone: () => undefined,
     onEnd: () => undefined,
@@ -184,7 +184,7 @@ function headerLines(name: string, value: string | readonly string[]): readonly 
     .map((each) => `${name}: ${each}`)
 }
 
-/** What is recorded of a request that no door has decided on. */
+/** The event of a request that reached no door, or whose door failed. */
 export const undecided = (exchange: Exchange, fault: Fault, totalMs: number): DecisionEvent => ({
   exchange,
   door: 'none',

@@ -20,8 +20,8 @@ const KEY = /^[A-Za-z0-9+/]{22}==$/
 const CONNECTION = /^(?:keep-alive, *)?upgrade(?:, *keep-alive)?$/i
 
 /**
- * Whether this is a client's whole handshake for a websocket, and nothing beside it. All others are no handshake: their
- * upgrade is ignored, and they are served as HTTP/1.1 (RFC 9110 §7.8).
+ * Whether this is a complete handshake for a websocket, and nothing else. The upgrade of any other request is ignored: it is
+ * served as HTTP/1.1 (RFC 9110 §7.8).
  */
 function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean {
   return (
@@ -36,7 +36,7 @@ function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean
   )
 }
 
-/** The requests whose upgrade is taken, and the tunnels that came of them: node forgets their connections. */
+/** Decides which upgrades are taken, and keeps the open tunnels, since node forgets their connections. */
 export class Upgrades {
   readonly #parts: UpgradeParts
   readonly #open = new Set<Tunnel>()
@@ -47,8 +47,8 @@ export class Upgrades {
   }
 
   /**
-   * Asked by node between a request's head and anything else, and must answer at once: so by the head alone. Behind a
-   * call that is still being answered the upgrade is ignored, since its connection is not free yet.
+   * Node asks when it has read a request's head, and needs the answer at once: so it depends on the head alone. While another
+   * call on the connection is being answered, the upgrade is ignored.
    */
   takes(request: IncomingMessage): boolean {
     const { takesWebsocket, isDraining } = this.#parts

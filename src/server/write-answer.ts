@@ -9,7 +9,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { IncomingExchange } from './incoming-exchange.ts'
 import { lingerThenClose } from './connection.ts'
 
-/** Ours to say, whatever a door or an upstream behind it put into an answer (RFC 9110 §7.6.1). */
+/** Headers that only the server writes, whatever a door or an upstream put into an answer (RFC 9110 §7.6.1). */
 const OURS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -22,7 +22,7 @@ const OURS: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
-/** A header whose name has another length, as most have, needs no closer look. */
+/** Most headers have a name of another length: then nothing more is compared. */
 const LENGTHS_OF_OURS: ReadonlySet<number> = new Set([...OURS].map((name) => name.length))
 
 const isOurs = (name: string): boolean => LENGTHS_OF_OURS.has(name.length) && OURS.has(name.toLowerCase())
@@ -33,9 +33,9 @@ const isOurs = (name: string): boolean => LENGTHS_OF_OURS.has(name.length) && OU
  *
  * The connection is closed after it where the door says so, where `closing` (a drain), and where the request's body
  * was not read to its end (C4.17): the next request would begin somewhere inside it. So does a request that could not
- * be read (C4.1), since who knows what else in it was misread.
+ * be read (C4.1), since more of it may have been misread.
  *
- * A client that does not take its answer is cut off (T5.3): what it has not read is held in memory.
+ * A client that does not read its answer is cut off (T5.3), because what it has not read is held in memory.
  *
  * @param patience milliseconds that it has for each piece of up to PIECE bytes
  * @throws TypeError from node if the status or a header cannot be sent as it is (control characters, say): then
@@ -73,7 +73,7 @@ export function writeAnswer(
   }
 }
 
-/** Bytes of head and body that node writes at once without allocating for it. */
+/** Bytes of head and body that node writes together without another allocation. */
 const JOINED = 15 * 1024
 
 /**
@@ -92,7 +92,7 @@ function endTogether(response: ServerResponse, body: Buffer | string | undefined
   else response.end(body)
 }
 
-/** Bytes that a client is given together: of one large piece nobody could tell how much it has taken. */
+/** Bytes that are written together. Of a larger piece nobody could tell how much the client has read. */
 const PIECE = 64 * 1024
 
 function* piecesOf(body: string | Buffer): Generator<Buffer> {
@@ -127,7 +127,7 @@ function headersOf(
   return { headers: sent, length }
 }
 
-/** In bytes; undefined where only the end of the stream tells. A declared length is believed where we cannot count. */
+/** In bytes. Of a stream the declared length, or undefined. */
 function lengthOf(body: Answer['body'], declared: string | undefined, method: string): number | undefined {
   if (typeof body === 'string' || Buffer.isBuffer(body)) return Buffer.byteLength(body)
   const known = declared !== undefined && /^[0-9]{1,15}$/.test(declared) ? Number(declared) : undefined
@@ -176,7 +176,7 @@ async function sendStream(
   const { request, response } = wire
   response.once('close', () => body.destroy())
   try {
-    // Else the head would wait for the first piece, which an event stream may not have for minutes.
+    // Node would hold the head back until the first piece, which may take minutes in an event stream.
     if (length === undefined) response.flushHeaders()
     let sent = 0
     for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -188,14 +188,14 @@ async function sendStream(
     response.end()
     expectFlush(response, patience)
   } catch {
-    // Whoever made the stream knows why it failed, and records it: what is left to do here is the cut. Where only the
-    // end of the connection ends the body, a plain end would make it look whole (T5.2).
+    // The failure is recorded by whoever made the stream. Here the connection is cut: where only the end of the connection
+    // ends the body, a plain end would make the body look whole (T5.2).
     if (length === undefined && request.httpVersion === '1.0') cut(request.socket)
     else response.destroy()
   }
 }
 
-/** TLS has no reset of its own (node throws), and needs none: an end without close_notify is seen to be a cut. */
+/** TLS has no reset (node throws) and needs none: an end without close_notify is known to be a cut. */
 const cut = (socket: Socket): unknown =>
   socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy()
 
@@ -211,7 +211,7 @@ const drained = (response: ServerResponse, patience: number): Promise<void> =>
     response.on('drain', done).on('close', done)
   })
 
-/** After the last piece. Most are with the kernel by then, and cost no timer. */
+/** After the last piece. Most answers have left the process by then, and need no timer. */
 function expectFlush(response: ServerResponse, patience: number): void {
   if (response.writableLength === 0 || response.destroyed) return
   const late = setTimeout(() => response.destroy(), timerMs(patience))

@@ -83,7 +83,7 @@ export interface HealthCheckRules {
   readonly path: string
   readonly interval: number
   readonly timeout: number
-  /** Bad answers in a row that put a target out, and good ones that bring it back. */
+  /** Bad results in a row that make a target unhealthy, and good ones that make it healthy again. */
   readonly unhealthy: number
   readonly healthy: number
 }
@@ -96,9 +96,9 @@ export interface CheckedTarget {
 }
 
 /**
- * Asks a target now and then how it is: any 2xx is well. The first time after one interval, so that opening a backend
- * connects to nothing.
- * @returns how to stop it
+ * Checks a target's health at an interval: any 2xx is healthy. The first check comes after one interval, so that opening a
+ * backend opens no connection.
+ * @returns a function that stops the checks
  */
 export function checkHealth(
   target: CheckedTarget,
@@ -108,7 +108,7 @@ export function checkHealth(
 ): () => void {
   let stopped = false
   let cancel = after(rules.interval, ask)
-  /** Answers in a row that were other than what is held of the target. */
+  /** Results in a row that contradict `held`. */
   let contrary = 0
   let held = true
   function ask(): void {
@@ -135,12 +135,12 @@ const QUESTION = {
   headers: followedBy(headerLine('user-agent', 'postern-health-check'), headerLine('accept', '*/*')),
   body: undefined,
   length: undefined,
-  // Its head tells all; a body that only the end of the connection delimits is not waited for.
+  // Only the head counts. A body that ends with the connection is not waited for.
   eager: false,
   fresh: false,
 } as const
 
-/** One question. Answers how to give it up. */
+/** One check. Returns a function that gives it up. */
 function probe(
   target: CheckedTarget,
   { path, timeout }: HealthCheckRules,
@@ -155,7 +155,7 @@ function probe(
   const reader = target.probe(request, (error, response) => {
     stopWaiting()
     if (response && !Buffer.isBuffer(response.body)) response.body.destroy()
-    // Not at once: `cancel` is to be that of the next question, also where this one failed on the spot.
+    // Later, because `judge` sets `cancel`, and this callback may run before `probe` has returned.
     queueMicrotask(() => judge(error === null && isWell(response?.statusCode)))
   })
   return () => {

@@ -9,7 +9,7 @@ import type { AttemptOutcome } from './health.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import { connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 
-/** What of the call the judgement of an upstream's status depends on. */
+/** What of the call the meaning of an upstream's status depends on. */
 export interface StatusContext {
   /** The request carried If-None-Match or If-Modified-Since. */
   readonly conditional: boolean
@@ -51,9 +51,9 @@ const BROKEN = fault('upstream_broken')
 const REFUSED = errors('upstream_refused')
 const UNAUTHORISED = errors('upstream_unauthorised')
 
-/** How an upstream's final status is told to the client: the table of C8.4, for every forwarding backend. */
+/** What an upstream's final status means for the client (C8.4). For every forwarding backend. */
 export function judgeStatus(status: number, context: StatusContext): StatusVerdict {
-  // A part that nobody asked for would pass for the whole.
+  // A client that asked for no range would take the part for the whole.
   if (status === 206) return context.ranged ? ANSWER : BROKEN
   if (status >= 200 && status < 300) return ANSWER
   if (status === 304 && context.conditional) return ANSWER
@@ -63,7 +63,7 @@ export function judgeStatus(status: number, context: StatusContext): StatusVerdi
 
 type UpstreamHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The fault of a verdict, with what of the upstream's headers a client needs to go on: Retry-After, Allow, Content-Range. */
+/** The fault of a verdict, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range. */
 export function statusFault(
   { kind, code }: StatusVerdict,
   status: number,
@@ -83,7 +83,7 @@ export function statusFault(
   return new Fault(code, facts)
 }
 
-/** How long the data is (RFC 9110 §14.4): a download that is complete already learns it so. */
+/** The length of the data (RFC 9110 §14.4). A client whose download is complete learns it so. */
 const UNSATISFIED = /^bytes \*\/[0-9]{1,15}$/
 
 const first = (value: string | readonly string[] | undefined): string | undefined =>
@@ -105,7 +105,7 @@ export function retryAfterSeconds(value: string | undefined, now: number): numbe
 export interface UpstreamRefusal {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Only what is whole is looked at. */
+  /** Only a whole body is read. */
   readonly body: Buffer | Readable
 }
 
@@ -162,14 +162,14 @@ const TYPES: Readonly<Record<Format, RegExp>> = {
 export const isOfFormat = (contentType: string | undefined, format: Format): boolean =>
   contentType === undefined || TYPES[format].test(contentType.trim())
 
-/** What node:http, sockets and TLS call their failures, by C8.4. Anything not listed: the upstream could not be reached. */
+/** Faults by the error codes of node:http, sockets and TLS (C8.4). Any other code: the upstream could not be reached. */
 const BY_CODE: Readonly<Record<string, FaultCode>> = {
   ETIMEDOUT: 'upstream_timeout',
   ECONNECT_TIMEOUT: 'upstream_timeout',
   ERR_INVALID_CHAR: 'internal',
 }
 
-/** Of node's parser, which reads the answers to websockets' handshakes: the connection closed in the middle of one. */
+/** Codes of node's parser, which reads the answers to handshakes of websockets: the connection closed in the middle. */
 const CUT: ReadonlySet<string> = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION'])
 
 const codeOf = (error: unknown): string =>
@@ -199,7 +199,7 @@ const TARGETS_FAULT: ReadonlySet<FaultCode> = new Set([
   'upstream_broken',
 ])
 
-/** What a failed attempt tells of its target: nothing, where the client left or the defect is ours. */
+/** What a failed attempt says about its target: nothing if the client left or the defect is ours. */
 export const attemptOutcome = (error: unknown): AttemptOutcome =>
   TARGETS_FAULT.has(upstreamFault(error).code) ? 'bad' : 'unknown'
 

@@ -7,13 +7,13 @@ import { type PoolRules, UpstreamPool } from '../../upstream/pool.ts'
 import type { UpstreamCallback, UpstreamReader } from '../../upstream/reader.ts'
 
 /**
- * Told when a target is put out or taken back, and by what: its calls, or the checks of its health. `distrusted`: it sent
- * bytes that belong to no answer, and until `trusted` each call has a connection of its own.
+ * Called when a target is ejected or taken back (by its calls), or becomes unhealthy or healthy (by its health checks).
+ * `distrusted`: it sent bytes that belong to no answer. Until `trusted` each call has a connection of its own.
  */
 export type TargetChanged = (target: string, change: TargetChange) => void
 export type TargetChange = 'ejected' | 'readmitted' | 'unhealthy' | 'healthy' | 'distrusted' | 'trusted'
 
-/** One instance of an upstream: its connections, and whether calls should go there. */
+/** One instance of an upstream: its connections, and whether calls are sent there. */
 export class UpstreamTarget {
   readonly address: UpstreamAddress
   readonly #pool: UpstreamPool
@@ -41,12 +41,12 @@ export class UpstreamTarget {
     return this.#pool.inFlight
   }
 
-  /** Whether a call may go there, as far as is known. */
+  /** Whether a call may go there. */
   get isUsable(): boolean {
     return this.#healthy && this.#ejection.admits
   }
 
-  /** What is told of it: a trial that is due makes nothing healthy. */
+  /** For reports. A target that is due for a trial is not healthy yet. */
   get isHealthy(): boolean {
     return this.#healthy && !this.#ejection.isEjected
   }
@@ -57,7 +57,7 @@ export class UpstreamTarget {
     this.#changed(this.address.name, healthy ? 'healthy' : 'unhealthy')
   }
 
-  /** Sends an attempt, whose outcome counts. `request.path` is without the base path of the target. */
+  /** Sends an attempt of a call. Its outcome counts for ejection. `request.path` is without the target's base path. */
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
     const settle = this.enter()
     return this.probe(request, (error, response) => {
@@ -66,7 +66,7 @@ export class UpstreamTarget {
     })
   }
 
-  /** For an attempt that is made by other means (a websocket's): to be told what came of it. */
+  /** For an attempt that is sent by other means (a websocket): the result is to be called with its outcome. */
   enter(): (outcome: AttemptOutcome) => void {
     return this.#ejection.enter()
   }
@@ -83,15 +83,15 @@ export class UpstreamTarget {
   }
 }
 
-/** Those that a call was sent to already. */
+/** The targets of a call's attempts so far. */
 export type Tried = readonly UpstreamTarget[]
 
 export const NONE_TRIED: Tried = []
 
 /**
- * The instances of an upstream, and which of them gets the next call: the least busy of those that are well, taking
- * turns where several are equally so. One that hangs thus gets few calls even before it is noticed (T5.4). Where none
- * is well, all are asked as if they were: being sent to a target that may be down beats being sent nowhere.
+ * Chooses the target of each call: the least busy one that is usable; several that are equally busy take turns. So a target
+ * that hangs gets few calls even before that is noticed (T5.4). If none is usable, all count as usable: a target that may be
+ * down is better than none.
  */
 export class UpstreamTargets {
   readonly all: readonly UpstreamTarget[]
@@ -108,7 +108,7 @@ export class UpstreamTargets {
     this.#only = this.all.length === 1 ? this.all[0] : undefined
   }
 
-  /** For the next attempt of a call that was sent to `tried` before, in vain. */
+  /** @param tried the targets of the attempts that failed */
   choose(tried: Tried): UpstreamTarget {
     if (this.#only) return this.#only
     const found =
@@ -120,7 +120,7 @@ export class UpstreamTargets {
     return found
   }
 
-  /** Whether one that is well has not been asked yet. */
+  /** Whether there is a usable target that has not been tried. */
   hasAnother(tried: Tried): boolean {
     return this.all.some((target) => target.isUsable && !tried.includes(target))
   }
