@@ -175,7 +175,7 @@ describe('what a server reads of it', () => {
           return
         }
         received.splice(0)
-        // As `#together` in upstream-connection.ts sends them.
+        // As `writeWithBody` in upload.ts sends them.
         await exchangeRaw(port, Buffer.from(head + content.toString('latin1'), 'latin1'))
         // Node's server knows a list of methods, and answers others itself.
         if (!['GET', 'POST', 'DELETE'].includes(method)) {
