@@ -1,16 +1,33 @@
 import { describe, expect, it } from 'vitest'
+import type { Places } from '../../../src/contracts/places.ts'
+import { compileScopeRule, satisfies } from '../../../src/gateway/action.ts'
+import { checkBody } from '../../../src/gateway/body.ts'
 import {
+  admit,
   matchAction,
+  negotiate,
+  readTarget,
   refuseInPlaceMaintenance,
   requireApiVersion,
   requirePlace,
   requireScope,
   takesWebsocket,
 } from '../../../src/gateway/checks.ts'
-import type { Places } from '../../../src/contracts/places.ts'
-import type { RequestTarget } from '../../../src/http/request-target.ts'
+import { Findings } from '../../../src/gateway/findings.ts'
+import { checkUserinfo } from '../../../src/gateway/userinfo.ts'
+import { compileAuthorities } from '../../../src/http/authorities.ts'
+import { parseRequestTarget, type RequestTarget } from '../../../src/http/request-target.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { PRINCIPAL } from '../../support/calls.ts'
+import {
+  CATALOGUE,
+  closureFor,
+  exchangeOf,
+  FUND_LIST,
+  makeGateway,
+  principalWith,
+} from '../../support/gateway.ts'
 import { code, scopeOf } from '../../support/scope.ts'
-import { closureFor, exchangeOf, FUND_LIST, makeGateway, principalWith } from '../../support/gateway.ts'
 
 const targetOf = (path: string): RequestTarget => exchangeOf(path).target as RequestTarget
 const { runtime } = makeGateway()
@@ -122,5 +139,154 @@ describe('C4.9 a place under maintenance', () => {
         expect.objectContaining({ code: 'place_maintenance', facts }),
       )
     expect(closed({}, 'other')).toThrow(expect.objectContaining({ facts: { retryAfter: 60 } }))
+  })
+})
+
+const { operation } = named(FUND_LIST)
+
+function faultOf(attempt: () => unknown): Fault {
+  try {
+    attempt()
+  } catch (thrown) {
+    return thrown as Fault
+  }
+  throw new Error('nothing was refused')
+}
+const codeOf = (attempt: () => unknown): string => faultOf(attempt).code
+
+describe('C4.1 readTarget', () => {
+  it('C4.1 throws what reading met before what the load refuses, and that before another path', () => {
+    const refusal = new Fault('overloaded')
+    expect(codeOf(() => readTarget(exchangeOf(FUND_LIST, { target: new Fault('bad_host'), refusal })))).toBe(
+      'bad_host',
+    )
+    const outside = parseRequestTarget('/other', compileAuthorities(['http://api.example']))
+    expect(codeOf(() => readTarget(exchangeOf(FUND_LIST, { target: outside, refusal })))).toBe('overloaded')
+    expect(codeOf(() => readTarget(exchangeOf(FUND_LIST, { target: outside })))).toBe('outside')
+  })
+})
+
+describe('C4.5 admit', () => {
+  it('C4.5 keeps the headers of the rate, also of a call that it refuses', () => {
+    const headers = { RateLimit: '"client";r=0;t=1' }
+    const refusal = new Fault('rate_limited')
+    for (const verdict of [undefined, { headers, refusal: undefined }]) {
+      const findings = new Findings()
+      admit({ ...runtime, admission: { admit: () => verdict } }, PRINCIPAL, exchangeOf(FUND_LIST), findings)
+      expect(findings.headers).toBe(verdict?.headers)
+    }
+    const findings = new Findings()
+    const refusing = { ...runtime, admission: { admit: () => ({ headers, refusal }) } }
+    expect(codeOf(() => admit(refusing, PRINCIPAL, exchangeOf(FUND_LIST), findings))).toBe('rate_limited')
+    expect(findings.headers).toBe(headers)
+  })
+})
+
+describe('C4.7 requireScope', () => {
+  it('C5.2 an implying value satisfies the rule, and the challenge names the configured one', () => {
+    const rule = compileScopeRule({ any: ['fund.read'] }, undefined, CATALOGUE)
+    expect(() => requireScope(principalWith(scopeOf('fund.write')), rule)).not.toThrow()
+    const { code: fault, facts } = faultOf(() => requireScope(principalWith(scopeOf('openid')), rule))
+    expect([fault, facts.scope]).toEqual(['insufficient_scope', 'fund.read'])
+  })
+
+  it('C5.3 any needs one value, all needs each, and the area adds its own', () => {
+    const held = (...values: string[]) => new Set(values)
+    const any = compileScopeRule({ any: ['openid', 'email'] }, undefined, CATALOGUE)
+    const all = compileScopeRule({ all: ['openid', 'email'] }, undefined, CATALOGUE)
+    const area = compileScopeRule({ any: ['openid'] }, { backend: 'funds', scopes: ['fund.read'] }, CATALOGUE)
+    expect([satisfies(held('email'), any), satisfies(held(), any)]).toEqual([true, false])
+    expect([satisfies(held('email'), all), satisfies(held('email', 'openid'), all)]).toEqual([false, true])
+    expect([satisfies(held('openid'), area), satisfies(held('openid', 'fund.write'), area)]).toEqual([
+      false,
+      true,
+    ])
+    expect([any.challenge, all.challenge, area.challenge]).toEqual([
+      'openid',
+      'openid email',
+      'openid fund.read',
+    ])
+  })
+})
+
+describe('C4.10 negotiate', () => {
+  const { negotiation } = runtime
+  const head = (accept?: string) =>
+    exchangeOf(FUND_LIST, accept === undefined ? {} : { headers: { accept } }).head
+
+  it('C7.1 an action with types of its own is not enveloped', () => {
+    const own = { ...operation, produces: ['application/pdf'] }
+    expect(negotiate(negotiation, head(), own)).toEqual({ kind: 'own', version: 1, type: 'application/pdf' })
+    expect(codeOf(() => negotiate(negotiation, head('text/html'), own))).toBe('not_acceptable')
+  })
+
+  it('C4.10 the media type comes before the action version', () => {
+    expect(negotiate(negotiation, head(), operation)).toMatchObject({
+      kind: 'envelope',
+      format: 'json',
+      version: 1,
+    })
+    expect(
+      codeOf(() => negotiate(negotiation, head('application/vnd.postern.action.v9+json'), operation)),
+    ).toBe('unknown_action_version')
+    expect(codeOf(() => negotiate(negotiation, head('image/png'), operation))).toBe('not_acceptable')
+  })
+})
+
+describe('C4.11 checkBody', () => {
+  const post = named(FUND_LIST, 'POST').operation
+  const head = (headers: Record<string, string>) => exchangeOf(FUND_LIST, { headers }).head
+  const json = { 'content-type': 'application/json' }
+
+  it('C4.11 plans what to read, and refuses by the declared length alone', () => {
+    const parsed = { kind: 'parsed', as: 'json', limit: 10 }
+    expect(checkBody(head({ ...json, 'content-length': '10' }), post, 10)).toEqual(parsed)
+    expect(checkBody(head({ ...json, 'transfer-encoding': 'chunked' }), post, 10)).toEqual(parsed)
+    expect(codeOf(() => checkBody(head({ ...json, 'content-length': '11' }), post, 10))).toBe(
+      'body_too_large',
+    )
+    expect(codeOf(() => checkBody(head(json), post, 10))).toBe('body_missing')
+    expect(checkBody(head({}), operation, 10)).toEqual({ kind: 'none' })
+    expect(codeOf(() => checkBody(head({ ...json, 'content-length': '1' }), operation, 10))).toBe(
+      'body_unexpected',
+    )
+  })
+
+  it('C7.1 an action with request types of its own streams, of whatever length', () => {
+    const own = { ...post, consumes: ['image/*'] }
+    const type = { 'content-type': 'image/png' }
+    expect(checkBody(head({ ...type, 'content-length': '99' }), own, 10)).toEqual({
+      kind: 'opaque',
+      contentType: 'image/png',
+      length: 99,
+    })
+    expect(checkBody(head({ ...type, 'transfer-encoding': 'chunked' }), own, 10)).toMatchObject({
+      length: undefined,
+    })
+    expect(checkBody(head(type), own, 10)).toEqual({ kind: 'none' })
+    expect(codeOf(() => checkBody(head({ ...json, 'content-length': '1' }), own, 10))).toBe(
+      'unsupported_media_type',
+    )
+  })
+})
+
+describe('C6.3.1 checkUserinfo', () => {
+  it('C6.3.1 checks method, scope, Accept and Content-Type in this order', () => {
+    const headers = { accept: 'application/xml', 'content-type': 'text/plain' }
+    const check = (method: string, scope: string, sent: Record<string, string> = headers) =>
+      codeOf(() =>
+        checkUserinfo(
+          runtime,
+          exchangeOf(FUND_LIST, { method, headers: sent }).head,
+          principalWith(scopeOf(scope)),
+        ),
+      )
+    expect(check('PUT', 'email')).toBe('method_not_allowed')
+    expect(check('POST', 'email')).toBe('insufficient_scope')
+    expect(check('POST', 'openid')).toBe('not_acceptable')
+    expect(check('POST', 'openid', { ...headers, accept: '*/*' })).toBe('unsupported_media_type')
+    expect(() =>
+      checkUserinfo(runtime, exchangeOf(FUND_LIST).head, principalWith(scopeOf('openid'))),
+    ).not.toThrow()
   })
 })
