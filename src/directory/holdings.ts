@@ -5,7 +5,7 @@ import type { Directory } from './compile.ts'
 
 /**
  * Whether a person or client may hold tokens now (C6.3.5): not if locked or disabled. Nothing else decides this.
- * Identity asks it at every endpoint (identity/holders.ts), and a reload asks it when it compares two directories.
+ * Identity asks it at every endpoint (identity/dependencies.ts), and a reload asks it when it compares two directories.
  */
 export const mayHold = ({
   disabled,
