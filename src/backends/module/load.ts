@@ -119,15 +119,16 @@ export async function importFile(file: string): Promise<unknown> {
     if (current.required) return { default: createRequire(file)(file) as unknown }
     return await (import(/* @vite-ignore */ current.url) as Promise<unknown>)
   } catch (error) {
-    // What it fails by may be mended in a file that was not come to.
+    // The cause may be mended in a file that was not imported yet.
     loaded.delete(file)
     throw error
   }
 }
 
-/** What the files of a module that was imported held when they were, in one word; and what they hold now. */
+/** A digest of a module's files as they were when it was imported. */
 export const contentsAsLoaded = (file: string): string => digestOf([...(loaded.get(file)?.files ?? [])])
 
+/** The same of the files as they are now. */
 export const contentsNow = (file: string): string =>
   digestOf([...(loaded.get(file)?.files.keys() ?? [])].map((path) => [path, digestOfFile(path)]))
 
@@ -164,7 +165,7 @@ function add(to: Loaded, path: string): void {
   if (!to.files.has(path)) to.files.set(path, digestOfFile(path))
 }
 
-/** Follows relative imports from a module on. */
+/** Makes relative imports of a module follow its number. */
 function hook(): void {
   if (hooked) return
   hooked = true
