@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { Fault } from '../kernel/faults.ts'
+import type { Socket } from 'node:net'
 
 /**
  * The whole of a body that may be at most `limit` bytes. Rejects with Fault `body_too_large` as soon as one byte more
@@ -35,3 +36,20 @@ export function readBody(stream: Readable, limit: number): Promise<Buffer> {
 
 const join = (chunks: readonly Buffer[], length: number): Buffer =>
   chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length)
+
+interface Handle {
+  /** Answers 0, or the error's negative number. */
+  getpeername?(out: object): number
+}
+
+/**
+ * Whether the other side has reset the connection. For a socket that nobody reads: node hears of a reset only when it
+ * reads or writes. The kernel forgets the peer of a connection that was reset, and `remoteAddress` is what node remembers,
+ * so that the handle is asked; an end (FIN), or a peer that vanished, is not seen. False where nothing is known.
+ */
+export function isLost(socket: Socket): boolean {
+  if (socket.destroyed) return true
+  const { _handle: handle } = socket as unknown as { readonly _handle?: Handle | null }
+  const found = handle?.getpeername?.({})
+  return found !== undefined && found !== 0
+}

@@ -1,7 +1,7 @@
 import type { PersonClaims, User } from '../contracts/people.ts'
 import type { Address, Business } from '../contracts/places.ts'
-import type { JsonObject } from '../http/json-value.ts'
 import type { Resource } from '../contracts/principal.ts'
+import type { JsonObject } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { StepDependencies } from './endpoint.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { isLost } from '../http/lost-connection.ts'
+import { isLost } from '../http/read-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Clock } from '../kernel/clock.ts'
 

@@ -26,7 +26,7 @@ import { compileScopes } from '../scopes/config.ts'
 import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
 import { inspectStore } from '../stores/read-store.ts'
-import { compileWorkers, countWorkers } from '../supervisor/config.ts'
+import { compileWorkers, countWorkers } from '../supervisor/worker-pool.ts'
 
 interface Check {
   /** Sections that must have been read without a problem. */

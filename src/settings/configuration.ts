@@ -21,7 +21,7 @@ import { applyOverrides } from './overrides.ts'
 import { scopesSchema } from '../scopes/config.ts'
 import { serverSchema } from '../server/config.ts'
 import { storeSchema } from '../stores/config.ts'
-import { workersSchema } from '../supervisor/config.ts'
+import { workersSchema } from '../supervisor/worker-pool.ts'
 
 export const configurationSchema = section({
   demo: flag({

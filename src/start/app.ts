@@ -17,7 +17,7 @@ import {
   ensureAdminToken,
   startAdminListener,
 } from '../operations/admin/listener.ts'
-import type { OperatorControl } from '../operations/admin/operator-control.ts'
+import type { OperatorControl } from '../operations/admin/routes.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { Health, WELL } from '../operations/health.ts'
@@ -26,8 +26,7 @@ import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { admitState, longestLifeOf, openState, type State } from './dependencies.ts'
-import { countWorkers } from '../supervisor/config.ts'
-import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
+import { countWorkers, type Reports, type WorkerPool } from '../supervisor/worker-pool.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './worker.ts'
 

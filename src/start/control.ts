@@ -19,7 +19,7 @@ import type {
   RestartOutcome,
   RevokeOptions,
   RevokeOutcome,
-} from '../operations/admin/operator-control.ts'
+} from '../operations/admin/routes.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
 import type { Operator } from '../operations/maintenance/records.ts'
 import type { Reloader } from './reload.ts'

@@ -17,16 +17,14 @@ import { MaintenanceRecords } from '../operations/maintenance/records.ts'
 import { MaintenanceSwitches } from '../operations/maintenance/maintenance.ts'
 import type { Dependencies } from './service.ts'
 import { ChangeFeed } from '../stores/change-feed.ts'
-import { countWorkers } from '../supervisor/config.ts'
-import type { Reports } from '../supervisor/worker-pool.ts'
+import { countWorkers, type Reports } from '../supervisor/worker-pool.ts'
 import type { StoreConfig } from '../stores/config.ts'
 import type { Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import { Endings } from '../identity/tokens/endings.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
-import { RecordedLife, type LongestLife } from '../stores/longest-life.ts'
+import { type LongestLife, RecordedLife, RevocationRules } from '../stores/revocations.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
-import { RevocationRules } from '../stores/revocations.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock

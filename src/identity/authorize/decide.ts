@@ -6,7 +6,7 @@ import type { Login, BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
 import { readHint } from '../tokens/find-token.ts'
-import { anyAppMayTake } from './redirect-uri.ts'
+import { anyAppMayTake } from './answer-client.ts'
 import type { AuthorizationRequest } from './request.ts'
 
 /** A business that the user may choose, and what is granted there. */

@@ -6,9 +6,8 @@ import { reach } from '../dependencies.ts'
 import type { Step } from '../endpoint.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
-import { RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
+import { isRegistered, RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
 import { readChallenge } from '../tokens/codes.ts'
-import { isRegistered } from './redirect-uri.ts'
 
 /** An authorization request as sent, repeats and all. */
 export interface Asked extends Arrived {

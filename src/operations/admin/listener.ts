@@ -16,11 +16,11 @@ import {
   type AdminRoute,
   type FrameworkError,
   members,
+  type OperatorControl,
   type Schema,
   tellError,
 } from './routes.ts'
 import type { AdminConfig } from '../config.ts'
-import type { OperatorControl } from './operator-control.ts'
 import type { Health } from '../health.ts'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,17 +1,17 @@
 /** The admin API's routes for maintenance (C9.1). */
 import type { Clock } from '../../kernel/clock.ts'
 import {
+  type AdminRoute,
   members,
+  type Members,
   ok,
+  type OperatorControl,
   refuse,
   reject,
+  type Schema,
   text,
   WHO,
-  type AdminRoute,
-  type Members,
-  type Schema,
 } from './routes.ts'
-import type { OperatorControl } from './operator-control.ts'
 import { instantText, type KeptSwitch } from '../maintenance/records.ts'
 import { INSTANT_PATTERN, switchProblems, type SwitchProblem } from '../maintenance/config.ts'
 import {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Exposition } from '../../../src/operations/metrics/exposition.ts'
 import { type Delta, Ledger, LedgerPlan, type Plan } from '../../../src/operations/metrics/ledger.ts'
 import { FAMILIES } from '../../../src/operations/metrics/metric-families.ts'
-import { GaugeShare } from '../../../src/supervisor/gauge-share.ts'
+import { GaugeShare } from '../../../src/supervisor/worker-handle.ts'
 
 /** A process that counts what is open and what has ended, by the backends of its configuration. */
 function counting(...backends: readonly string[]) {

@@ -1,10 +1,12 @@
 import { PERSON_CLAIMS } from '../claims.ts'
 import type { IdentityDeps } from '../dependencies.ts'
-import type { Endpoint, Step } from '../endpoint.ts'
+import type { Endpoint, Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import { publicDocument } from '../answers.ts'
 import type { Arrived } from '../context.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { Asset } from '../pages/theme.ts'
 
 const SIGNING = ['RS256', 'ES256'] as const
 const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash'] as const
@@ -61,3 +63,26 @@ export const answerMetadata: Step<Arrived, Answer> = (_, { metadata }) =>
 /** The public keys (C6.3.2, RFC 7517). */
 export const answerKeys: Step<Arrived, Answer> = (_, { publicKeys }) =>
   publicDocument(JSON.stringify(publicKeys.jwks()), MAX_AGE_SECONDS)
+
+/** Pages name an asset with its content's hash, so that it may be kept; a day, since nothing forbids to ask without it. */
+const serve =
+  (pick: (dependencies: StepDependencies) => Asset | undefined): Step<Arrived, Answer> =>
+  (_, dependencies) => {
+    const asset = pick(dependencies)
+    if (asset === undefined) throw new Fault('outside')
+    return {
+      status: 200,
+      headers: {
+        'Content-Type': asset.contentType,
+        'Cache-Control': 'public, max-age=86400',
+        'X-Content-Type-Options': 'nosniff',
+        // An SVG opened by its address is a document, and may hold a script.
+        'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'",
+        'Cross-Origin-Resource-Policy': 'same-origin',
+      },
+      body: asset.bytes,
+    }
+  }
+
+export const stylesheet: Step<Arrived, Answer> = serve(({ theme }) => theme.stylesheet)
+export const logo: Step<Arrived, Answer> = serve(({ theme }) => theme.logo)
