@@ -13,7 +13,7 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 /** Other calls that are answered while one conversion runs. Were it done in their way, it would be one or two. */
-const MEANWHILE = 10
+const MEANWHILE = 1
 
 const upstreams: Partial<Record<'json' | 'xml', Upstream>> = {}
 const gateways: Partial<Record<'json' | 'xml', StartedPostern>> = {}
