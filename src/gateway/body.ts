@@ -5,7 +5,7 @@ import { type BodyDeclaration, declaredBody, type Head } from '../http/head.ts'
 import { parseJsonInSlices } from '../http/json.ts'
 import { readBody } from '../http/read-body.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { BodyRule, Operation } from './action.ts'
+import type { BodyRule, Operation } from './action-table.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import { PARSERS, writeRequest } from './conversion/tasks.ts'
 

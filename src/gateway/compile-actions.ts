@@ -2,15 +2,15 @@ import type { Report, KeyPath } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
-import type { ActionTable } from './action-table.ts'
 import {
   type Action,
+  type ActionTable,
   type BodyRule,
   compileScopeRule,
   isReportOnly,
   type Operation,
   type Route,
-} from './action.ts'
+} from './action-table.ts'
 import { RouteCompiler, type ConfiguredRoute } from './compile-routes.ts'
 import type { ActionConfig, AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
 import { parameterNames, parsePathPattern, type PatternSegment } from './path-pattern.ts'

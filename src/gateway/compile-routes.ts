@@ -1,6 +1,12 @@
 import { type KeyPath, pathText, type Report } from '../config/report.ts'
-import { ActionTable, type ParameterBranch, type RouteNode } from './action-table.ts'
-import type { Action, Operation, Route } from './action.ts'
+import {
+  type Action,
+  ActionTable,
+  type Operation,
+  type ParameterBranch,
+  type Route,
+  type RouteNode,
+} from './action-table.ts'
 import { areDisjoint, type ParameterType, type PatternSegment, takes } from './path-pattern.ts'
 
 /** An action of the configuration: what it offers, where, and where that stands in the file. */

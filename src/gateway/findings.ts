@@ -1,5 +1,5 @@
 import type { Principal } from '../contracts/principal.ts'
-import type { Operation } from './action.ts'
+import type { Operation } from './action-table.ts'
 import type { NamedAction } from './checks.ts'
 import { toFault, type Fault } from '../kernel/faults.ts'
 

@@ -12,7 +12,7 @@ import type { Exchange } from '../contracts/exchange.ts'
 import { declaredBody, type Head } from '../http/head.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Action, Operation } from './action.ts'
+import type { Action, Operation } from './action-table.ts'
 import {
   admit,
   AREA_AT,

@@ -8,11 +8,17 @@ import type { TrustedProxies } from '../http/forwarded.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { bindingOf } from '../kernel/listen-address.ts'
-import { makeApp, PendingRequests, type ListenerParts } from './app.ts'
+import {
+  compileRouting,
+  type Doors,
+  Entrance,
+  type ListenerParts,
+  makeApp,
+  PendingRequests,
+} from './entrance.ts'
 import { type CertificateFiles, CertificateWatch, MIN_VERSION, readCertificate } from './certificate.ts'
 import { schemeOf, type ServerConfig } from './config.ts'
 import { ListenerEnd, OpenConnections } from './close-listener.ts'
-import { compileRouting, type Doors, Entrance } from './entrance.ts'
 import { Upgrades } from './upgrades.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './request-body.ts'
 import type { RenderFault } from './unreadable.ts'

@@ -2,11 +2,10 @@ import type { Socket } from 'node:net'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'
 import type { UpstreamReader } from './reader.ts'
-import type { UpstreamRequest } from './request.ts'
+import { type Upload, type UploadEvents, type UpstreamRequest, writeRequest } from './request.ts'
 import { HeaderLineCache, isRequestTimeout, keepAfter, type ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { discardSocket, type OpenSocket } from './socket.ts'
-import { writeRequest, type Upload, type UploadEvents } from './upload.ts'
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {

@@ -10,7 +10,7 @@ import { readXml } from '../../src/http/xml-read.ts'
 import { FORMATS } from '../../src/http/body-schema.ts'
 import { CANONICAL_PATH, canonicalSegment } from '../../src/http/request-target.ts'
 import { compileNegotiation } from '../../src/http/accept.ts'
-import { headerValue } from '../../src/backends/forward/identity.ts'
+import { headerValue } from '../../src/backends/forward/request.ts'
 import { cleanLine, quoteClean, redact } from '../../src/operations/log/redact.ts'
 import { sourceFiles } from './source-files.ts'
 

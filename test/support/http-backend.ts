@@ -1,6 +1,6 @@
 import { HttpBackend, type HttpBackendRules } from '../../src/backends/forward/http.ts'
 import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
-import { identifyByHeaders } from '../../src/backends/forward/identity.ts'
+import { identifyByHeaders } from '../../src/backends/forward/request.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 
 type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {

@@ -7,10 +7,15 @@ import { neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import type { ForwardingConfig } from './schema.ts'
 import type { HttpBackendRules } from './http.ts'
-import { compilePathTemplate, type PathTemplate } from './request.ts'
+import {
+  compilePathTemplate,
+  type Identify,
+  identifyByHeaders,
+  identifyByToken,
+  type PathTemplate,
+} from './request.ts'
 import { isForbiddenResponseHeader } from './response.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
-import { identifyByHeaders, identifyByToken, type Identify } from './identity.ts'
 import type { TargetChange } from './targets.ts'
 
 /** What forwarding backends need of the rest of the deployment. */

@@ -7,6 +7,7 @@ import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend } from './forwarding.ts'
 import {
   compileRequestHeaders,
+  type Identify,
   type PathTemplate,
   type RequestHeaderRules,
   type RequestHeaders,
@@ -14,7 +15,6 @@ import {
 import { cleanResponseHeaders, isOfFormat, judgeStatus, passedNames, refusalAnswer } from './response.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import type { Identify } from './identity.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { type TargetChanged, UpstreamTargets } from './targets.ts'

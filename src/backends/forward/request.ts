@@ -1,7 +1,132 @@
-import { LRUCache } from 'lru-cache'
 import type { Call } from '../../contracts/backend.ts'
+import type { KeyStanding, Signer } from '../../contracts/keys.ts'
+import type { Place } from '../../contracts/places.ts'
+import type { Principal } from '../../contracts/principal.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
+import { LRUCache } from 'lru-cache'
 import { forwardedLines } from '../../http/forwarded.ts'
-import { followedBy, headerLine, NO_HEADERS, type HeaderText } from '../../http/header-text.ts'
+
+/** Headers that tell an upstream who calls (C8.2): at once, or when the promise resolves. */
+export type Identify = (call: Call) => HeaderText | Promise<HeaderText>
+
+/** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
+const PLAIN = /^(?:[!-$&-~](?:[ -$&-~]*[!-$&-~])?)?$/
+// Without the look behind it, each space of a long run would be tried as the first one: quadratic (T2.9).
+const UNSAFE = /^ +|(?<! ) +$|[^ -$&-~]+/g
+
+/**
+ * A value that stands safely in one header line (no CR, LF or other control) and stands for one text only:
+ * percent-encoded UTF-8 wherever it is not printable ASCII, `%` itself included. Upstreams decode it once.
+ */
+export const headerValue = (text: string): string =>
+  PLAIN.test(text)
+    ? text
+    : text
+        .toWellFormed()
+        .replace(UNSAFE, (part) => encodeURIComponent(part).replaceAll(/[\x00-\x1f\x7f]/g, hex))
+
+const hex = (character: string): string =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+
+/** `identity: headers`. */
+export const identifyByHeaders: Identify = ({ principal, place }) => {
+  if (principal === undefined || place === undefined) return NO_HEADERS
+  const { business, fund } = place
+  const text = followedBy(callerOf(principal), headerLine('x-postern-business', headerValue(business)))
+  return fund === undefined ? text : followedBy(text, headerLine('x-postern-fund', headerValue(fund)))
+}
+
+/** A principal is one object for all calls with one access token. */
+const callers = new WeakMap<Principal, HeaderText>()
+
+function callerOf(principal: Principal): HeaderText {
+  const known = callers.get(principal)
+  if (known !== undefined) return known
+  const { subject, client, scope } = principal
+  let text = headerLine('x-postern-subject', headerValue(subject))
+  text = followedBy(text, headerLine('x-postern-client', headerValue(client)))
+  text = followedBy(text, headerLine('x-postern-scope', headerValue(scope)))
+  callers.set(principal, text)
+  return text
+}
+
+/** Seconds. Upstreams reject a token beyond it. */
+const LIFE = 60
+/** Milliseconds that a token is sent with further calls: whoever gets it last has as long again to check it. */
+const REUSE = (LIFE / 2) * 1000
+/**
+ * Tokens per principal: a client that calls for thousands of funds in half a minute pays a signature for some of them.
+ * In a Map, since an lru-cache reserves room for all its entries when it is made, and there is one per principal.
+ */
+const MOST_KEPT = 64
+
+interface Kept {
+  readonly header: HeaderText
+  /** The key that signed it: where that is withdrawn, upstreams refuse the token. */
+  readonly key: KeyStanding
+  /** Clock.monotonic(). */
+  readonly until: number
+}
+
+/**
+ * `identity: token`: a signed token in `X-Postern-Token`, whose audience is the backend's name. Kept per principal and
+ * place, so that the hot path does not sign; a principal is one object for all calls with one access token, and what is
+ * kept goes with it. README.md tells upstreams how to check it.
+ */
+export function identifyByToken(signer: Signer, backend: string, clock: Clock): Identify {
+  const kept = new WeakMap<Principal, Map<string, Kept>>()
+  return (call) => {
+    const { principal, place } = call
+    if (principal === undefined || place === undefined) return NO_HEADERS
+    const own = tokensOf(kept, principal)
+    // A code holds no slash, so no two places share a name.
+    const name = place.fund === undefined ? place.business : `${place.business}/${place.fund}`
+    const known = own.get(name)
+    const now = clock.monotonic()
+    if (known !== undefined && now < known.until && known.key.isTrusted()) return known.header
+    const signed = signer.sign(claimsOf(call.issuer, principal, place, backend, clock), {
+      typ: 'postern-call+jwt',
+      algorithm: 'ES256',
+    })
+    return signed.then(({ token, key }) => {
+      const header = headerLine('x-postern-token', token)
+      if (own.size >= MOST_KEPT) own.clear()
+      own.set(name, { header, key, until: now + REUSE })
+      return header
+    })
+  }
+}
+
+function tokensOf(kept: WeakMap<Principal, Map<string, Kept>>, principal: Principal): Map<string, Kept> {
+  const known = kept.get(principal)
+  if (known !== undefined) return known
+  const made = new Map<string, Kept>()
+  kept.set(principal, made)
+  return made
+}
+
+/** Nothing in it says which access token it came with: it stands for that one for a minute, and for nothing else. */
+function claimsOf(
+  issuer: string,
+  principal: Principal,
+  { business, fund }: Place,
+  audience: string,
+  clock: Clock,
+) {
+  const issuedAt = Math.floor(clock.now() / 1000)
+  return {
+    iss: issuer,
+    aud: audience,
+    sub: principal.subject,
+    client_id: principal.client,
+    scope: principal.scope,
+    business,
+    ...(fund !== undefined && { fund }),
+    iat: issuedAt,
+    exp: issuedAt + LIFE,
+  }
+}
 
 /** What a template may name: each stands for segments of the judged target, and for nothing else (T1.6). */
 const PIECES: Readonly<
@@ -64,7 +189,7 @@ export interface RequestHeaderRules {
 /** Writes the headers of the upstream request (C8.2), but for who calls (upstream-identity.ts) and what frames it. */
 export type RequestHeaders = (call: Call) => HeaderText
 
-/** Nothing of the client's is among Postern's own names: those were taken out of it (http/end-to-end-headers.ts). */
+/** Nothing of the client's is among Postern's own names: those were taken out of it (http/header-text.ts). */
 export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
   const asked = compileAsked(rules)
   return (call) => {

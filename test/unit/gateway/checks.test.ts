@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Places } from '../../../src/contracts/places.ts'
-import { compileScopeRule, satisfies } from '../../../src/gateway/action.ts'
+import { compileScopeRule, satisfies } from '../../../src/gateway/action-table.ts'
 import { checkBody } from '../../../src/gateway/body.ts'
 import {
   admit,

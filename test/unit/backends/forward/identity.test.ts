@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { headersOf } from '../../../../src/http/header-text.ts'
-import { identifyByToken } from '../../../../src/backends/forward/identity.ts'
+import { identifyByToken } from '../../../../src/backends/forward/request.ts'
 import type { Signer } from '../../../../src/contracts/keys.ts'
 import { makeCall, type CallOverrides, PRINCIPAL } from '../../../support/calls.ts'
 import { movableClock } from '../../../support/movable-clock.ts'

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { Upload } from '../../../src/upstream/upload.ts'
+import { Upload } from '../../../src/upstream/request.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { faulty, OK, openPool, rawUpstream, textOf, WHOLE } from '../../support/upstream-connections.ts'
 
