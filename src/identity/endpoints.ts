@@ -1,5 +1,5 @@
 import { refuseAsJson, refuseWithChallenge } from './answers.ts'
-import { refuseAsPage } from './authorize/tell-client.ts'
+import { refuseAsPage } from './authorize/refusals.ts'
 import { type Endpoint, flow } from './endpoint.ts'
 import { applications } from './endpoints/applications.ts'
 import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'

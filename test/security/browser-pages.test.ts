@@ -9,7 +9,7 @@ import {
   walk,
   type Seen,
 } from '../unit/identity/user-agent.ts'
-import { formOf, ISSUER } from '../unit/identity/world.ts'
+import { formOf, ISSUER } from '../unit/identity/identity-under-test.ts'
 
 /** T6: attacks on the pages of the identity service. */
 

@@ -21,7 +21,7 @@ import {
   type Told,
   type World,
   type WorldOptions,
-} from '../unit/identity/world.ts'
+} from '../unit/identity/identity-under-test.ts'
 
 // T3.8: a lockout that is asked for at one door only (CVE-2026-16103). Here, every door, in one table.
 

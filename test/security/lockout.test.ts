@@ -3,7 +3,7 @@ import { LocalLockouts } from '../../src/identity/guessing/lockouts.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
-import { ask, client, openWorld, user, type World } from '../unit/identity/world.ts'
+import { ask, client, openWorld, user, type World } from '../unit/identity/identity-under-test.ts'
 
 // T3.8: a lockout that one door does not know, that locks others out, or whose key the guesser chooses.
 

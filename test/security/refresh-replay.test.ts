@@ -7,7 +7,7 @@ import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 import { unhurried } from '../support/unhurried.ts'
-import { ask, openWorld, type World } from '../unit/identity/world.ts'
+import { ask, openWorld, type World } from '../unit/identity/identity-under-test.ts'
 
 // T3.6: a refresh token that is used twice, by two who hold it or by one who lost the answer.
 

@@ -1,7 +1,7 @@
 import { noteCall } from '../dependencies.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import { answerClient } from '../authorize/answer-client.ts'
-import { tellingClient } from '../authorize/tell-client.ts'
+import { tellingClient } from '../authorize/refusals.ts'
 import { decide } from '../authorize/decide.ts'
 import {
   type AuthorizationRead,

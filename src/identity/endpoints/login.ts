@@ -12,7 +12,7 @@ import {
   readRequest,
 } from '../authorize/request.ts'
 import { type LoginAgain, showLogin } from '../authorize/show.ts'
-import { tellingClient } from '../authorize/tell-client.ts'
+import { tellingClient } from '../authorize/refusals.ts'
 import {
   type BrowserContext,
   browserContextOf,

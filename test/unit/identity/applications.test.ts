@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { answerIn, asking, openFlow, redeem, type Seen, UserAgent, walk } from './user-agent.ts'
-import type { World } from './world.ts'
+import type { World } from './identity-under-test.ts'
 
 const PATH = '/connect/applications'
 const OFFLINE = { scope: 'openid fund.read offline_access target:b/ACME' }

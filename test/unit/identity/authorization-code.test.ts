@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { accessTokenHash } from '../../../src/keys/signatures.ts'
-import { API, basic, client, verify, type World } from './world.ts'
+import { API, basic, client, verify, type World } from './identity-under-test.ts'
 import { app, asking, openFlow, partner, redeem, USERS, VERIFIER, walk } from './user-agent.ts'
 
 const OFFLINE = { scope: 'openid fund.read offline_access target:b/ACME' }

@@ -1,6 +1,6 @@
 import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { describe, expect, it } from 'vitest'
-import { client, ISSUER, user } from './world.ts'
+import { client, ISSUER, user } from './identity-under-test.ts'
 import { answerIn, app, asking, CALLBACK, openFlow, partner, UserAgent, USERS, walk } from './user-agent.ts'
 
 const at = async (path: string, world = openFlow()) => new UserAgent(world).get(path)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ask, basic, client, openWorld } from './world.ts'
+import { ask, basic, client, openWorld } from './identity-under-test.ts'
 
 const NO_HEADER = { authorization: '' }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { API, ISSUER, openWorld } from './world.ts'
+import { API, ISSUER, openWorld } from './identity-under-test.ts'
 
 const get = (path: string, world = openWorld(), method = 'GET') => world.send({ method, path })
 const OPENID = '/.well-known/openid-configuration'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formOf } from './world.ts'
+import { formOf } from './identity-under-test.ts'
 import { openFlow, redeem, UserAgent, walk } from './user-agent.ts'
 
 const BYE = 'https://app.test/bye'

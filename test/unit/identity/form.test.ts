@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { identityDoor } from '../../../src/identity/identity.ts'
 import { FORM_LIMIT } from '../../../src/identity/steps/read-form.ts'
-import { ask, basic, exchangeOf, formOf, openWorld, outside } from './world.ts'
+import { ask, basic, exchangeOf, formOf, openWorld, outside } from './identity-under-test.ts'
 
 const PARAMS = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: 'openid' }
 const FORM = 'application/x-www-form-urlencoded'

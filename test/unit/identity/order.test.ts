@@ -3,7 +3,7 @@ import { flow } from '../../../src/identity/endpoint.ts'
 import { authenticateClient } from '../../../src/identity/steps/authenticate-client.ts'
 import { chooseGrant } from '../../../src/identity/grants/grants.ts'
 import { readForm } from '../../../src/identity/steps/read-form.ts'
-import { basic, client, formOf, openWorld, type Sent } from './world.ts'
+import { basic, client, formOf, openWorld, type Sent } from './identity-under-test.ts'
 
 /** A request that fails at the named stages and nowhere else, and the error of each stage: C6.1.0 in its order. */
 interface Failing {

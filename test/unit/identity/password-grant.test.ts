@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { FAMILY, REFRESH_TOKEN, tokenKey } from '../../../src/identity/tokens/families.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { API, ask, client, ISSUER, openWorld, user, verify } from './world.ts'
+import { API, ask, client, ISSUER, openWorld, user, verify } from './identity-under-test.ts'
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const DAY = 86_400_000

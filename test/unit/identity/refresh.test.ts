@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { ask, basic, client, openWorld, user, verify, API, ISSUER, type Told, type World } from './world.ts'
+import {
+  ask,
+  basic,
+  client,
+  openWorld,
+  user,
+  verify,
+  API,
+  ISSUER,
+  type Told,
+  type World,
+} from './identity-under-test.ts'
 
 const OFFLINE = 'openid profile offline_access fund.maintain target:b/ACME'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { ask, basic, client, formOf, openWorld, user, type Told, type World } from './world.ts'
+import { ask, basic, client, formOf, openWorld, user, type Told, type World } from './identity-under-test.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const CLIENTS = [

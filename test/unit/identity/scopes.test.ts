@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ask, client, openWorld, user } from './world.ts'
+import { ask, client, openWorld, user } from './identity-under-test.ts'
 
 const granted = async (scope: string | undefined, world = openWorld()) => {
   const { json } = await ask(world, { scope })

@@ -13,7 +13,7 @@ import {
   type Told,
   type World,
   type WorldOptions,
-} from './world.ts'
+} from './identity-under-test.ts'
 
 export const CALLBACK = 'https://app.test/callback'
 export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'

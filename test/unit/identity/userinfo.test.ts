@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
 import { userinfo } from '../../../src/identity/claims.ts'
 import { parseTarget } from '../../../src/scopes/scope-token.ts'
-import { ISSUER, openWorld, user, type WorldOptions } from './world.ts'
+import { ISSUER, openWorld, user, type WorldOptions } from './identity-under-test.ts'
 import { scopeOf } from '../../support/scope.ts'
 
 const describeUser = (scope: string, options: WorldOptions = {}, more: Partial<Principal> = {}) => {

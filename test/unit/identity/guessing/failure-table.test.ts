@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FailureTable } from '../../../../src/identity/guessing/failures.ts'
-import { ManualClock } from '../world.ts'
+import { ManualClock } from '../identity-under-test.ts'
 
 function open(most: number) {
   const clock = new ManualClock()

@@ -3,7 +3,7 @@ import { openFamiliarNetworks } from '../../../../src/identity/guessing/familiar
 import { Fault } from '../../../../src/kernel/faults.ts'
 import { createDeriver } from '../../../../src/keys/successor-secret.ts'
 import { MemoryStore } from '../../../../src/stores/memory.ts'
-import { ManualClock } from '../world.ts'
+import { ManualClock } from '../identity-under-test.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const ALICE = 'sub-alice'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../../../src/contracts/lockouts.ts'
 import { guardGuessing } from '../../../../src/identity/guessing/guessing.ts'
 import { LocalLockouts } from '../../../../src/identity/guessing/lockouts.ts'
-import { ManualClock } from '../world.ts'
+import { ManualClock } from '../identity-under-test.ts'
 
 const RULES = {
   attempts: { free: 3, delay: 1000, longest: 4000 },
