@@ -1,12 +1,9 @@
-/** The composition root: the supervisor's half of the service, and who serves under it. */
+/** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
 import { fileURLToPath } from 'node:url'
 import type { Environment } from '../config/references.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import type { Recorder } from '../contracts/recorder.ts'
 import { NO_HOLDINGS } from '../directory/holdings.ts'
 import { ServiceControl } from './control.ts'
-import { reportOnlyAreas } from '../settings/dangers.ts'
-import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
@@ -18,56 +15,57 @@ import {
   startAdminListener,
 } from '../operations/admin/listener.ts'
 import type { OperatorControl } from '../operations/admin/routes.ts'
-import { Exposition } from '../operations/metrics/exposition.ts'
 import { FileWatch } from '../operations/file-watch.ts'
-import { Health, WELL } from '../operations/health.ts'
-import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
-import { admitState, longestLifeOf, openState, type State } from './dependencies.ts'
-import { countWorkers, type Reports, type WorkerPool } from '../supervisor/worker-pool.ts'
+import { longestLifeOf, openState, type State } from './dependencies.ts'
+import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
+import {
+  admitStore,
+  openSupervisor,
+  reportReportOnlyAreas,
+  type Supervisor,
+  type SupervisorOptions,
+} from './supervisor.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './worker.ts'
 
-export interface AppOptions {
-  readonly clock: Clock
+export interface AppOptions extends SupervisorOptions {
   readonly environment: Environment
-  /** Standard output if not given. */
-  readonly logDestination?: LogDestination
-  /** Where the configuration comes from: from there it is reloaded. */
+  /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
   readonly source?: ConfigurationSource
 }
 
 export interface ConfigurationSource {
   readonly file: string
-  /** All that it consists of, as absolute paths: watched, and reloaded when one changes. */
+  /** Every file that it consists of, as absolute paths. They are watched; a change of one reloads the configuration. */
   readonly files: ReadonlySet<string>
 }
 
 /** A service that answers. */
 export interface Running extends ServiceUrls {
   readonly adminPort: number
-  /** Where the token of the admin API is kept, if the configuration has none. */
+  /** The file that holds the token of the admin API. Absent where the configuration gives the token, and in a sidecar. */
   readonly adminTokenFile: string | undefined
   readonly pool: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
   readonly worker: Worker | undefined
   readonly control: OperatorControl
-  /** Stops taking calls, finishes those in flight, ends. Resolves with how many connections had to be cut. */
+  /** Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. */
   close(): Promise<number>
 }
 
 /**
- * Starts the service that a configuration describes: in this process, or in as many as it wants. Rejects, with
- * nothing left open, with ConfigurationError, KeyFolderError, AdminTokenError, StoreError or what the system says of
- * an address.
+ * Starts the service that a configuration describes, in this process or in several. Rejects with ConfigurationError,
+ * KeyFolderError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
+ * left open then.
  */
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
-  await admit(configuration, supervisor)
+  await admitStore(configuration, supervisor)
   reportReportOnlyAreas(configuration, supervisor)
-  // Watched from the start: a change while the service starts is acted on as soon as it can be.
+  // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
   const ready = Promise.withResolvers<ServiceControl>()
   const files = new FileWatch({
     changed: () => void ready.promise.then((control) => control.reload({ via: 'file change' })),
@@ -101,7 +99,7 @@ export async function startPostern(configuration: Configuration, options: AppOpt
       close: async () => {
         supervisor.health.drain()
         files.close()
-        // Before anything is waited for: a reload or a restart that is under way must not keep the service from ending.
+        // Called before anything is awaited: a reload or restart that is under way must not delay the end.
         const closed = pool.close()
         await control.stop()
         const cut = await closed
@@ -120,98 +118,20 @@ export async function startPostern(configuration: Configuration, options: AppOpt
   }
 }
 
-/** A sidecar leaves nothing on disk (C11.2): unless its configuration gives a token, nobody can use its admin API. */
+/**
+ * A sidecar writes nothing to disk (C11.2). Unless its configuration gives a token, its admin API gets a random one that
+ * nobody knows, so nobody can use it.
+ */
 const ownAdminToken = (configuration: Configuration): Promise<string> =>
   isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
 
-/** What the supervisor owns: the only registry, the only writer of the log, readiness, the count of failed logins. */
-interface SupervisorParts {
-  readonly exposition: Exposition
-  readonly health: Health
-  readonly recorder: Recorder
-  readonly lockouts: LocalLockouts
-  readonly reports: Reports
-  /** Lines of the log, since the start. */
-  readonly linesDropped: () => number
-  /** Resolves when the log is written, after a second at most. */
-  readonly closeLog: () => Promise<void>
-  pool: WorkerPool<Configuration> | undefined
-  /** Where a pool serves: the supervisor's own. */
-  state: State | undefined
-}
-
-/** Loudly, at the start and after each reload. */
-function reportReportOnlyAreas(
-  configuration: Configuration,
-  { exposition, recorder }: Pick<SupervisorParts, 'exposition' | 'recorder'>,
-): void {
-  const areas = reportOnlyAreas(configuration)
-  exposition.showReportOnly(areas.length)
-  if (areas.length > 0) recorder.note('warn', 'report_only_areas', { areas })
-}
-
-function openSupervisor(
-  { log, identity }: Configuration,
-  { clock, logDestination }: AppOptions,
-): SupervisorParts {
-  const sink = logDestination ?? standardOutput(gapLine(clock))
-  const exposition = new Exposition({ version: VERSION, node: process.version })
-  const own = openLog(log, { clock, destination: sink, actions: [] })
-  const health = new Health()
-  health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
-  health.include(() => supervisor.pool?.condition() ?? WELL)
-  const lockouts = new LocalLockouts(identity.guessing, clock)
-  const supervisor: SupervisorParts = {
-    exposition,
-    health,
-    recorder: own,
-    lockouts,
-    reports: {
-      metrics: (plan, delta) => exposition.absorb(plan, delta),
-      lines: (text, lost) => {
-        if (lost > 0) sink.lose?.(lost)
-        sink.write(text)
-      },
-      changed: () => {
-        supervisor.pool?.pollChanges()
-        void supervisor.state?.feed.refresh()
-      },
-      spent: () => undefined, // one worker has nobody to tell; a pool's tell each other by its board
-      attempts: lockouts,
-    },
-    linesDropped: () => sink.dropped ?? 0,
-    closeLog: async () => {
-      own.close()
-      await sink.end?.()
-    },
-    pool: undefined,
-    state: undefined,
-  }
-  return supervisor
-}
-
 const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool
 
-/** Before anybody opens the store: what is found wrong with it later makes the service unready. */
-async function admit(configuration: Configuration, supervisor: SupervisorParts): Promise<void> {
-  const { later } = await admitState(configuration)
-  let damaged = false
-  supervisor.health.add({
-    name: 'store',
-    healthy: () => !damaged && supervisor.state?.store.trouble === undefined,
-  })
-  void later.then((error) => {
-    if (error === undefined) return
-    damaged = true
-    supervisor.recorder.note('error', 'store.unfit', { detail: error.message })
-  })
-}
-
-/** Only the kind in use is loaded: a supervisor of others serves nothing itself. */
+/** Imports only the kind in use: a supervisor of several workers never needs the serving code, and saves its memory. */
 async function startWorkerPool(
   configuration: Configuration,
   options: AppOptions,
-  { reports, recorder }: SupervisorParts,
+  { reports, recorder }: Supervisor,
   contentsChanged: () => void,
 ): Promise<WorkerPool<Configuration>> {
   const size = countWorkers(configuration.workers)
@@ -231,11 +151,11 @@ async function startWorkerPool(
   })
 }
 
-/** One worker's state is this process's; a pool's supervisor follows the change feed by itself. */
+/** With one worker, its state. With several, the supervisor opens its own and follows the change feed. */
 async function stateOf(
   configuration: Configuration,
   { clock }: AppOptions,
-  supervisor: SupervisorParts,
+  supervisor: Supervisor,
   opened: (() => Promise<void>)[],
 ): Promise<State> {
   const { pool, recorder } = supervisor
@@ -248,10 +168,10 @@ async function stateOf(
 }
 
 interface Started {
-  readonly supervisor: SupervisorParts
+  readonly supervisor: Supervisor
   readonly pool: WorkerPool<Configuration>
   readonly files: FileWatch
-  /** What is to be closed after the pool. */
+  /** To be called, in this order, after the pool is closed. */
   readonly opened: (() => Promise<void>)[]
 }
 
@@ -293,7 +213,7 @@ async function openControl(
 
 function openAdmin(
   { admin }: Configuration,
-  { exposition, health, recorder, ...supervisor }: SupervisorParts,
+  { exposition, health, recorder, ...supervisor }: Supervisor,
   control: OperatorControl,
   token: string,
   clock: Clock,

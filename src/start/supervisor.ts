@@ -1,0 +1,108 @@
+/** The supervisor's half of the service: the log's writer, the metrics registry, readiness and the count of failed logins. */
+import type { Recorder } from '../contracts/recorder.ts'
+import { LocalLockouts } from '../identity/guessing/lockouts.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { Health, WELL } from '../operations/health.ts'
+import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
+import { Exposition } from '../operations/metrics/exposition.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { reportOnlyAreas } from '../settings/dangers.ts'
+import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
+import { admitState, type State } from './dependencies.ts'
+import { VERSION } from './version.ts'
+
+export interface SupervisorOptions {
+  readonly clock: Clock
+  /** Standard output if not given. */
+  readonly logDestination?: LogDestination
+}
+
+/** The parts of which a service has exactly one, however many processes serve. */
+export interface Supervisor {
+  readonly exposition: Exposition
+  readonly health: Health
+  readonly recorder: Recorder
+  /** Counts failed logins for all processes (C6.3.5). */
+  readonly lockouts: LocalLockouts
+  readonly reports: Reports
+  /** How many lines of the log were dropped since the start. */
+  readonly linesDropped: () => number
+  /** Resolves when the log is written, or after one second. */
+  readonly closeLog: () => Promise<void>
+  /** Absent until the workers serve. */
+  pool: WorkerPool<Configuration> | undefined
+  /** The supervisor's own connection to the store. Only with several workers: one worker shares its own. */
+  state: State | undefined
+}
+
+/** Opens the log, the metrics registry, readiness and the count of failed logins. */
+export function openSupervisor(
+  { log, identity }: Configuration,
+  { clock, logDestination }: SupervisorOptions,
+): Supervisor {
+  const sink = logDestination ?? standardOutput(gapLine(clock))
+  const exposition = new Exposition({ version: VERSION, node: process.version })
+  const recorder = openLog(log, { clock, destination: sink, actions: [] })
+  const health = new Health()
+  health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
+  health.include(() => supervisor.pool?.condition() ?? WELL)
+  const lockouts = new LocalLockouts(identity.guessing, clock)
+  const supervisor: Supervisor = {
+    exposition,
+    health,
+    recorder,
+    lockouts,
+    reports: {
+      metrics: (plan, delta) => exposition.absorb(plan, delta),
+      lines: (text, lost) => {
+        if (lost > 0) sink.lose?.(lost)
+        sink.write(text)
+      },
+      changed: () => {
+        supervisor.pool?.pollChanges()
+        void supervisor.state?.feed.refresh()
+      },
+      spent: () => undefined, // a single worker shares its rates with nobody; a pool's workers exchange usage in the pool
+      attempts: lockouts,
+    },
+    linesDropped: () => sink.dropped ?? 0,
+    closeLog: async () => {
+      recorder.close()
+      await sink.end?.()
+    },
+    pool: undefined,
+    state: undefined,
+  }
+  return supervisor
+}
+
+/**
+ * Checks the store before any process opens it. The long part of the check goes on in the background; damage that it
+ * finds makes the service unready. Rejects as `admitState` does.
+ */
+export async function admitStore(configuration: Configuration, supervisor: Supervisor): Promise<void> {
+  const { later } = await admitState(configuration)
+  let damaged = false
+  supervisor.health.add({
+    name: 'store',
+    healthy: () => !damaged && supervisor.state?.store.trouble === undefined,
+  })
+  void later.then((error) => {
+    if (error === undefined) return
+    damaged = true
+    supervisor.recorder.note('error', 'store.unfit', { detail: error.message })
+  })
+}
+
+/**
+ * Warns of areas that refuse nothing, and counts them in the metrics: at the start and after each reload, so that nobody
+ * overlooks them.
+ */
+export function reportReportOnlyAreas(
+  configuration: Configuration,
+  { exposition, recorder }: Pick<Supervisor, 'exposition' | 'recorder'>,
+): void {
+  const areas = reportOnlyAreas(configuration)
+  exposition.showReportOnly(areas.length)
+  if (areas.length > 0) recorder.note('warn', 'report_only_areas', { areas })
+}
