@@ -10,7 +10,7 @@ export interface GuessingKey {
 /** What is known of an attempt before it is made. Decides how it is counted, never what it is answered. */
 export interface AttemptStanding {
   /** Somebody has this name: invented ones are counted apart, so that they push nobody's count out. */
-  readonly known: boolean
+  readonly nameExists: boolean
   /** This user has logged in from there before: what others try at the account slows nothing down there. */
   readonly familiar: boolean
 }

@@ -28,7 +28,7 @@ interface HasScope {
 }
 
 /** A copy with what is known: absent and empty members left out. */
-function known(members: Readonly<Record<string, string | undefined>>): JsonObject {
+function withoutEmpty(members: Readonly<Record<string, string | undefined>>): JsonObject {
   const object: JsonObject = {}
   for (const [name, value] of Object.entries(members))
     if (value !== undefined && value !== '') object[name] = value
@@ -37,11 +37,11 @@ function known(members: Readonly<Record<string, string | undefined>>): JsonObjec
 
 function textClaims(user: User, scopes: HasScope, opened: readonly (keyof typeof CLAIMS_OF)[]): JsonObject {
   const names = opened.filter((scope) => scopes.has(scope)).flatMap((scope) => [...CLAIMS_OF[scope]])
-  return known(Object.fromEntries(names.map((name) => [name, user.claims[name]])))
+  return withoutEmpty(Object.fromEntries(names.map((name) => [name, user.claims[name]])))
 }
 
 const addressOf = (address: Address = {}): JsonObject =>
-  known({
+  withoutEmpty({
     street_address: address.street_address,
     locality: address.locality,
     region: address.region,
@@ -73,9 +73,13 @@ function serviceProfile(user: User, business: Business | undefined): JsonObject 
   const access = business === undefined ? undefined : user.access.get(business.code)
   if (business === undefined || access === undefined) return {}
   return {
-    ...known({ service_role: access.role, business_name: business.name, business_code: business.code }),
+    ...withoutEmpty({
+      service_role: access.role,
+      business_name: business.name,
+      business_code: business.code,
+    }),
     ...withObject('business_address', addressOf(business.address)),
-    ...known({ business_phone_number: business.phoneNumber }),
+    ...withoutEmpty({ business_phone_number: business.phoneNumber }),
   }
 }
 

@@ -23,7 +23,7 @@ export interface Attempt {
   business?: string | undefined
   fund?: string | undefined
   /** A refusal that was told to the client by redirect: the answer is no failure of its own then. */
-  told?: Fault
+  redirectedFault?: Fault
 }
 
 /** Parameters, each at most once, none empty (C6.0). */

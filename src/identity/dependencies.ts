@@ -29,7 +29,7 @@ export interface IdentityDeps {
   readonly signer: Signer
   readonly publicKeys: PublicKeys
   /** Of our own tokens: id_token hints. */
-  readonly judge: TokenVerifier
+  readonly tokenVerifier: TokenVerifier
   readonly deriver: SecretDeriver
   readonly store: Store
   readonly hasher: PasswordHasher

@@ -50,7 +50,7 @@ async function answerAt(
     fault = toFault(thrown)
     answer = endpoint.refuse(fault, dependencies, exchange.id)
   }
-  record(exchange, dependencies, fault ?? attempt.told, answer.status)
+  record(exchange, dependencies, fault ?? attempt.redirectedFault, answer.status)
   const cors = endpoint.crossOrigin ? dependencies.cors : undefined
   return cors ? { ...answer, headers: cors.onAnswer(exchange.head, answer.headers) } : answer
 }

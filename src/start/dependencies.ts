@@ -21,7 +21,7 @@ import { countWorkers, type Reports } from '../supervisor/worker-pool.ts'
 import type { StoreConfig } from '../stores/config.ts'
 import type { Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
-import { Endings } from '../identity/tokens/token-revoker.ts'
+import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { type LongestLife, RecordedLife, RevocationRules } from '../stores/revocations.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
@@ -160,7 +160,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
     feed,
     rules,
     longestLife,
-    tokenRevoker: new Endings({ store, revoker: rules }),
+    tokenRevoker: new StoreTokenRevoker({ store, revoker: rules }),
     switches,
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder }),
     close: async () => {

@@ -242,7 +242,7 @@ function openOwnIdentity(
     catalogue,
     signer: keys,
     publicKeys: keys,
-    judge: createTokenVerifier(keys, clock),
+    tokenVerifier: createTokenVerifier(keys, clock),
     deriver: keys,
     issuedTokens,
     recorder,

@@ -154,7 +154,7 @@ function reckoned() {
     return Promise.resolve()
   })
   const fail = async (user: string, network: string, known: boolean): Promise<void> => {
-    const turn = await counting.enter({ user, client: '', network }, { known, familiar: false })
+    const turn = await counting.enter({ user, client: '', network }, { nameExists: known, familiar: false })
     await turn.end(false)
   }
   return { waits, fail }

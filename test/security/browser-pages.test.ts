@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import {
   answerIn,
-  asking,
+  authorizePath,
   CALLBACK,
   openFlow,
   partner,
   UserAgent,
-  walk,
-  type Seen,
+  obtainCode,
+  type BrowserAnswer,
 } from '../unit/identity/user-agent.ts'
 import { formOf, ISSUER } from '../unit/identity/identity-under-test.ts'
 
@@ -57,12 +57,12 @@ describe('T6 redirect_uri is compared character by character', () => {
   ]
   it.each(tricks)('T6 %s', async (_, uri) => {
     const agent = new UserAgent(openFlow())
-    const seen = await agent.get(asking({ redirect_uri: uri }))
+    const seen = await agent.get(authorizePath({ redirect_uri: uri }))
     expect(seen.status).toBe(400)
     expect(seen.headers).not.toHaveProperty('Location')
     expect(seen.text).not.toContain('evil.test')
     // Nor by the way through the form that the login page would have sent.
-    const query = asking({ redirect_uri: uri }).split('?')[1] ?? ''
+    const query = authorizePath({ redirect_uri: uri }).split('?')[1] ?? ''
     for (const path of ['/connect/login', '/connect/consent']) {
       const sent = await agent.send({ path: `${path}?${query}`, headers: FORM, body: 'decision=deny&csrf=x' })
       expect([path, sent.status, sent.headers['Location']]).toEqual([path, 400, undefined])
@@ -72,11 +72,11 @@ describe('T6 redirect_uri is compared character by character', () => {
 
 describe('T6 forms are believed only from the browser that was shown them', () => {
   it('T6 login CSRF: a login without the token of this browser logs nobody in', async () => {
-    const world = openFlow()
-    const attacker = new UserAgent(world)
-    const theirs = await attacker.get(asking())
-    const victim = new UserAgent(world)
-    const before = await victim.get(asking())
+    const service = openFlow()
+    const attacker = new UserAgent(service)
+    const theirs = await attacker.get(authorizePath())
+    const victim = new UserAgent(service)
+    const before = await victim.get(authorizePath())
     const foreign = /name="csrf" value="([^"]*)"/.exec(theirs.text)?.[1]
     for (const csrf of [foreign, undefined, '', 'x']) {
       const seen = await victim.submit(before, {
@@ -87,45 +87,45 @@ describe('T6 forms are believed only from the browser that was shown them', () =
       })
       expect(seen.text).toContain('Please sign in again')
     }
-    expect(world.verified).toHaveLength(0)
-    expect(await world.store.list('session')).toHaveLength(0)
+    expect(service.verified).toHaveLength(0)
+    expect(await service.store.list('session')).toHaveLength(0)
   })
 
   it('T6 login CSRF: without a cookie the form is worth nothing, whatever token it brings', async () => {
-    const world = openFlow()
-    const attacker = new UserAgent(world)
-    const page = await attacker.get(asking())
+    const service = openFlow()
+    const attacker = new UserAgent(service)
+    const page = await attacker.get(authorizePath())
     attacker.cookie = undefined
     expect((await attacker.logIn(page)).text).toContain('Please sign in again')
-    expect(world.verified).toHaveLength(0)
+    expect(service.verified).toHaveLength(0)
   })
 
   it.each(['cross-site', 'same-site'])('T6 a form that the browser calls %s is refused', async (site) => {
-    const world = openFlow()
-    const agent = new UserAgent(world)
-    const page = await agent.get(asking())
-    const foreign = new UserAgent(world, { 'sec-fetch-site': site })
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const page = await agent.get(authorizePath())
+    const foreign = new UserAgent(service, { 'sec-fetch-site': site })
     foreign.cookie = agent.cookie
     expect((await foreign.logIn(page)).text).toContain('Please sign in again')
-    const own = new UserAgent(world, { 'sec-fetch-site': 'same-origin' })
+    const own = new UserAgent(service, { 'sec-fetch-site': 'same-origin' })
     own.cookie = agent.cookie
     expect((await own.logIn(page)).text).toContain('Allow Ledgerline')
   })
 
   it('T6 consent can’t be given without the page’s token, nor by GET', async () => {
-    const world = openFlow()
-    const agent = new UserAgent(world)
-    const page = await agent.logIn(await agent.get(asking()))
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const page = await agent.logIn(await agent.get(authorizePath()))
     for (const csrf of [undefined, 'x'])
       expect((await agent.submit(page, { decision: 'allow', csrf })).text).toContain('Allow Ledgerline')
-    await agent.get(`${asking().replace('authorize', 'consent')}&decision=allow`)
-    expect(await world.store.list('consent')).toHaveLength(0)
-    expect(await world.store.list('code')).toHaveLength(0)
+    await agent.get(`${authorizePath().replace('authorize', 'consent')}&decision=allow`)
+    expect(await service.store.list('consent')).toHaveLength(0)
+    expect(await service.store.list('code')).toHaveLength(0)
   })
 
   it('T6 the token of before the login does not outlive it', async () => {
     const agent = new UserAgent(openFlow())
-    const login = await agent.get(asking())
+    const login = await agent.get(authorizePath())
     const old = /name="csrf" value="([^"]*)"/.exec(login.text)?.[1]
     const consent = await agent.logIn(login)
     const seen = await agent.submit(consent, { decision: 'allow', csrf: old })
@@ -133,63 +133,63 @@ describe('T6 forms are believed only from the browser that was shown them', () =
   })
 
   it('T6 consent to more than the page showed can’t be smuggled into its form', async () => {
-    const world = openFlow()
-    const agent = new UserAgent(world)
-    const page = await agent.logIn(await agent.get(asking({ scope: 'openid fund.read target:b' })))
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const page = await agent.logIn(await agent.get(authorizePath({ scope: 'openid fund.read target:b' })))
     await agent.submit(page, { decision: 'allow', business: 'INITECH', scope: 'fund.maintain' })
-    expect(await world.store.list('code')).toHaveLength(0)
+    expect(await service.store.list('code')).toHaveLength(0)
     await agent.submit(page, { decision: 'allow', business: 'ACME', scope: 'fund.maintain' })
-    const [code] = await world.store.list('code')
+    const [code] = await service.store.list('code')
     expect(code?.value['scope']).toBe('openid fund.read target:b/ACME')
   })
 })
 
 describe('T6 sessions', () => {
-  const cookieOf = ({ headers }: Seen): string => String(headers['Set-Cookie'] ?? '')
+  const cookieOf = ({ headers }: BrowserAnswer): string => String(headers['Set-Cookie'] ?? '')
 
   it('T6 fixation: a login gives a new value, and the old one is nobody’s', async () => {
-    const world = openFlow()
-    const agent = new UserAgent(world)
-    const page = await agent.get(asking())
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const page = await agent.get(authorizePath())
     const planted = agent.cookie
     await agent.logIn(page)
     expect(agent.cookie).not.toBe(planted)
-    const attacker = new UserAgent(world)
+    const attacker = new UserAgent(service)
     attacker.cookie = planted
     expect((await attacker.get('/connect/applications')).text).toContain('User name')
   })
 
   it('T6 fixation: a second login ends the session that was there', async () => {
-    const world = openFlow()
-    const { agent } = await walk(world)
+    const service = openFlow()
+    const { agent } = await obtainCode(service)
     const first = agent.cookie
-    await agent.logIn(await agent.get(asking({ prompt: 'login' })), 'greta')
-    const old = new UserAgent(world)
+    await agent.logIn(await agent.get(authorizePath({ prompt: 'login' })), 'greta')
+    const old = new UserAgent(service)
     old.cookie = first
     expect((await old.get('/connect/applications')).text).toContain('User name')
-    expect(await world.store.list('session')).toHaveLength(1)
+    expect(await service.store.list('session')).toHaveLength(1)
   })
 
   it('T6 the cookie’s attributes over https', async () => {
     const urls = { issuer: 'https://id.test', api: 'https://api.test' }
-    const world = openFlow({ deps: { urls } })
-    const cookie = cookieOf(await new UserAgent(world).send({ method: 'GET', path: asking() }))
+    const service = openFlow({ deps: { urls } })
+    const cookie = cookieOf(await new UserAgent(service).send({ method: 'GET', path: authorizePath() }))
     expect(cookie).toMatch(/^__Host-postern-session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
   })
 
   it('T6 the cookie’s attributes on an http loopback', async () => {
     const urls = { issuer: 'http://127.0.0.1:8080', api: 'http://127.0.0.1:8080' }
-    const world = openFlow({ deps: { urls } })
-    const cookie = cookieOf(await new UserAgent(world).send({ method: 'GET', path: asking() }))
+    const service = openFlow({ deps: { urls } })
+    const cookie = cookieOf(await new UserAgent(service).send({ method: 'GET', path: authorizePath() }))
     expect(cookie).toMatch(/^postern-session-8080=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
   })
 
   it('T6 the store holds no value that a cookie could be made of', async () => {
-    const world = openFlow()
-    const { agent } = await walk(world)
+    const service = openFlow()
+    const { agent } = await obtainCode(service)
     const value = agent.cookie?.split('=')[1] ?? ''
     expect(value).not.toBe('')
-    expect(JSON.stringify(await world.store.list('session'))).not.toContain(value)
+    expect(JSON.stringify(await service.store.list('session'))).not.toContain(value)
   })
 
   it.each(['', 'x', '"', 'a'.repeat(43), `${'a'.repeat(43)}; other=1`, '<script>'])(
@@ -204,7 +204,7 @@ describe('T6 sessions', () => {
 
 describe('T6 what comes from outside is text in every page', () => {
   const EVIL = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;`
-  const expectClean = ({ headers, text }: Seen): void => {
+  const expectClean = ({ headers, text }: BrowserAnswer): void => {
     expect(text).not.toMatch(/<script>alert|<img src=x|onerror=alert\(1\)>/)
     expect(text).not.toContain(`value="${EVIL}`)
     for (const [name, value] of Object.entries(headers))
@@ -224,25 +224,25 @@ describe('T6 what comes from outside is text in every page', () => {
   ])('T6 %s', async (name) => {
     const agent = new UserAgent(openFlow())
     for (const mode of ['query', 'form_post'])
-      expectClean(await agent.get(asking({ response_mode: mode, [name]: EVIL })))
+      expectClean(await agent.get(authorizePath({ response_mode: mode, [name]: EVIL })))
   })
 
   it('T6 a user name', async () => {
     const agent = new UserAgent(openFlow())
-    const seen = await agent.logIn(await agent.get(asking()), EVIL, EVIL)
+    const seen = await agent.logIn(await agent.get(authorizePath()), EVIL, EVIL)
     expectClean(seen)
     expect(seen.text).toContain('value="&quot;&#39;&gt;&lt;script&gt;')
   })
 
   it('T6 names of people, clients and browsers', async () => {
-    const world = openFlow({ clients: [{ ...partner, name: EVIL }] })
-    const agent = new UserAgent(world, { 'user-agent': EVIL })
-    const consent = await agent.logIn(await agent.get(asking()))
+    const service = openFlow({ clients: [{ ...partner, name: EVIL }] })
+    const agent = new UserAgent(service, { 'user-agent': EVIL })
+    const consent = await agent.logIn(await agent.get(authorizePath()))
     expectClean(consent)
     await agent.submit(consent, { decision: 'allow' })
     expectClean(await agent.get('/connect/applications'))
     expectClean(await agent.get(`/connect/applications?done=${encodeURIComponent(EVIL)}`))
-    expectClean(await agent.get(asking({ prompt: 'none', response_mode: 'form_post' })))
+    expectClean(await agent.get(authorizePath({ prompt: 'none', response_mode: 'form_post' })))
   })
 
   it.each(['id_token_hint', 'post_logout_redirect_uri', 'state', 'client_id'])(
@@ -255,7 +255,7 @@ describe('T6 what comes from outside is text in every page', () => {
   )
 
   it('T6 an error_description holds nothing that would end a quoted string or a line', async () => {
-    const seen = await new UserAgent(openFlow()).get(asking({ scope: 'a"b\\c\r\nd' }))
+    const seen = await new UserAgent(openFlow()).get(authorizePath({ scope: 'a"b\\c\r\nd' }))
     expect(answerIn(seen)['error_description']).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
   })
 })
@@ -277,23 +277,23 @@ describe('T6 no page leads elsewhere', () => {
   )
 
   it('T6 mix-up: iss names this service in every answer', async () => {
-    const { agent } = await walk(openFlow())
+    const { agent } = await obtainCode(openFlow())
     for (const params of [{}, { prompt: 'none' }, { response_type: 'x' }])
-      expect(answerIn(await agent.get(asking(params)))['iss']).toBe(ISSUER)
+      expect(answerIn(await agent.get(authorizePath(params)))['iss']).toBe(ISSUER)
   })
 })
 
 describe('T6 headers of every page', () => {
-  const pages = async (): Promise<readonly (readonly [string, Seen])[]> => {
+  const pages = async (): Promise<readonly (readonly [string, BrowserAnswer])[]> => {
     const agent = new UserAgent(openFlow())
-    const login = await agent.get(asking())
+    const login = await agent.get(authorizePath())
     const wrong = await agent.logIn(login, 'alice', 'wrong')
     const consent = await agent.logIn(login)
     const applications = await agent.get('/connect/applications')
-    const formPost = await agent.get(asking({ response_mode: 'form_post', response_type: 'x' }))
+    const formPost = await agent.get(authorizePath({ response_mode: 'form_post', response_type: 'x' }))
     const logout = await agent.get('/connect/endsession')
     const loggedOut = await agent.submit(logout, { decision: 'logout' })
-    const error = await agent.get(asking({ client_id: 'x' }))
+    const error = await agent.get(authorizePath({ client_id: 'x' }))
     return Object.entries({ login, wrong, consent, applications, formPost, logout, loggedOut, error })
   }
 
@@ -332,10 +332,10 @@ describe('T6 headers of every page', () => {
 
   it('C6.2.3 form-action of an app’s own scheme and of an IPv6 loopback', async () => {
     const redirects = ['com.example.app:/callback', 'http://[::1]/callback']
-    const world = openFlow({ clients: [{ ...partner, kind: 'public', redirectUris: redirects }] })
+    const service = openFlow({ clients: [{ ...partner, kind: 'public', redirectUris: redirects }] })
     const policies = await Promise.all(
       ['com.example.app:/callback', 'http://[::1]:5100/callback'].map(
-        async (redirect_uri) => (await new UserAgent(world).get(asking({ redirect_uri }))).headers,
+        async (redirect_uri) => (await new UserAgent(service).get(authorizePath({ redirect_uri }))).headers,
       ),
     )
     expect(String(policies[0]?.['Content-Security-Policy'])).toContain("form-action 'self' com.example.app:;")
@@ -343,14 +343,14 @@ describe('T6 headers of every page', () => {
   })
 
   it('T6 redirects with a code are not kept and leave no referrer', async () => {
-    const { agent } = await walk(openFlow())
-    const { headers } = await agent.get(asking())
+    const { agent } = await obtainCode(openFlow())
+    const { headers } = await agent.get(authorizePath())
     expect([headers['Cache-Control'], headers['Referrer-Policy']]).toEqual(['no-store', 'no-referrer'])
   })
 
   it('C6.2.3 the stylesheet may be kept; nothing personal is in it', async () => {
     const agent = new UserAgent(openFlow())
-    const page = await agent.get(asking())
+    const page = await agent.get(authorizePath())
     const href = /<link rel="stylesheet" href="([^"]+)"/.exec(page.text)?.[1] ?? ''
     const { headers, status } = await agent.get(href)
     expect([status, headers['Content-Type']]).toEqual([200, 'text/css; charset=utf-8'])

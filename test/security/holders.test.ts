@@ -4,23 +4,23 @@ import { sourceFiles } from '../support/source-files.ts'
 import { userinfo } from '../../src/identity/claims.ts'
 import {
   answerIn,
-  asking,
+  authorizePath,
   openFlow,
   partner,
   redeem,
   UserAgent,
   USERS,
-  walk,
+  obtainCode,
 } from '../unit/identity/user-agent.ts'
 import {
-  ask,
+  requestToken,
   basic,
   client,
   formOf,
   user,
-  type Told,
-  type World,
-  type WorldOptions,
+  type JsonAnswer,
+  type TestIdentity,
+  type TestIdentityOptions,
 } from '../unit/identity/identity-under-test.ts'
 
 // T3.8: a lockout that is asked for at one door only (CVE-2026-16103). Here, every door, in one table.
@@ -30,35 +30,37 @@ const RESOURCE = client('upstream', { resource: true })
 const CLIENTS = [partner, client('acme-books'), RESOURCE]
 
 /** What alice and the clients hold before anything happens to them. */
-async function held(world: World) {
-  const { json } = await ask(world, { scope: SCOPE })
-  const { code, agent } = await walk(world, { scope: 'openid offline_access fund.read target:b/ACME' })
+async function held(service: TestIdentity) {
+  const { json } = await requestToken(service, { scope: SCOPE })
+  const { code, agent } = await obtainCode(service, {
+    scope: 'openid offline_access fund.read target:b/ACME',
+  })
   return { tokens: json, code, agent }
 }
 
 type Held = Awaited<ReturnType<typeof held>>
 
-const introspect = (world: World, token: string): Promise<Told> =>
-  world.send({
+const introspect = (service: TestIdentity, token: string): Promise<JsonAnswer> =>
+  service.send({
     path: '/connect/introspect',
     headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('upstream') },
     body: formOf({ token }),
   })
 
-const outcome = ({ status, json }: Told): string => (status === 200 ? 'let in' : json.error)
+const outcome = ({ status, json }: JsonAnswer): string => (status === 200 ? 'let in' : json.error)
 
 /** Each door, and what it says to somebody who is let in, as one word. */
 const DOORS: readonly (readonly [
   string,
-  (world: World, held: Held) => Promise<string>,
+  (service: TestIdentity, held: Held) => Promise<string>,
   whom: 'user' | 'both',
 ])[] = [
-  ['the password grant', async (world) => outcome(await ask(world)), 'both'],
+  ['the password grant', async (service) => outcome(await requestToken(service)), 'both'],
   [
     'the refresh grant',
-    async (world, { tokens }) =>
+    async (service, { tokens }) =>
       outcome(
-        await ask(world, {
+        await requestToken(service, {
           grant_type: 'refresh_token',
           refresh_token: tokens.refresh_token,
           scope: undefined,
@@ -66,12 +68,12 @@ const DOORS: readonly (readonly [
       ),
     'both',
   ],
-  ['the code grant', async (world, { code }) => outcome(await redeem(world, code)), 'both'],
+  ['the code grant', async (service, { code }) => outcome(await redeem(service, code)), 'both'],
   [
     'the login page',
-    async (world) => {
-      const agent = new UserAgent(world)
-      return answerIn(await agent.logIn(await agent.get(asking())))['code'] === undefined
+    async (service) => {
+      const agent = new UserAgent(service)
+      return answerIn(await agent.logIn(await agent.get(authorizePath())))['code'] === undefined
         ? 'refused'
         : 'let in'
     },
@@ -79,18 +81,18 @@ const DOORS: readonly (readonly [
   ],
   [
     'a session',
-    async (world, { agent }) => {
-      const other = new UserAgent(world)
+    async (service, { agent }) => {
+      const other = new UserAgent(service)
       other.cookie = agent.cookie
-      const answer = answerIn(await other.get(asking({ prompt: 'none', scope: SCOPE })))
+      const answer = answerIn(await other.get(authorizePath({ prompt: 'none', scope: SCOPE })))
       return answer['code'] === undefined ? 'refused' : 'let in'
     },
     'both',
   ],
   [
     'the page of applications',
-    async (world, { agent }) => {
-      const other = new UserAgent(world)
+    async (service, { agent }) => {
+      const other = new UserAgent(service)
       other.cookie = agent.cookie
       return (await other.get('/connect/applications')).text.includes('Sign in') ? 'refused' : 'let in'
     },
@@ -98,21 +100,21 @@ const DOORS: readonly (readonly [
   ],
   [
     'introspection of a refresh token',
-    async (world, { tokens }) =>
-      (await introspect(world, tokens.refresh_token)).json.active === true ? 'let in' : 'refused',
+    async (service, { tokens }) =>
+      (await introspect(service, tokens.refresh_token)).json.active === true ? 'let in' : 'refused',
     'both',
   ],
   [
     'introspection of an access token',
-    async (world, { tokens }) =>
-      (await introspect(world, tokens.access_token)).json.active === true ? 'let in' : 'refused',
+    async (service, { tokens }) =>
+      (await introspect(service, tokens.access_token)).json.active === true ? 'let in' : 'refused',
     'both',
   ],
   [
     'userinfo',
-    async (world, { tokens }) => {
-      const principal = await world.check.check(tokens.access_token)
-      const claims = Promise.resolve(userinfo(world.identity.dependencies).describe(principal))
+    async (service, { tokens }) => {
+      const principal = await service.check.check(tokens.access_token)
+      const claims = Promise.resolve(userinfo(service.identity.dependencies).describe(principal))
       return claims.then(
         () => 'let in',
         () => 'refused',
@@ -122,40 +124,40 @@ const DOORS: readonly (readonly [
   ],
 ]
 
-const alice = (more: Parameters<typeof user>[1]): WorldOptions => ({
+const alice = (more: Parameters<typeof user>[1]): TestIdentityOptions => ({
   users: [user('alice', more), ...USERS.slice(1)],
 })
 
-const open = (options: WorldOptions = {}): World => openFlow({ clients: CLIENTS, ...options })
+const open = (options: TestIdentityOptions = {}): TestIdentity => openFlow({ clients: CLIENTS, ...options })
 
 describe('C6.3.5 who is locked or disabled holds nothing', () => {
   it.each(DOORS)('%s lets in whoever is neither', async (_, enter) => {
-    const world = open()
-    expect(await enter(world, await held(world))).toBe('let in')
+    const service = open()
+    expect(await enter(service, await held(service))).toBe('let in')
   })
 
   it.each(DOORS)('T3.8 C6.3.5 %s refuses a user who is locked, as one who is disabled', async (_, enter) => {
     for (const options of [alice({ locked: true }), alice({ disabled: true })]) {
-      const world = open()
-      const before = await held(world)
-      expect(await enter(open({ ...options, store: world.store }), before)).not.toBe('let in')
+      const service = open()
+      const before = await held(service)
+      expect(await enter(open({ ...options, store: service.store }), before)).not.toBe('let in')
     }
   })
 
   it.each(DOORS.filter(([, , whom]) => whom === 'both'))(
     'T3.8 C6.3.5 %s refuses a client that is disabled',
     async (_, enter) => {
-      const world = open()
-      const before = await held(world)
+      const service = open()
+      const before = await held(service)
       const after = CLIENTS.map((each) => ({ ...each, disabled: each.id !== 'upstream' }))
-      expect(await enter(open({ clients: after, store: world.store }), before)).not.toBe('let in')
+      expect(await enter(open({ clients: after, store: service.store }), before)).not.toBe('let in')
     },
   )
 
   it('C12 the record of a refused login names whom it meant, also one who may hold nothing', async () => {
-    const world = open(alice({ locked: true }))
-    await ask(world)
-    expect(world.tokens).toMatchObject([{ subject: 'sub-alice', result: 'invalid_grant' }])
+    const service = open(alice({ locked: true }))
+    await requestToken(service)
+    expect(service.tokens).toMatchObject([{ subject: 'sub-alice', result: 'invalid_grant' }])
   })
 
   it('no file of identity looks at `disabled` and `locked`: no door can forget to, since none finds such people', () => {

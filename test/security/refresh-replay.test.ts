@@ -7,7 +7,7 @@ import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 import { unhurried } from '../support/unhurried.ts'
-import { ask, openWorld, type World } from '../unit/identity/identity-under-test.ts'
+import { requestToken, openTestIdentity, type TestIdentity } from '../unit/identity/identity-under-test.ts'
 
 // T3.6: a refresh token that is used twice, by two who hold it or by one who lost the answer.
 
@@ -104,8 +104,8 @@ function dying(store: MemoryStore, after: number, done: boolean): { readonly sto
   return Object.assign(state, { store: proxy })
 }
 
-const refreshIn = (world: World, token: string) =>
-  ask(world, {
+const refreshIn = (service: TestIdentity, token: string) =>
+  requestToken(service, {
     grant_type: 'refresh_token',
     refresh_token: token,
     scope: undefined,
@@ -119,37 +119,39 @@ describe('C6.1.7 a process that dies between any two steps of a refresh', () => 
   it.each(deaths)(
     'loses nothing that was answered: after %i verbs, the next one done: %s',
     async (after, done) => {
-      const world = openWorld()
-      const first = (await ask(world, { scope: 'openid offline_access fund.read target:b/ACME' })).json
-      const grave = dying(world.store, after, done)
-      const doomed = openWorld({ deps: { store: grave.store } })
-      doomed.clock.at = world.clock.at
+      const service = openTestIdentity()
+      const first = (await requestToken(service, { scope: 'openid offline_access fund.read target:b/ACME' }))
+        .json
+      const grave = dying(service.store, after, done)
+      const doomed = openTestIdentity({ deps: { store: grave.store } })
+      doomed.clock.at = service.clock.at
       const answer = await refreshIn(doomed, first.refresh_token)
       const lives = grave.calls <= after
       expect(answer.status).toBe(lives ? 200 : 503)
       // The client tries again at the process that takes its place: its token, and what it may have been told, are good.
-      const again = await refreshIn(world, first.refresh_token)
+      const again = await refreshIn(service, first.refresh_token)
       expect(again.status).toBe(200)
       if (lives) expect(again.json.refresh_token).toBe(answer.json.refresh_token)
-      expect((await refreshIn(world, again.json.refresh_token)).status).toBe(200)
+      expect((await refreshIn(service, again.json.refresh_token)).status).toBe(200)
     },
   )
 
   it.each(deaths)(
     'keeps a replayed family ended or its end repeatable: after %i verbs, %s',
     async (after, done) => {
-      const world = openWorld()
-      const first = (await ask(world, { scope: 'openid offline_access fund.read target:b/ACME' })).json
-      const second = (await refreshIn(world, first.refresh_token)).json
-      world.clock.at += 30_000
-      const grave = dying(world.store, after, done)
-      const doomed = openWorld({ deps: { store: grave.store } })
-      doomed.clock.at = world.clock.at
+      const service = openTestIdentity()
+      const first = (await requestToken(service, { scope: 'openid offline_access fund.read target:b/ACME' }))
+        .json
+      const second = (await refreshIn(service, first.refresh_token)).json
+      service.clock.at += 30_000
+      const grave = dying(service.store, after, done)
+      const doomed = openTestIdentity({ deps: { store: grave.store } })
+      doomed.clock.at = service.clock.at
       const answer = await refreshIn(doomed, first.refresh_token)
       expect(answer.status).toBe(grave.calls <= after ? 400 : 503)
       if (answer.status === 503)
-        expect((await refreshIn(world, first.refresh_token)).json.error).toBe('invalid_grant')
-      expect((await refreshIn(world, second.refresh_token)).json.error).toBe('invalid_grant')
+        expect((await refreshIn(service, first.refresh_token)).json.error).toBe('invalid_grant')
+      expect((await refreshIn(service, second.refresh_token)).json.error).toBe('invalid_grant')
     },
   )
 })

@@ -33,7 +33,7 @@ export async function decide(
   browser: BrowserContext,
   dependencies: StepDependencies,
 ): Promise<Decision> {
-  const { asking, prompt, scope } = request
+  const { namedClient, prompt, scope } = request
   const silent = prompt.has('none')
   const login = await sufficientLogin(request, browser, dependencies)
   if (login === undefined) return silent ? refuse('login_required') : { kind: 'login' }
@@ -42,9 +42,9 @@ export async function decide(
     return silent ? refuse('interaction_required') : { kind: 'choice', login, candidates }
   const granted = limitToUser(scope, login.user, dependencies.catalogue)
   // Nobody proves that it is the app that was allowed before: it is asked every time, and without a page not at all.
-  if (anyAppMayTake(request.back.redirectUri, asking))
+  if (anyAppMayTake(request.back.redirectUri, namedClient))
     return silent ? refuse('interaction_required') : { kind: 'consent', login, scope: granted }
-  const consenting = { client: asking.id, subject: login.user.subject, scope: granted }
+  const consenting = { client: namedClient.id, subject: login.user.subject, scope: granted }
   if (!prompt.has('consent') && (await dependencies.consents.covers(consenting)))
     return { kind: 'code', login, scope: granted }
   return silent ? refuse('consent_required') : { kind: 'consent', login, scope: granted }
@@ -69,11 +69,11 @@ async function sufficientLogin(
 
 /** The businesses that both client and user may use, and where something of the request is left (C6.2.2). */
 function candidatesOf(
-  { asking, scope }: AuthorizationRequest,
+  { namedClient, scope }: AuthorizationRequest,
   user: User,
   dependencies: StepDependencies,
 ): readonly Candidate[] {
-  return asking.businesses.flatMap((code) => {
+  return namedClient.businesses.flatMap((code) => {
     const business = dependencies.places.findBusiness(code)
     const access = user.access.get(code)
     if (business === undefined || access === undefined) return []

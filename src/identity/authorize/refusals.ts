@@ -9,7 +9,7 @@ import { answerClient } from './answer-client.ts'
 import { type ClientNamed, returnPathOf } from './request.ts'
 
 /** A refusal on its way to the client (RFC 6749 §4.1.2.1). */
-export function refuseToClient(fault: Fault, context: ClientNamed, dependencies: StepDependencies): Answer {
+export function refuseByRedirect(fault: Fault, context: ClientNamed, dependencies: StepDependencies): Answer {
   const { attempt, exchange } = context
   const error = fault.row.oauth
   const { client, subject } = attempt
@@ -25,7 +25,7 @@ export function refuseToClient(fault: Fault, context: ClientNamed, dependencies:
  * What goes wrong in these steps is told to the client, whose redirect URI is known. Our own troubles only if nobody
  * is looking: a person at one of our pages is told on a page, and can try again.
  */
-export const tellingClient =
+export const redirectingFaults =
   (steps: Step<ClientNamed, Answer>, troublesToo: boolean): Step<ClientNamed, Answer> =>
   async (context, dependencies) => {
     try {
@@ -33,10 +33,10 @@ export const tellingClient =
     } catch (thrown) {
       const fault = toFault(thrown)
       if (fault.status >= 500 && !troublesToo) throw fault
-      context.attempt.told = fault
+      context.attempt.redirectedFault = fault
       if (fault.row.level === 'error')
         noteCall(context.exchange, dependencies, 'error', 'authorization_failed', { cause: fault })
-      return refuseToClient(fault, context, dependencies)
+      return refuseByRedirect(fault, context, dependencies)
     }
   }
 

@@ -10,7 +10,7 @@ import { isRegistered, RESPONSE_MODES, type ResponseMode, type ReturnPath } from
 import { readChallenge } from '../tokens/codes.ts'
 
 /** An authorization request as sent, repeats and all. */
-export interface Asked extends Arrived {
+export interface FormRead extends Arrived {
   readonly form: Form
   /** It came in a body: a form of the client's, so that a SameSite cookie did not come along. */
   readonly posted: boolean
@@ -20,8 +20,8 @@ export interface Asked extends Arrived {
  * The client is known by name only (a browser proves nothing about it), hence not `client`; the redirect URI is one of
  * its own: from here on, errors are told to the client.
  */
-export interface ClientNamed extends Asked {
-  readonly asking: Client
+export interface ClientNamed extends FormRead {
+  readonly namedClient: Client
   readonly redirectUri: string
 }
 
@@ -30,7 +30,7 @@ type Prompt = (typeof PROMPTS)[number]
 
 /** An authorization request that may be granted (C6.2.1). */
 export interface AuthorizationRequest {
-  readonly asking: Client
+  readonly namedClient: Client
   readonly back: ReturnPath
   /** Within what the client may have; the business may be left to the user. */
   readonly scope: RequestedScope
@@ -54,14 +54,14 @@ const queryOf = ({ exchange }: Arrived): string =>
   exchange.target instanceof Fault ? '' : exchange.target.query.slice(1)
 
 /** The query is the request, whatever the method: so in the forms of our own pages. */
-export const readQuery: Step<Arrived, Asked> = (context) => ({
+export const readQuery: Step<Arrived, FormRead> = (context) => ({
   ...context,
   form: readParameters(queryOf(context)),
   posted: false,
 })
 
 /** OIDC Core §3.1.2.1: by GET in the query, by POST in the body. */
-export const readAuthorization: Step<Arrived, Asked> = async (context, dependencies) =>
+export const readAuthorization: Step<Arrived, FormRead> = async (context, dependencies) =>
   context.exchange.head.method === 'POST'
     ? { ...context, form: await readFields(context.exchange), posted: true }
     : readQuery(context, dependencies)
@@ -73,26 +73,26 @@ export function onlyValue(form: Form, name: string): string | undefined {
 }
 
 /** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is told on a page, never by a redirect. */
-export const nameClient: Step<Asked, ClientNamed> = async (context, { people }) => {
+export const nameClient: Step<FormRead, ClientNamed> = async (context, { people }) => {
   const { attempt, form } = context
   const id = onlyValue(form, 'client_id')
-  const asking = id === undefined ? undefined : await reach(people.findClient(id))
-  if (asking === undefined) throw new Fault('authorize_bad_client')
-  attempt.client = asking.id
+  const namedClient = id === undefined ? undefined : await reach(people.findClient(id))
+  if (namedClient === undefined) throw new Fault('authorize_bad_client')
+  attempt.client = namedClient.id
   const redirectUri = onlyValue(form, 'redirect_uri')
-  if (redirectUri === undefined || !isRegistered(redirectUri, asking.redirectUris, asking))
+  if (redirectUri === undefined || !isRegistered(redirectUri, namedClient.redirectUris, namedClient))
     throw new Fault('authorize_bad_redirect')
-  return { ...context, asking, redirectUri }
+  return { ...context, namedClient, redirectUri }
 }
 
 const isMode = (text: string | undefined): text is ResponseMode =>
   RESPONSE_MODES.some((mode) => mode === text)
 
 /** How to answer the client, as far as the request can be read at all: errors about the rest need it too. */
-export function returnPathOf({ asking, form, redirectUri }: ClientNamed): ReturnPath {
+export function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): ReturnPath {
   const mode = onlyValue(form, 'response_mode')
   const state = onlyValue(form, 'state')
-  return { client: asking.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
+  return { client: namedClient.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
 }
 
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
@@ -129,19 +129,19 @@ function readMaxAge(params: Params): number | undefined {
 
 /** C6.2.1, all that can be said without knowing the user. */
 export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, { catalogue, places }) => {
-  const { asking, form } = context
+  const { namedClient, form } = context
   const params = paramsOf(form)
-  checkKind(params, asking)
-  const text = params.get('scope')?.trim() ?? asking.defaultScope
+  checkKind(params, namedClient)
+  const text = params.get('scope')?.trim() ?? namedClient.defaultScope
   if (text === undefined) throw new Fault('invalid_scope', { say: 'The parameter scope is missing.' })
   const asked = parseScope(text, catalogue, true)
   const request: AuthorizationRequest = {
-    asking,
+    namedClient,
     back: returnPathOf(context),
-    challenge: readChallenge(params, hasValue(asked, 'openid'), asking),
+    challenge: readChallenge(params, hasValue(asked, 'openid'), namedClient),
     prompt: readPrompt(params),
     maxAge: readMaxAge(params),
-    scope: limitToClient(asked, asking, catalogue, places),
+    scope: limitToClient(asked, namedClient, catalogue, places),
     nonce: params.get('nonce'),
     loginHint: params.get('login_hint'),
     idTokenHint: params.get('id_token_hint'),

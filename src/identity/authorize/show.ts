@@ -29,7 +29,7 @@ export function showLogin(
   const query = request === undefined ? '' : `?${carry(request)}`
   const page = loginPage({
     form: { action: dependencies.theme.at(`/connect/login${query}`), csrf: browser.csrf },
-    client: request && { name: request.asking.name, leadsTo: request.back.redirectUri },
+    client: request && { name: request.namedClient.name, leadsTo: request.back.redirectUri },
     username: (again?.username ?? request?.loginHint ?? '').slice(0, HINT_LENGTH),
     problems: again?.problems ?? [],
   })
@@ -65,7 +65,7 @@ export const nameOf = ({ user }: Login): string => user.claims.name ?? user.user
 
 /** The business that the user chose for this client before, else the first. */
 async function preselect(
-  { asking }: AuthorizationRequest,
+  { namedClient }: AuthorizationRequest,
   { user }: Login,
   candidates: readonly Candidate[],
   { consents }: StepDependencies,
@@ -73,7 +73,7 @@ async function preselect(
   const codes: readonly string[] = candidates.map(({ business }) => business.code)
   const before = await consents.listOf(user.subject)
   const known = before.find(
-    ({ business, client }) => client === asking.id && business !== null && codes.includes(business),
+    ({ business, client }) => client === namedClient.id && business !== null && codes.includes(business),
   )
   return known?.business ?? codes[0]
 }
@@ -101,7 +101,7 @@ export async function showConsent(
   const { about, data, lasting } = describeScope(values, dependencies)
   const page = consentPage({
     form: { action: dependencies.theme.at(`/connect/consent?${carry(request)}`), csrf },
-    client: request.asking.name,
+    client: request.namedClient.name,
     leadsTo: request.back.redirectUri,
     user: nameOf(login),
     switchUser: dependencies.theme.at(

@@ -30,14 +30,14 @@ export async function withdrawConsent(
   exchange: Exchange,
   dependencies: StepDependencies,
 ): Promise<void> {
-  await endGiven(consent, dependencies)
+  await endIssued(consent, dependencies)
   await dependencies.consents.remove(consent.key)
-  await endGiven(consent, dependencies)
+  await endIssued(consent, dependencies)
   const { business, client, subject } = consent
   noteCall(exchange, dependencies, 'info', 'consent_withdrawn', { client, subject, business })
 }
 
-async function endGiven(
+async function endIssued(
   { business, client, subject }: Consent,
   dependencies: StepDependencies,
 ): Promise<void> {

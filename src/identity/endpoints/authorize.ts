@@ -1,7 +1,7 @@
 import { noteCall } from '../dependencies.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import { answerClient } from '../authorize/answer-client.ts'
-import { tellingClient } from '../authorize/refusals.ts'
+import { redirectingFaults } from '../authorize/refusals.ts'
 import { decide } from '../authorize/decide.ts'
 import {
   type AuthorizationRead,
@@ -23,10 +23,10 @@ export async function answerCode(
   scope: GrantedScope,
   dependencies: StepDependencies,
 ): Promise<Answer> {
-  const { asking, back, challenge, nonce } = request
+  const { namedClient, back, challenge, nonce } = request
   const { session, user } = login
   const record = {
-    client: asking.id,
+    client: namedClient.id,
     redirectUri: back.redirectUri,
     challenge: challenge ?? null,
     nonce: nonce ?? null,
@@ -36,13 +36,13 @@ export async function answerCode(
     asOf,
   }
   const code = await dependencies.codes.issue(record, scope.target?.business)
-  const facts = { client: asking.id, subject: user.subject, scope: scope.text }
+  const facts = { client: namedClient.id, subject: user.subject, scope: scope.text }
   noteCall(exchange, dependencies, 'info', 'code_issued', facts)
   return answerClient(back, { code }, dependencies)
 }
 
 /** The next page, or the answer to the client. */
-const goOn: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
+const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
   const { exchange, posted, request } = context
   const browser = await browserContextOf(exchange, dependencies)
   // A form of another site comes without our SameSite cookie: only the browser's own next step tells who is logged in.
@@ -58,5 +58,5 @@ const goOn: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
 export const authorize: Step<Arrived, Answer> = flow(
   readAuthorization,
   nameClient,
-  tellingClient(flow(readRequest, goOn), true),
+  redirectingFaults(flow(readRequest, answerRequest), true),
 )

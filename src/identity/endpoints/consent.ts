@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'
 import { showConsent } from '../authorize/show.ts'
-import { tellingClient } from '../authorize/refusals.ts'
+import { redirectingFaults } from '../authorize/refusals.ts'
 import { isOwnForm, seeOther, browserContextOf } from '../browser/browser-context.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { Arrived } from '../context.ts'
@@ -13,22 +13,22 @@ import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
 import { answerCode } from './authorize.ts'
 
-type Asking = Exclude<Decision, { kind: 'login' }>
+type LoggedInDecision = Exclude<Decision, { kind: 'login' }>
 
 /** What was allowed; undefined where a business had to be chosen and none of those offered was. */
-const allowedScope = (asked: Asking, business: string | undefined): GrantedScope | undefined =>
+const allowedScope = (asked: LoggedInDecision, business: string | undefined): GrantedScope | undefined =>
   asked.kind === 'choice'
     ? asked.candidates.find((candidate) => candidate.business.code === business)?.scope
     : asked.scope
 
 async function allow(
   context: AuthorizationRead,
-  { login }: Asking,
+  { login }: LoggedInDecision,
   scope: GrantedScope,
   dependencies: StepDependencies,
 ): Promise<Answer> {
   const { subject } = login.user
-  const client = context.request.asking.id
+  const client = context.request.namedClient.id
   await dependencies.consents.remember({ client, subject, scope })
   noteCall(context.exchange, dependencies, 'info', 'consent', { client, subject, scope: scope.text })
   return answerCode(context, login, scope, dependencies)
@@ -56,5 +56,5 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependenc
 export const consent: Step<Arrived, Answer> = flow(
   readQuery,
   nameClient,
-  tellingClient(flow(readRequest, answerConsent), false),
+  redirectingFaults(flow(readRequest, answerConsent), false),
 )

@@ -13,7 +13,7 @@ import { type Hint, readHint } from '../tokens/find-token.ts'
 
 type Params = ReadonlyMap<string, string>
 
-interface LogoutAsked extends Arrived {
+interface LogoutParsed extends Arrived {
   /** The client's request. */
   readonly params: Params
   /** Our own form's fields, if it was that that was sent. */
@@ -22,15 +22,15 @@ interface LogoutAsked extends Arrived {
   readonly posted: boolean
 }
 
-interface LogoutRead extends LogoutAsked {
+interface LogoutRead extends LogoutParsed {
   readonly hint: Hint | undefined
-  readonly asking: Client | undefined
+  readonly namedClient: Client | undefined
   /** Where the browser goes afterwards: one of the client's own addresses, `state` included. */
   readonly next: string | undefined
 }
 
 /** By GET in the query, by POST in the body (RP-Initiated Logout §2); our own form keeps the request in its query. */
-const readLogout: Step<Arrived, LogoutAsked> = async (context) => {
+const readLogout: Step<Arrived, LogoutParsed> = async (context) => {
   const { head, target } = context.exchange
   const query = (): Params => paramsOf(readParameters(target instanceof Fault ? '' : target.query.slice(1)))
   if (head.method !== 'POST') return { ...context, params: query(), own: undefined, posted: false }
@@ -63,10 +63,10 @@ function nextOf(params: Params, client: Client | undefined): string | undefined 
   return withQuery(uri, state === undefined ? {} : { state })
 }
 
-const judgeLogout: Step<LogoutAsked, LogoutRead> = async (context, dependencies) => {
+const checkLogout: Step<LogoutParsed, LogoutRead> = async (context, dependencies) => {
   const hint = await readHint(context.params.get('id_token_hint'), dependencies)
-  const asking = await clientOf(context.params, hint, dependencies)
-  return { ...context, hint, asking, next: nextOf(context.params, asking) }
+  const namedClient = await clientOf(context.params, hint, dependencies)
+  return { ...context, hint, namedClient, next: nextOf(context.params, namedClient) }
 }
 
 const CARRIED = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'] as const
@@ -79,7 +79,7 @@ function carry(params: Params): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 
-const own = ({ params }: LogoutAsked, { theme }: StepDependencies): string =>
+const own = ({ params }: LogoutParsed, { theme }: StepDependencies): string =>
   theme.at(`/connect/endsession${carry(params)}`)
 
 /** The user said so, or the client proved by its hint that it speaks of this very user. */
@@ -89,7 +89,7 @@ function isMeant({ exchange, hint, own }: LogoutRead, browser: BrowserContext): 
   return hint !== undefined && hint.subject === browser.login?.user.subject
 }
 
-const goOn: Step<LogoutRead, Answer> = async (context, dependencies) => {
+const answerLogout: Step<LogoutRead, Answer> = async (context, dependencies) => {
   const { exchange, hint, own: confirmed, posted } = context
   const browser = await browserContextOf(exchange, dependencies)
   if (posted && browser.fresh) return seeOther(own(context, dependencies))
@@ -100,16 +100,16 @@ const goOn: Step<LogoutRead, Answer> = async (context, dependencies) => {
   await dependencies.sessions.end(login.session.key, login.user.subject)
   noteCall(exchange, dependencies, 'info', 'logout', {
     subject: login.user.subject,
-    client: context.asking?.id,
+    client: context.namedClient?.id,
   })
   return goodbye(context, true, dependencies)
 }
 
 function confirm(context: LogoutRead, browser: BrowserContext, dependencies: StepDependencies): Answer {
-  const { asking, next } = context
+  const { namedClient, next } = context
   const page = confirmLogoutPage({
     form: { action: own(context, dependencies), csrf: browser.csrf },
-    client: asking?.name,
+    client: namedClient?.name,
     leadsTo: next,
     stay: dependencies.theme.at('/connect/applications'),
   })
@@ -117,13 +117,14 @@ function confirm(context: LogoutRead, browser: BrowserContext, dependencies: Ste
 }
 
 /** On to the client, if that is known to be meant; else the logged-out page, with the client's address on a button. */
-function goodbye({ asking, next }: LogoutRead, sure: boolean, dependencies: StepDependencies): Answer {
+function goodbye({ namedClient, next }: LogoutRead, sure: boolean, dependencies: StepDependencies): Answer {
   const headers = { 'Set-Cookie': dependencies.cookie.clear() }
   if (next !== undefined && sure) return seeOther(next, headers)
-  const back = next === undefined || asking === undefined ? undefined : { client: asking.name, uri: next }
+  const back =
+    next === undefined || namedClient === undefined ? undefined : { client: namedClient.name, uri: next }
   const signIn = dependencies.theme.at('/connect/applications')
   return pageAnswer(dependencies.theme, loggedOutPage({ back, signIn }), headers)
 }
 
 /** C6.3.3, OpenID Connect RP-Initiated Logout 1.0. */
-export const endSession: Step<Arrived, Answer> = flow(readLogout, judgeLogout, goOn)
+export const endSession: Step<Arrived, Answer> = flow(readLogout, checkLogout, answerLogout)

@@ -12,7 +12,7 @@ import {
   readRequest,
 } from '../authorize/request.ts'
 import { type LoginAgain, showLogin } from '../authorize/show.ts'
-import { tellingClient } from '../authorize/refusals.ts'
+import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type BrowserContext,
   browserContextOf,
@@ -106,7 +106,7 @@ const isPost = ({ exchange }: Arrived): boolean => exchange.head.method === 'POS
 const forClient: Step<Arrived, Answer> = flow(
   readQuery,
   nameClient,
-  tellingClient(
+  redirectingFaults(
     flow(readRequest, (context: AuthorizationRead, dependencies) =>
       isPost(context)
         ? answerForm(context, context.request, dependencies)

@@ -10,11 +10,11 @@ import { requireParam, requireParams } from '../steps/read-form.ts'
 import { lifetimeOf } from '../tokens/signed-tokens.ts'
 import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
 
-interface CodeTaken extends GrantChosen {
+interface CodeConsumed extends GrantChosen {
   readonly code: FoundCode
 }
 
-interface UserFound extends CodeTaken {
+interface UserFound extends CodeConsumed {
   readonly user: User
 }
 
@@ -24,13 +24,13 @@ const refuse = (detail: string, cause?: unknown): Fault => new Fault('invalid_gr
  * Any attempt by its own client takes the code; another client's changes nothing. A second use ends what the first one
  * gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2).
  */
-const takeCode: Step<GrantChosen, CodeTaken> = async (context, dependencies) => {
+const consumeCode: Step<GrantChosen, CodeConsumed> = async (context, dependencies) => {
   const { attempt, client, params } = context
   const code = await dependencies.codes.find(requireParam(params, 'code'))
   if (code === undefined) throw refuse('unknown or expired code')
   if (code.record.client !== client.id) throw refuse('the code of another client')
   attempt.subject = code.record.subject
-  if (!(await dependencies.codes.take(code))) throw await endReplayed(code, context, dependencies)
+  if (!(await dependencies.codes.consume(code))) throw await endReplayed(code, context, dependencies)
   return { ...context, code }
 }
 
@@ -40,13 +40,13 @@ async function endReplayed(
   dependencies: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  if (await dependencies.codes.mark(code)) await dependencies.tokenRevoker.end({ family })
+  if (await dependencies.codes.markReplayed(code)) await dependencies.tokenRevoker.end({ family })
   noteCall(exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }
 
 /** RFC 6749 §4.1.3, RFC 7636 §4.6. */
-const checkBinding: Step<CodeTaken, CodeTaken> = (context) => {
+const checkBinding: Step<CodeConsumed, CodeConsumed> = (context) => {
   const { code, params } = context
   if (requireParam(params, 'redirect_uri') !== code.record.redirectUri)
     throw refuse('another redirect_uri than that of the request')
@@ -63,7 +63,7 @@ function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord
   return VERIFIER.test(verifier) && equalSecrets(proof, challenge)
 }
 
-const findUser: Step<CodeTaken, UserFound> = async (context, { people }) => {
+const findUser: Step<CodeConsumed, UserFound> = async (context, { people }) => {
   const user = await reach(people.findUserBySubject(context.code.record.subject))
   if (user === undefined) throw refuse('its user is gone or may no longer')
   return { ...context, user }
@@ -74,7 +74,8 @@ const grantScope: Step<UserFound, Granted> = (context, dependencies) => {
   const { authTime, family, nonce } = code.record
   const scope = scopeOf(code.record, client, user, dependencies)
   const openid = hasValue(scope, 'openid')
-  const conclude = (): Promise<void> => settle(code, lifeOfAll(scope, client, dependencies), dependencies)
+  const conclude = (): Promise<void> =>
+    markRedeemed(code, lifeOfAll(scope, client, dependencies), dependencies)
   return {
     ...context,
     authTime,
@@ -112,19 +113,19 @@ const lifeOfAll = (scope: GrantedScope, client: Client, { config }: StepDependen
     : MARGIN + lifetimeOf(client, config) * 1000
 
 /** The first use goes on to succeed even if others came while it was under way; what it gives is worth nothing then. */
-async function settle(
+async function markRedeemed(
   code: FoundCode,
   lifetime: number,
   { clock, codes, tokenRevoker }: StepDependencies,
 ): Promise<void> {
-  if (await codes.settle(code, clock.now() + lifetime)) return
+  if (await codes.markRedeemed(code, clock.now() + lifetime)) return
   await tokenRevoker.end({ family: code.record.family })
 }
 
 /** C6.1.6, in the order of C6.1.0. */
 export const redeemCode: Step<GrantChosen, Granted> = flow(
   requireParams<GrantChosen>('code'),
-  takeCode,
+  consumeCode,
   checkBinding,
   findUser,
   grantScope,

@@ -33,11 +33,11 @@ export async function verifyUser(
   const subject = named?.subject ?? (await reach(dependencies.people.findSubject(key.user)))
   attempt.onNamed?.(subject)
   const network = await dependencies.networks.recall(subject, key.network)
-  const standing = { known: subject !== undefined, familiar: network.familiar }
+  const standing = { nameExists: subject !== undefined, familiar: network.familiar }
   return dependencies.guessing.attempt(key, standing, async () => {
     // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
     const found = await reach(dependencies.people.findUserByName(key.user))
-    const right = await dependencies.hasher.verify(attempt.password, found?.passwordHash, askerOf(key))
+    const right = await dependencies.hasher.verify(attempt.password, found?.passwordHash, hashOwnerOf(key))
     if (!right || found === undefined || !attempt.mayLogIn(found)) return undefined
     await network.remember()
     return found
@@ -45,7 +45,7 @@ export async function verifyUser(
 }
 
 /** All users of a customer's client, or all browsers of a site, share half of the queue of hashes. */
-const askerOf = ({ client, network }: GuessingKey): HashOwner => ({
+const hashOwnerOf = ({ client, network }: GuessingKey): HashOwner => ({
   name: client === '' ? `browsers at ${siteOf(network)}` : `users of ${client}`,
   doubted: false,
 })

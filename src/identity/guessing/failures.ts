@@ -127,7 +127,7 @@ const LONGEST_ID = 128
  * keep nobody else from logging in (C6.3.5). Counted for ids that nobody has as well (T3.9). Each process counts alone.
  */
 export interface ClientFailures {
-  asker(id: string, address: string): HashOwner
+  hashOwner(id: string, address: string): HashOwner
   /** The secret was wrong, or right: then what was counted is forgotten. */
   count(id: string, address: string, right: boolean): void
 }
@@ -144,7 +144,7 @@ export function openClientFailures({
   const nameOf = (id: string, address: string): string =>
     JSON.stringify([id.slice(0, LONGEST_ID), networkOf(address)])
   return {
-    asker(id, address) {
+    hashOwner(id, address) {
       const name = nameOf(id, address)
       return { name, doubted: (failures.find(name)?.failures ?? 0) >= DOUBTED_FROM }
     },

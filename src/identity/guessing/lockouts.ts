@@ -50,7 +50,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   readonly #accountTurns = new OneAtATime()
   /** Attempts that run, by name, from networks that are not familiar: each may be one more failure. */
   readonly #running = new Map<string, number>()
-  readonly #known: Counts
+  readonly #existing: Counts
   readonly #invented: Counts
   readonly #networks: FailureTable<string>
 
@@ -63,7 +63,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
       attempts: new FailureTable({ clock, most: REMEMBERED, forget }),
       accounts: new FailureTable({ clock, most: REMEMBERED, forget: () => ACCOUNT_FORGET_MS }),
     })
-    this.#known = counts()
+    this.#existing = counts()
     this.#invented = counts()
     this.#networks = new FailureTable({ clock, most: REMEMBERED, forget })
   }
@@ -73,9 +73,9 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     this.#rules = rules
   }
 
-  async enter(sent: GuessingKey, { known, familiar }: AttemptStanding): Promise<Turn> {
+  async enter(sent: GuessingKey, { nameExists, familiar }: AttemptStanding): Promise<Turn> {
     const key = { ...sent, user: shortened(sent.user), network: networkOf(sent.network) }
-    const counts = known ? this.#known : this.#invented
+    const counts = nameExists ? this.#existing : this.#invented
     const id = textOf(key)
     this.#refuseCrowd(id, counts)
     const leave = await this.#turns.enter(id)
@@ -136,7 +136,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   }
 
   #all(): readonly Counts[] {
-    return [this.#known, this.#invented]
+    return [this.#existing, this.#invented]
   }
 
   #isGuessedAt(tally: Tally<string> | undefined, running = 0): boolean {

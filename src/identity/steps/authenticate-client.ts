@@ -76,7 +76,7 @@ async function findBySecret(pairs: readonly ClientPair[], { dependencies, addres
   const trials = pairs.flatMap((pair, at) => trialsOf(pair, clients[at]))
   const ordered = [...trials.filter(isQuick), ...trials.filter((trial) => !isQuick(trial))]
   for (const { id, secret, encoded, client } of ordered) {
-    const right = await hasher.verify(secret, encoded, clientFailures.asker(id, address))
+    const right = await hasher.verify(secret, encoded, clientFailures.hashOwner(id, address))
     if (!right || client === undefined) continue
     clientFailures.count(id, address, true)
     return client

@@ -47,11 +47,11 @@ export interface Codes {
   /** Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. */
   find(code: string): Promise<FoundCode | undefined>
   /** Takes it. False for every caller but the first. */
-  take(code: FoundCode): Promise<boolean>
+  consume(code: FoundCode): Promise<boolean>
   /** Keeps a taken code for as long as its tokens live (milliseconds since the epoch). False if it was used again, or withdrawn. */
-  settle(code: FoundCode, expiresAt: number): Promise<boolean>
+  markRedeemed(code: FoundCode, expiresAt: number): Promise<boolean>
   /** A taken code was used again. True if its tokens were made: then the caller must end their family. */
-  mark(code: FoundCode): Promise<boolean>
+  markReplayed(code: FoundCode): Promise<boolean>
   /** Takes back what a user's codes of a client have given or may still give; answers the families. */
   withdraw(of: CodeOwner): Promise<readonly string[]>
 }
@@ -90,12 +90,12 @@ export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
       return code
     },
     find: (code) => find(keyOf(code)),
-    async take({ entry }) {
+    async consume({ entry }) {
       return (await store.consume(CODE, entry.key))?.first === true
     },
-    settle: ({ entry, record }, expiresAt) =>
+    markRedeemed: ({ entry, record }, expiresAt) =>
       store.replace(CODE, entry.key, entry.version, { ...record, settled: true }, expiresAt),
-    async mark({ entry: { key } }) {
+    async markReplayed({ entry: { key } }) {
       for (let found = await find(key); found !== undefined; found = await find(key))
         if (await store.replace(CODE, key, found.entry.version, found.record)) return found.record.settled
       return false

@@ -18,7 +18,7 @@ import { readGrantedScope } from '../scopes.ts'
  * (counted from `usedAt`) answers the same successor, as long as that one's own `usedAt` is unset. Anything later ends
  * the family.
  *
- * Both expire with the family (its absolute lifetime) and carry the indexes by which `Endings` finds them. A family that
+ * Both expire with the family (its absolute lifetime) and carry the indexes by which `StoreTokenRevoker` finds them. A family that
  * a rule has ended counts as gone, also where it was not removed.
  */
 export const FAMILY = 'refresh_family'

@@ -16,13 +16,13 @@ const ANY_AGE = 10 * 365 * 86_400
 /** What an `id_token_hint` proves; undefined if it is no id_token of ours. */
 export async function readHint(
   text: string | undefined,
-  { judge, urls }: StepDependencies,
+  { tokenVerifier, urls }: StepDependencies,
 ): Promise<Hint | undefined> {
   if (text === undefined) return undefined
   try {
     const { aud: client } = parseCompactToken(text).payload
     if (typeof client !== 'string') return undefined
-    const { claims } = await judge.verify(text, {
+    const { claims } = await tokenVerifier.verify(text, {
       issuer: urls.issuer,
       audience: client,
       typ: ['jwt'],

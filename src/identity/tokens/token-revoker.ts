@@ -5,32 +5,32 @@ import { SESSION } from '../browser/sessions.ts'
 import { CODE } from './codes.ts'
 import { FAMILY, REFRESH_TOKEN } from './families.ts'
 
-export interface EndingParts {
+export interface TokenRevokerParts {
   readonly store: Pick<Store, 'find' | 'removeBy' | 'countBy'>
   readonly revoker: Revoker
 }
 
-type Each = (kind: string, where: IndexValues) => Promise<number>
+type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 
 /**
  * Ends things, whoever asks: the rule first, then what the store holds. A crash in between leaves what the rule covers:
  * whoever finds a session, a code or a family asks whether a rule has ended it (RuleGuard), and rules outlive them all.
  */
-export class Endings implements TokenRevoker {
-  readonly #parts: EndingParts
+export class StoreTokenRevoker implements TokenRevoker {
+  readonly #parts: TokenRevokerParts
 
-  constructor(parts: EndingParts) {
+  constructor(parts: TokenRevokerParts) {
     this.#parts = parts
   }
 
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
     const { store, revoker } = this.#parts
     await revoker.revoke(tokens, await this.#endOf(tokens))
-    return each(tokens, options, (kind, where) => store.removeBy(kind, where))
+    return forEachKind(tokens, options, (kind, where) => store.removeBy(kind, where))
   }
 
   preview(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
-    return each(tokens, options, (kind, where) => this.#parts.store.countBy(kind, where))
+    return forEachKind(tokens, options, (kind, where) => this.#parts.store.countBy(kind, where))
   }
 
   endAllFamilies(): Promise<number> {
@@ -53,7 +53,11 @@ export async function endAllFamilies(store: Pick<Store, 'removeBy'>): Promise<nu
 }
 
 /** The sorts of records that a rule ends, in the order in which one gives rise to the next. */
-async function each(tokens: RevokedTokens, { consents = false }: EndOptions, act: Each): Promise<Ended> {
+async function forEachKind(
+  tokens: RevokedTokens,
+  { consents = false }: EndOptions,
+  act: RecordAction,
+): Promise<Ended> {
   if ('jti' in tokens) return NOTHING
   const where: IndexValues = tokens
   const ofSubject = 'subject' in tokens && Object.keys(where).length === 1

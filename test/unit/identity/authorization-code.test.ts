@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { accessTokenHash } from '../../../src/keys/signatures.ts'
-import { API, basic, client, verify, type World } from './identity-under-test.ts'
-import { app, asking, openFlow, partner, redeem, USERS, VERIFIER, walk } from './user-agent.ts'
+import { API, basic, client, verify, type TestIdentity } from './identity-under-test.ts'
+import { app, authorizePath, openFlow, partner, redeem, USERS, VERIFIER, obtainCode } from './user-agent.ts'
 
 const OFFLINE = { scope: 'openid fund.read offline_access target:b/ACME' }
 
-const refresh = (world: World, token: string) =>
-  world.send({
+const refresh = (service: TestIdentity, token: string) =>
+  service.send({
     headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('ledgerline') },
     body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: token }).toString(),
   })
 
-const isLive = (world: World, token: string): Promise<boolean> =>
+const isLive = (service: TestIdentity, token: string): Promise<boolean> =>
   Promise.resolve()
-    .then(() => world.check.check(token))
+    .then(() => service.check.check(token))
     .then(
       () => true,
       () => false,
@@ -21,40 +21,40 @@ const isLive = (world: World, token: string): Promise<boolean> =>
 
 describe('C6.1.6 redeeming a code', () => {
   it('C6.1.6 gives what was consented to', async () => {
-    const world = openFlow()
-    const { code } = await walk(world, OFFLINE)
-    const { status, json } = await redeem(world, code)
+    const service = openFlow()
+    const { code } = await obtainCode(service, OFFLINE)
+    const { status, json } = await redeem(service, code)
     expect([status, json.token_type, json.scope]).toEqual([200, 'bearer', OFFLINE.scope])
-    const { payload } = await verify(json.id_token, 'ledgerline', 'JWT', world.clock.at)
-    const authTime = Math.floor(world.clock.at / 1000)
+    const { payload } = await verify(json.id_token, 'ledgerline', 'JWT', service.clock.at)
+    const authTime = Math.floor(service.clock.at / 1000)
     expect(payload).toMatchObject({ sub: 'sub-alice', nonce: 'n-1', auth_time: authTime })
     expect(payload['at_hash']).toBe(accessTokenHash(json.access_token, 'RS256'))
-    const access = await verify(json.access_token, API, 'at+jwt', world.clock.at)
+    const access = await verify(json.access_token, API, 'at+jwt', service.clock.at)
     expect(access.payload).toMatchObject({ client_id: 'ledgerline', scope: OFFLINE.scope })
-    expect((await refresh(world, json.refresh_token)).status).toBe(200)
+    expect((await refresh(service, json.refresh_token)).status).toBe(200)
   })
 
   it('C6.1.6 without offline_access and openid there is an access token only', async () => {
-    const world = openFlow()
-    const { code } = await walk(world, { scope: 'fund.read target:b/ACME' })
-    const { json } = await redeem(world, code)
+    const service = openFlow()
+    const { code } = await obtainCode(service, { scope: 'fund.read target:b/ACME' })
+    const { json } = await redeem(service, code)
     expect(Object.keys(json)).toEqual(['access_token', 'token_type', 'expires_in', 'scope'])
   })
 
   it('C6.1.6 by a public client, with its verifier alone', async () => {
-    const world = openFlow()
+    const service = openFlow()
     const redirect = 'http://127.0.0.1:51004/callback'
-    const { code } = await walk(world, { client_id: 'pocketbooks', redirect_uri: redirect })
+    const { code } = await obtainCode(service, { client_id: 'pocketbooks', redirect_uri: redirect })
     const params = { client_id: 'pocketbooks', redirect_uri: redirect }
-    expect((await redeem(world, code, params, '')).status).toBe(200)
+    expect((await redeem(service, code, params, '')).status).toBe(200)
   })
 
   it('C6.2.4 the code is in the store as a hash, for 60 s', async () => {
-    const world = openFlow()
-    const { code } = await walk(world)
-    expect(JSON.stringify(await world.store.list('code'))).not.toContain(code)
-    world.clock.at += 60_000
-    expect((await redeem(world, code)).json.error).toBe('invalid_grant')
+    const service = openFlow()
+    const { code } = await obtainCode(service)
+    expect(JSON.stringify(await service.store.list('code'))).not.toContain(code)
+    service.clock.at += 60_000
+    expect((await redeem(service, code)).json.error).toBe('invalid_grant')
   })
 
   it.each([
@@ -64,10 +64,10 @@ describe('C6.1.6 redeeming a code', () => {
     ['no verifier', { code_verifier: undefined }, 'invalid_grant'],
     ['a verifier that is too short', { code_verifier: 'short' }, 'invalid_grant'],
   ])('C6.1.6 an attempt of its own client with %s fails, and takes the code', async (_, params, error) => {
-    const world = openFlow()
-    const { code } = await walk(world)
-    expect((await redeem(world, code, params)).json.error).toBe(error)
-    expect((await redeem(world, code)).json.error).toBe('invalid_grant')
+    const service = openFlow()
+    const { code } = await obtainCode(service)
+    expect((await redeem(service, code, params)).json.error).toBe(error)
+    expect((await redeem(service, code)).json.error).toBe('invalid_grant')
   })
 
   it('C6.1.4 without a code it is invalid_request', async () => {
@@ -75,65 +75,65 @@ describe('C6.1.6 redeeming a code', () => {
   })
 
   it('C6.2.1 a verifier without a challenge is invalid_grant', async () => {
-    const world = openFlow()
+    const service = openFlow()
     const none = { code_challenge: undefined, code_challenge_method: undefined }
-    const { code } = await walk(world, none)
-    expect((await redeem(world, code)).json.error).toBe('invalid_grant')
-    const second = await walk(world, none)
-    expect((await redeem(world, second.code, { code_verifier: undefined })).status).toBe(200)
+    const { code } = await obtainCode(service, none)
+    expect((await redeem(service, code)).json.error).toBe('invalid_grant')
+    const second = await obtainCode(service, none)
+    expect((await redeem(service, second.code, { code_verifier: undefined })).status).toBe(200)
   })
 
   it('C6.1.6 another client’s attempt is invalid_grant and changes nothing', async () => {
     const thief = client('thief', { kind: 'partner', grants: ['authorization_code'] })
-    const world = openFlow({ clients: [partner, app, thief] })
-    const { code } = await walk(world)
-    expect((await redeem(world, code, {}, basic('thief'))).json.error).toBe('invalid_grant')
-    const { status, json } = await redeem(world, code)
+    const service = openFlow({ clients: [partner, app, thief] })
+    const { code } = await obtainCode(service)
+    expect((await redeem(service, code, {}, basic('thief'))).json.error).toBe('invalid_grant')
+    const { status, json } = await redeem(service, code)
     expect(status).toBe(200)
-    expect((await redeem(world, code, {}, basic('thief'))).json.error).toBe('invalid_grant')
-    expect(await isLive(world, json.access_token)).toBe(true)
+    expect((await redeem(service, code, {}, basic('thief'))).json.error).toBe('invalid_grant')
+    expect(await isLive(service, json.access_token)).toBe(true)
   })
 
   it.each([
     ['with', OFFLINE.scope],
     ['without', 'openid fund.read target:b/ACME'],
   ])('C6.1.6 a second use revokes what the first one gave, %s a refresh token', async (_, scope) => {
-    const world = openFlow()
-    const { code } = await walk(world, { scope })
-    const { json } = await redeem(world, code)
-    expect(await isLive(world, json.access_token)).toBe(true)
-    expect((await redeem(world, code)).json.error).toBe('invalid_grant')
-    expect(await isLive(world, json.access_token)).toBe(false)
-    expect(await world.store.list('refresh_family')).toHaveLength(0)
+    const service = openFlow()
+    const { code } = await obtainCode(service, { scope })
+    const { json } = await redeem(service, code)
+    expect(await isLive(service, json.access_token)).toBe(true)
+    expect((await redeem(service, code)).json.error).toBe('invalid_grant')
+    expect(await isLive(service, json.access_token)).toBe(false)
+    expect(await service.store.list('refresh_family')).toHaveLength(0)
     if (json.refresh_token !== undefined)
-      expect((await refresh(world, json.refresh_token)).json.error).toBe('invalid_grant')
+      expect((await refresh(service, json.refresh_token)).json.error).toBe('invalid_grant')
   })
 
   it('C6.1.6 a second use is known until the last token has expired', async () => {
-    const world = openFlow()
-    const { code } = await walk(world, OFFLINE)
-    const { json } = await redeem(world, code)
-    world.clock.at += 29 * 86_400_000
-    expect((await redeem(world, code)).json.error).toBe('invalid_grant')
-    expect((await refresh(world, json.refresh_token)).json.error).toBe('invalid_grant')
+    const service = openFlow()
+    const { code } = await obtainCode(service, OFFLINE)
+    const { json } = await redeem(service, code)
+    service.clock.at += 29 * 86_400_000
+    expect((await redeem(service, code)).json.error).toBe('invalid_grant')
+    expect((await refresh(service, json.refresh_token)).json.error).toBe('invalid_grant')
   })
 
   it('C6.1.6 of 50 parallel redemptions exactly one succeeds, and its tokens do not outlive the others', async () => {
-    const world = openFlow()
-    const { code } = await walk(world, OFFLINE)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(world, code)))
+    const service = openFlow()
+    const { code } = await obtainCode(service, OFFLINE)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(service, code)))
     const good = answers.filter(({ status }) => status === 200)
     expect(good).toHaveLength(1)
     for (const { json, status } of answers) if (status !== 200) expect(json.error).toBe('invalid_grant')
-    expect(await isLive(world, good[0]?.json.access_token)).toBe(false)
-    expect(await world.store.list('refresh_family')).toHaveLength(0)
+    expect(await isLive(service, good[0]?.json.access_token)).toBe(false)
+    expect(await service.store.list('refresh_family')).toHaveLength(0)
   })
 
   it('C6.1.6 a user who is gone, or has lost the business, gets nothing', async () => {
     for (const users of [[], [{ ...USERS[0]!, disabled: true }], [{ ...USERS[0]!, access: new Map() }]]) {
-      const world = openFlow()
-      const { code } = await walk(world)
-      const later = openFlow({ users, store: world.store })
+      const service = openFlow()
+      const { code } = await obtainCode(service)
+      const later = openFlow({ users, store: service.store })
       expect((await redeem(later, code)).json.error).toBe('invalid_grant')
     }
   })
@@ -143,19 +143,19 @@ describe('C6.1.6 redeeming a code', () => {
       grants: ['authorization_code'],
       redirectUris: ['https://app.test/callback'],
     })
-    const world = openFlow({ clients: [customer] })
-    const { code } = await walk(world, { client_id: 'acme-books' }, { username: 'greta' })
-    expect((await redeem(world, code, {}, basic('acme-books'))).status).toBe(200)
+    const service = openFlow({ clients: [customer] })
+    const { code } = await obtainCode(service, { client_id: 'acme-books' }, { username: 'greta' })
+    expect((await redeem(service, code, {}, basic('acme-books'))).status).toBe(200)
   })
 
   it('C6.1.8 auth_time is the login’s, however old', async () => {
-    const world = openFlow()
-    const loggedIn = Math.floor(world.clock.at / 1000)
-    const { agent } = await walk(world)
-    world.clock.at += 3_600_000
-    const { location } = await agent.get(asking())
-    const { json } = await redeem(world, location?.searchParams.get('code') ?? '')
-    const { payload } = await verify(json.id_token, 'ledgerline', 'JWT', world.clock.at)
+    const service = openFlow()
+    const loggedIn = Math.floor(service.clock.at / 1000)
+    const { agent } = await obtainCode(service)
+    service.clock.at += 3_600_000
+    const { location } = await agent.get(authorizePath())
+    const { json } = await redeem(service, location?.searchParams.get('code') ?? '')
+    const { payload } = await verify(json.id_token, 'ledgerline', 'JWT', service.clock.at)
     expect(payload['auth_time']).toBe(loggedIn)
   })
 })

@@ -1,12 +1,22 @@
 import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
 import { describe, expect, it } from 'vitest'
 import { client, ISSUER, user } from './identity-under-test.ts'
-import { answerIn, app, asking, CALLBACK, openFlow, partner, UserAgent, USERS, walk } from './user-agent.ts'
+import {
+  answerIn,
+  app,
+  authorizePath,
+  CALLBACK,
+  openFlow,
+  partner,
+  UserAgent,
+  USERS,
+  obtainCode,
+} from './user-agent.ts'
 
-const at = async (path: string, world = openFlow()) => new UserAgent(world).get(path)
+const at = async (path: string, service = openFlow()) => new UserAgent(service).get(path)
 
 describe('C6.2.1 what is told to the client', () => {
-  const rules: readonly (readonly [string, Parameters<typeof asking>[0], string])[] = [
+  const rules: readonly (readonly [string, Parameters<typeof authorizePath>[0], string])[] = [
     ['a missing response_type', { response_type: undefined }, 'invalid_request'],
     ['an implicit response_type', { response_type: 'token' }, 'unsupported_response_type'],
     ['a hybrid response_type', { response_type: 'code id_token' }, 'unsupported_response_type'],
@@ -29,7 +39,7 @@ describe('C6.2.1 what is told to the client', () => {
     ['prompt=none without a login', { prompt: 'none' }, 'login_required'],
   ]
   it.each(rules)('C6.2.1 %s is told by redirect', async (_, params, error) => {
-    const seen = await at(asking(params))
+    const seen = await at(authorizePath(params))
     expect(seen.status).toBe(303)
     expect(seen.location?.href.startsWith(`${CALLBACK}?`)).toBe(true)
     expect(answerIn(seen)).toMatchObject({ error, state: 's t&a"te', iss: ISSUER })
@@ -37,24 +47,24 @@ describe('C6.2.1 what is told to the client', () => {
   })
 
   it.each(['scope', 'state', 'prompt'])('C6.0 a repeated %s is invalid_request by redirect', async (name) => {
-    const answer = answerIn(await at(`${asking()}&${name}=openid`))
+    const answer = answerIn(await at(`${authorizePath()}&${name}=openid`))
     expect(answer).toMatchObject({ error: 'invalid_request', iss: ISSUER })
     expect(answer['state']).toBe(name === 'state' ? undefined : 's t&a"te')
   })
 
   it('C6.2.1 a client that may not use the code grant is unauthorized_client', async () => {
-    const world = openFlow({ clients: [client('ledgerline', { redirectUris: [CALLBACK] })] })
-    expect(answerIn(await at(asking(), world))['error']).toBe('unauthorized_client')
+    const service = openFlow({ clients: [client('ledgerline', { redirectUris: [CALLBACK] })] })
+    expect(answerIn(await at(authorizePath(), service))['error']).toBe('unauthorized_client')
   })
 
   it('C6.2.1 the query that a redirect URI has is kept', async () => {
     const redirect = 'https://app.test/other?fixed=1'
-    const { location } = await at(asking({ redirect_uri: redirect, prompt: 'none' }))
+    const { location } = await at(authorizePath({ redirect_uri: redirect, prompt: 'none' }))
     expect(location?.href.startsWith(`${redirect}&error=login_required&`)).toBe(true)
   })
 
   it('C6.2.1 form_post has the parameters in a form, a nonced script and a button', async () => {
-    const seen = await at(asking({ response_mode: 'form_post', prompt: 'none' }))
+    const seen = await at(authorizePath({ response_mode: 'form_post', prompt: 'none' }))
     expect(seen.status).toBe(200)
     expect(seen.text).toContain(`action="${CALLBACK}"`)
     expect(seen.text).toContain('name="error" value="login_required"')
@@ -67,19 +77,19 @@ describe('C6.2.1 what is told to the client', () => {
 
   it('C6.2.1 display, ui_locales, claims_locales and acr_values are ignored', async () => {
     const more = { display: 'popup', ui_locales: 'de', claims_locales: 'de', acr_values: '1', foo: 'bar' }
-    expect((await at(asking(more))).text).toContain('Sign in')
+    expect((await at(authorizePath(more))).text).toContain('Sign in')
   })
 })
 
 describe('C6.2.1 what is told on a page, and never by a redirect', () => {
   const rules: readonly (readonly [string, string])[] = [
-    ['an unknown client', asking({ client_id: 'nobody' })],
-    ['no client', asking({ client_id: undefined })],
-    ['a repeated client_id', `${asking()}&client_id=ledgerline`],
-    ['no redirect_uri', asking({ redirect_uri: undefined })],
-    ['an unregistered redirect_uri', asking({ redirect_uri: 'https://evil.test/' })],
-    ['a repeated redirect_uri', `${asking()}&redirect_uri=${encodeURIComponent(CALLBACK)}`],
-    ['a bad escape', `${asking()}&x=%zz`],
+    ['an unknown client', authorizePath({ client_id: 'nobody' })],
+    ['no client', authorizePath({ client_id: undefined })],
+    ['a repeated client_id', `${authorizePath()}&client_id=ledgerline`],
+    ['no redirect_uri', authorizePath({ redirect_uri: undefined })],
+    ['an unregistered redirect_uri', authorizePath({ redirect_uri: 'https://evil.test/' })],
+    ['a repeated redirect_uri', `${authorizePath()}&redirect_uri=${encodeURIComponent(CALLBACK)}`],
+    ['a bad escape', `${authorizePath()}&x=%zz`],
   ]
   it.each(rules)('C6.2.1 %s', async (_, path) => {
     const seen = await at(path)
@@ -90,12 +100,12 @@ describe('C6.2.1 what is told on a page, and never by a redirect', () => {
   })
 
   it('C6.2.1 a disabled client', async () => {
-    const seen = await at(asking(), openFlow({ clients: [{ ...partner, disabled: true }] }))
+    const seen = await at(authorizePath(), openFlow({ clients: [{ ...partner, disabled: true }] }))
     expect([seen.status, seen.location]).toEqual([400, undefined])
   })
 
   it('C6.0 a wrong method is 405 in JSON', async () => {
-    const seen = await new UserAgent(openFlow()).send({ method: 'DELETE', path: asking() })
+    const seen = await new UserAgent(openFlow()).send({ method: 'DELETE', path: authorizePath() })
     expect([seen.status, seen.headers['Allow']]).toEqual([405, 'GET, POST'])
     expect(JSON.parse(seen.text)).toMatchObject({ error: 'invalid_request' })
   })
@@ -108,7 +118,7 @@ describe('C6.2.1 what is told on a page, and never by a redirect', () => {
       clients: new Set<string>(),
     }
     const switches = { service: () => undefined, place: () => undefined, identity: () => closure }
-    const seen = await at(asking(), openFlow({ deps: { switches } }))
+    const seen = await at(authorizePath(), openFlow({ deps: { switches } }))
     expect([seen.status, seen.headers['Retry-After']]).toEqual([503, '60'])
     expect(seen.text).toContain('Back at &lt;noon&gt;.')
   })
@@ -119,7 +129,7 @@ describe('C6.2.1 PKCE by kind of client', () => {
   const loopback = { client_id: 'pocketbooks', redirect_uri: 'http://127.0.0.1:51004/callback' }
 
   it('C6.2.1 a public client needs it', async () => {
-    expect(answerIn(await at(asking({ ...loopback, ...without })))['error']).toBe('invalid_request')
+    expect(answerIn(await at(authorizePath({ ...loopback, ...without })))['error']).toBe('invalid_request')
   })
 
   it.each([
@@ -127,12 +137,12 @@ describe('C6.2.1 PKCE by kind of client', () => {
     ['may not without nonce', { nonce: undefined }, 303],
     ['may not without openid', { scope: 'fund.read target:b/ACME' }, 303],
   ])('C6.2.1 a confidential client %s', async (_, params, status) => {
-    expect((await at(asking({ ...without, ...params }))).status).toBe(status)
+    expect((await at(authorizePath({ ...without, ...params }))).status).toBe(status)
   })
 
   it('C6.2.1 a setting requires it of a confidential client', async () => {
-    const world = openFlow({ clients: [{ ...partner, requirePkce: true }] })
-    expect(answerIn(await at(asking(without), world))['error']).toBe('invalid_request')
+    const service = openFlow({ clients: [{ ...partner, requirePkce: true }] })
+    expect(answerIn(await at(authorizePath(without), service))['error']).toBe('invalid_request')
   })
 
   it.each([
@@ -147,20 +157,26 @@ describe('C6.2.1 PKCE by kind of client', () => {
     ['https://127.0.0.1:51004/callback', 400],
     ['http://127.0.0.1:51004@evil.test/callback', 400],
   ])('C6.2.1 RFC 8252 a native app’s redirect %s', async (redirect, status) => {
-    expect((await at(asking({ client_id: 'pocketbooks', redirect_uri: redirect }))).status).toBe(status)
+    expect((await at(authorizePath({ client_id: 'pocketbooks', redirect_uri: redirect }))).status).toBe(
+      status,
+    )
   })
 
   it('C6.2.1 the port of a confidential client’s loopback redirect is not free', async () => {
-    const world = openFlow({ clients: [{ ...partner, redirectUris: ['http://127.0.0.1:8090/callback'] }] })
-    expect((await at(asking({ redirect_uri: 'http://127.0.0.1:8091/callback' }), world)).status).toBe(400)
-    expect((await at(asking({ redirect_uri: 'http://127.0.0.1:8090/callback' }), world)).status).toBe(200)
+    const service = openFlow({ clients: [{ ...partner, redirectUris: ['http://127.0.0.1:8090/callback'] }] })
+    expect(
+      (await at(authorizePath({ redirect_uri: 'http://127.0.0.1:8091/callback' }), service)).status,
+    ).toBe(400)
+    expect(
+      (await at(authorizePath({ redirect_uri: 'http://127.0.0.1:8090/callback' }), service)).status,
+    ).toBe(200)
   })
 })
 
 describe('C6.2.2 login and consent', () => {
   it('C6.2.2 login, consent, code', async () => {
     const agent = new UserAgent(openFlow())
-    const login = await agent.get(asking())
+    const login = await agent.get(authorizePath())
     expect(login.text).toContain('to continue to Ledgerline')
     const consent = await agent.logIn(login)
     expect(consent.text).toContain('Allow Ledgerline to connect?')
@@ -174,13 +190,13 @@ describe('C6.2.2 login and consent', () => {
 
   it('C6.2.2 denied, the client learns access_denied', async () => {
     const agent = new UserAgent(openFlow())
-    const consent = await agent.logIn(await agent.get(asking()))
+    const consent = await agent.logIn(await agent.get(authorizePath()))
     expect(answerIn(await agent.submit(consent, { decision: 'deny' }))['error']).toBe('access_denied')
   })
 
   it('C6.2.2 cancelled at the login page, too', async () => {
     const agent = new UserAgent(openFlow())
-    const seen = await agent.submit(await agent.get(asking()), { decision: 'cancel' })
+    const seen = await agent.submit(await agent.get(authorizePath()), { decision: 'cancel' })
     expect(answerIn(seen)['error']).toBe('access_denied')
   })
 
@@ -191,52 +207,54 @@ describe('C6.2.2 login and consent', () => {
     ['a disabled user', 'gone', 'gone-password'],
   ])('T3.9 %s is told as any other', async (_, username, password) => {
     const users = [...USERS, user('locked', { locked: true }), user('gone', { disabled: true })]
-    const world = openFlow({ users })
-    const agent = new UserAgent(world)
-    const seen = await agent.logIn(await agent.get(asking()), username, password)
+    const service = openFlow({ users })
+    const agent = new UserAgent(service)
+    const seen = await agent.logIn(await agent.get(authorizePath()), username, password)
     expect(seen.status).toBe(422)
     expect(seen.text).toContain('do not match an active account')
     expect(seen.text).not.toContain(`value="${password}"`)
-    expect(world.verified).toHaveLength(1)
+    expect(service.verified).toHaveLength(1)
   })
 
   it('C6.2.2 missing fields are named, and cost no attempt', async () => {
-    const world = openFlow()
-    const agent = new UserAgent(world)
-    const seen = await agent.submit(await agent.get(asking()), {})
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const seen = await agent.submit(await agent.get(authorizePath()), {})
     expect(seen.status).toBe(422)
     expect(seen.text).toContain('<a href="#username">')
     expect(seen.text).toContain('aria-describedby="password-wrong"')
-    expect(world.verified).toHaveLength(0)
+    expect(service.verified).toHaveLength(0)
   })
 
   it('T3.8 failures at the login page are counted with the same guard as at the token endpoint', async () => {
     const keys: unknown[] = []
-    const world = openFlow()
-    const guard = world.identity.dependencies.guessing
-    const dependencies = { ...world.identity.dependencies, guessing: { attempt: watch } }
+    const service = openFlow()
+    const guard = service.identity.dependencies.guessing
+    const dependencies = { ...service.identity.dependencies, guessing: { attempt: watch } }
     function watch<T>(key: GuessingKey, standing: AttemptStanding, verify: () => Promise<T | undefined>) {
       keys.push(key)
       return guard.attempt(key, standing, verify)
     }
-    const agent = new UserAgent({ ...world, identity: { ...world.identity, dependencies } })
-    await agent.logIn(await agent.get(asking()), 'alice', 'wrong')
+    const agent = new UserAgent({ ...service, identity: { ...service.identity, dependencies } })
+    await agent.logIn(await agent.get(authorizePath()), 'alice', 'wrong')
     expect(keys).toEqual([{ user: 'alice', client: '', network: '192.0.2.7' }])
   })
 
   it('C6.2.2 login_hint is filled in', async () => {
-    expect((await at(asking({ login_hint: 'al"ice' }))).text).toContain('value="al&quot;ice"')
+    expect((await at(authorizePath({ login_hint: 'al"ice' }))).text).toContain('value="al&quot;ice"')
   })
 
   it('C6.2.2 consent is remembered for this scope set and business, and no other', async () => {
-    const { agent } = await walk(openFlow())
-    expect(answerIn(await agent.get(asking()))['code']).toBeDefined()
-    expect(answerIn(await agent.get(asking({ prompt: 'none' })))['code']).toBeDefined()
+    const { agent } = await obtainCode(openFlow())
+    expect(answerIn(await agent.get(authorizePath()))['code']).toBeDefined()
+    expect(answerIn(await agent.get(authorizePath({ prompt: 'none' })))['code']).toBeDefined()
     const more = { scope: 'openid email fund.read target:b/ACME' }
-    expect((await agent.get(asking(more))).text).toContain('Allow Ledgerline')
-    expect(answerIn(await agent.get(asking({ ...more, prompt: 'none' })))['error']).toBe('consent_required')
+    expect((await agent.get(authorizePath(more))).text).toContain('Allow Ledgerline')
+    expect(answerIn(await agent.get(authorizePath({ ...more, prompt: 'none' })))['error']).toBe(
+      'consent_required',
+    )
     const other = { client_id: 'pocketbooks', redirect_uri: 'http://127.0.0.1:9/callback' }
-    expect((await agent.get(asking(other))).text).toContain('Allow Pocketbooks')
+    expect((await agent.get(authorizePath(other))).text).toContain('Allow Pocketbooks')
   })
 
   it.each([
@@ -248,47 +266,47 @@ describe('C6.2.2 login and consent', () => {
     'com.example.pocketbooks:/callback',
   ])('C6.2.2 RFC 8252 §8.6: a public client is asked for every time at %s', async (redirect_uri) => {
     const redirectUris = [redirect_uri, 'http://[::1]/callback', 'http://127.0.0.1/callback']
-    const world = openFlow({ clients: [partner, { ...app, redirectUris }] })
+    const service = openFlow({ clients: [partner, { ...app, redirectUris }] })
     const own = { client_id: 'pocketbooks', redirect_uri }
-    const { agent, code } = await walk(world, own)
+    const { agent, code } = await obtainCode(service, own)
     expect(code).not.toBe('')
-    const codes = (await world.store.list('code')).length
-    const silent = answerIn(await agent.get(asking({ ...own, prompt: 'none' })))
+    const codes = (await service.store.list('code')).length
+    const silent = answerIn(await agent.get(authorizePath({ ...own, prompt: 'none' })))
     expect([silent['error'], silent['code']]).toEqual(['interaction_required', undefined])
-    const seen = await agent.get(asking(own))
+    const seen = await agent.get(authorizePath(own))
     expect(seen.text).toContain('Allow Pocketbooks')
-    expect(await world.store.list('code')).toHaveLength(codes)
+    expect(await service.store.list('code')).toHaveLength(codes)
     expect(answerIn(await agent.submit(seen, { decision: 'allow' }))['code']).toBeDefined()
   })
 
   it('C6.2.2 a public client whose redirect is a web address of its own is asked for once', async () => {
     const redirect_uri = 'https://app.test/callback'
-    const world = openFlow({ clients: [partner, { ...app, redirectUris: [redirect_uri] }] })
-    const { agent } = await walk(world, { client_id: 'pocketbooks', redirect_uri })
-    const again = asking({ client_id: 'pocketbooks', redirect_uri, prompt: 'none' })
+    const service = openFlow({ clients: [partner, { ...app, redirectUris: [redirect_uri] }] })
+    const { agent } = await obtainCode(service, { client_id: 'pocketbooks', redirect_uri })
+    const again = authorizePath({ client_id: 'pocketbooks', redirect_uri, prompt: 'none' })
     expect(answerIn(await agent.get(again))['code']).toBeDefined()
   })
 
   it('C6.2.2 a client that has a secret is asked for once at a loopback address too', async () => {
     const redirect_uri = 'http://127.0.0.1:8090/callback'
-    const world = openFlow({ clients: [{ ...partner, redirectUris: [redirect_uri] }] })
-    const { agent } = await walk(world, { redirect_uri })
-    expect(answerIn(await agent.get(asking({ redirect_uri, prompt: 'none' })))['code']).toBeDefined()
+    const service = openFlow({ clients: [{ ...partner, redirectUris: [redirect_uri] }] })
+    const { agent } = await obtainCode(service, { redirect_uri })
+    expect(answerIn(await agent.get(authorizePath({ redirect_uri, prompt: 'none' })))['code']).toBeDefined()
   })
 
   it('C6.2.2 lasting access is named, and remembered without prompt=consent', async () => {
     const scope = 'openid offline_access'
-    const world = openFlow()
-    const agent = new UserAgent(world)
-    const consent = await agent.logIn(await agent.get(asking({ scope })))
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const consent = await agent.logIn(await agent.get(authorizePath({ scope })))
     expect(consent.text).toContain('keeps this access when you are not there')
     await agent.submit(consent, { decision: 'allow' })
-    expect(answerIn(await agent.get(asking({ scope })))['code']).toBeDefined()
+    expect(answerIn(await agent.get(authorizePath({ scope })))['code']).toBeDefined()
   })
 
   it('C6.2.1 prompt=consent asks again', async () => {
-    const { agent } = await walk(openFlow())
-    const seen = await agent.get(asking({ prompt: 'consent' }))
+    const { agent } = await obtainCode(openFlow())
+    const seen = await agent.get(authorizePath({ prompt: 'consent' }))
     expect(seen.text).toContain('Allow Ledgerline')
     expect(answerIn(await agent.submit(seen, { decision: 'allow' }))['code']).toBeDefined()
   })
@@ -296,8 +314,8 @@ describe('C6.2.2 login and consent', () => {
   it.each(['login', 'select_account', 'login consent'])(
     'C6.2.1 prompt=%s asks who it is, once',
     async (prompt) => {
-      const { agent } = await walk(openFlow())
-      const seen = await agent.get(asking({ prompt }))
+      const { agent } = await obtainCode(openFlow())
+      const seen = await agent.get(authorizePath({ prompt }))
       expect(seen.text).toContain('Sign in')
       const next = await agent.logIn(seen)
       if (prompt.includes('consent')) expect(next.text).toContain('Allow Ledgerline')
@@ -306,20 +324,20 @@ describe('C6.2.2 login and consent', () => {
   )
 
   it('C6.2.1 max_age asks again when the login is older', async () => {
-    const world = openFlow()
-    const { agent } = await walk(world)
-    world.clock.at += 60_000
-    expect(answerIn(await agent.get(asking({ max_age: '60' })))['code']).toBeDefined()
-    const silent = await agent.get(asking({ max_age: '59', prompt: 'none' }))
+    const service = openFlow()
+    const { agent } = await obtainCode(service)
+    service.clock.at += 60_000
+    expect(answerIn(await agent.get(authorizePath({ max_age: '60' })))['code']).toBeDefined()
+    const silent = await agent.get(authorizePath({ max_age: '59', prompt: 'none' }))
     expect(answerIn(silent)['error']).toBe('login_required')
-    const seen = await agent.get(asking({ max_age: '0' }))
-    world.clock.at += 5000
+    const seen = await agent.get(authorizePath({ max_age: '0' }))
+    service.clock.at += 5000
     expect(answerIn(await agent.logIn(seen))['code']).toBeDefined()
   })
 
   it('C6.2.1 by POST from the client’s site, the browser’s cookie decides on the way through GET', async () => {
-    const { agent } = await walk(openFlow())
-    const query = asking().split('?')[1] ?? ''
+    const { agent } = await obtainCode(openFlow())
+    const query = authorizePath().split('?')[1] ?? ''
     const { cookie } = agent
     agent.cookie = undefined
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -330,7 +348,7 @@ describe('C6.2.2 login and consent', () => {
   })
 
   it('C6.2.1 by POST, errors are told as by GET', async () => {
-    const body = asking({ response_type: 'token' }).split('?')[1] ?? ''
+    const body = authorizePath({ response_type: 'token' }).split('?')[1] ?? ''
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const seen = await new UserAgent(openFlow()).send({ path: '/connect/authorize', headers, body })
     expect(answerIn(seen)['error']).toBe('unsupported_response_type')
@@ -338,28 +356,28 @@ describe('C6.2.2 login and consent', () => {
 
   it('C6.2.3 a user who is disabled or locked meanwhile is logged out', async () => {
     for (const state of [{ disabled: true }, { locked: true }]) {
-      const world = openFlow()
-      const { agent } = await walk(world)
-      Object.assign(world.deps.people, {
+      const service = openFlow()
+      const { agent } = await obtainCode(service)
+      Object.assign(service.deps.people, {
         findUserBySubject: () => Promise.resolve(user('alice', state)),
       })
-      expect((await agent.get(asking())).text).toContain('Sign in')
-      expect(await world.store.list('session')).toHaveLength(0)
+      expect((await agent.get(authorizePath())).text).toContain('Sign in')
+      expect(await service.store.list('session')).toHaveLength(0)
     }
   })
 
   it('C6.2.3 a session ends after its lifetime', async () => {
-    const world = openFlow()
-    const { agent } = await walk(world)
-    world.clock.at += 12 * 3_600_000
-    expect((await agent.get(asking())).text).toContain('Sign in')
+    const service = openFlow()
+    const { agent } = await obtainCode(service)
+    service.clock.at += 12 * 3_600_000
+    expect((await agent.get(authorizePath())).text).toContain('Sign in')
   })
 })
 
 describe('C6.2.2 the business picker', () => {
   const page = async (scope: string, username = 'greta', more = {}) => {
     const agent = new UserAgent(openFlow())
-    return { agent, seen: await agent.logIn(await agent.get(asking({ scope, ...more })), username) }
+    return { agent, seen: await agent.logIn(await agent.get(authorizePath({ scope, ...more })), username) }
   }
   const offered = (text: string): string[] =>
     [...text.matchAll(/name="business"[^>]*?value="(\w+)"/gs)].map((match) => match[1] ?? '')
@@ -384,18 +402,18 @@ describe('C6.2.2 the business picker', () => {
   })
 
   it('C6.2.2 the chosen business becomes the target, and what the role lacks is dropped', async () => {
-    const world = openFlow()
+    const service = openFlow()
     const scope = 'openid target:b fund.read fund.maintain'
-    const { code } = await walk(world, { scope }, { username: 'greta', business: 'GLOBEX' })
-    const [entry] = await world.store.list('code')
+    const { code } = await obtainCode(service, { scope }, { username: 'greta', business: 'GLOBEX' })
+    const [entry] = await service.store.list('code')
     expect(code).not.toBe('')
     expect(entry?.value['scope']).toBe('openid target:b/GLOBEX fund.read')
   })
 
   it('C6.2.2 an implied choice stands at the end of the scope', async () => {
-    const world = openFlow()
-    await walk(world, { scope: 'openid fund.read' }, { business: 'ACME' })
-    const [entry] = await world.store.list('code')
+    const service = openFlow()
+    await obtainCode(service, { scope: 'openid fund.read' }, { business: 'ACME' })
+    const [entry] = await service.store.list('code')
     expect(entry?.value['scope']).toBe('openid fund.read target:b/ACME')
   })
 
@@ -411,7 +429,7 @@ describe('C6.2.2 the business picker', () => {
 
   it('C6.2.2 with prompt=none it is interaction_required', async () => {
     const { agent } = await page('openid fund.read target:b')
-    const path = asking({ scope: 'openid fund.read target:b', prompt: 'none' })
+    const path = authorizePath({ scope: 'openid fund.read target:b', prompt: 'none' })
     expect(answerIn(await agent.get(path))['error']).toBe('interaction_required')
   })
 
@@ -432,10 +450,10 @@ describe('C6.2.2 the business picker', () => {
   })
 
   it('C6.2.2 the business chosen before is preselected the next time', async () => {
-    const world = openFlow()
+    const service = openFlow()
     const scope = 'openid fund.read target:b'
-    const { agent } = await walk(world, { scope }, { username: 'greta', business: 'GLOBEX' })
-    const seen = await agent.get(asking({ scope }))
+    const { agent } = await obtainCode(service, { scope }, { username: 'greta', business: 'GLOBEX' })
+    const seen = await agent.get(authorizePath({ scope }))
     expect(seen.text).toMatch(/value="GLOBEX"\s+required checked/)
   })
 })

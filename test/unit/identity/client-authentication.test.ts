@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ask, basic, client, openWorld } from './identity-under-test.ts'
+import { requestToken, basic, client, openTestIdentity } from './identity-under-test.ts'
 
 const NO_HEADER = { authorization: '' }
 
@@ -16,7 +16,7 @@ describe('C6.1.2 client authentication', () => {
     ['no colon', `Basic ${Buffer.from('acme-books').toString('base64')}`],
   ])('C6.1.2 %s is 400 invalid_client, always the same', async (_, authorization) => {
     const clients = [client('acme-books'), client('retired', { disabled: true })]
-    const { status, json } = await ask(openWorld({ clients }), {}, { authorization })
+    const { status, json } = await requestToken(openTestIdentity({ clients }), {}, { authorization })
     expect(status).toBe(400)
     expect(json).toEqual({
       error: 'invalid_client',
@@ -25,8 +25,12 @@ describe('C6.1.2 client authentication', () => {
   })
 
   it('C6.1.3 is 401 with a Basic challenge where RFC 6749 is to be kept strictly', async () => {
-    const world = openWorld({ config: { strictRfc6749: true } })
-    const { status, headers, json } = await ask(world, {}, { authorization: basic('acme-books', 'wrong') })
+    const service = openTestIdentity({ config: { strictRfc6749: true } })
+    const { status, headers, json } = await requestToken(
+      service,
+      {},
+      { authorization: basic('acme-books', 'wrong') },
+    )
     expect([status, json.error, headers['Cache-Control']]).toEqual([401, 'invalid_client', 'no-store'])
     expect(headers['WWW-Authenticate']).toMatch(/^Basic realm="http:\/\/id\.test"/)
   })
@@ -37,16 +41,18 @@ describe('C6.1.2 client authentication', () => {
     ['form-encoded with %20', 'app%20one', 'p%2b%2541%3a%c3%a4'],
   ])('C6.1.2 a pair %s is accepted', async (_, id, secret) => {
     const special = client('app one', { secretHashes: ['sha256:p+%41:ä'] })
-    const world = openWorld({ clients: [special] })
-    const { json } = await ask(world, { username: 'nobody' }, { authorization: basic(id, secret) })
+    const service = openTestIdentity({ clients: [special] })
+    const { json } = await requestToken(service, { username: 'nobody' }, { authorization: basic(id, secret) })
     expect(json.error).toBe('invalid_grant')
   })
 
   it('C6.1.2 both secrets are good during a rotation', async () => {
     const secretHashes = ['sha256:old', 'slow-new']
     for (const secret of ['old', 'slow-new']) {
-      const world = openWorld({ clients: [client('acme-books', { secretHashes })] })
-      expect((await ask(world, {}, { authorization: basic('acme-books', secret) })).status).toBe(200)
+      const service = openTestIdentity({ clients: [client('acme-books', { secretHashes })] })
+      expect((await requestToken(service, {}, { authorization: basic('acme-books', secret) })).status).toBe(
+        200,
+      )
     }
   })
 
@@ -57,48 +63,54 @@ describe('C6.1.2 client authentication', () => {
       client('off', { disabled: true }),
     ]
     for (const id of ['quick', 'slow', 'off', 'nobody']) {
-      const world = openWorld({ clients })
-      await ask(world, {}, { authorization: basic(id, 'wrong') })
-      expect(world.verified.filter((encoded) => encoded?.startsWith('sha256:') !== true)).toHaveLength(1)
+      const service = openTestIdentity({ clients })
+      await requestToken(service, {}, { authorization: basic(id, 'wrong') })
+      expect(service.verified.filter((encoded) => encoded?.startsWith('sha256:') !== true)).toHaveLength(1)
     }
   })
 
   it('C6.3.5 a generated secret costs no slow verification, form-encoded neither', async () => {
-    const world = openWorld({ clients: [client('acme-books', { secretHashes: ['sha256:s+'] })] })
-    await ask(world, { username: undefined }, { authorization: basic('acme%2Dbooks', 's%2B') })
-    expect(world.verified).toEqual(['sha256:s+'])
+    const service = openTestIdentity({ clients: [client('acme-books', { secretHashes: ['sha256:s+'] })] })
+    await requestToken(service, { username: undefined }, { authorization: basic('acme%2Dbooks', 's%2B') })
+    expect(service.verified).toEqual(['sha256:s+'])
   })
 
   it('C6.1.2 an equal client_id in the body is accepted, another is invalid_request', async () => {
-    expect((await ask(openWorld(), { client_id: 'acme-books' })).status).toBe(200)
-    const { json } = await ask(openWorld(), { client_id: 'other' })
+    expect((await requestToken(openTestIdentity(), { client_id: 'acme-books' })).status).toBe(200)
+    const { json } = await requestToken(openTestIdentity(), { client_id: 'other' })
     expect(json.error).toBe('invalid_request')
   })
 
   it('C6.1.2 credentials in the body are invalid_client unless the client is configured so', async () => {
     const body = { client_id: 'acme-books', client_secret: 'acme-books-secret' }
-    expect((await ask(openWorld(), body, NO_HEADER)).json.error).toBe('invalid_client')
+    expect((await requestToken(openTestIdentity(), body, NO_HEADER)).json.error).toBe('invalid_client')
     const allowed = { clients: [client('acme-books', { secretPost: true })] }
-    expect((await ask(openWorld(allowed), body, NO_HEADER)).status).toBe(200)
+    expect((await requestToken(openTestIdentity(allowed), body, NO_HEADER)).status).toBe(200)
     const wrong = { ...body, client_secret: 'wrong' }
-    expect((await ask(openWorld(allowed), wrong, NO_HEADER)).json.error).toBe('invalid_client')
+    expect((await requestToken(openTestIdentity(allowed), wrong, NO_HEADER)).json.error).toBe(
+      'invalid_client',
+    )
   })
 
   it('C6.1.2 a secret in header and body at once is refused', async () => {
     const body = { client_secret: 'acme-books-secret' }
-    expect((await ask(openWorld(), body)).json.error).toBe('invalid_client')
+    expect((await requestToken(openTestIdentity(), body)).json.error).toBe('invalid_client')
     const allowed = { clients: [client('acme-books', { secretPost: true })] }
-    expect((await ask(openWorld(allowed), body)).json.error).toBe('invalid_request')
+    expect((await requestToken(openTestIdentity(allowed), body)).json.error).toBe('invalid_request')
   })
 
   it('C6.1.2 a public client is known by its client_id, and may not use the password grant', async () => {
     const clients = [client('pocketbooks', { kind: 'public', secretHashes: [], grants: ['password'] })]
-    const { json } = await ask(openWorld({ clients }), { client_id: 'pocketbooks' }, NO_HEADER)
+    const { json } = await requestToken(
+      openTestIdentity({ clients }),
+      { client_id: 'pocketbooks' },
+      NO_HEADER,
+    )
     expect(json.error).toBe('unauthorized_client')
   })
 
   it('C6.1.2 a confidential client is not known by its client_id alone', async () => {
-    const { json } = await ask(openWorld(), { client_id: 'acme-books' }, NO_HEADER)
+    const { json } = await requestToken(openTestIdentity(), { client_id: 'acme-books' }, NO_HEADER)
     expect(json.error).toBe('invalid_client')
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { API, ISSUER, openWorld } from './identity-under-test.ts'
+import { API, ISSUER, openTestIdentity } from './identity-under-test.ts'
 
-const get = (path: string, world = openWorld(), method = 'GET') => world.send({ method, path })
+const get = (path: string, service = openTestIdentity(), method = 'GET') => service.send({ method, path })
 const OPENID = '/.well-known/openid-configuration'
 const RFC8414 = '/.well-known/oauth-authorization-server'
 
@@ -39,25 +39,25 @@ describe('C6.3.2 discovery', () => {
 
   it('C6.3.2 with a path in the issuer, one is appended and the other inserted', async () => {
     const issuer = `${ISSUER}/auth/v2`
-    const world = openWorld({ deps: { urls: { issuer, api: API } } })
-    const { json } = await get('/auth/v2/.well-known/openid-configuration', world)
+    const service = openTestIdentity({ deps: { urls: { issuer, api: API } } })
+    const { json } = await get('/auth/v2/.well-known/openid-configuration', service)
     expect(json).toMatchObject({
       issuer,
       token_endpoint: `${issuer}/connect/token`,
       jwks_uri: `${issuer}/.well-known/jwks.json`,
     })
-    expect((await get('/.well-known/oauth-authorization-server/auth/v2', world)).json).toEqual(json)
-    expect((await get(OPENID, world)).json).toBe('outside')
+    expect((await get('/.well-known/oauth-authorization-server/auth/v2', service)).json).toEqual(json)
+    expect((await get(OPENID, service)).json).toBe('outside')
   })
 
   it('C6.3.2 announces only what is served', async () => {
-    const world = openWorld()
-    const { json } = await get(OPENID, world)
+    const service = openTestIdentity()
+    const { json } = await get(OPENID, service)
     const announced = Object.entries(json as object).flatMap(([name, value]) =>
       /_endpoint$|_uri$/.test(name) && name !== 'userinfo_endpoint' ? [new URL(String(value)).pathname] : [],
     )
     expect(announced).not.toHaveLength(0)
-    for (const path of announced) expect([...world.identity.endpoints.keys()]).toContain(path)
+    for (const path of announced) expect([...service.identity.endpoints.keys()]).toContain(path)
   })
 
   it('C6.3.2 publishes the keys, and no private part', async () => {
@@ -67,7 +67,7 @@ describe('C6.3.2 discovery', () => {
   })
 
   it('C6.3.2 answers HEAD as GET', async () => {
-    expect((await get(OPENID, openWorld(), 'HEAD')).status).toBe(200)
+    expect((await get(OPENID, openTestIdentity(), 'HEAD')).status).toBe(200)
   })
 })
 
@@ -78,7 +78,7 @@ describe('C6.0 the identity paths', () => {
     ['/connect/token', 'GET', 'POST'],
     ['/connect/token', 'OPTIONS', 'POST'],
   ])('C6.0 %s %s is 405 and tells what is offered', async (path, method, allow) => {
-    const { status, headers, json } = await get(path, openWorld(), method)
+    const { status, headers, json } = await get(path, openTestIdentity(), method)
     expect([status, headers['Allow'], json.error]).toEqual([405, allow, 'invalid_request'])
   })
 
@@ -97,11 +97,11 @@ describe('C6.0 the identity paths', () => {
       clients: new Set<string>(),
     }
     const switches = { service: () => undefined, place: () => undefined, identity: () => closure }
-    const world = openWorld({ deps: { switches } })
-    const { status, headers, json } = await get('/connect/token', world, 'POST')
+    const service = openTestIdentity({ deps: { switches } })
+    const { status, headers, json } = await get('/connect/token', service, 'POST')
     expect([status, headers['Retry-After']]).toEqual([503, '60'])
     expect(json).toEqual({ error: 'temporarily_unavailable', error_description: 'Back at noon.' })
-    expect((await get(OPENID, world)).status).toBe(200)
-    expect((await get('/.well-known/jwks.json', world)).status).toBe(200)
+    expect((await get(OPENID, service)).status).toBe(200)
+    expect((await get('/.well-known/jwks.json', service)).status).toBe(200)
   })
 })

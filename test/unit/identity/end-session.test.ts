@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { formOf } from './identity-under-test.ts'
-import { openFlow, redeem, UserAgent, walk } from './user-agent.ts'
+import { openFlow, redeem, UserAgent, obtainCode } from './user-agent.ts'
 
 const BYE = 'https://app.test/bye'
 const at = (params: Record<string, string> = {}): string => `/connect/endsession?${formOf(params)}`
 
 async function loggedIn(username = 'alice') {
-  const world = openFlow()
-  const { agent, code } = await walk(world, {}, { username })
-  const { json } = await redeem(world, code)
+  const service = openFlow()
+  const { agent, code } = await obtainCode(service, {}, { username })
+  const { json } = await redeem(service, code)
   const isIn = async (): Promise<boolean> =>
     !(await agent.get('/connect/applications')).text.includes('User name')
-  return { world, agent, hint: String(json.id_token), isIn }
+  return { service, agent, hint: String(json.id_token), isIn }
 }
 
 describe('C6.3.3 RP-initiated logout', () => {
@@ -24,8 +24,8 @@ describe('C6.3.3 RP-initiated logout', () => {
   })
 
   it('C6.3.3 an expired hint will do', async () => {
-    const { agent, hint, isIn, world } = await loggedIn()
-    world.clock.at += 3_600_000
+    const { agent, hint, isIn, service } = await loggedIn()
+    service.clock.at += 3_600_000
     expect((await agent.get(at({ id_token_hint: hint }))).text).toContain('You are signed out')
     expect(await isIn()).toBe(false)
   })
@@ -51,7 +51,7 @@ describe('C6.3.3 RP-initiated logout', () => {
 
   it('C6.3.3 a hint about somebody else is no reason to end this session unasked', async () => {
     const greta = await loggedIn('greta')
-    const agent = new UserAgent(greta.world)
+    const agent = new UserAgent(greta.service)
     await agent.logIn(await agent.get('/connect/applications'))
     const page = await agent.get(at({ id_token_hint: greta.hint }))
     expect(page.text).toContain('Sign out?')

@@ -2,13 +2,13 @@ import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { identityDoor } from '../../../src/identity/identity.ts'
 import { FORM_LIMIT } from '../../../src/identity/steps/read-form.ts'
-import { ask, basic, exchangeOf, formOf, openWorld, outside } from './identity-under-test.ts'
+import { requestToken, basic, exchangeOf, formOf, openTestIdentity, outside } from './identity-under-test.ts'
 
 const PARAMS = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: 'openid' }
 const FORM = 'application/x-www-form-urlencoded'
 
 const post = (contentType: string | undefined, body: string, more: Record<string, string> = {}) =>
-  openWorld().send({
+  openTestIdentity().send({
     headers: {
       ...(contentType !== undefined && { 'content-type': contentType }),
       authorization: basic('acme-books'),
@@ -41,9 +41,9 @@ describe('C6.1.1 the form', () => {
 
   it('C6.1.1 a trailing slash on the path is accepted', async () => {
     const headers = { 'content-type': FORM, authorization: basic('acme-books') }
-    expect((await openWorld().send({ path: '/connect/token/', headers, body: formOf(PARAMS) })).status).toBe(
-      200,
-    )
+    expect(
+      (await openTestIdentity().send({ path: '/connect/token/', headers, body: formOf(PARAMS) })).status,
+    ).toBe(200)
   })
 
   it('C6.1.1 raw spaces are tolerated, and scope is split on runs of spaces', async () => {
@@ -63,11 +63,11 @@ describe('C6.1.1 the form', () => {
         this.push(pulled > 10_000 ? null : big)
       },
     })
-    const world = openWorld()
+    const service = openTestIdentity()
     const exchange = exchangeOf({
       headers: { 'content-type': FORM, 'transfer-encoding': 'chunked', authorization: basic('acme-books') },
     })
-    const answer = await identityDoor(() => world.identity, outside)({ ...exchange, body })
+    const answer = await identityDoor(() => service.identity, outside)({ ...exchange, body })
     expect([answer.status, JSON.parse(answer.body as string).error]).toEqual([400, 'invalid_request'])
     // Up to the limit, and what a stream holds in advance.
     expect(pulled).toBeLessThan(3 * (FORM_LIMIT / 1024))
@@ -81,11 +81,11 @@ describe('C6.1.1 the form', () => {
 
 describe('C6.0 parameters', () => {
   it('C6.0 one without a value counts as absent', async () => {
-    expect((await ask(openWorld(), { username: '' })).json.error).toBe('invalid_request')
+    expect((await requestToken(openTestIdentity(), { username: '' })).json.error).toBe('invalid_request')
   })
 
   it('C6.0 unknown ones are ignored', async () => {
-    expect((await ask(openWorld(), { colour: 'blue', __proto__: 'x' })).status).toBe(200)
+    expect((await requestToken(openTestIdentity(), { colour: 'blue', __proto__: 'x' })).status).toBe(200)
   })
 
   it('C6.0 a repeated one is invalid_request, which names it', async () => {

@@ -17,7 +17,7 @@ import { parseRequestTarget } from '../../../src/http/request-target.ts'
 import { identitySchema, type IdentityConfig } from '../../../src/identity/config.ts'
 import type { IdentityDeps } from '../../../src/identity/dependencies.ts'
 import { identityDoor, openIdentity } from '../../../src/identity/identity.ts'
-import { Endings } from '../../../src/identity/tokens/token-revoker.ts'
+import { StoreTokenRevoker } from '../../../src/identity/tokens/token-revoker.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 import type { Subscriber } from '../../../src/stores/change-feed.ts'
 import { createTokenVerifier, type KeyFinder, Standing } from '../../../src/keys/token-verifier.ts'
@@ -149,12 +149,12 @@ function feedOf(store: Store): RevocationParts['feed'] {
   }
 }
 
-export interface WorldOptions {
+export interface TestIdentityOptions {
   readonly clients?: readonly Client[]
   readonly users?: readonly User[]
   readonly config?: Partial<IdentityConfig>
   readonly deps?: Partial<IdentityDeps>
-  /** That of another world: its records, another directory. */
+  /** That of another service: its records, another directory. */
   readonly store?: MemoryStore
 }
 
@@ -166,7 +166,7 @@ export interface Sent {
 }
 
 /** Identity over a small directory; what it verifies and records is kept for the tests to read. */
-export function openWorld({ clients, users, config, deps, store: kept }: WorldOptions = {}) {
+export function openTestIdentity({ clients, users, config, deps, store: kept }: TestIdentityOptions = {}) {
   const clock = new ManualClock()
   const store = kept ?? new MemoryStore(clock)
   const clientById = new Map((clients ?? [client('acme-books')]).map((each) => [each.id, each]))
@@ -214,7 +214,7 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
       }),
     },
     publicKeys: { jwks: () => JWKS },
-    judge: createTokenVerifier({ find: findKey }, clock),
+    tokenVerifier: createTokenVerifier({ find: findKey }, clock),
     store,
     // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
     hasher: {
@@ -230,7 +230,7 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
     },
     deriver: createDeriver('a secret of the tests'),
     rules,
-    tokenRevoker: new Endings({ store: deps?.store ?? store, revoker: rules }),
+    tokenRevoker: new StoreTokenRevoker({ store: deps?.store ?? store, revoker: rules }),
     switches: { service: () => undefined, place: () => undefined, identity: () => undefined },
     recorder,
     clock,
@@ -242,14 +242,15 @@ export function openWorld({ clients, users, config, deps, store: kept }: WorldOp
   const identity = openIdentity(all)
   const door = identityDoor(() => identity, outside)
   const authorities = compileAuthorities([all.urls.issuer, all.urls.api])
-  const send = async (sent: Sent): Promise<Told> => told(await door(exchangeOf(sent, authorities)))
+  const send = async (sent: Sent): Promise<JsonAnswer> =>
+    jsonAnswer(await door(exchangeOf(sent, authorities)))
   return { clock, store, identity, send, verified, decisions, tokens, notes, primed, check, deps: all }
 }
 
 /** The data door, as far as it concerns paths that identity does not serve. */
 export const outside: Door = () => ({ status: 404, headers: {}, body: '"outside"' })
 
-export type World = ReturnType<typeof openWorld>
+export type TestIdentity = ReturnType<typeof openTestIdentity>
 
 export function exchangeOf(
   { method = 'POST', path = '/connect/token', headers = {}, body = '' }: Sent,
@@ -279,14 +280,14 @@ export function exchangeOf(
   }
 }
 
-export interface Told {
+export interface JsonAnswer {
   readonly status: number
   readonly headers: Answer['headers']
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever the endpoint says; the tests judge it
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever the endpoint says; the tests check it
   readonly json: any
 }
 
-const told = ({ status, headers, body }: Answer): Told => ({
+const jsonAnswer = ({ status, headers, body }: Answer): JsonAnswer => ({
   status,
   headers,
   json: body === undefined || body === '' ? undefined : JSON.parse(body as string),
@@ -298,12 +299,12 @@ export const basic = (id: string, secret = `${id}-secret`): string =>
 const FORM = 'application/x-www-form-urlencoded'
 
 /** A token request with the client's Basic credentials; `undefined` takes a default parameter away. */
-export const ask = (
-  world: World,
+export const requestToken = (
+  service: TestIdentity,
   params: Readonly<Record<string, string | undefined>> = {},
   headers: Readonly<Record<string, string>> = {},
-): Promise<Told> =>
-  world.send({
+): Promise<JsonAnswer> =>
+  service.send({
     headers: { 'content-type': FORM, authorization: basic('acme-books'), ...headers },
     body: formOf({
       grant_type: 'password',

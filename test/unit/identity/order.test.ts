@@ -3,7 +3,7 @@ import { flow } from '../../../src/identity/endpoint.ts'
 import { authenticateClient } from '../../../src/identity/steps/authenticate-client.ts'
 import { chooseGrant } from '../../../src/identity/grants/grants.ts'
 import { readForm } from '../../../src/identity/steps/read-form.ts'
-import { basic, client, formOf, openWorld, type Sent } from './identity-under-test.ts'
+import { basic, client, formOf, openTestIdentity, type Sent } from './identity-under-test.ts'
 
 /** A request that fails at the named stages and nowhere else, and the error of each stage: C6.1.0 in its order. */
 interface Failing {
@@ -45,9 +45,9 @@ const HINTS = { 'content-type': /Content-Type/, parsed: /parsed/, twice: /twice/
 
 async function expectAnswer(sent: Sent, expected: string): Promise<void> {
   const [status, error, hint] = expected.split(' ')
-  const told = await openWorld().send(sent)
-  expect(`${String(told.status)} ${String(told.json.error)}`).toBe(`${String(status)} ${String(error)}`)
-  if (hint !== undefined) expect(told.json.error_description).toMatch(HINTS[hint as keyof typeof HINTS])
+  const answer = await openTestIdentity().send(sent)
+  expect(`${String(answer.status)} ${String(answer.json.error)}`).toBe(`${String(status)} ${String(error)}`)
+  if (hint !== undefined) expect(answer.json.error_description).toMatch(HINTS[hint as keyof typeof HINTS])
 }
 
 describe('C6.1.0 the order of the checks', () => {
@@ -66,20 +66,20 @@ describe('C6.1.0 the order of the checks', () => {
   )
 
   it('C6.1.0 whether a client may use a grant is judged before its fields', async () => {
-    const world = openWorld({ clients: [client('acme-books', { grants: ['refresh_token'] })] })
-    const { json } = await world.send(request([{ params: { username: undefined } }]))
+    const service = openTestIdentity({ clients: [client('acme-books', { grants: ['refresh_token'] })] })
+    const { json } = await service.send(request([{ params: { username: undefined } }]))
     expect(json.error).toBe('unauthorized_client')
   })
 
   it('C6.1.4 a missing grant_type is invalid_request', async () => {
-    const { json } = await openWorld().send(request([{ params: { grant_type: undefined } }]))
+    const { json } = await openTestIdentity().send(request([{ params: { grant_type: undefined } }]))
     expect(json.error).toBe('invalid_request')
   })
 
   it.each(['username', 'password'])(
     'C6.1.4 a missing %s is invalid_request, which names it',
     async (name) => {
-      const { json } = await openWorld().send(request([{ params: { [name]: undefined } }]))
+      const { json } = await openTestIdentity().send(request([{ params: { [name]: undefined } }]))
       expect(json.error).toBe('invalid_request')
       expect(json.error_description).toContain(name)
     },

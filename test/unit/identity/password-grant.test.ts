@@ -2,16 +2,18 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { FAMILY, REFRESH_TOKEN, tokenKey } from '../../../src/identity/tokens/families.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { API, ask, client, ISSUER, openWorld, user, verify } from './identity-under-test.ts'
+import { API, requestToken, client, ISSUER, openTestIdentity, user, verify } from './identity-under-test.ts'
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const DAY = 86_400_000
-const NOW = openWorld().clock.now()
+const NOW = openTestIdentity().clock.now()
 const DAYS = { today: day(NOW), tomorrow: day(NOW + DAY) }
 
 describe('C6.1.3 the answer of the token endpoint', () => {
   it('C6.1.3 has the members and headers of the contract, and no more', async () => {
-    const { status, headers, json } = await ask(openWorld(), { scope: 'fund.read target:b/ACME' })
+    const { status, headers, json } = await requestToken(openTestIdentity(), {
+      scope: 'fund.read target:b/ACME',
+    })
     expect(status).toBe(200)
     expect(headers).toEqual({
       'Content-Type': 'application/json;charset=UTF-8',
@@ -27,12 +29,12 @@ describe('C6.1.3 the answer of the token endpoint', () => {
   })
 
   it('C6.1.3 says no-store where RFC 6749 is to be kept strictly', async () => {
-    const { headers } = await ask(openWorld({ config: { strictRfc6749: true } }))
+    const { headers } = await requestToken(openTestIdentity({ config: { strictRfc6749: true } }))
     expect(headers['Cache-Control']).toBe('no-store')
   })
 
   it('C6.1.3 answers the same headers with an error', async () => {
-    const { status, headers, json } = await ask(openWorld(), { password: 'wrong' })
+    const { status, headers, json } = await requestToken(openTestIdentity(), { password: 'wrong' })
     expect(status).toBe(400)
     expect(headers).toEqual({
       'Content-Type': 'application/json;charset=UTF-8',
@@ -43,20 +45,24 @@ describe('C6.1.3 the answer of the token endpoint', () => {
   })
 
   it('C6.1.3 gives an id_token only if openid was granted', async () => {
-    const world = openWorld()
-    expect((await ask(world, { scope: 'profile target:b/ACME' })).json).not.toHaveProperty('id_token')
-    expect((await ask(world, { scope: 'openid' })).json).toHaveProperty('id_token')
+    const service = openTestIdentity()
+    expect((await requestToken(service, { scope: 'profile target:b/ACME' })).json).not.toHaveProperty(
+      'id_token',
+    )
+    expect((await requestToken(service, { scope: 'openid' })).json).toHaveProperty('id_token')
   })
 
   it('C6.1.3 gives a refresh_token only if offline_access was granted', async () => {
-    const world = openWorld()
-    expect((await ask(world)).json).not.toHaveProperty('refresh_token')
-    expect((await ask(world, { scope: 'openid offline_access' })).json).toHaveProperty('refresh_token')
+    const service = openTestIdentity()
+    expect((await requestToken(service)).json).not.toHaveProperty('refresh_token')
+    expect((await requestToken(service, { scope: 'openid offline_access' })).json).toHaveProperty(
+      'refresh_token',
+    )
   })
 
   it('C6.1.3 drops offline_access for a client that may not use refresh tokens', async () => {
-    const world = openWorld({ clients: [client('acme-books', { grants: ['password'] })] })
-    const { json } = await ask(world, { scope: 'openid offline_access' })
+    const service = openTestIdentity({ clients: [client('acme-books', { grants: ['password'] })] })
+    const { json } = await requestToken(service, { scope: 'openid offline_access' })
     expect(json.scope).toBe('openid')
     expect(json).not.toHaveProperty('refresh_token')
   })
@@ -64,10 +70,10 @@ describe('C6.1.3 the answer of the token endpoint', () => {
 
 describe('C6.1.8 the tokens', () => {
   it('C6.1.8 access tokens are RFC 9068 and verify with the published keys', async () => {
-    const world = openWorld()
-    const { json } = await ask(world)
-    const { payload, protectedHeader } = await verify(json.access_token, API, 'at+jwt', world.clock.now())
-    const seconds = world.clock.now() / 1000
+    const service = openTestIdentity()
+    const { json } = await requestToken(service)
+    const { payload, protectedHeader } = await verify(json.access_token, API, 'at+jwt', service.clock.now())
+    const seconds = service.clock.now() / 1000
     expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'at+jwt' })
     expect(payload).toEqual({
       iss: ISSUER,
@@ -83,26 +89,26 @@ describe('C6.1.8 the tokens', () => {
   })
 
   it('C6.1.8 the lifetime is the client’s own where it has one', async () => {
-    const world = openWorld({ clients: [client('acme-books', { accessTokenLifetime: 60 })] })
-    const { json } = await ask(world)
-    const { payload } = await verify(json.access_token, API, 'at+jwt', world.clock.now())
+    const service = openTestIdentity({ clients: [client('acme-books', { accessTokenLifetime: 60 })] })
+    const { json } = await requestToken(service)
+    const { payload } = await verify(json.access_token, API, 'at+jwt', service.clock.now())
     expect(json.expires_in).toBe(60)
     expect(payload.exp).toBe((payload.iat ?? 0) + 60)
   })
 
   it('C6.1.8 signs RS256 access tokens as configured', async () => {
-    const world = openWorld({ config: { accessToken: { lifetime: 900_000, algorithm: 'RS256' } } })
-    const { json } = await ask(world)
-    const { protectedHeader } = await verify(json.access_token, API, 'at+jwt', world.clock.now())
+    const service = openTestIdentity({ config: { accessToken: { lifetime: 900_000, algorithm: 'RS256' } } })
+    const { json } = await requestToken(service)
+    const { protectedHeader } = await verify(json.access_token, API, 'at+jwt', service.clock.now())
     expect(protectedHeader.alg).toBe('RS256')
   })
 
   it('C6.1.8 id_tokens are RS256, bound to the access token, with profile and email claims only', async () => {
-    const world = openWorld()
+    const service = openTestIdentity()
     const scope = 'openid profile email address phone service_profile target:b/ACME'
-    const { json } = await ask(world, { scope })
-    const { payload, protectedHeader } = await verify(json.id_token, 'acme-books', 'JWT', world.clock.now())
-    const seconds = world.clock.now() / 1000
+    const { json } = await requestToken(service, { scope })
+    const { payload, protectedHeader } = await verify(json.id_token, 'acme-books', 'JWT', service.clock.now())
+    const seconds = service.clock.now() / 1000
     const hash = createHash('sha256').update(json.access_token).digest().subarray(0, 16)
     expect(protectedHeader.alg).toBe('RS256')
     expect(payload).toEqual({
@@ -120,17 +126,17 @@ describe('C6.1.8 the tokens', () => {
   })
 
   it('C6.1.8 id_tokens are signed as the client’s configuration says', async () => {
-    const world = openWorld({ clients: [client('acme-books', { idTokenAlgorithm: 'ES256' })] })
-    const { json } = await ask(world)
-    const { protectedHeader } = await verify(json.id_token, 'acme-books', 'JWT', world.clock.now())
+    const service = openTestIdentity({ clients: [client('acme-books', { idTokenAlgorithm: 'ES256' })] })
+    const { json } = await requestToken(service)
+    const { protectedHeader } = await verify(json.id_token, 'acme-books', 'JWT', service.clock.now())
     expect(protectedHeader.alg).toBe('ES256')
   })
 
   it('C4.16 an issued token is known to the gateway at once, as it will be read', async () => {
-    const world = openWorld()
-    const { json } = await ask(world, { scope: 'openid offline_access target:b/ACME' })
-    const [{ token, principal } = { token: '', principal: undefined }] = world.primed
-    const { payload } = await verify(token, API, 'at+jwt', world.clock.now())
+    const service = openTestIdentity()
+    const { json } = await requestToken(service, { scope: 'openid offline_access target:b/ACME' })
+    const [{ token, principal } = { token: '', principal: undefined }] = service.primed
+    const { payload } = await verify(token, API, 'at+jwt', service.clock.now())
     expect(token).toBe(json.access_token)
     expect(principal).toEqual({
       subject: payload.sub,
@@ -151,26 +157,26 @@ describe('C6.1.8 the tokens', () => {
 
 describe('C6.1.7 the family of a refresh token', () => {
   it('C6.1.7 is stored with its scope and target, under the hash of its token, for its absolute lifetime', async () => {
-    const world = openWorld()
+    const service = openTestIdentity()
     const scope = 'openid offline_access target:b/ACME'
-    const { json } = await ask(world, { scope })
-    const token = await world.store.find(REFRESH_TOKEN, tokenKey(json.refresh_token))
+    const { json } = await requestToken(service, { scope })
+    const token = await service.store.find(REFRESH_TOKEN, tokenKey(json.refresh_token))
     const id = String(token?.value['family'])
-    const family = await world.store.find(FAMILY, id)
+    const family = await service.store.find(FAMILY, id)
     expect(family?.value).toEqual({
       client: 'acme-books',
       subject: 'sub-alice',
       scope,
-      authTime: world.clock.now() / 1000,
+      authTime: service.clock.now() / 1000,
       grant: 'password',
       asOf: 0,
     })
-    expect(family?.expiresAt).toBe(world.clock.now() + 30 * 86_400_000)
+    expect(family?.expiresAt).toBe(service.clock.now() + 30 * 86_400_000)
     expect(token?.expiresAt).toBe(family?.expiresAt)
-    expect(world.primed[0]?.principal.family).toBe(id)
+    expect(service.primed[0]?.principal.family).toBe(id)
     const kept = JSON.stringify([
-      ...(await world.store.list(FAMILY)),
-      ...(await world.store.list(REFRESH_TOKEN)),
+      ...(await service.store.list(FAMILY)),
+      ...(await service.store.list(REFRESH_TOKEN)),
     ])
     expect(kept).not.toContain(json.refresh_token)
   })
@@ -178,12 +184,12 @@ describe('C6.1.7 the family of a refresh token', () => {
   it.each(['family', 'subject', 'client', 'business'] as const)(
     'C6.3.3 is found again by its %s, so that it can be ended',
     async (index) => {
-      const world = openWorld()
-      await ask(world, { scope: 'openid offline_access target:b/ACME' })
-      const family = String(world.primed[0]?.principal.family)
+      const service = openTestIdentity()
+      await requestToken(service, { scope: 'openid offline_access target:b/ACME' })
+      const family = String(service.primed[0]?.principal.family)
       const values = { family, subject: 'sub-alice', client: 'acme-books', business: 'ACME' }
       for (const kind of ['refresh_family', 'refresh_token'])
-        expect(await world.store.removeBy(kind, { [index]: values[index] })).toBe(1)
+        expect(await service.store.removeBy(kind, { [index]: values[index] })).toBe(1)
     },
   )
 })
@@ -196,18 +202,18 @@ describe('C6.1.5 the password grant', () => {
     ['a customer whose agreement is of tomorrow', { agreement: DAYS.tomorrow }],
     ['a customer whose agreement is of next year', { agreement: '2999-01-01' }],
   ])('C6.1.5 is refused to %s before the password is looked at', async (_, more) => {
-    const world = openWorld({ clients: [client('acme-books', more)] })
-    const { status, json } = await ask(world, { password: 'wrong' })
+    const service = openTestIdentity({ clients: [client('acme-books', more)] })
+    const { status, json } = await requestToken(service, { password: 'wrong' })
     expect([status, json.error]).toEqual([400, 'unauthorized_client'])
-    expect(world.verified).toEqual(['sha256:acme-books-secret'])
+    expect(service.verified).toEqual(['sha256:acme-books-secret'])
   })
 
   it('C6.1.5 is open from the first moment of the day, as UTC counts them, that the agreement names', async () => {
-    const world = openWorld({ clients: [client('acme-books', { agreement: DAYS.tomorrow })] })
-    world.clock.at = Date.parse(DAYS.tomorrow) - 1
-    expect((await ask(world)).json.error).toBe('unauthorized_client')
-    world.clock.at += 1
-    expect((await ask(world)).status).toBe(200)
+    const service = openTestIdentity({ clients: [client('acme-books', { agreement: DAYS.tomorrow })] })
+    service.clock.at = Date.parse(DAYS.tomorrow) - 1
+    expect((await requestToken(service)).json.error).toBe('unauthorized_client')
+    service.clock.at += 1
+    expect((await requestToken(service)).status).toBe(200)
   })
 
   const strangers = [
@@ -224,9 +230,9 @@ describe('C6.1.5 the password grant', () => {
       ['carol', 'carol-password'],
       ['dave', 'dave-password'],
     ] as const) {
-      const world = openWorld({ users: [user('alice'), ...strangers] })
-      const { status, headers, json } = await ask(world, { username, password })
-      answers.push(JSON.stringify({ status, headers, json, verified: world.verified.length }))
+      const service = openTestIdentity({ users: [user('alice'), ...strangers] })
+      const { status, headers, json } = await requestToken(service, { username, password })
+      answers.push(JSON.stringify({ status, headers, json, verified: service.verified.length }))
       expect(json.error).toBe('invalid_grant')
     }
     expect(new Set(answers).size).toBe(1)
@@ -240,14 +246,14 @@ describe('C6.1.5 the password grant', () => {
           ? Promise.resolve(true)
           : Promise.reject(new Fault('identity_unavailable', { retryAfter: 3 })),
     }
-    const { status, headers, json } = await ask(openWorld({ deps: { hasher: full } }))
+    const { status, headers, json } = await requestToken(openTestIdentity({ deps: { hasher: full } }))
     expect([status, json.error, headers['Retry-After']]).toEqual([503, 'temporarily_unavailable', '3'])
   })
 
   it('C6.1.4 says 503 if the directory cannot be reached', async () => {
     const down = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1'))
     const people = { findClient: down, findUserByName: down, findUserBySubject: down }
-    const { status, headers, json } = await ask(openWorld({ deps: { people } }))
+    const { status, headers, json } = await requestToken(openTestIdentity({ deps: { people } }))
     expect([status, json.error]).toEqual([503, 'temporarily_unavailable'])
     expect(headers['Retry-After']).toMatch(/^[0-9]+$/)
     expect(JSON.stringify(json)).not.toContain('10.0.0.1')
@@ -256,28 +262,28 @@ describe('C6.1.5 the password grant', () => {
 
 describe('C12 what is recorded', () => {
   it('C12 a token issued, with its grant, client, subject and place', async () => {
-    const world = openWorld()
-    await ask(world)
-    expect(world.tokens).toMatchObject([
+    const service = openTestIdentity()
+    await requestToken(service)
+    expect(service.tokens).toMatchObject([
       { grant: 'password', result: 'issued', client: 'acme-books', subject: 'sub-alice', fault: undefined },
     ])
-    expect(world.tokens[0]).toMatchObject({ business: 'ACME', fund: undefined })
-    expect(world.decisions).toMatchObject([{ door: 'identity', status: 200, fault: undefined }])
+    expect(service.tokens[0]).toMatchObject({ business: 'ACME', fund: undefined })
+    expect(service.decisions).toMatchObject([{ door: 'identity', status: 200, fault: undefined }])
   })
 
   it('C12 a token refused, with the reason', async () => {
-    const world = openWorld()
-    await ask(world, { password: 'wrong' })
-    expect(world.tokens).toMatchObject([
+    const service = openTestIdentity()
+    await requestToken(service, { password: 'wrong' })
+    expect(service.tokens).toMatchObject([
       { grant: 'password', result: 'invalid_grant', client: 'acme-books', subject: 'sub-alice' },
     ])
-    expect(world.tokens[0]?.fault?.code).toBe('invalid_grant')
-    expect(world.decisions[0]?.fault?.code).toBe('invalid_grant')
+    expect(service.tokens[0]?.fault?.code).toBe('invalid_grant')
+    expect(service.decisions[0]?.fault?.code).toBe('invalid_grant')
   })
 
   it('C12 no grant and no client where none was known', async () => {
-    const world = openWorld()
-    await ask(world, { grant_type: 'magic' }, { authorization: 'Basic !' })
-    expect(world.tokens).toMatchObject([{ grant: 'none', client: undefined, result: 'invalid_client' }])
+    const service = openTestIdentity()
+    await requestToken(service, { grant_type: 'magic' }, { authorization: 'Basic !' })
+    expect(service.tokens).toMatchObject([{ grant: 'none', client: undefined, result: 'invalid_client' }])
   })
 })

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { ask, basic, client, formOf, openWorld, user, type Told, type World } from './identity-under-test.ts'
+import {
+  requestToken,
+  basic,
+  client,
+  formOf,
+  openTestIdentity,
+  user,
+  type JsonAnswer,
+  type TestIdentity,
+} from './identity-under-test.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const CLIENTS = [
@@ -11,111 +20,112 @@ const CLIENTS = [
 ]
 const SCOPE = 'openid offline_access fund.read target:b/ACME'
 
-const open = (options: Parameters<typeof openWorld>[0] = {}): World =>
-  openWorld({ clients: CLIENTS, ...options })
+const open = (options: Parameters<typeof openTestIdentity>[0] = {}): TestIdentity =>
+  openTestIdentity({ clients: CLIENTS, ...options })
 
 const post =
   (path: string) =>
   (
-    world: World,
+    service: TestIdentity,
     params: Readonly<Record<string, string>>,
     authorization = basic('acme-books'),
-  ): Promise<Told> =>
-    world.send({ path, headers: { 'content-type': FORM, authorization }, body: formOf(params) })
+  ): Promise<JsonAnswer> =>
+    service.send({ path, headers: { 'content-type': FORM, authorization }, body: formOf(params) })
 const revoke = post('/connect/revocation')
 const introspect = post('/connect/introspect')
 
-const issue = async (world: World): Promise<Told['json']> => (await ask(world, { scope: SCOPE })).json
+const issue = async (service: TestIdentity): Promise<JsonAnswer['json']> =>
+  (await requestToken(service, { scope: SCOPE })).json
 
-const refresh = (world: World, token: string): Promise<Told> =>
-  ask(world, { grant_type: 'refresh_token', refresh_token: token, scope: undefined })
+const refresh = (service: TestIdentity, token: string): Promise<JsonAnswer> =>
+  requestToken(service, { grant_type: 'refresh_token', refresh_token: token, scope: undefined })
 
-/** What a resource server is told of it. */
-const state = async (world: World, token: string): Promise<boolean> =>
-  (await introspect(world, { token }, basic('upstream'))).json.active
+/** The introspection answer that a resource server gets about a token. */
+const state = async (service: TestIdentity, token: string): Promise<boolean> =>
+  (await introspect(service, { token }, basic('upstream'))).json.active
 
 describe('C6.3.3 revocation', () => {
   it('C6.3.3 revoking a refresh token ends its family and its access tokens', async () => {
-    const world = open()
-    const first = await issue(world)
-    const second = (await refresh(world, first.refresh_token)).json
-    const { status, json } = await revoke(world, { token: second.refresh_token })
+    const service = open()
+    const first = await issue(service)
+    const second = (await refresh(service, first.refresh_token)).json
+    const { status, json } = await revoke(service, { token: second.refresh_token })
     expect([status, json]).toEqual([200, undefined])
-    expect((await refresh(world, second.refresh_token)).json.error).toBe('invalid_grant')
+    expect((await refresh(service, second.refresh_token)).json.error).toBe('invalid_grant')
     for (const { access_token, refresh_token } of [first, second]) {
-      expect(await state(world, access_token)).toBe(false)
-      expect(await state(world, refresh_token)).toBe(false)
+      expect(await state(service, access_token)).toBe(false)
+      expect(await state(service, refresh_token)).toBe(false)
     }
   })
 
   it('C6.3.3 a refresh token that was used already ends its family too', async () => {
-    const world = open()
-    const first = await issue(world)
-    const second = (await refresh(world, first.refresh_token)).json
-    expect((await revoke(world, { token: first.refresh_token })).status).toBe(200)
-    expect((await refresh(world, second.refresh_token)).json.error).toBe('invalid_grant')
+    const service = open()
+    const first = await issue(service)
+    const second = (await refresh(service, first.refresh_token)).json
+    expect((await revoke(service, { token: first.refresh_token })).status).toBe(200)
+    expect((await refresh(service, second.refresh_token)).json.error).toBe('invalid_grant')
   })
 
   it('C6.3.3 revoking an access token ends it alone', async () => {
-    const world = open()
-    const [one, other] = [await issue(world), await issue(world)]
-    expect((await revoke(world, { token: one.access_token })).status).toBe(200)
-    expect(await state(world, one.access_token)).toBe(false)
-    expect(await state(world, other.access_token)).toBe(true)
-    expect((await refresh(world, one.refresh_token)).status).toBe(200)
+    const service = open()
+    const [one, other] = [await issue(service), await issue(service)]
+    expect((await revoke(service, { token: one.access_token })).status).toBe(200)
+    expect(await state(service, one.access_token)).toBe(false)
+    expect(await state(service, other.access_token)).toBe(true)
+    expect((await refresh(service, one.refresh_token)).status).toBe(200)
   })
 
   it.each(['access_token', 'refresh_token'] as const)(
     'C6.3.3 another client’s %s is invalid_grant and lives on',
     async (kind) => {
-      const world = open()
-      const tokens = await issue(world)
+      const service = open()
+      const tokens = await issue(service)
       for (const id of ['other', 'upstream']) {
-        const { status, json } = await revoke(world, { token: tokens[kind] }, basic(id))
+        const { status, json } = await revoke(service, { token: tokens[kind] }, basic(id))
         expect([status, json.error]).toEqual([400, 'invalid_grant'])
       }
-      expect(await state(world, tokens[kind])).toBe(true)
+      expect(await state(service, tokens[kind])).toBe(true)
     },
   )
 
   it('C6.3.3 an unknown, expired, foreign or already revoked token is 200', async () => {
-    const world = open()
-    const { access_token, id_token, refresh_token } = await issue(world)
-    await revoke(world, { token: refresh_token })
+    const service = open()
+    const { access_token, id_token, refresh_token } = await issue(service)
+    await revoke(service, { token: refresh_token })
     for (const token of ['x', 'a.b.c', `${access_token}x`, id_token, refresh_token, access_token])
-      expect((await revoke(world, { token })).status).toBe(200)
-    world.clock.at += 3_600_000
-    expect((await revoke(world, { token: access_token })).status).toBe(200)
+      expect((await revoke(service, { token })).status).toBe(200)
+    service.clock.at += 3_600_000
+    expect((await revoke(service, { token: access_token })).status).toBe(200)
   })
 
   it.each(['access_token', 'refresh_token', 'nonsense'])(
     'C6.3.3 RFC 7009 §2.1 the hint %s changes nothing',
     async (token_type_hint) => {
-      const world = open()
-      const { access_token, refresh_token } = await issue(world)
+      const service = open()
+      const { access_token, refresh_token } = await issue(service)
       for (const token of [access_token, refresh_token]) {
-        expect((await revoke(world, { token, token_type_hint })).status).toBe(200)
-        expect(await state(world, token)).toBe(false)
+        expect((await revoke(service, { token, token_type_hint })).status).toBe(200)
+        expect(await state(service, token)).toBe(false)
       }
     },
   )
 
   it('C6.3.3 a public client revokes its own tokens by its client_id', async () => {
-    const world = open()
-    const { token } = await world.identity.dependencies.families.create({
+    const service = open()
+    const { token } = await service.identity.dependencies.families.create({
       client: 'pocketbooks',
       subject: 'sub-alice',
       scope: SCOPE,
       authTime: 1,
       grant: 'authorization_code',
     })
-    expect((await revoke(world, { token, client_id: 'pocketbooks' }, '')).status).toBe(200)
-    expect(await world.identity.dependencies.families.find(token)).toBeUndefined()
+    expect((await revoke(service, { token, client_id: 'pocketbooks' }, '')).status).toBe(200)
+    expect(await service.identity.dependencies.families.find(token)).toBeUndefined()
   })
 
   it('C6.3.3 its answers are not kept', async () => {
-    const world = open()
-    const { headers } = await revoke(world, { token: 'x' })
+    const service = open()
+    const { headers } = await revoke(service, { token: 'x' })
     expect(headers['Cache-Control']).toMatch(/no-(cache|store)/)
   })
 })
@@ -147,14 +157,14 @@ describe('C6.3.3 revocation and introspection', () => {
   })
 
   it.each(BOTH)('T3.7 %s is 503 where the store cannot be reached', async (_, call) => {
-    const world = open()
-    const { access_token, refresh_token } = await issue(world)
-    world.store.find = () => Promise.reject(new Fault('identity_unavailable'))
-    const { status, headers, json } = await call(world, { token: refresh_token })
+    const service = open()
+    const { access_token, refresh_token } = await issue(service)
+    service.store.find = () => Promise.reject(new Fault('identity_unavailable'))
+    const { status, headers, json } = await call(service, { token: refresh_token })
     expect([status, json.error]).toEqual([503, 'temporarily_unavailable'])
     expect(headers).toHaveProperty('Retry-After')
-    world.deps.issuedTokens.check = () => Promise.reject(new Fault('token_judge_unavailable'))
-    expect((await call(world, { token: access_token })).status).toBe(503)
+    service.deps.issuedTokens.check = () => Promise.reject(new Fault('token_judge_unavailable'))
+    expect((await call(service, { token: access_token })).status).toBe(503)
   })
 
   it('C6.3.2 are announced, with how clients authenticate', async () => {
@@ -171,10 +181,10 @@ describe('C6.3.3 revocation and introspection', () => {
 
 describe('C6.3.3 introspection', () => {
   it('C6.3.3 RFC 7662 tells a client about its own access token', async () => {
-    const world = open()
-    const { access_token } = await issue(world)
-    const { status, headers, json } = await introspect(world, { token: access_token })
-    const now = Math.floor(world.clock.at / 1000)
+    const service = open()
+    const { access_token } = await issue(service)
+    const { status, headers, json } = await introspect(service, { token: access_token })
+    const now = Math.floor(service.clock.at / 1000)
     expect(status).toBe(200)
     expect(headers['Cache-Control']).toBe('no-store')
     expect(json).toEqual({
@@ -193,55 +203,55 @@ describe('C6.3.3 introspection', () => {
   })
 
   it('C6.3.3 and about its own refresh token, without its audience or id', async () => {
-    const world = open()
-    const { refresh_token } = await issue(world)
-    const { json } = await introspect(world, { token: refresh_token })
+    const service = open()
+    const { refresh_token } = await issue(service)
+    const { json } = await introspect(service, { token: refresh_token })
     expect(json).toEqual({
       active: true,
       scope: SCOPE,
       client_id: 'acme-books',
       username: 'alice',
-      exp: Math.floor(world.clock.at / 1000) + 30 * 86_400,
+      exp: Math.floor(service.clock.at / 1000) + 30 * 86_400,
       sub: 'sub-alice',
       iss: 'http://id.test',
     })
   })
 
   it('C6.3.3 another client’s token is inactive, unless the asker is a resource', async () => {
-    const world = open()
-    const { access_token, refresh_token } = await issue(world)
+    const service = open()
+    const { access_token, refresh_token } = await issue(service)
     for (const token of [access_token, refresh_token]) {
-      expect((await introspect(world, { token }, basic('other'))).json).toEqual({ active: false })
-      expect((await introspect(world, { token }, basic('upstream'))).json.active).toBe(true)
+      expect((await introspect(service, { token }, basic('other'))).json).toEqual({ active: false })
+      expect((await introspect(service, { token }, basic('upstream'))).json.active).toBe(true)
     }
   })
 
   it('C6.3.3 an unknown, malformed, expired or spent token, or an id_token, is inactive', async () => {
-    const world = open()
-    const { access_token, id_token, refresh_token } = await issue(world)
+    const service = open()
+    const { access_token, id_token, refresh_token } = await issue(service)
     for (const token of ['x', 'a.b.c', id_token, `${access_token}x`])
-      expect((await introspect(world, { token })).json).toEqual({ active: false })
-    await refresh(world, refresh_token)
-    expect((await introspect(world, { token: refresh_token })).json.active).toBe(true)
-    world.clock.at += 30_000
-    expect((await introspect(world, { token: refresh_token })).json).toEqual({ active: false })
-    world.clock.at += 900_000
-    expect((await introspect(world, { token: access_token })).json).toEqual({ active: false })
+      expect((await introspect(service, { token })).json).toEqual({ active: false })
+    await refresh(service, refresh_token)
+    expect((await introspect(service, { token: refresh_token })).json.active).toBe(true)
+    service.clock.at += 30_000
+    expect((await introspect(service, { token: refresh_token })).json).toEqual({ active: false })
+    service.clock.at += 900_000
+    expect((await introspect(service, { token: access_token })).json).toEqual({ active: false })
   })
 
   it('C6.3.3 asking about a spent refresh token does not revoke its family', async () => {
-    const world = open()
-    const first = await issue(world)
-    const second = (await refresh(world, first.refresh_token)).json
-    world.clock.at += 31_000
-    await introspect(world, { token: first.refresh_token })
-    expect((await refresh(world, second.refresh_token)).status).toBe(200)
+    const service = open()
+    const first = await issue(service)
+    const second = (await refresh(service, first.refresh_token)).json
+    service.clock.at += 31_000
+    await introspect(service, { token: first.refresh_token })
+    expect((await refresh(service, second.refresh_token)).status).toBe(200)
   })
 
   it('C6.3.3 a token of a disabled user is inactive', async () => {
-    const world = open()
-    const { refresh_token } = await issue(world)
-    const after = open({ users: [user('alice', { disabled: true })], store: world.store })
+    const service = open()
+    const { refresh_token } = await issue(service)
+    const after = open({ users: [user('alice', { disabled: true })], store: service.store })
     expect((await introspect(after, { token: refresh_token })).json).toEqual({ active: false })
   })
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ask, client, openWorld, user } from './identity-under-test.ts'
+import { requestToken, client, openTestIdentity, user } from './identity-under-test.ts'
 
-const granted = async (scope: string | undefined, world = openWorld()) => {
-  const { json } = await ask(world, { scope })
+const granted = async (scope: string | undefined, service = openTestIdentity()) => {
+  const { json } = await requestToken(service, { scope })
   return (json.error ?? json.scope) as string
 }
 
@@ -31,23 +31,23 @@ describe('C5.4 the target', () => {
   })
 
   it('C5.4 a fund is opened by its own target', async () => {
-    const world = openWorld()
-    expect(await granted('fund.read target:f/ACME/SUPER1', world)).toBe('fund.read target:f/ACME/SUPER1')
-    expect(world.primed[0]?.principal.target).toEqual({ level: 'fund', business: 'ACME', fund: 'SUPER1' })
+    const service = openTestIdentity()
+    expect(await granted('fund.read target:f/ACME/SUPER1', service)).toBe('fund.read target:f/ACME/SUPER1')
+    expect(service.primed[0]?.principal.target).toEqual({ level: 'fund', business: 'ACME', fund: 'SUPER1' })
   })
 
   it('C5.4 a fund of a business with any funds is the backend’s to know', async () => {
     const access = new Map([['GLOBEX', { role: 'R', scopes: ['fund.read'] }]])
-    const world = openWorld({ users: [user('alice', { access })] })
-    expect(await granted('fund.read target:f/GLOBEX/WHATEVER', world)).toBe(
+    const service = openTestIdentity({ users: [user('alice', { access })] })
+    expect(await granted('fund.read target:f/GLOBEX/WHATEVER', service)).toBe(
       'fund.read target:f/GLOBEX/WHATEVER',
     )
   })
 
   it('C5.4 a data scope without a target is granted, with no target', async () => {
-    const world = openWorld()
-    expect(await granted('fund.read', world)).toBe('fund.read')
-    expect(world.primed[0]?.principal.target).toBeUndefined()
+    const service = openTestIdentity()
+    expect(await granted('fund.read', service)).toBe('fund.read')
+    expect(service.primed[0]?.principal.target).toBeUndefined()
   })
 })
 
@@ -59,13 +59,13 @@ describe('C5.5 what is granted', () => {
   })
 
   it('C5.5 keeps a value that both have by implication', async () => {
-    const world = openWorld({ clients: [client('acme-books', { scopes: ['fund.read'] })] })
-    expect(await granted('fund.details.read target:b/ACME', world)).toBe('fund.details.read target:b/ACME')
+    const service = openTestIdentity({ clients: [client('acme-books', { scopes: ['fund.read'] })] })
+    expect(await granted('fund.details.read target:b/ACME', service)).toBe('fund.details.read target:b/ACME')
   })
 
   it('C5.5 drops a value whole that the client may not have', async () => {
-    const world = openWorld({ clients: [client('acme-books', { scopes: ['openid', 'fund.read'] })] })
-    expect(await granted('openid fund.maintain target:b/ACME', world)).toBe('openid target:b/ACME')
+    const service = openTestIdentity({ clients: [client('acme-books', { scopes: ['openid', 'fund.read'] })] })
+    expect(await granted('openid fund.maintain target:b/ACME', service)).toBe('openid target:b/ACME')
   })
 
   it('C5.5 drops a value whole that the user may not have at that business', async () => {
@@ -83,9 +83,11 @@ describe('C5.5 what is granted', () => {
   })
 
   it('C5.5 without a scope the client’s default counts, else it is invalid_scope', async () => {
-    const world = openWorld({ clients: [client('acme-books', { defaultScope: 'fund.read target:b/ACME' })] })
-    expect(await granted(undefined, world)).toBe('fund.read target:b/ACME')
-    expect(await granted('   ', world)).toBe('fund.read target:b/ACME')
+    const service = openTestIdentity({
+      clients: [client('acme-books', { defaultScope: 'fund.read target:b/ACME' })],
+    })
+    expect(await granted(undefined, service)).toBe('fund.read target:b/ACME')
+    expect(await granted('   ', service)).toBe('fund.read target:b/ACME')
     expect(await granted(undefined)).toBe('invalid_scope')
   })
 })

@@ -6,13 +6,13 @@ import {
   client,
   exchangeOf,
   formOf,
-  openWorld,
+  openTestIdentity,
   outside,
   user,
   type Sent,
-  type Told,
-  type World,
-  type WorldOptions,
+  type JsonAnswer,
+  type TestIdentity,
+  type TestIdentityOptions,
 } from './identity-under-test.ts'
 
 export const CALLBACK = 'https://app.test/callback'
@@ -24,7 +24,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 type Fields = Readonly<Record<string, string | undefined>>
 
-export interface Seen {
+export interface BrowserAnswer {
   readonly status: number
   readonly headers: Answer['headers']
   readonly text: string
@@ -42,22 +42,22 @@ const unescape = (text: string): string =>
 
 /** A browser, as far as these pages need one: keeps a cookie, follows our own redirects, sends the forms it is shown. */
 export class UserAgent {
-  readonly world: World
+  readonly service: TestIdentity
   readonly #headers: Readonly<Record<string, string>>
   cookie: string | undefined
 
-  constructor(world: World, headers: Readonly<Record<string, string>> = {}) {
-    this.world = world
+  constructor(service: TestIdentity, headers: Readonly<Record<string, string>> = {}) {
+    this.service = service
     this.#headers = headers
   }
 
-  async send(sent: Sent): Promise<Seen> {
+  async send(sent: Sent): Promise<BrowserAnswer> {
     const headers = {
       ...this.#headers,
       ...(this.cookie !== undefined && { cookie: this.cookie }),
       ...sent.headers,
     }
-    const answer = await identityDoor(() => this.world.identity, outside)(exchangeOf({ ...sent, headers }))
+    const answer = await identityDoor(() => this.service.identity, outside)(exchangeOf({ ...sent, headers }))
     const set = answer.headers['Set-Cookie']
     if (typeof set === 'string') this.cookie = set.split(';')[0]
     const { Location: location } = answer.headers
@@ -69,28 +69,28 @@ export class UserAgent {
     }
   }
 
-  async follow(seen: Seen): Promise<Seen> {
+  async follow(seen: BrowserAnswer): Promise<BrowserAnswer> {
     const { location } = seen
     if (location === undefined || location.origin !== 'http://id.test') return seen
     return this.get(`${location.pathname}${location.search}`)
   }
 
-  async get(path: string): Promise<Seen> {
+  async get(path: string): Promise<BrowserAnswer> {
     return this.follow(await this.send({ method: 'GET', path }))
   }
 
-  async post(path: string, fields: Fields): Promise<Seen> {
+  async post(path: string, fields: Fields): Promise<BrowserAnswer> {
     return this.follow(await this.send({ path, headers: FORM, body: formOf(fields) }))
   }
 
   /** Sends a page's (last) form with its hidden field; `undefined` takes that away. */
-  submit(page: Seen, fields: Fields): Promise<Seen> {
+  submit(page: BrowserAnswer, fields: Fields): Promise<BrowserAnswer> {
     const action = unescape(/<form method="post" action="([^"]*)"/.exec(page.text)?.[1] ?? '')
     const csrf = /name="csrf" value="([^"]*)"/.exec(page.text)?.[1]
     return this.post(action, { csrf, ...fields })
   }
 
-  logIn(page: Seen, username = 'alice', password = `${username}-password`): Promise<Seen> {
+  logIn(page: BrowserAnswer, username = 'alice', password = `${username}-password`): Promise<BrowserAnswer> {
     return this.submit(page, { username, password, decision: 'login' })
   }
 }
@@ -123,11 +123,11 @@ export const USERS = [
   user('nina', { access: new Map() }),
 ]
 
-export const openFlow = (options: WorldOptions = {}): World =>
-  openWorld({ clients: [partner, app, client('acme-books')], users: USERS, ...options })
+export const openFlow = (options: TestIdentityOptions = {}): TestIdentity =>
+  openTestIdentity({ clients: [partner, app, client('acme-books')], users: USERS, ...options })
 
 /** The path of an authorization request; `undefined` takes a default parameter away. */
-export const asking = (params: Fields = {}): string =>
+export const authorizePath = (params: Fields = {}): string =>
   `/connect/authorize?${formOf({
     client_id: 'ledgerline',
     redirect_uri: CALLBACK,
@@ -141,29 +141,29 @@ export const asking = (params: Fields = {}): string =>
   })}`
 
 /** What a client reads in the answer. */
-export const answerIn = ({ location }: Seen): Record<string, string> =>
+export const answerIn = ({ location }: BrowserAnswer): Record<string, string> =>
   Object.fromEntries(location?.searchParams ?? [])
 
-/** A whole walk to a code, by alice unless told otherwise. */
-export async function walk(
-  world: World,
+/** Logs in, allows what is asked for, and so obtains a code; as alice unless another name is given. */
+export async function obtainCode(
+  service: TestIdentity,
   params: Fields = {},
   { username = 'alice', business }: { username?: string; business?: string } = {},
 ): Promise<{ agent: UserAgent; code: string }> {
-  const agent = new UserAgent(world)
-  let seen = await agent.logIn(await agent.get(asking(params)), username)
+  const agent = new UserAgent(service)
+  let seen = await agent.logIn(await agent.get(authorizePath(params)), username)
   if (seen.status === 200) seen = await agent.submit(seen, { decision: 'allow', business })
   return { agent, code: answerIn(seen)['code'] ?? '' }
 }
 
 /** A redemption by ledgerline. */
 export const redeem = (
-  world: World,
+  service: TestIdentity,
   code: string,
   params: Fields = {},
   authorization: string | undefined = basic('ledgerline'),
-): Promise<Told> =>
-  world.send({
+): Promise<JsonAnswer> =>
+  service.send({
     headers: { ...FORM, ...(authorization !== '' && { authorization }) },
     body: formOf({
       grant_type: 'authorization_code',

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
 import { userinfo } from '../../../src/identity/claims.ts'
 import { parseTarget } from '../../../src/scopes/scope-token.ts'
-import { ISSUER, openWorld, user, type WorldOptions } from './identity-under-test.ts'
+import { ISSUER, openTestIdentity, user, type TestIdentityOptions } from './identity-under-test.ts'
 import { scopeOf } from '../../support/scope.ts'
 
-const describeUser = (scope: string, options: WorldOptions = {}, more: Partial<Principal> = {}) => {
+const describeUser = (scope: string, options: TestIdentityOptions = {}, more: Partial<Principal> = {}) => {
   const values = scope.split(' ')
   const target = values.map(parseTarget).find((each) => each !== undefined)
-  return userinfo(openWorld(options).identity.dependencies).describe({
+  return userinfo(openTestIdentity(options).identity.dependencies).describe({
     ...{ subject: 'sub-alice', client: 'acme-books', issuer: ISSUER, ...scopeOf(scope), target },
     ...{ tokenId: 't', family: undefined, issuedAt: 0, expiresAt: 1 },
     key: { isTrusted: () => true },
@@ -61,7 +61,7 @@ describe('C5.6 claims', () => {
 })
 
 describe('C6.3.1 the user of a token', () => {
-  it.each<[string, WorldOptions, Partial<Principal>]>([
+  it.each<[string, TestIdentityOptions, Partial<Principal>]>([
     ['is gone', { users: [] }, {}],
     ['is disabled', { users: [user('alice', { disabled: true })] }, {}],
     ['is another issuer’s', {}, { issuer: 'https://other.test' }],

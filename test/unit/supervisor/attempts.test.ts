@@ -11,7 +11,7 @@ const RULES = {
   forget: 900_000,
   waiting: 32,
 }
-const STRANGER: AttemptStanding = { known: true, familiar: false }
+const STRANGER: AttemptStanding = { nameExists: true, familiar: false }
 const from = (network: string): GuessingKey => ({ user: 'alice', client: '', network })
 
 /** Two workers over the count of one supervisor, by copies of their messages. */
@@ -43,7 +43,7 @@ describe('C6.3.5 attempts in several processes', () => {
     const { delays, workers } = open()
     for (let at = 0; at < 6; at++) await fail(workers[at % 2]!, `192.0.2.${at}`)
     expect(delays).toEqual([1000, 2000])
-    await fail(workers[0], '198.51.100.1', { known: true, familiar: true })
+    await fail(workers[0], '198.51.100.1', { nameExists: true, familiar: true })
     expect(delays).toHaveLength(2)
   })
 

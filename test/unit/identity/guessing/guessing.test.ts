@@ -11,7 +11,7 @@ const RULES = {
   forget: 60_000,
   waiting: 2,
 }
-const STRANGER: AttemptStanding = { known: true, familiar: false }
+const STRANGER: AttemptStanding = { nameExists: true, familiar: false }
 const KEY: GuessingKey = { user: 'alice', client: 'acme-books', network: '192.0.2.7' }
 
 /** A guard whose delays pass at once on its clock, and are remembered. */
@@ -151,7 +151,9 @@ describe('C6.3.5 password guessing', () => {
       networks: { free: 1_000_000, delay: 1000, longest: 1000 },
     })
     const invent = (user: string) =>
-      guard.attempt({ ...KEY, user }, { known: false, familiar: false }, () => Promise.resolve(undefined))
+      guard.attempt({ ...KEY, user }, { nameExists: false, familiar: false }, () =>
+        Promise.resolve(undefined),
+      )
     await repeat(5, fail)
     delays.length = 0
     for (let at = 0; at < 20_400; at++) await invent(`nobody-${at}`)
@@ -163,16 +165,16 @@ describe('C6.3.5 password guessing', () => {
     const { fail, lockouts, pass } = open()
     await pass()
     await repeat(3, () => fail({ ...KEY, user: 'x'.repeat(60_000) }))
-    const [told, ...more] = lockouts.list()
+    const [lockout, ...more] = lockouts.list()
     expect(more).toEqual([])
-    expect(told?.user.length).toBeLessThan(200)
+    expect(lockout?.user.length).toBeLessThan(200)
     expect(await lockouts.clear({ user: 'x'.repeat(60_000) })).toBe(1)
   })
 })
 
 describe('C6.3.5 an account that is guessed at from many networks', () => {
   const ACCOUNTS = { free: 100, delay: 1000, longest: 30_000, waiting: 4 }
-  const HOME: AttemptStanding = { known: true, familiar: true }
+  const HOME: AttemptStanding = { nameExists: true, familiar: true }
   const from = (at: number): GuessingKey => ({
     ...KEY,
     network: `198.51.${Math.floor(at / 256)}.${at % 256}`,
@@ -180,9 +182,9 @@ describe('C6.3.5 an account that is guessed at from many networks', () => {
 
   /** An account with so many failures, each from a network of its own. */
   async function guessedAt(times: number) {
-    const world = open({ accounts: ACCOUNTS })
-    for (let at = 0; at < times; at++) await world.fail(from(at))
-    return world
+    const service = open({ accounts: ACCOUNTS })
+    for (let at = 0; at < times; at++) await service.fail(from(at))
+    return service
   }
 
   it('T3.8 200 guesses from 200 networks: the first 100 are free, then 1 s doubled up to 30 s for each', async () => {
@@ -240,14 +242,14 @@ describe('C6.3.5 an account that is guessed at from many networks', () => {
   it('T3.9 a name that nobody has is slowed down alike', async () => {
     const { delays, guard } = open({ accounts: ACCOUNTS })
     for (let at = 0; at < 102; at++)
-      await guard.attempt(from(at), { known: false, familiar: false }, () => Promise.resolve(undefined))
+      await guard.attempt(from(at), { nameExists: false, familiar: false }, () => Promise.resolve(undefined))
     expect(delays).toEqual([1000, 2000])
   })
 
   it('C6.3.5 a login from a new network ends it, a day without failures does, and so does an operator', async () => {
     const { clock, delays, fail, lockouts, pass } = await guessedAt(101)
-    const told = { user: 'alice', failures: 101, delay: 2000, at: expect.any(Number) }
-    expect(lockouts.list()).toEqual([told])
+    const lockout = { user: 'alice', failures: 101, delay: 2000, at: expect.any(Number) }
+    expect(lockouts.list()).toEqual([lockout])
     await pass(from(1000))
     expect(lockouts.list()).toEqual([])
     for (let at = 0; at < 100; at++) await fail(from(at + 2000))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Report } from '../../../../src/config/report.ts'
 import { compileIdentity } from '../../../../src/identity/config.ts'
-import { openFlow, asking, UserAgent } from '../user-agent.ts'
+import { openFlow, authorizePath, UserAgent } from '../user-agent.ts'
 
 function withLogo(name: string, text = '<svg xmlns="http://www.w3.org/2000/svg"/>'): string {
   const folder = mkdtempSync(join(tmpdir(), 'postern-logo-'))
@@ -17,12 +17,14 @@ describe('C6.2.3 the look of a deployment', () => {
   it('C6.2.3 name, logo and accent come from the configuration', async () => {
     const pages = { name: 'Acme & Sons', logo: withLogo('acme.svg'), accent: '#0a7a4b' }
     const agent = new UserAgent(openFlow({ config: { pages } }))
-    const page = await agent.get(asking())
+    const page = await agent.get(authorizePath())
     expect(page.text).toContain('<title>Sign in · Acme &amp; Sons</title>')
     const logo = await agent.get(/<img src="([^"]+)"/.exec(page.text)?.[1] ?? '')
     expect([logo.status, logo.headers['Content-Type']]).toEqual([200, 'image/svg+xml'])
     expect(logo.headers['Content-Security-Policy']).toContain("default-src 'none'")
-    expect(agent.world.identity.dependencies.theme.stylesheet.bytes.toString()).toContain('--accent:#0a7a4b')
+    expect(agent.service.identity.dependencies.theme.stylesheet.bytes.toString()).toContain(
+      '--accent:#0a7a4b',
+    )
   })
 
   it('C6.2.3 without a logo there is none to get', async () => {
@@ -51,7 +53,7 @@ describe('C6.2.3 the look of a deployment', () => {
   it('C6.2.3 paths stand below the issuer’s', async () => {
     const urls = { issuer: 'http://id.test/auth', api: 'http://api.test' }
     const agent = new UserAgent(openFlow({ deps: { urls } }))
-    const page = await agent.get(`/auth${asking()}`)
+    const page = await agent.get(`/auth${authorizePath()}`)
     expect(page.text).toContain('action="/auth/connect/login?')
     expect(page.text).toContain('href="/auth/connect/assets/postern.css?')
     expect((await agent.logIn(page)).text).toContain('Allow Ledgerline')
