@@ -53,7 +53,7 @@ export const upstream = (behave: Behaviour): Promise<string> => rawUpstream(answ
 export const OK = 'HTTP/1.1 200 OK\r\n'
 export const WHOLE = `${OK}Content-Length: 2\r\n\r\nok`
 
-const REQUEST: UpstreamRequest = {
+export const GET: UpstreamRequest = {
   method: 'GET',
   path: '/',
   headers: NO_HEADERS,
@@ -80,7 +80,7 @@ function start(
   let answers = 0
   const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>()
   promise.catch(() => undefined)
-  const reader = send({ ...REQUEST, ...request }, (error, response) => {
+  const reader = send({ ...GET, ...request }, (error, response) => {
     answers += 1
     if (response) resolve(response)
     else reject(upstreamFault(error))

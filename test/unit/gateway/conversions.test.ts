@@ -89,6 +89,16 @@ describe('T4.7 a conversion beside the thread that serves', () => {
     expect(turns).toBeGreaterThan(20)
   })
 
+  it('starts threads anew for what waits while the threads there are end', async () => {
+    const own = new Conversions()
+    const task = toXml('{"a":1}')
+    await Promise.all([own.run(task), own.run(task)])
+    own.close()
+    const all = await Promise.all([own.run(task), own.run(task), own.run(task)])
+    expect(all.map(String)).toEqual(Array(3).fill(Buffer.from(perform(task)).toString()))
+    own.close()
+  })
+
   it('is not needed for what is small, and XML is small for less', () => {
     expect([isSmall(Buffer.alloc(8192), true), isSmall(Buffer.alloc(8193), true)]).toEqual([true, false])
     expect([isSmall(Buffer.alloc(65_536), false), isSmall(Buffer.alloc(65_537), false)]).toEqual([
@@ -136,6 +146,19 @@ describe('T4.7 places for large bodies', () => {
     leave()
     await third
     expect(timers.delays()).toEqual([])
+  })
+
+  it('are counted by backend: of two that one holds and one that it leaves, one is left', async () => {
+    const { after } = manualAfter()
+    const places = new ConversionSlots({ most: 4, waiting: 3, patience: 1000 }, after)
+    const leave = await places.enter('slow')
+    await places.enter('slow')
+    leave()
+    await places.enter('slow')
+    let entered = false
+    void places.enter('slow').then(() => (entered = true))
+    await places.enter('quick')
+    expect(entered).toBe(false)
   })
 
   it('are waited for no longer than the client does', async () => {

@@ -27,6 +27,19 @@ describe('a bare JSON payload', () => {
     expect(Buffer.isBuffer(envelope) && envelope.includes(payload)).toBe(true)
   })
 
+  it('C8.6: what is ASCII is text, and spared a copy', () => {
+    expect(wrapJson(Buffer.from('[1]'))).toBe('{"Errors":[],"Data":{"Items":[1]}}')
+  })
+
+  it.each([1, 2, 3, 4, 1000])(
+    'C7.4: what looks like a byte order mark further on stays, in pieces of %i bytes',
+    async (size) => {
+      const payload = '{"\ufeff":"\uff01\ufeff"}'
+      expect(await streamed(payload, size)).toBe(`{"Errors":[],"Data":${payload}}`)
+      expect(await streamed(Buffer.from(`\ufeff${payload}`), size)).toBe(`{"Errors":[],"Data":${payload}}`)
+    },
+  )
+
   it.each([
     ['null', 'null'],
     ['null with blanks', ' null\n'],

@@ -100,6 +100,18 @@ const turns = async (): Promise<void> => {
 }
 
 describe('a queue of connections', () => {
+  it('C8.4 a call beyond the free connections opens one at once, whatever was assigned before', async () => {
+    const { connections, send, paths } = openQueue({ maxConnections: 3 })
+    send('/a')
+    connections[0]!.answer()
+    await turns()
+    send('/b')
+    send('/c')
+    expect(paths()).toEqual([['/a'], ['/c']])
+    await turns()
+    expect(paths()).toEqual([['/a', '/b'], ['/c']])
+  })
+
   it('T2.8 gives an answered connection its next call no sooner than a turn of the event loop later', async () => {
     const { connections, send, paths } = openQueue()
     send('/a')

@@ -1,12 +1,13 @@
 import { createServer, type Socket } from 'node:net'
-import type { Readable } from 'node:stream'
+import { PassThrough, type Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { UpstreamReader } from '../../../src/upstream/reader.ts'
+import { UpstreamReader } from '../../../src/upstream/reader.ts'
 import {
   answering,
   bodyOf,
   faulty,
+  GET,
   listen,
   OK,
   openConnection,
@@ -108,6 +109,25 @@ describe('when a connection is used again', () => {
   })
 })
 
+describe('an upstream that answers a later call with bytes that are no answer', () => {
+  it('T2.8 they were left over from the answer before: the call failed, and the owner is told', async () => {
+    const { call, told, closed } = openConnection(
+      await upstream((socket, nth) => void socket.write(nth === 1 ? WHOLE : 'left over\r\n\r\n')),
+    )
+    expect(await textOf(call().answer)).toBe('ok')
+    await expect(call().answer).rejects.toEqual(faulty('upstream_unreachable'))
+    await closed
+    expect(told).toEqual(['freed', 'strayed', 'closed'])
+  })
+
+  it('C8.4 bytes like that in place of the first answer are a broken answer', async () => {
+    const { call, told, closed } = openConnection(await upstream(says('no answer\r\n\r\n')))
+    await expect(call().answer).rejects.toEqual(faulty('upstream_broken'))
+    await closed
+    expect(told).toEqual(['closed'])
+  })
+})
+
 describe('the age of a connection', () => {
   it('C8.4 ends it behind an answer, however busy it is', async () => {
     const { call, told, closed } = openConnection(await upstream(says(WHOLE)), { age: 100 })
@@ -153,6 +173,15 @@ describe('an answer that breaks off', () => {
       await expect(answer).rejects.toEqual(faulty('upstream_unreachable'))
       expect([told, over()]).toEqual([['closed'], 1])
     }
+  })
+
+  it('C8.4 the failure says that the connection was closed too early', async () => {
+    const { call } = openConnection(
+      await upstream((socket) => void socket.end(`${OK}Content-Length: 9\r\n\r\n`)),
+    )
+    await expect(call().answer).rejects.toMatchObject({
+      facts: { detail: 'the upstream closed the connection before its answer was whole' },
+    })
   })
 
   const cases = FRAMINGS.flatMap((framing) => ENDS.map((end) => [...framing, ...end] as const))
@@ -277,6 +306,43 @@ describe('a call that is given up', () => {
     if (_when !== 'while it connects') await closed.promise
     about.reader.cancel(gone)
     expect([told, about.over()]).toEqual([['closed'], 1])
+  })
+
+  it('T5.1 as soon as its head is known, with the whole answer in one piece: the connection serves no other call', async () => {
+    const whole = `${OK}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`
+    const { connection, told, closed } = openConnection(await upstream(says(whole)))
+    const answers: unknown[] = []
+    let over = 0
+    const reader = new UpstreamReader(
+      false,
+      (error, response) => {
+        answers.push(error ?? response?.statusCode)
+        reader.cancel(gone)
+      },
+      () => (over += 1),
+    )
+    connection.send(GET, reader)
+    await closed
+    await turn()
+    expect([told, answers, over]).toEqual([['closed'], [200], 1])
+  })
+
+  it('T5.1 in the middle of its upload: the body is read no further', async () => {
+    const body = new PassThrough()
+    const started = Promise.withResolvers<undefined>()
+    const { connection, closed } = openConnection(await upstream(() => started.resolve(undefined)))
+    const reader = new UpstreamReader(
+      true,
+      () => undefined,
+      () => undefined,
+    )
+    connection.send({ ...GET, method: 'POST', body }, reader)
+    body.write('a')
+    await started.promise
+    await vi.waitFor(() => expect(body.listenerCount('data')).toBe(1), { interval: 2 })
+    reader.cancel(gone)
+    await closed
+    expect([body.listenerCount('data'), body.isPaused(), body.destroyed]).toEqual([0, true, false])
   })
 
   it('T5.1 a body that nobody reads to its end ends the connection, and no process', async () => {

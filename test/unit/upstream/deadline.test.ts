@@ -2,27 +2,28 @@ import { describe, expect, it } from 'vitest'
 import { Deadline } from '../../../src/upstream/deadline.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
-/** A deadline with a timer and a clock that the test moves. `timers` are the moments at which a timer is to fire. */
+/** A deadline with a timer and a clock that the test moves. `timers` are those that are to fire, each at its moment. */
 function observed() {
   const clock = movableClock()
-  const timers = new Map<() => void, number>()
+  const timers = new Set<{ readonly at: number; readonly work: () => void }>()
   let started = 0
   let expired = 0
   const deadline = new Deadline(
     () => (expired += 1),
     (ms, work) => {
       started += 1
-      timers.set(work, clock.monotonic() + ms)
-      return () => timers.delete(work)
+      const timer = { at: clock.monotonic() + ms, work }
+      timers.add(timer)
+      return () => timers.delete(timer)
     },
     clock,
   )
   const advance = (ms: number): void => {
     clock.advance(ms)
-    for (const [work, at] of Array.from(timers)) {
-      if (at > clock.monotonic()) continue
-      timers.delete(work)
-      work()
+    for (const timer of Array.from(timers)) {
+      if (timer.at > clock.monotonic()) continue
+      timers.delete(timer)
+      timer.work()
     }
   }
   return { deadline, advance, timers, started: () => started, expired: () => expired }
@@ -119,9 +120,9 @@ describe('a deadline', () => {
   it('C8.4 whose timer fires early, as node fires those of more than 24 days, starts another one', () => {
     const { deadline, advance, expired, timers } = observed()
     deadline.set(100)
-    const [early] = Array.from(timers.keys())
+    const [early] = timers
     timers.clear()
-    early!()
+    early!.work()
     expect(expired()).toBe(0)
     expect(timers.size).toBe(1)
     advance(100)

@@ -3,11 +3,29 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { WHOLE_BODY_LIMIT } from '../../../src/upstream/reader.ts'
+import { UpstreamReader, WHOLE_BODY_LIMIT } from '../../../src/upstream/reader.ts'
 import { bodyOf, OK, openConnection, textOf, upstream, WHOLE } from '../../support/upstream-connections.ts'
 
 /** Bytes of a body that are held for a reader that does not read: the stream's buffer, and one read of a socket. */
 const MAX_HELD = WHOLE_BODY_LIMIT + 64 * 1024
+
+describe('the end of a call', () => {
+  it('C8.4 is told once, and the answer too, however often it ends', () => {
+    const answers: unknown[] = []
+    let over = 0
+    const reader = new UpstreamReader(
+      true,
+      (error, response) => answers.push(error ?? response?.statusCode),
+      () => (over += 1),
+    )
+    reader.begin({ abort: () => undefined, pause: () => undefined, resume: () => undefined })
+    reader.head({ status: 204, headers: {}, framing: 0, persistent: true })
+    reader.end()
+    reader.fail(new Error('late'))
+    reader.cancel(new Error('later'))
+    expect([answers, over, reader.isOver, reader.progress]).toEqual([[204], 1, true, 204])
+  })
+})
 
 describe('bodies byte for byte', () => {
   const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
