@@ -8,8 +8,8 @@ import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** The floor of each room (src/README.md): a file imports from its own folder or from a lower floor. */
-const FLOORS: Readonly<Record<string, number>> = {
+/** The layer of each folder (src/README.md): a file imports from its own folder or from a lower layer. */
+const LAYERS: Readonly<Record<string, number>> = {
   kernel: 0,
   http: 1,
   config: 1,
@@ -42,8 +42,8 @@ const read = (file: string): string => readFileSync(file, 'utf8')
 const parse = (file: string): ts.SourceFile =>
   ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true, ts.ScriptKind.TS)
 const name = (file: string): string => relative(join(ROOT, 'src'), file)
-const room = (file: string): string => (name(file).includes('/') ? (name(file).split('/')[0] ?? '') : '')
-const floor = (file: string): number => FLOORS[room(file)] ?? TOP
+const folderOf = (file: string): string => (name(file).includes('/') ? (name(file).split('/')[0] ?? '') : '')
+const layer = (file: string): number => LAYERS[folderOf(file)] ?? TOP
 
 function specifiers(file: string): string[] {
   const found: string[] = []
@@ -73,19 +73,19 @@ const resolve = ({ file, specifier }: Import): string => normalize(join(dirname(
 const own = imports.filter(({ specifier }) => specifier.startsWith('.'))
 
 describe('architecture', () => {
-  it('every file imports only from its own folder or from a lower floor', () => {
+  it('every file imports only from its own folder or from a lower layer', () => {
     const wrong = own.filter((entry) => {
-      const from = room(entry.file)
-      const to = room(resolve(entry))
-      if (from === to || floor(entry.file) === TOP) return false
-      return floor(resolve(entry)) >= floor(entry.file)
+      const from = folderOf(entry.file)
+      const to = folderOf(resolve(entry))
+      if (from === to || layer(entry.file) === TOP) return false
+      return layer(resolve(entry)) >= layer(entry.file)
     })
     expect(wrong.map((entry) => `${name(entry.file)} → ${name(resolve(entry))}`)).toEqual([])
   })
 
-  it('every room has a floor', () => {
-    const rooms = new Set(files.map(room).filter((folder) => folder !== '' && folder !== 'cli'))
-    expect([...rooms].filter((folder) => FLOORS[folder] === undefined)).toEqual([])
+  it('every folder has a layer', () => {
+    const folders = new Set(files.map(folderOf).filter((folder) => folder !== '' && folder !== 'cli'))
+    expect([...folders].filter((folder) => LAYERS[folder] === undefined)).toEqual([])
   })
 
   it('there is no import cycle, type imports included', () => {

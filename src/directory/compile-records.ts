@@ -24,7 +24,7 @@ const suggestion = (name: string, among: ReadonlyMap<string, unknown>): string |
   among.size > FEW ? undefined : didYouMean(name, among.keys())
 
 /** Whether a name is known. Reports it if not. */
-export function checkKnown(
+export function checkReferences(
   what: string,
   name: string,
   among: ReadonlyMap<string, unknown>,
@@ -129,7 +129,7 @@ const checkGrants: Rule = (client, _, problems) => {
 
 const checkBusinesses: Rule = ({ businesses }, known, problems) => {
   for (const [index, code] of businesses.entries())
-    checkKnown('business', code, known.businesses, ['businesses', index], problems)
+    checkReferences('business', code, known.businesses, ['businesses', index], problems)
 }
 
 /** Reports what would make every request that relies on the default scope fail (C5.4). */
@@ -196,15 +196,18 @@ export function toClient({ secrets, accessTokenLifetime, ...same }: ClientRecord
 function checkCustomers({ customers }: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   for (const [index, id] of customers.entries()) {
     const at = ['customers', index]
-    if (checkKnown('client', id, known.clients, at, problems) && known.clients.get(id)?.kind !== 'customer')
+    if (
+      checkReferences('client', id, known.clients, at, problems) &&
+      known.clients.get(id)?.kind !== 'customer'
+    )
       problems.error(at, `refers to a client that is not a customer: "${id}"`)
   }
 }
 
 function checkAccess({ access }: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   for (const [code, role] of Object.entries(access)) {
-    checkKnown('business', code, known.businesses, ['access', code], problems)
-    checkKnown('role', role, known.roles, ['access', code], problems)
+    checkReferences('business', code, known.businesses, ['access', code], problems)
+    checkReferences('role', role, known.roles, ['access', code], problems)
   }
 }
 

@@ -36,5 +36,5 @@ function canonicalAuthority(scheme: string, authority: string): string {
 }
 
 /** Whether an absolute-form target's scheme (`http:`, lower case) and authority are those of this service (C3.6). */
-export const isKnownAuthority = (authorities: Authorities, scheme: string, authority: string): boolean =>
+export const isOwnAuthority = (authorities: Authorities, scheme: string, authority: string): boolean =>
   authorities.known.has(canonicalAuthority(scheme, authority))

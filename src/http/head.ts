@@ -27,7 +27,7 @@ export interface Head {
 export type BodyDeclaration = number | 'chunked'
 
 /** The methods that this service knows at all: what TRACE is told in Allow (RFC 9110 §15.5.6). */
-export const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const SUPPORTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
 
@@ -75,7 +75,7 @@ export function checkHead(head: Head): BodyDeclaration {
   // A request line that says HTTP/2.0 is no HTTP/2, nor is 0.9 with headers.
   if (!VERSIONS.has(head.httpVersion)) throw new Fault('unsupported_http_version')
   if (head.method === 'CONNECT') throw new Fault('connect_refused')
-  if (head.method === 'TRACE') throw new Fault('trace_refused', { allow: KNOWN_METHODS })
+  if (head.method === 'TRACE') throw new Fault('trace_refused', { allow: SUPPORTED_METHODS })
   const lines = readLines(head.rawHeaders)
   if (lines.host === undefined || !isHost(lines.host)) throw new Fault('bad_host')
   return declaration(lines, head.httpVersion)

@@ -1,6 +1,6 @@
 import { Fault } from '../kernel/faults.ts'
 import { LRUCache } from 'lru-cache'
-import { type Authorities, isKnownAuthority } from './authorities.ts'
+import { type Authorities, isOwnAuthority } from './authorities.ts'
 
 /**
  * Why a target is refused (C3.4), as the client reads it. Fixed text: nothing of the target is ever repeated. Neither
@@ -175,7 +175,7 @@ function originForm(raw: string, authorities: Authorities): string {
   if (raw === '*') throw new Fault('outside')
   const [prefix, scheme = '', authority = ''] = /^(https?:)\/\/([^/?#\\]*)/i.exec(raw) ?? []
   if (prefix === undefined) refuseTarget('form')
-  if (!isKnownAuthority(authorities, scheme.toLowerCase(), authority)) throw new Fault('bad_authority')
+  if (!isOwnAuthority(authorities, scheme.toLowerCase(), authority)) throw new Fault('bad_authority')
   const rest = raw.slice(prefix.length)
   return rest.startsWith('/') ? rest : `/${rest}`
 }

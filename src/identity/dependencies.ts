@@ -72,7 +72,7 @@ export const holdersOf = (people: People): Holders => ({
 })
 
 /** Waits for the directory; where it can't be reached, the answer is 503 (C6.1.4). */
-export async function reach<T>(answer: Promise<T>): Promise<T> {
+export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (cause) {

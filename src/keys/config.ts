@@ -16,7 +16,7 @@ import type { SigningAlgorithm } from '../contracts/people.ts'
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { isLoopback } from '../kernel/listen-address.ts'
 import type { KeysPlan } from './service-keys.ts'
-import { KNOWN_ALGORITHMS } from './signatures.ts'
+import { SUPPORTED_ALGORITHMS } from './signatures.ts'
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const satisfies readonly SigningAlgorithm[]
 
@@ -96,7 +96,7 @@ const issuer = section({
     minItems: 1,
     description: 'Accepted values of the header `typ`. RFC 9068 says `at+jwt`. Some issuers send `jwt`.',
   }),
-  algorithms: list(choice(KNOWN_ALGORITHMS, { description: 'A signature algorithm.' }), {
+  algorithms: list(choice(SUPPORTED_ALGORITHMS, { description: 'A signature algorithm.' }), {
     default: ['ES256', 'RS256'],
     minItems: 1,
     description: 'Accepted signature algorithms.',

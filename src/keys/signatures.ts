@@ -56,7 +56,7 @@ const ALGORITHMS: ReadonlyMap<string, AlgorithmRow> = new Map(
 
 const MIN_RSA_BITS = 2048
 
-export const KNOWN_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()]
+export const SUPPORTED_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()]
 
 /** Whether the key may be used with the algorithm: by type, curve, and its own `alg` and `use` if it has them. */
 export function fitsAlgorithm(jwk: Jwk, algorithm: string): boolean {

@@ -70,7 +70,7 @@ export function mergeConditions(conditions: readonly Condition[]): Condition {
  * That of a pool: what keeps every worker from serving keeps the pool. What keeps some makes it work badly: the calls
  * that they get fail, those of the others do not.
  */
-export function conditionOfCrew(workers: readonly Condition[]): Condition {
+export function conditionOfPool(workers: readonly Condition[]): Condition {
   const { failing, degraded } = mergeConditions(workers)
   const everywhere = failing.filter((name) => workers.every((worker) => worker.failing.includes(name)))
   const partly = failing

@@ -159,7 +159,7 @@ export class ServiceControl implements OperatorControl {
 
 /** Which ids a revocation may name without being forced: a mistyped one would end nothing, and say that it did. */
 
-export interface KnownParts {
+export interface RevocableIdParts {
   readonly store: Pick<Store, 'find' | 'countBy'>
   readonly rules: RuleGuard
   readonly holdings: Holdings
@@ -169,13 +169,13 @@ export interface KnownParts {
 const TOKEN_ID = /^[A-Za-z0-9_-]{22}$/
 
 /** Whether the store holds anything under it: also of somebody who was removed. */
-async function isHeld(index: StoreIndex, value: string, { store }: KnownParts): Promise<boolean> {
+async function isHeld(index: StoreIndex, value: string, { store }: RevocableIdParts): Promise<boolean> {
   for (const kind of [FAMILY, CODE, SESSION, CONSENT])
     if ((await store.countBy(kind, { [index]: value })) > 0) return true
   return false
 }
 
-type Known = (id: string, parts: KnownParts) => boolean | Promise<boolean>
+type Known = (id: string, parts: RevocableIdParts) => boolean | Promise<boolean>
 
 const KNOWN: Readonly<Record<'jti' | StoreIndex, Known>> = {
   jti: (id) => TOKEN_ID.test(id),
@@ -195,7 +195,7 @@ const KNOWN: Readonly<Record<'jti' | StoreIndex, Known>> = {
 }
 
 /** A line for each id that nobody knows. Rejects with Fault `identity_unavailable`. */
-export async function unknownIds(tokens: RevokedTokens, parts: KnownParts): Promise<readonly string[]> {
+export async function unknownIds(tokens: RevokedTokens, parts: RevocableIdParts): Promise<readonly string[]> {
   const unknown: string[] = []
   for (const [name, id] of Object.entries(tokens) as [keyof typeof KNOWN, string][])
     if (!(await KNOWN[name](id, parts)))

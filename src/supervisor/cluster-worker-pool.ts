@@ -9,7 +9,7 @@
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { timerMs } from '../kernel/clock.ts'
-import { conditionOfCrew, mergeConditions, type Condition } from '../operations/health.ts'
+import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
 import { Roster, type RosterParts } from './roster.ts'
@@ -77,7 +77,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const serving = this.#roster.awake.length
     const reason = `${serving} of ${this.#size} serve`
     const own = { failing: [], degraded: serving < this.#size ? [{ name: 'workers', reason }] : [] }
-    const workers = conditionOfCrew(this.#roster.workers.map((worker) => worker.condition))
+    const workers = conditionOfPool(this.#roster.workers.map((worker) => worker.condition))
     return mergeConditions([own, workers])
   }
 

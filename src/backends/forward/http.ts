@@ -12,7 +12,7 @@ import {
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
-import { cleanResponseHeaders, isOfFormat, judgeStatus, passedNames, refusalAnswer } from './response.ts'
+import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, refusalAnswer } from './response.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
@@ -109,7 +109,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */
   judge(call: Call, response: UpstreamResponse): BackendAnswer {
-    const verdict = judgeStatus(response.statusCode, {
+    const verdict = checkStatus(response.statusCode, {
       conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
       ranged: 'range' in call.headers,
       authorizationForwarded: this.#rules.forwardAuthorization && call.authorization !== undefined,

@@ -52,7 +52,7 @@ const REFUSED = errors('upstream_refused')
 const UNAUTHORISED = errors('upstream_unauthorised')
 
 /** What an upstream's final status means for the client (C8.4). For every forwarding backend. */
-export function judgeStatus(status: number, context: StatusContext): StatusVerdict {
+export function checkStatus(status: number, context: StatusContext): StatusVerdict {
   // A client that asked for no range would take the part for the whole.
   if (status === 206) return context.ranged ? ANSWER : BROKEN
   if (status >= 200 && status < 300) return ANSWER

@@ -6,7 +6,7 @@ import { HttpBackend, type HttpBackendRules } from './http.ts'
 import type { HeaderText } from '../../http/header-text.ts'
 import {
   attemptOutcome,
-  judgeStatus,
+  checkStatus,
   passedNames,
   refusalAnswer,
   type StatusVerdict,
@@ -103,7 +103,7 @@ export class StreamBackend implements Backend {
   /** As of any call (C8.4), but that a success is none: it would be the answer to another question. */
   #judge({ authorization }: Call, status: number): StatusVerdict {
     const authorizationForwarded = this.#rules.forwardAuthorization && authorization !== undefined
-    const verdict = judgeStatus(status, { conditional: false, ranged: false, authorizationForwarded })
+    const verdict = checkStatus(status, { conditional: false, ranged: false, authorizationForwarded })
     if (verdict.kind !== 'answer') return verdict
     throw new Fault('upstream_broken', { detail: `the upstream answered a handshake with ${status}` })
   }

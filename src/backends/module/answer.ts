@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { BackendAnswer, BackendBody, BackendError } from '../../contracts/backend.ts'
 import { isHeaderValue, isToken } from '../../http/header-text.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { judgeStatus, type ResponseHeaders, statusFault } from '../forward/response.ts'
+import { checkStatus, type ResponseHeaders, statusFault } from '../forward/response.ts'
 import { broken, ModuleStream, type StreamRules } from './stream.ts'
 import { jsonBodyOf } from './value.ts'
 import { AsyncLocalStorage } from 'node:async_hooks'
@@ -34,7 +34,7 @@ export async function checkAnswer(given: unknown, rules: AnswerRules): Promise<B
     throw broken(`answered the status ${String(status)}`)
   const checked = checkHeaders(membersOf(headers, 'headers'))
   const content = await checkBody(membersOf(body, 'a body'), rules)
-  const verdict = judgeStatus(status, { ...rules, authorizationForwarded: false })
+  const verdict = checkStatus(status, { ...rules, authorizationForwarded: false })
   if (verdict.kind === 'errors' && content.kind === 'errors') return { status, headers: {}, body: content }
   if (verdict.kind !== 'answer') {
     discard(content)

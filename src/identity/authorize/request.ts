@@ -2,7 +2,7 @@ import type { Client } from '../../contracts/people.ts'
 import type { Form } from '../../http/form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Arrived } from '../context.ts'
-import { reach } from '../dependencies.ts'
+import { orUnavailable } from '../dependencies.ts'
 import type { Step } from '../endpoint.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
@@ -76,7 +76,7 @@ export function onlyValue(form: Form, name: string): string | undefined {
 export const nameClient: Step<FormRead, ClientNamed> = async (context, { people }) => {
   const { attempt, form } = context
   const id = onlyValue(form, 'client_id')
-  const namedClient = id === undefined ? undefined : await reach(people.findClient(id))
+  const namedClient = id === undefined ? undefined : await orUnavailable(people.findClient(id))
   if (namedClient === undefined) throw new Fault('authorize_bad_client')
   attempt.client = namedClient.id
   const redirectUri = onlyValue(form, 'redirect_uri')

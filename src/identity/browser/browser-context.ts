@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { equalSecrets, newSecret } from '../../kernel/ids.ts'
-import { reach } from '../dependencies.ts'
+import { orUnavailable } from '../dependencies.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import type { Session } from './sessions.ts'
 
@@ -40,7 +40,7 @@ const browserWith = (cookie: string, fresh: boolean, login: Login | undefined): 
 async function loginOf(cookie: string, { people, sessions }: StepDependencies): Promise<Login | undefined> {
   const session = await sessions.find(cookie)
   if (session === undefined) return undefined
-  const user = await reach(people.findUserBySubject(session.subject))
+  const user = await orUnavailable(people.findUserBySubject(session.subject))
   if (user === undefined) {
     await sessions.end(session.key, session.subject)
     return undefined

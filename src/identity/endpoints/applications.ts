@@ -1,4 +1,4 @@
-import { noteCall, reach } from '../dependencies.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
@@ -65,7 +65,7 @@ function doneOf({ target }: Arrived['exchange']): Done | undefined {
 }
 
 async function listConsent(consent: Consent, dependencies: StepDependencies): Promise<ConsentListed> {
-  const name = await reach(dependencies.people.findClientName(consent.client))
+  const name = await orUnavailable(dependencies.people.findClientName(consent.client))
   const { about, data, lasting } = describeScope(consent.scopes, dependencies)
   const { at, business, key } = consent
   return {

@@ -4,7 +4,7 @@ import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { isRegistered, withQuery } from '../authorize/answer-client.ts'
 import { isOwnForm, seeOther, type BrowserContext, browserContextOf } from '../browser/browser-context.ts'
-import { noteCall, reach } from '../dependencies.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { Arrived } from '../context.ts'
 import { pageAnswer } from '../pages/layout.ts'
@@ -50,7 +50,7 @@ async function clientOf(
   if (hint !== undefined && named !== undefined && named !== hint.client)
     throw new Fault('oauth_bad_request', { say: 'The client_id is not that of the id_token_hint.' })
   const id = hint?.client ?? named
-  return id === undefined ? undefined : reach(people.findClient(id))
+  return id === undefined ? undefined : orUnavailable(people.findClient(id))
 }
 
 /** @throws Fault authorize_bad_redirect for any address that is not the client's own (T6: open redirect) */

@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
-import { noteCall, reach } from '../dependencies.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import { emptyAnswer, privateAnswer } from '../answers.ts'
@@ -54,8 +54,8 @@ const INACTIVE = { active: false }
 
 /** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
 async function describe(found: FoundToken, { people, urls }: StepDependencies): Promise<object> {
-  const user = await reach(people.findUserBySubject(found.subject))
-  const holder = await reach(people.findClient(found.client))
+  const user = await orUnavailable(people.findUserBySubject(found.subject))
+  const holder = await orUnavailable(people.findClient(found.client))
   if (found.spent || user === undefined || holder === undefined) return INACTIVE
   const { client, expiresAt, id, issuedAt, kind, scope, subject } = found
   return {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
 import { equalSecrets } from '../../kernel/ids.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { noteCall, reach } from '../dependencies.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { GrantChosen, Granted } from '../context.ts'
 import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
@@ -64,7 +64,7 @@ function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord
 }
 
 const findUser: Step<CodeConsumed, UserFound> = async (context, { people }) => {
-  const user = await reach(people.findUserBySubject(context.code.record.subject))
+  const user = await orUnavailable(people.findUserBySubject(context.code.record.subject))
   if (user === undefined) throw refuse('its user is gone or may no longer')
   return { ...context, user }
 }

@@ -3,7 +3,7 @@ import type { HashOwner, User } from '../../contracts/people.ts'
 import { siteOf } from '../../http/addresses.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { reach } from '../dependencies.ts'
+import { orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { GrantChosen, Granted, ScopeRequested, UserVerified } from '../context.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
@@ -29,14 +29,14 @@ export async function verifyUser(
   dependencies: StepDependencies,
 ): Promise<User | undefined> {
   const { key } = attempt
-  const named = await reach(dependencies.people.findUserByName(key.user))
-  const subject = named?.subject ?? (await reach(dependencies.people.findSubject(key.user)))
+  const named = await orUnavailable(dependencies.people.findUserByName(key.user))
+  const subject = named?.subject ?? (await orUnavailable(dependencies.people.findSubject(key.user)))
   attempt.onNamed?.(subject)
   const network = await dependencies.networks.recall(subject, key.network)
   const standing = { nameExists: subject !== undefined, familiar: network.familiar }
   return dependencies.guessing.attempt(key, standing, async () => {
     // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
-    const found = await reach(dependencies.people.findUserByName(key.user))
+    const found = await orUnavailable(dependencies.people.findUserByName(key.user))
     const right = await dependencies.hasher.verify(attempt.password, found?.passwordHash, hashOwnerOf(key))
     if (!right || found === undefined || !attempt.mayLogIn(found)) return undefined
     await network.remember()

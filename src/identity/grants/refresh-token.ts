@@ -1,6 +1,6 @@
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { noteCall, reach } from '../dependencies.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { GrantChosen, Granted } from '../context.ts'
 import {
@@ -82,7 +82,7 @@ function mayGoOn(user: User, { client, found, granted: { target } }: FamilyFound
 /** The user is still there, and the family's business still theirs and the client's. */
 const findUser: Step<FamilyFound, UserFound> = async (context, { people, places }) => {
   const { client, found, granted } = context
-  const user = await reach(people.findUserBySubject(found.record.subject))
+  const user = await orUnavailable(people.findUserBySubject(found.record.subject))
   if (user === undefined || !mayGoOn(user, context)) throw refuse('its user is gone or may no longer')
   if (granted.target !== undefined && !isOpenTo(client, granted.target, places))
     throw refuse('its business or fund is gone, or no longer the client’s')

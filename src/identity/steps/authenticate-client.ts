@@ -2,7 +2,7 @@ import type { Client } from '../../contracts/people.ts'
 import { type ClientPair, parseBasic } from '../../http/authorization.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ClientAuthenticated, Parsed } from '../context.ts'
-import { reach } from '../dependencies.ts'
+import { orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 
 /** C6.1.2. Any failure is the same fault: nobody learns whether the id or the secret was wrong. */
@@ -52,7 +52,7 @@ async function byBody(params: Params, where: Where): Promise<Client> {
 }
 
 async function findPublic(id: string, { people }: StepDependencies): Promise<Client> {
-  const client = await reach(people.findClient(id))
+  const client = await orUnavailable(people.findClient(id))
   const known = client?.kind === 'public' && client.secretHashes.length === 0
   if (!known) throw failed('no such public client, or one that has a secret')
   return client
@@ -72,7 +72,7 @@ const isQuick = ({ encoded }: Trial): boolean => encoded?.startsWith('sha256:') 
  */
 async function findBySecret(pairs: readonly ClientPair[], { dependencies, address }: Where): Promise<Client> {
   const { people, hasher, clientFailures } = dependencies
-  const clients = await reach(Promise.all(pairs.map(({ id }) => people.findClient(id))))
+  const clients = await orUnavailable(Promise.all(pairs.map(({ id }) => people.findClient(id))))
   const trials = pairs.flatMap((pair, at) => trialsOf(pair, clients[at]))
   const ordered = [...trials.filter(isQuick), ...trials.filter((trial) => !isQuick(trial))]
   for (const { id, secret, encoded, client } of ordered) {

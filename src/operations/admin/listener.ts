@@ -18,7 +18,7 @@ import {
   members,
   type OperatorControl,
   type Schema,
-  tellError,
+  errorBodyOf,
 } from './routes.ts'
 import type { AdminConfig } from '../config.ts'
 import type { Health } from '../health.ts'
@@ -141,7 +141,7 @@ function makeApp(recorder: Recorder): FastifyInstance {
     reply.code(404).send({ error: 'there is nothing at this path' }),
   )
   app.setErrorHandler((thrown: FrameworkError, _request, reply) => {
-    const { status, body } = tellError(thrown)
+    const { status, body } = errorBodyOf(thrown)
     if (status >= 500) recorder.note('error', 'admin_failed', { cause: thrown })
     if (status === 401) reply.header('WWW-Authenticate', 'Bearer realm="admin"')
     return reply.code(status).send(body)

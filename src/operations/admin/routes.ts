@@ -155,7 +155,7 @@ export interface FrameworkError extends Error {
   readonly statusCode?: number
 }
 
-export interface ToldError {
+export interface ErrorBody {
   readonly status: number
   readonly body: { readonly error: string; readonly problems?: readonly string[] }
 }
@@ -170,7 +170,7 @@ const PLAIN: Readonly<Record<number, string>> = {
 }
 
 /** The status and body that answer an error. */
-export function tellError(thrown: Fault | AdminError | FrameworkError): ToldError {
+export function errorBodyOf(thrown: Fault | AdminError | FrameworkError): ErrorBody {
   const status = (thrown instanceof Fault ? thrown.status : thrown.statusCode) ?? 500
   if (!(thrown instanceof AdminError))
     return { status, body: { error: PLAIN[status] ?? 'the request was refused' } }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkHead, declaredBody, type Head, KNOWN_METHODS } from '../../../src/http/head.ts'
+import { checkHead, declaredBody, type Head, SUPPORTED_METHODS } from '../../../src/http/head.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 type Line = readonly [name: string, value: string]
@@ -105,7 +105,7 @@ describe('C3.6 version and method', () => {
   it('refuses TRACE, naming the methods that exist, and CONNECT', () => {
     const trace = faultOf([HOST], { method: 'TRACE' })
     expect(trace.code).toBe('trace_refused')
-    expect(trace.facts.allow).toEqual(KNOWN_METHODS)
+    expect(trace.facts.allow).toEqual(SUPPORTED_METHODS)
     expect(faultOf([HOST], { method: 'CONNECT' }).code).toBe('connect_refused')
   })
 })
