@@ -1,13 +1,13 @@
 import type { ActionFacts, Backend } from '../contracts/backend.ts'
 import type { ActionVersions } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
+import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { AreasConfig, ScopeRuleConfig } from './config.ts'
-import { decodeSegment } from '../http/request-target.ts'
 import { takes, type ParameterType, type PatternSegment } from './path-pattern.ts'
 
-/** A compiled scope rule: satisfied if the token has a value of each group (one group for any-of, C5.3). */
+/** A compiled scope rule (C5.3). A token satisfies it if it has a value of each group; a rule of `any` is one group. */
 export interface ScopeRule {
   readonly groups: readonly ReadonlySet<string>[]
   /** The `scope` of an insufficient_scope challenge (C4.13). */
@@ -20,7 +20,7 @@ export interface BodyRule {
   readonly validate: BodyValidator | undefined
 }
 
-/** What one method of an action needs and gives. */
+/** One method of an action: what it requires of a call, and what it answers. */
 export interface Operation {
   readonly action: Action
   readonly method: string
@@ -29,7 +29,7 @@ export interface Operation {
   readonly versions: ActionVersions
   readonly produces: readonly string[] | undefined
   readonly consumes: readonly string[] | undefined
-  /** Whether a GET may ask for a websocket. */
+  /** Whether a GET may be an upgrade to websocket. */
   readonly websocket: boolean
   readonly body: BodyRule
   /** XML names of array items (C7.5). */
@@ -43,55 +43,62 @@ export interface Action {
   readonly area: string
   readonly name: string
   readonly backend: Backend
-  /** The names of its path's parameters, from left to right. */
+  /** Names of the path parameters, from left to right. */
   readonly parameters: readonly string[]
 }
 
-/** What one path offers: the methods of all actions that are configured for it, however they call its parameters. */
+/**
+ * The methods of one path. Several actions may be configured for one path, each with its own methods and with its own
+ * names for the path parameters.
+ */
 export interface Route {
   readonly methods: ReadonlyMap<string, Operation>
-  /** What Allow lists (C4.6): HEAD wherever GET is. */
+  /** The value of `Allow` (C4.6). Where GET is, HEAD is too. */
   readonly allow: readonly string[]
 }
 
 type AreaConfig = AreasConfig[string]
 
 /**
- * What a method of an action needs of a token's scope (C5.3): its own rule, and all that its area needs, which stands
- * behind it in a challenge (C4.13). Implication is applied here, at load: a rule holds every value that satisfies it.
- * The gateway, and `postern diff`, know of a rule through this function alone.
+ * The scope rule of a method (C5.3): its own rule, and every value that its area requires. A challenge lists the area's
+ * values last (C4.13). Implication is applied here, when the configuration is loaded: a group holds every value that
+ * satisfies it. The gateway and `postern diff` both use this function, so that they cannot disagree.
+ * A rule must have either `any` or `all`. Where it has both, which `compileActions` reports, only `all` is read; where
+ * it has neither, no token satisfies it.
  */
 export function compileScopeRule(
   { any, all }: ScopeRuleConfig,
   area: AreaConfig | undefined,
   catalogue: Catalogue,
 ): ScopeRule {
-  const values = any ?? all ?? []
-  const needed = area?.scopes ?? []
-  const satisfiers = values.map((value) => catalogue.satisfiers(value))
-  const groups = all ? satisfiers : [new Set(satisfiers.flatMap((set) => [...set]))]
+  const satisfiersOf = (value: string): ReadonlySet<string> => catalogue.satisfiers(value)
+  const ofArea = area?.scopes ?? []
+  const alternatives = any ?? []
+  const groups = all?.map(satisfiersOf) ?? [
+    new Set(alternatives.flatMap((value) => [...satisfiersOf(value)])),
+  ]
   return {
-    challenge: [...(all ?? values.slice(0, 1)), ...needed].join(' '),
-    groups: [...groups, ...needed.map((value) => catalogue.satisfiers(value))],
+    challenge: [...(all ?? alternatives.slice(0, 1)), ...ofArea].join(' '),
+    groups: [...groups, ...ofArea.map(satisfiersOf)],
   }
 }
 
-/** Whether a token's values satisfy a rule (C4.7). */
+/** Whether a token's scope values satisfy a rule (C4.7). */
 export function satisfies(scopes: ReadonlySet<string>, { groups }: ScopeRule): boolean {
   for (const group of groups) if (!haveCommon(scopes, group)) return false
   return true
 }
 
-/** Goes over the token's few values; `isDisjointFrom` costs as much as all of them. */
+/** A loop over the token's few values is faster here than `isDisjointFrom`. */
 function haveCommon(scopes: ReadonlySet<string>, group: ReadonlySet<string>): boolean {
   for (const value of scopes) if (group.has(value)) return true
   return false
 }
 
-/** Whether an area refuses nobody: its calls reach the upstream whatever the token (src/gateway/report-only.ts). */
+/** Whether calls of an area are let through whatever their token says (report-only.ts). */
 export const isReportOnly = (area: AreaConfig | undefined): boolean => area?.mode === 'report-only'
 
-/** A parameter's branch: of one place and one type there is one, however the parameter is called. */
+/** The branch for a parameter. Parameters of one type at one place share a branch, whatever their names. */
 export interface ParameterBranch<T> {
   readonly type: ParameterType
   readonly node: RouteNode<T>
@@ -99,7 +106,7 @@ export interface ParameterBranch<T> {
 
 export interface RouteNode<T> {
   readonly literals: Map<string, RouteNode<T>>
-  /** Typed ones come before the untyped one. */
+  /** The untyped parameter stands last: it takes every value. */
   readonly parameters: ParameterBranch<T>[]
   value: T | undefined
 }
@@ -108,7 +115,7 @@ const newNode = <T>(): RouteNode<T> => ({ literals: new Map(), parameters: [], v
 
 export interface Match<T> {
   readonly value: T
-  /** The parameters' values, decoded, from left to right. */
+  /** Values of the path parameters, decoded, from left to right. */
   readonly values: readonly string[]
 }
 
@@ -116,12 +123,12 @@ const NO_VALUES: readonly string[] = Object.freeze([])
 
 /**
  * The route table: one tree per level and area, so that a lookup costs the same with ten actions or ten thousand.
- * It sees canonical segments only (C3.4), and matches them exactly, case included. A literal wins over a parameter.
+ * It matches canonical segments (C3.4) exactly, case included. A literal wins over a parameter.
  */
 export class ActionTable<T> {
   readonly #roots = new Map<string, RouteNode<T>>()
 
-  /** Puts `value` at a path, unless there is one: then that one is answered. */
+  /** Puts `value` at a path that has none yet. @returns the value that stands at the path now */
   add(level: 'b' | 'f', area: string, pattern: readonly PatternSegment[], value: T): T {
     const key = `${level}/${area}`
     let node = this.#roots.get(key)
@@ -130,7 +137,7 @@ export class ActionTable<T> {
     return (node.value ??= value)
   }
 
-  /** `from` is the index of the first segment below the area. */
+  /** @param from index of the first segment below the area */
   find(level: string, area: string, segments: readonly string[], from: number): Match<T> | undefined {
     const root = this.#roots.get(`${level}/${area}`)
     return root === undefined ? undefined : walk(root, segments, from, undefined)

@@ -17,13 +17,14 @@ import { parameterNames, parsePathPattern, type PatternSegment } from './path-pa
 
 export interface CompiledActions {
   readonly table: ActionTable<Route>
-  /** By slot. */
+  /** Each stands at its slot. */
   readonly actions: readonly Action[]
   /** The backends of report-only areas, by area. */
   readonly reportOnly: ReadonlyMap<string, Backend>
 }
 
-interface NameableParts {
+/** What an action may name. */
+interface CompileContext {
   readonly catalogue: Catalogue
   readonly backends: ReadonlyMap<string, Backend>
   readonly areas: AreasConfig
@@ -31,27 +32,30 @@ interface NameableParts {
 
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
 
-/** Compiles every action, or reports what is wrong with each (design: configuration). */
+/**
+ * Compiles every action, and reports every problem of the areas and of the actions. Throws nothing. The result is to be
+ * used only if nothing was reported.
+ */
 export function compileActions(
   configured: readonly ActionConfig[],
-  known: NameableParts,
+  context: CompileContext,
   report: Report,
 ): CompiledActions {
-  reportAreas(known, report)
+  reportAreas(context, report)
   const routes = new RouteCompiler(report)
   const actions: Action[] = []
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
     const pattern = readPattern(config.action, [...path, 'action'], report)
-    const compiled = compileAction(config, pattern ?? [], actions.length, known, path, report)
+    const compiled = compileAction(config, pattern ?? [], actions.length, context, path, report)
     if (pattern === undefined || compiled === undefined) continue
     actions.push(compiled.action)
     routes.add({ ...compiled, pattern, path })
   }
-  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(known) }
+  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(context) }
 }
 
-function reportAreas({ areas, backends, catalogue }: NameableParts, report: Report): void {
+function reportAreas({ areas, backends, catalogue }: CompileContext, report: Report): void {
   for (const [area, { backend, scopes = [] }] of Object.entries(areas)) {
     if (!backends.has(backend))
       report.error(
@@ -62,13 +66,13 @@ function reportAreas({ areas, backends, catalogue }: NameableParts, report: Repo
   }
 }
 
-function reportOnlyAreas({ areas, backends }: NameableParts): ReadonlyMap<string, Backend> {
-  const open = new Map<string, Backend>()
+function reportOnlyAreas({ areas, backends }: CompileContext): ReadonlyMap<string, Backend> {
+  const found = new Map<string, Backend>()
   for (const [name, area] of Object.entries(areas)) {
     const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
-    if (backend !== undefined) open.set(name, backend)
+    if (backend !== undefined) found.set(name, backend)
   }
-  return open
+  return found
 }
 
 function reportUnknown(values: readonly string[], catalogue: Catalogue, path: KeyPath, report: Report): void {
@@ -89,17 +93,17 @@ function compileAction(
   config: ActionConfig,
   pattern: readonly PatternSegment[],
   slot: number,
-  known: NameableParts,
+  context: CompileContext,
   path: KeyPath,
   report: Report,
 ): Pick<ConfiguredRoute, 'action' | 'methods'> | undefined {
-  const area = Object.hasOwn(known.areas, config.area) ? known.areas[config.area] : undefined
+  const area = Object.hasOwn(context.areas, config.area) ? context.areas[config.area] : undefined
   if (area === undefined) {
-    report.error([...path, 'area'], `names no area; there are ${Object.keys(known.areas).join(', ')}`)
+    report.error([...path, 'area'], `names no area; there are ${Object.keys(context.areas).join(', ')}`)
     return undefined
   }
-  const backend = known.backends.get(area.backend)
-  if (backend === undefined) return undefined // told with the area
+  const backend = context.backends.get(area.backend)
+  if (backend === undefined) return undefined // reportAreas has reported it
   const action: Action = {
     slot,
     level: config.level === 'business' ? 'b' : 'f',
@@ -112,7 +116,7 @@ function compileAction(
     ([method, operation]) =>
       [
         method,
-        compileOperation(action, method, operation, known, [...path, 'methods', method], report),
+        compileOperation(action, method, operation, context, [...path, 'methods', method], report),
       ] as const,
   )
   return { action, methods: new Map(methods) }
@@ -122,7 +126,7 @@ function compileOperation(
   action: Action,
   method: string,
   config: OperationConfig,
-  { catalogue, areas }: NameableParts,
+  { catalogue, areas }: CompileContext,
   path: KeyPath,
   report: Report,
 ): Operation {
@@ -131,10 +135,13 @@ function compileOperation(
   if (!versions.includes(defaultVersion))
     report.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
   if (config.body && config.consumes)
-    report.error([...path, 'consumes'], 'streams the body through unparsed, so it cannot stand beside body')
+    report.error(
+      [...path, 'consumes'],
+      'streams the body through unparsed, so it cannot be used together with body',
+    )
   for (const key of ['consumes', 'body'] as const)
     if (config[key] && method === 'GET')
-      report.error([...path, key], 'is not for GET, whose body means nothing')
+      report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
   const websocket = config.websocket === true
   if (websocket && method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
   if (websocket && action.backend.upgrade === undefined)
@@ -184,6 +191,6 @@ function checkedRule(
 ): ScopeRuleConfig {
   if ((config.any === undefined) === (config.all === undefined))
     report.error(path, 'needs either any or all, so that no action is open to every token')
-  reportUnknown(config.any ?? config.all ?? [], catalogue, path, report)
+  reportUnknown([...(config.any ?? []), ...(config.all ?? [])], catalogue, path, report)
   return config
 }
