@@ -207,6 +207,17 @@ describe('C4.7 requireScope', () => {
       'openid fund.read',
     ])
   })
+
+  it('C5.3 a rule with both any and all, which is a problem, counts as all; no token satisfies one with neither', () => {
+    const held = (...values: string[]) => new Set(values)
+    const both = compileScopeRule({ any: ['openid'], all: ['email', 'fund.read'] }, undefined, CATALOGUE)
+    expect(both.challenge).toBe('email fund.read')
+    expect([satisfies(held('openid', 'email'), both), satisfies(held('email', 'fund.read'), both)]).toEqual([
+      false,
+      true,
+    ])
+    expect(satisfies(held('openid', 'fund.read'), compileScopeRule({}, undefined, CATALOGUE))).toBe(false)
+  })
 })
 
 describe('C4.10 negotiate', () => {

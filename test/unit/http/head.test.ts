@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { checkHead, declaredBody, type Head, SUPPORTED_METHODS } from '../../../src/http/head.ts'
+import {
+  checkHead,
+  declaredBody,
+  hasNoContent,
+  type Head,
+  SUPPORTED_METHODS,
+} from '../../../src/http/head.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 type Line = readonly [name: string, value: string]
@@ -193,5 +199,11 @@ describe('T2.1, T2.3 framing', () => {
   it('lets Connection name anything else', () => {
     for (const value of ['close', 'keep-alive, Upgrade', 'Authorization', 'X-Postern-Subject, TE', ''])
       expect(checkHead(headOf([HOST, ['Connection', value]]))).toBe(0)
+  })
+})
+
+describe('RFC 9110 §15.3.6 statuses without content', () => {
+  it('RFC 9110 §15.3.6 are 204, 205 and 304', () => {
+    expect([200, 201, 204, 205, 206, 304, 404].filter(hasNoContent)).toEqual([204, 205, 304])
   })
 })
