@@ -150,14 +150,20 @@ export class PendingRequests {
  *   and the exchange is made of the raw request;
  * - parsers of queries and bodies, and validation, see nothing: the hook never calls `done`;
  * - its 503 while closing (`return503OnClosing`) and its answer to unreadable bytes (`clientErrorHandler`);
+ * - its answer to errors, which tells their message (`endUnanswered`);
  * - node's bare answers to Expect (`checkContinue`, `checkExpectation`) and CONNECT (`connect`);
  * - node's silent cut of header lines beyond 2000 (`maxHeadersCount`): a repeated Authorization could hide there.
  */
 export function makeApp(server: Server, pending: PendingRequests): FastifyInstance {
-  const enter = (request: FastifyRequest, reply: FastifyReply): void =>
-    pending.serve(({ entrance }) =>
-      entrance.receive({ request: request.raw, response: reply.raw, carrier: new ReplyCarrier(reply) }),
-    )
+  const enter = (request: FastifyRequest, reply: FastifyReply): void => {
+    try {
+      pending.serve(({ entrance }) =>
+        entrance.receive({ request: request.raw, response: reply.raw, carrier: new ReplyCarrier(reply) }),
+      )
+    } catch (error) {
+      endUnanswered(reply, error)
+    }
+  }
   server.maxHeadersCount = 0
   const app = fastify({
     logger: false,
@@ -179,6 +185,18 @@ export function makeApp(server: Server, pending: PendingRequests): FastifyInstan
   app.route({ method: app.supportedMethods, url: '/*', handler: unreached })
   app.setNotFoundHandler(unreached)
   return app
+}
+
+/**
+ * For a defect of the entrance itself, which can render no answer. Fastify would answer with the error's message (C2.3):
+ * instead the connection is cut, and the error ends the process as one that nobody catches.
+ */
+function endUnanswered(reply: FastifyReply, error: unknown): void {
+  reply.hijack()
+  reply.raw.destroy()
+  queueMicrotask(() => {
+    throw error
+  })
 }
 
 const NO_QUERY = {}

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Fault } from '../../../src/kernel/faults.ts'
 import { compileAuthorities } from '../../../src/http/authorities.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -9,6 +9,19 @@ import { openRaw, sendRaw, exchangeRaw } from '../../support/raw-http.ts'
 
 const HOST = 'Host: 127.0.0.1\r\n'
 const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`
+
+/** What would end this process until the end of the test. */
+function catchUncaught(): string[] {
+  const uncaught: string[] = []
+  const others = process.listeners('uncaughtException')
+  process.removeAllListeners('uncaughtException')
+  process.on('uncaughtException', (error) => uncaught.push(String(error)))
+  onTestFinished(() => {
+    process.removeAllListeners('uncaughtException')
+    for (const other of others) process.on('uncaughtException', other)
+  })
+  return uncaught
+}
 
 describe('public listener', () => {
   it('C2.6 answers every request with a fresh X-Request-Id, Date and length', async () => {
@@ -167,6 +180,20 @@ describe('public listener', () => {
       expect(answer.headers['set-cookie']).toBeUndefined()
       expect(events.decisions).toMatchObject([{ door: 'none', fault: { code: 'internal' }, status: 500 }])
     }
+  })
+
+  it('C2.3 sends nothing of an error for which the entrance has no answer, and the process gets to know it', async () => {
+    const { port, events } = await startListener(() => {
+      throw new Error('a defect of the door')
+    })
+    events.decision = () => {
+      throw new Error('secret 10.0.0.1')
+    }
+    const uncaught = catchUncaught()
+    for (const method of ['GET', 'PURGE', 'UNLINK'])
+      for (const target of ['/api', '/%zz'])
+        expect(await exchangeRaw(port, get(target).replace('GET', method))).toBe('')
+    expect(uncaught).toEqual(Array(6).fill('Error: secret 10.0.0.1'))
   })
 
   it('answers HEAD with the headers of GET and no body', async () => {
