@@ -2,47 +2,48 @@ import type { Fault } from '../kernel/faults.ts'
 import type { Exchange } from './exchange.ts'
 import type { Principal } from './principal.ts'
 
-/** Whether one call of a client is let in, and what its answer says of the client's rate (C4.5). */
+/** Whether one call of a client is admitted, and the rate-limit headers of its answer (C4.5). */
 export interface Verdict {
-  /** To be sent along whatever the answer becomes: `RateLimit` and its policy. */
+  /** `RateLimit` and `RateLimit-Policy`. The answer carries them whether or not the call is refused. */
   readonly headers: Readonly<Record<string, string>> | undefined
-  /** Fault `rate_limited` or `too_many_calls`; undefined lets the call in. */
+  /** Fault `rate_limited` or `too_many_calls`; undefined if the call is admitted. */
   readonly refusal: Fault | undefined
 }
 
-/** Says that a call is no longer in flight. Calls after the first do nothing. */
+/** Reports that a call is no longer in flight. Only the first call of this function counts. */
 export type Release = () => void
 
-/** Limits how much is let in (C4.5). Answers at once, from memory: it is called for every call. */
+/** Limits the calls that are admitted (C4.5). Synchronous and from memory, because every call goes through it. */
 export interface Admission {
   /**
-   * Counts one call of the principal's client, and one more in flight until the exchange has ended. Undefined lets it
-   * in and has nothing to tell.
+   * Counts one call of the principal's client, and counts it as in flight until the exchange has ended.
+   * @returns undefined if the call is admitted and its answer needs no rate-limit headers
    */
   admit(principal: Principal, exchange: Exchange): Verdict | undefined
   /**
-   * Counts a call in flight to a backend. Absent, or undefined: that backend's calls are not counted.
-   * @param client whose call it is; undefined where that was not verified
-   * @throws Fault `backend_busy`; `too_many_backend_calls` if only the client's part is used up
+   * Counts a call in flight to a backend. If the method is absent, or returns undefined, the backend has no limit.
+   * @param client id of the calling client; undefined if it was not verified
+   * @throws Fault `backend_busy` if the backend has no place left; `too_many_backend_calls` if only the client's share
+   *   is used up
    */
   occupy?(backend: string, client: string | undefined): Release | undefined
 }
 
-/** Limits that apply to every request, before anything is decided about it. */
+/** Limits that apply to every request, before the decision about it. */
 export interface EarlyAdmission {
-  /** Fault `address_rate_limited` or `overloaded`; undefined lets the request go on to its door. */
+  /** Fault `address_rate_limited` or `overloaded`; undefined if the request may go on. */
   refuse(clientAddress: string): Fault | undefined
 }
 
-/** So many calls, by key: two lists of one length. */
+/** Numbers of calls by key. Both lists have the same length: `counts[i]` belongs to `keys[i]`. */
 export interface Tallies {
   readonly keys: readonly string[]
   readonly counts: readonly number[]
 }
 
 /**
- * The calls that one worker has let in since its last message, for rates that it shares with others. Plain data, so that
- * it can be sent to another process.
+ * The calls that one worker has admitted since its last message, for rates that all workers share. Plain data, because
+ * it is sent to another process.
  */
 export interface RateUsage {
   /** By client id. */

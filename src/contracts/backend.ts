@@ -6,18 +6,21 @@ import type { Carrier } from './carrier.ts'
 import type { Place } from './places.ts'
 import type { Principal } from './principal.ts'
 
-/** The format that a backend takes and gives: `value` is a JSON value in memory, never serialised. */
+/** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */
 export type BackendFormat = 'value' | 'json' | 'xml'
 
-/** What of the action a backend may want to know. From the configuration, frozen. */
+/** The part of an action's configuration that backends need. Frozen. */
 export interface ActionFacts {
   readonly area: string
   /** As configured, with its parameters: `member-detail/{memberId}`. */
   readonly action: string
   readonly level: 'business' | 'fund'
-  /** True if it has more than one version or says so: the upstream's Accept then is the vendor type (C8.2). */
+  /**
+   * True if the action has more than one version, or is configured so. The upstream's `Accept` is then the vendor type
+   * (C8.2).
+   */
   readonly versioned: boolean
-  /** Own response types (C7.1); absent where the envelope applies. */
+  /** The action's own response types (C7.1); undefined if its answers are envelopes. */
   readonly produces: readonly string[] | undefined
 }
 
@@ -35,7 +38,7 @@ export type CallBody =
       readonly length: number | undefined
     }
 
-/** One authorised call (C8.2): what was judged is what a backend gets. */
+/** One authorised call (C8.2). A backend gets exactly the request that was checked. */
 export interface Call {
   readonly id: string
   readonly action: ActionFacts
@@ -45,19 +48,22 @@ export interface Call {
   readonly target: RequestTarget
   /** Path parameters of the action, decoded. */
   readonly params: Readonly<Record<string, string>>
-  /** As the URL has it, decoded. */
+  /** As in the URL, decoded. */
   readonly business: string
   readonly fund: string | undefined
   /**
-   * Who calls. Absent only in a report-only area, for a call that would have been refused: nobody vouches for its
-   * client, and nothing may be told of who it is.
+   * Who calls. Undefined only in a report-only area, for a call that would have been refused: its caller was not
+   * verified, so nothing about a caller may be sent upstream.
    */
   readonly principal: Principal | undefined
-  /** The business and fund as codes: what others may be told. Absent where `principal` is. */
+  /** The codes of the business and fund, for headers and tokens to upstreams. Undefined if `principal` is. */
   readonly place: Place | undefined
-  /** Postern's own name as an issuer: of tokens that it makes for upstreams (C8.2). */
+  /** The `iss` of the tokens that Postern signs for upstreams (C8.2). */
   readonly issuer: string
-  /** End-to-end request headers that may go on, by lower-case name: no hop-by-hop, none that Postern makes itself. */
+  /**
+   * End-to-end request headers that may be forwarded, by lower-case name. Hop-by-hop headers and those that Postern sets
+   * itself are not among them.
+   */
   readonly headers: Readonly<Record<string, string>>
   /** The client's Authorization header, for backends configured to pass it on. */
   readonly authorization: string | undefined
@@ -69,9 +75,9 @@ export interface Call {
   readonly host: string
   /** W3C Trace Context: the incoming one continued, or a new one. */
   readonly traceparent: string
-  /** Sends what a backend forwards for this call. */
+  /** Sends the requests that a backend forwards for this call. */
   readonly carrier: Carrier
-  /** The client has left: stop working. Called at most once. */
+  /** Calls the listener, at most once, when the client has left: the backend should stop working. */
   onCancel(listener: () => void): void
 }
 
@@ -80,7 +86,7 @@ export interface BackendError {
   readonly message: string
 }
 
-/** A backend's answer. Failures that are not an answer (unreachable, too slow, broken) are thrown as faults (C8.4). */
+/** A backend's answer. If there is none (unreachable, too slow, broken), the backend throws a fault instead (C8.4). */
 export interface BackendAnswer {
   /** 2xx, 304, or an upstream's 4xx with `errors`. */
   readonly status: number
@@ -104,20 +110,20 @@ export type BackendBody =
   /** The upstream's own errors, of a 4xx whose envelope was well formed (C8.4). */
   | { readonly kind: 'errors'; readonly errors: readonly BackendError[] }
 
-/** What ended a tunnel: one of its two sides (`closed`), or Postern, and why. */
+/** Why a tunnel ended. `closed`: the client or the upstream closed it. The others are Postern's reasons. */
 export type TunnelEnd = 'closed' | 'token' | 'idle' | 'shutdown'
 
-/** A client's connection that was handed over to a backend, and is no HTTP any more. */
+/** A client's connection that a backend has taken over. HTTP is no longer spoken on it. */
 export interface Tunnel {
-  /** Whether it shall end when the token that opened it expires or is revoked. */
+  /** True if it must be closed when the token that opened it expires or is revoked. */
   readonly endsWithToken: boolean
-  /** Tells the client why, as far as the protocol has words for it, and ends both sides within a second. */
+  /** Closes both sides within a second. The client gets the reason if the protocol can express it. */
   close(end: TunnelEnd): void
   /** Calls the listener once, when the client's connection is closed. */
   onEnd(listener: (end: TunnelEnd) => void): void
 }
 
-/** What an upgrade came to: a tunnel that runs, or an upstream's own refusal, of which nothing was sent yet. */
+/** The result of an upgrade: an open tunnel, or the upstream's own refusal, which was not sent to the client yet. */
 export type UpgradeOutcome =
   | { readonly kind: 'open'; readonly tunnel: Tunnel }
   | { readonly kind: 'refused'; readonly answer: BackendAnswer }
@@ -126,18 +132,22 @@ export type UpgradeOutcome =
 export interface Backend {
   readonly name: string
   readonly format: BackendFormat
-  /** `envelope`: its successes are envelopes already and pass; `bare`: they are wrapped (C8.6). */
+  /** `envelope`: its successful answers are envelopes already. `bare`: Postern wraps them (C8.6). */
   readonly payload: 'bare' | 'envelope'
-  /** The client's headers that it takes, in lower case; left out, all that may go on. Postern's own are not among them. */
+  /**
+   * Names of the client's headers that it takes, in lower case. Undefined: all that may be forwarded. Headers that
+   * Postern sets itself are not among them.
+   */
   readonly requestHeaders?: ReadonlySet<string> | undefined
+  /** Rejects with a Fault if there is no usable answer (C8.4). */
   answer(call: Call): Promise<BackendAnswer>
   /**
-   * Takes a connection over, after the same decision as `answer` (websocket only). Rejects with a fault like `answer`,
-   * and then has written nothing to the socket: the refusal is a plain answer on it.
-   * @param head what the client sent behind its request already
+   * Takes a connection over, after the same decision as for `answer` (websocket only). If it rejects with a Fault, it
+   * has written nothing to the socket, so that the fault can be answered there over HTTP.
+   * @param head bytes that the client has already sent after its request
    */
   upgrade?(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome>
-  /** Whether it could answer now; for /health/ready and metrics. */
+  /** Whether it can answer now; for /health/ready and metrics. */
   healthy?(): boolean
   close(): Promise<void>
 }

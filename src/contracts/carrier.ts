@@ -1,24 +1,24 @@
 import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
 
-/** A request that a backend wants to be sent upstream, in as many attempts as it takes. */
+/** A request that a backend sends upstream, with its retries. */
 export interface Forwarding {
-  /** Sends one attempt. The callback is to be called once. */
+  /** Sends one attempt. The callback must be called exactly once. */
   send(callback: UpstreamCallback): void
   /**
-   * Asked after each attempt: milliseconds (more than 0) until the next one, or null if there is to be none (C8.5).
+   * Called after each attempt. Returns the milliseconds until the next one (more than 0), or null for no retry (C8.5).
    *
-   * @param error of the attempt; null if it was answered
-   * @param attempt 0 for the first one
+   * @param error the attempt's error; null if it was answered
+   * @param attempt 0 for the first attempt
    */
   retryDelay(error: Error | null, attempt: number): number | null
-  /** The upstream's answer. */
+  /** Called with the upstream's answer. */
   answered(response: UpstreamResponse): void
-  /** Why there is no answer: the error of the last attempt, or the Fault `client_gone`. */
+  /** Called if there is no answer, with the error of the last attempt or the Fault `client_gone`. */
   failed(error: Error): void
 }
 
-/** Carries a forwarding for the exchange that it belongs to. */
+/** Sends the forwarded requests of one exchange. */
 export interface Carrier {
-  /** Sends the forwarding, and calls one of `answered` and `failed`, exactly once. Throws nothing. */
+  /** Sends a forwarding and calls either `answered` or `failed`, exactly once. Never throws. */
   carry(forwarding: Forwarding): void
 }

@@ -1,61 +1,61 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Fault } from '../kernel/faults.ts'
 import type { Head } from '../http/head.ts'
 import type { RequestTarget } from '../http/request-target.ts'
+import type { Fault } from '../kernel/faults.ts'
 import type { Tunnel } from './backend.ts'
 import type { Carrier } from './carrier.ts'
 
-/** One request on its way through a door. Made by `server/`, once, with everything that is read from the wire. */
+/** One request and its connection. `server/` makes it once, with everything that is read from the wire. */
 export interface Exchange {
-  /** Fresh X-Request-Id of this exchange (C2.6). */
+  /** The new X-Request-Id of this exchange (C2.6). */
   readonly id: string
   readonly head: Head
-  /** Parsed once (C3.4), or the fault that its parsing or the head's reading met: the first check throws it. */
+  /** Parsed once (C3.4), or the fault of reading the head or parsing the target. The first check throws that fault. */
   readonly target: RequestTarget | Fault
-  /** The body, unread. Reading it before authentication is forbidden (C4.17). */
+  /** The unread body. It must not be read before authentication (C4.17). */
   readonly body: Readable
-  /** The user agent's address behind the trusted proxies; the peer's where none is trusted. */
+  /** The user agent's address as the trusted proxies report it; the peer's address if no proxy is trusted. */
   readonly clientAddress: string
-  /** The scheme that the client used, as far as trusted proxies tell. */
+  /** The scheme that the client used, as the trusted proxies report it. */
   readonly scheme: 'http' | 'https'
-  /** Clock.monotonic() when the head had been read. */
+  /** Clock.monotonic() in milliseconds, when the head had been read. */
   readonly startedAt: number
-  /** Whether the client has left before the answer was complete. */
+  /** Whether the client left before the answer was complete. */
   readonly gone?: boolean
-  /** Calls the listener (once, soon) if the client leaves before the answer is complete. */
+  /** Calls the listener once, soon after the client has left, if the answer was not complete then. */
   onGone(listener: () => void): void
-  /** Calls the listener once, when the answer was sent to its end or the client has left, whichever it is. */
+  /** Calls the listener once, when the answer was sent completely or the client has left. */
   onEnd(listener: () => void): void
-  /** Sends what a backend forwards for this exchange. */
+  /** Sends the requests that a backend forwards for this exchange. */
   readonly carrier: Carrier
-  /** Set before the door is asked where the service will not take the request on: the door's first check throws it. */
+  /** Set before the door is called if the service refuses the request, for example under overload. The first check throws it. */
   readonly refusal?: Fault | undefined
-  /** Set where the client asks for a websocket on an action that has one: then a door may answer with a tunnel. */
+  /** Set if the client requests a websocket on an action that has one. A door may then answer with a tunnel. */
   readonly upgrade?: Upgrade | undefined
 }
 
-/** A connection that its client wants to use for a websocket (RFC 6455 §4.1), as its request left it. */
+/** A connection whose client requests a websocket (RFC 6455 §4.1). */
 export interface Upgrade {
   readonly socket: Socket
-  /** What came behind the request already. */
+  /** Bytes that the client has already sent after its request. */
   readonly head: Buffer
 }
 
-/** What a door answers. Only `server/` writes it to a socket. */
+/** The answer of a door. Only `server/` writes it to a socket. */
 export interface Answer {
   readonly status: number
-  /** Without hop-by-hop headers and X-Request-Id, which `server/` adds. Names as they shall be sent. */
+  /** Without hop-by-hop headers and X-Request-Id, which `server/` adds. Names are spelled as they are sent. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  /** A stream that fails cuts the connection, so that a truncated answer never looks whole (C8.4). */
+  /** If a stream fails, the connection is cut, so that a truncated answer never looks complete (C8.4). */
   readonly body: Buffer | string | Readable | undefined
-  /** Set where `body` is text of which it is known that it is ASCII: then nobody has to count its bytes. */
+  /** True if `body` is known to be ASCII text: its length is then its number of bytes, which need not be counted. */
   readonly ascii?: boolean
-  /** Close the connection after it. */
+  /** True if the connection is to be closed after this answer. */
   readonly close?: boolean
-  /** The connection was handed over, and its 101 is sent: nothing of this answer is. */
+  /** The tunnel that took the connection over. Its 101 was sent already, and nothing of this answer is sent. */
   readonly tunnel?: Tunnel
 }
 
-/** An entrance to the service: everything that one kind of path does. */
+/** Handles all requests of one kind of path: those below /api, or those of the identity endpoints. */
 export type Door = (exchange: Exchange) => Answer | Promise<Answer>

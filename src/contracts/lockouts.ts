@@ -1,58 +1,60 @@
-/** Whose attempts at a password are counted together (C6.3.5). */
+/** Password attempts with the same key are counted together (C6.3.5). */
 export interface GuessingKey {
-  /** As typed: a name that nobody has is counted like any other. */
+  /** As typed. A name that no user has is counted like any other. */
   readonly user: string
   readonly client: string
   /** The user agent's address. */
   readonly network: string
 }
 
-/** What is known of an attempt before it is made. Decides how it is counted, never what it is answered. */
+/** What is known about an attempt before it is made. It decides how the attempt is counted, never the answer. */
 export interface AttemptStanding {
-  /** Somebody has this name: invented ones are counted apart, so that they push nobody's count out. */
+  /** True if a user has this name. Invented names are counted apart, so that they displace no counts of real ones. */
   readonly nameExists: boolean
-  /** This user has logged in from there before: what others try at the account slows nothing down there. */
+  /** True if this user has logged in from this network before. Failures elsewhere then do not delay the attempt. */
   readonly familiar: boolean
 }
 
-/** One attempt whose turn has come. Must be ended, however it went. */
+/** One attempt that may run now. It must be ended, whatever its outcome. */
 export interface Turn {
   /**
-   * Counts the outcome: `undefined` where the attempt broke, which counts as nothing. Answers for how many milliseconds
-   * a failed answer is to be held back, by what its network has earned.
+   * Counts the outcome: true or false for a right or a wrong password; undefined if the attempt broke, which is not
+   * counted.
+   * @returns milliseconds by which a failed answer must be delayed, because of earlier failures from its network
    */
   end(right: boolean | undefined): Promise<number>
 }
 
 /**
- * Lets attempts at a password in (C6.3.5). One owner may serve many processes: what goes to and fro is plain data, but
- * for `Turn.end`, which becomes a second message; a process that dies ends its turns with undefined.
+ * Limits attempts at passwords (C6.3.5). One process may own the limiter for all workers: arguments and results are
+ * plain data, and `Turn.end` is sent as a second message. If a worker dies, its turns end with undefined.
  */
 export interface AttemptLimiter {
   /**
-   * Resolves when this attempt may run: alone of its key, after the delay that the key's failures have earned; alone of
-   * its account too, after the account's delay, where that is guessed at from many networks and this one is not
-   * familiar. Rejects with Fault invalid_grant or identity_unavailable if too many wait already.
+   * Resolves when this attempt may run. Only one attempt of a key runs at a time, after the delay for the failures of
+   * that key. If the account is attacked from many networks and this network is not familiar, only one such attempt of
+   * the account runs at a time, after the account's delay.
+   * Rejects with Fault `invalid_grant` or `identity_unavailable` if too many attempts are waiting already.
    */
   enter(key: GuessingKey, standing: AttemptStanding): Promise<Turn>
 }
 
-/** Somebody's failed logins, which make the next ones slow (C6.3.5). */
+/** Failed logins that delay the next attempts (C6.3.5). */
 export interface Lockout {
-  /** As typed; shortened, where that is very long. */
+  /** As typed; a very long name is shortened. */
   readonly user: string
-  /** Absent, as `network` is, where an account is guessed at from everywhere: see `AttemptLimiter.enter`. */
+  /** Absent, like `network`, if the failures of an account are counted over all networks: see `AttemptLimiter.enter`. */
   readonly client?: string
-  /** An address, or the site of an IPv6 address. */
+  /** An IPv4 address, or the /64 of an IPv6 address. */
   readonly network?: string
   readonly failures: number
-  /** Milliseconds that the next attempt waits, from the last failure on. */
+  /** Milliseconds from the last failure until the next attempt may run. */
   readonly delay: number
-  /** Of the last failure, milliseconds since the epoch. */
+  /** Time of the last failure, milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Which failures are meant: those that have every member that is given. */
+/** Selects the failures that match every member that is present. */
 export interface LockoutFilter {
   readonly user?: string | undefined
   readonly client?: string | undefined
@@ -60,8 +62,8 @@ export interface LockoutFilter {
 }
 
 export interface Lockouts {
-  /** Whoever is slowed down now, the latest first. */
+  /** The lockouts in force now, the latest first. */
   list(): readonly Lockout[]
-  /** Forgets failures, in every process within a second; answers how many there were. */
+  /** Forgets failures, in every process within a second. Resolves with their number. */
   clear(filter: LockoutFilter): Promise<number>
 }

@@ -1,17 +1,17 @@
 /**
- * The contract of `kind: module` (C8.1): what a file or package of your own must export to answer calls. Published as
- * `postern/backend`, and types alone: import it with `import type`. What each part is for: src/backends/README.md.
+ * The contract of `kind: module` (C8.1): what your own file or package must export to answer calls. Published as
+ * `postern/backend`. It holds types only: import it with `import type`. Explained in src/backends/README.md.
  */
 import type { Readable } from 'node:stream'
 
-/** What JSON can say. Members that are undefined are left out. */
+/** A JSON value. Members that are undefined are left out. */
 export type Json =
   null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined }
 
 /**
- * The default export of a module. Called once per process at start and by `postern check`, so it should open its
- * connections at the first call; what it throws is told as a problem of the configuration.
- * @param options `options` of the configuration, as written there
+ * The default export of a module. Called once per process at start, and by `postern check`. So it should open its
+ * connections at the first call, not here. If it throws, that is reported as a problem of the configuration.
+ * @param options `options` from the configuration, unchanged
  */
 export type ModuleFactory<Options = unknown> = (
   options: Options,
@@ -22,22 +22,22 @@ export interface ModuleContext {
   /** The backend's name in the configuration. */
   readonly name: string
   /**
-   * Tells the directory of a fund that was made, so that its URLs are known from the next call on.
-   * @throws TypeError if the fund's code can be no part of a scope value (RFC 6749 §3.3) or of a path
+   * Adds a new fund to the directory, so that its URLs exist from the next call on.
+   * @throws TypeError if the fund's code cannot be part of a scope value (RFC 6749 §3.3) or of a path
    */
   addFund(business: string, fund: string): void
 }
 
 export interface ModuleBackend {
-  /** Answers one authorised call. What it throws is told to the client as a 500, and to the log whole. */
+  /** Answers one authorised call. If it throws, the client gets a 500 and the log gets the error. */
   answer(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
-  /** Whether it could answer now, for readiness; true if not given. */
+  /** Whether it can answer now, for readiness; true if the method is absent. */
   healthy?(): boolean
-  /** Called once, when nothing more will be asked. */
+  /** Called once, after the last call. */
   close?(): void | Promise<void>
 }
 
-/** Who calls, as the verified access token says. */
+/** The caller, from the verified access token. */
 export interface ModuleCaller {
   readonly subject: string
   readonly client: string
@@ -45,7 +45,7 @@ export interface ModuleCaller {
   readonly scopes: ReadonlySet<string>
 }
 
-/** One call that was authorised: its business, fund and action are the token's to use. */
+/** One authorised call: the token may use this business, fund and action. */
 export interface ModuleCall {
   /** X-Request-Id. */
   readonly id: string
@@ -53,10 +53,10 @@ export interface ModuleCall {
   readonly action: string
   /** The action version that was negotiated. */
   readonly version: number
-  /** GET, POST …; a HEAD comes as GET, and the body of its answer is dropped. */
+  /** GET, POST …; a HEAD arrives as GET, and the body of its answer is dropped. */
   readonly method: string
   readonly business: string
-  /** Of a fund-level call. */
+  /** Undefined in a business-level call. */
   readonly fund: string | undefined
   /** Path parameters of the action, decoded. */
   readonly params: Readonly<Record<string, string>>
@@ -65,12 +65,12 @@ export interface ModuleCall {
   /** The client's headers that may be passed on, by lower-case name; Authorization and Cookie are not among them. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: ModuleBody
-  /** For an action with `produces`: the type that was negotiated. */
+  /** For an action with `produces`: the media type that was negotiated. */
   readonly accept: string | undefined
   readonly clientAddress: string
-  /** W3C Trace Context, for calls of your own. */
+  /** W3C Trace Context, for your own calls. */
   readonly traceparent: string
-  /** Aborted when the client has left or the time is up: stop working. */
+  /** Aborted when the client has left or the time limit is reached: stop working then. */
   readonly signal: AbortSignal
 }
 
@@ -88,21 +88,21 @@ export type ModuleBody =
 
 export interface ModuleAnswer {
   /**
-   * 200 if not given. 2xx; 304 to a conditional request; 4xx with or without `errors`; 503 for "not now". All else, and
-   * 401, is told to the client as a 500.
+   * 2xx; 304 to a conditional request; 4xx except 401, with or without `errors`; 503 for "not now". With any other
+   * status the client gets a 500. 200 if absent.
    */
   readonly status?: number
-  /** Those that `responseHeaders` or the defaults let pass reach the client. */
+  /** The client gets those that `responseHeaders` or the defaults allow. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
-  /** Nothing if not given: `Data` is then empty. */
+  /** If absent, `Data` is empty. */
   readonly body?: ModuleAnswerBody
 }
 
 export type ModuleAnswerBody =
   | { readonly kind: 'none' }
-  /** The data, without an envelope: an object is `Data`, a list its `Items`, anything else its `Value`. */
+  /** The data without an envelope. An object becomes `Data`, a list `Data.Items`, anything else `Data.Value`. */
   | { readonly kind: 'value'; readonly value: Json }
-  /** JSON text; of an action with `produces` whatever `contentType` says. */
+  /** JSON text; for an action with `produces`, of the type `contentType`. */
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType?: string }
   | {
       readonly kind: 'stream'
@@ -111,7 +111,7 @@ export type ModuleAnswerBody =
       /** Bytes, if known. */
       readonly length?: number
     }
-  /** With a 4xx: what the client reads. */
+  /** With a 4xx: the errors that the client gets. */
   | { readonly kind: 'errors'; readonly errors: readonly ModuleError[] }
 
 export interface ModuleError {

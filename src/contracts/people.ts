@@ -4,20 +4,20 @@ export type ClientKind = 'customer' | 'partner' | 'public'
 export type Grant = 'password' | 'authorization_code' | 'refresh_token'
 export type SigningAlgorithm = 'ES256' | 'RS256'
 
-/** An OAuth client, as the directory holds it. */
+/** An OAuth client of the directory. */
 export interface Client {
   readonly id: string
   readonly kind: ClientKind
-  /** For people: consent page, lists. */
+  /** Shown to people on the consent page and in lists. */
   readonly name: string
-  /** Encoded hashes (`sha256:…` for generated secrets, `$argon2id$…` else); two during a rotation, none for public clients. */
+  /** Encoded hashes: `sha256:…` of generated secrets, else `$argon2id$…`. Two during a rotation, none for public clients. */
   readonly secretHashes: readonly string[]
   readonly grants: readonly Grant[]
-  /** Business codes it may be given a target for. */
+  /** Codes of the businesses that its tokens may have as target. */
   readonly businesses: readonly string[]
-  /** Scope values it may be given, before implication (C5.5). */
+  /** Scope values that it may be granted, before implication (C5.5). */
   readonly scopes: readonly string[]
-  /** Used where the request has no `scope` (C5.5). */
+  /** Used if the request has no `scope` (C5.5). */
   readonly defaultScope?: string
   /** When the customer agreement was signed (ISO date); the password grant needs it (C6.1.5). */
   readonly agreement?: string
@@ -36,13 +36,13 @@ export interface Client {
 
 /** What a user may do at one business. */
 export interface Access {
-  /** For people and `service_profile.service_role`. */
+  /** Shown to people, and sent as `service_profile.service_role`. */
   readonly role: string
   /** Scope values, before implication. */
   readonly scopes: readonly string[]
 }
 
-/** OIDC Core §5.1 claims that may be known of a person (C5.6). */
+/** Claims about a person (C5.6, OIDC Core §5.1). */
 export interface PersonClaims {
   readonly name?: string
   readonly given_name?: string
@@ -60,7 +60,7 @@ export interface User {
   readonly username: string
   /** `$argon2id$…` */
   readonly passwordHash: string
-  /** Ids of the customer clients whose user this is (C6.1.5). */
+  /** Ids of the customer clients that this user belongs to (C6.1.5). */
   readonly customers: readonly string[]
   readonly disabled: boolean
   /** Set by an administrator, never by failures (C6.3.5). */
@@ -70,24 +70,24 @@ export interface User {
   readonly claims: PersonClaims
 }
 
-/** Clients and users. A rejected promise means that the directory cannot be reached. */
+/** Clients and users. A promise rejects if the directory cannot be reached. */
 export interface People {
   findClient(id: string): Promise<Client | undefined>
   findUserByName(username: string): Promise<User | undefined>
   findUserBySubject(subject: string): Promise<User | undefined>
 }
 
-/** On whose behalf a secret is checked: what decides about its place in the queue. */
+/** On whose behalf a secret is checked. It decides the check's place in the queue. */
 export interface HashOwner {
-  /** Those of one name share half of the queue's seats. */
+  /** All checks of one name together get half of the queue's seats at most. */
   readonly name: string
-  /** It has failed so often that its checks stand in the queue of those that are expected to fail. */
+  /** True after many failures: its checks then wait in the queue of those that are expected to fail. */
   readonly doubted: boolean
 }
 
-/** Checks secrets without stalling the event loop (C6.3.5). Rejects with Fault `identity_unavailable` when its queue is full. */
+/** Hashes and checks secrets off the event loop (C6.3.5). Rejects with Fault `identity_unavailable` if its queue is full. */
 export interface PasswordHasher {
   hash(secret: string): Promise<string>
-  /** With `undefined` (no such user or client) it spends the same time and answers false. */
+  /** Whether the secret fits. If `encoded` is undefined (no such user or client), it takes as long, and answers false. */
   verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean>
 }

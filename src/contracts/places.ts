@@ -13,24 +13,24 @@ export interface Business {
   readonly name: string
   readonly address?: Address
   readonly phoneNumber?: string
-  /** `any`: whether a fund exists is the backend's to say (C4.12). */
+  /** `any`: the backend decides whether a fund exists (C4.12). */
   readonly funds: 'any' | ReadonlySet<Code>
 }
 
-/** A business, or a fund of it, that a call was let in to (C4.8). */
+/** The business, or the fund of it, that a call may use (C4.8). */
 export interface Place {
   readonly business: Code
-  /** Of a fund-level call. */
+  /** Undefined in a business-level call. */
   readonly fund: Code | undefined
 }
 
-/** Businesses and funds, answered at once from a snapshot: the gateway asks on every call. Codes compare exactly (C3.5). */
+/** Businesses and funds, from a snapshot in memory, because every call needs them. Codes are case-sensitive (C3.5). */
 export interface Places {
   findBusiness(code: string): Business | undefined
 }
 
-/** Where a backend tells that it has made a fund, so that `Places` knows it from the next call on (C10, fund-create). */
+/** A backend reports a new fund here, so that `Places` has it from the next call on (C10, fund-create). */
 export interface FundRegistry {
-  /** Nothing happens if the business is unknown, has `funds: any`, or knows the fund. */
+  /** Does nothing if the business is unknown, has `funds: any`, or has the fund already. */
   addFund(business: string, fund: Code): void
 }

@@ -1,31 +1,32 @@
+import type { JsonObject } from '../http/json-value.ts'
 import type { ScopeText, ScopeValue, Target } from '../scopes/scope-token.ts'
 import type { KeyStanding } from './keys.ts'
-import type { JsonObject } from '../http/json-value.ts'
 
-/** Who calls, as a verified access token says (C4.4). Frozen and shared between calls: never changed. */
+/** The caller, from a verified access token (C4.4). Frozen, because calls share it. */
 export interface Principal {
   readonly subject: string
   readonly client: string
   readonly issuer: string
-  /** The token's scope values in its order: what upstreams are told. */
+  /** The token's scope values in its order, as sent to upstreams. */
   readonly scope: ScopeText
-  /** The same values: what is judged. */
+  /** The same values, for checks. */
   readonly scopes: ReadonlySet<ScopeValue>
   readonly target: Target | undefined
-  /** `jti`; absent from some foreign issuers' tokens. */
+  /** `jti`; undefined in tokens of some foreign issuers. */
   readonly tokenId: string | undefined
-  /** The family of the refresh token it came with; revocation rules name it. */
+  /** The family of the refresh token that it was issued with. Revocation rules may name it. */
   readonly family: string | undefined
-  /** The latest revocation rule that its issuer had heard of (contracts/tokens.ts); absent from foreign tokens. */
+  /** `RuleGuard.asOf` when it was issued (contracts/tokens.ts); undefined in foreign tokens. */
   readonly asOf?: number | undefined
   /** Seconds since the epoch. */
   readonly issuedAt: number
   readonly expiresAt: number
-  /** The key that verified its token, or signed it here: the caller is trusted only while this key is (T3.10). */
+  /** The key that verified or signed the token. The caller is trusted only while the key is (T3.10). */
   readonly key: KeyStanding
 }
 
-/** Something that the gateway guards but does not own: userinfo (C6.3.1). */
+/** A resource that the gateway protects but that another folder supplies: userinfo (C6.3.1). */
 export interface Resource {
+  /** Rejects with a Fault: see `userinfo` of identity/claims.ts. */
   describe(principal: Principal): Promise<JsonObject>
 }

@@ -1,15 +1,15 @@
-/** JSON data as it is kept, always by copy; whoever writes a kind of record owns its shape. */
+/** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
 export type StoredValue = Readonly<Record<string, unknown>>
 
-/** The indexes by which records are found and removed together. */
+/** The indexes by which several records are found and removed. */
 export type StoreIndex = 'family' | 'subject' | 'client' | 'business'
 
-/** Which records are meant: those whose indexes have all these values; with none, every record of the kind. */
+/** Selects the records whose indexes have all these values. Without values, every record of the kind. */
 export type IndexValues = Readonly<Partial<Record<StoreIndex, string>>>
 
 export interface NewEntry {
   readonly value: StoredValue
-  /** Milliseconds since the epoch; from that moment on the record is absent. Undefined: kept until removed. */
+  /** Milliseconds since the epoch. From then on the record is absent. Undefined: kept until it is removed. */
   readonly expiresAt?: number
   readonly indexes?: IndexValues
 }
@@ -20,11 +20,14 @@ export interface Entry {
   /** Grows by one with each `replace`. */
   readonly version: number
   readonly expiresAt: number | undefined
-  /** When `consume` first took it, milliseconds since the epoch. */
+  /** Time of the first `consume`, milliseconds since the epoch. */
   readonly usedAt: number | undefined
 }
 
-/** Records in an order of the store's own, each once. What comes and goes meanwhile may be there or not. */
+/**
+ * A part of a list. Each record comes once, in an order that the store chooses. Records that are created or removed
+ * while somebody reads the pages may be missing.
+ */
 export interface Page {
   /** The key of the last record of the page before; undefined for the first page. */
   readonly after: string | undefined
@@ -34,32 +37,35 @@ export interface Page {
 /** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */
 export interface Change {
   /**
-   * Strictly growing over all processes of a store, and never less than the wall clock (ms since the epoch) when it was
-   * appended: a store that is new, or was put back from a backup, goes on above what was given before.
+   * Strictly growing over all processes of a store, and never less than the wall clock (milliseconds since the epoch)
+   * at the time of the append. So a new store, or one that was restored from a backup, continues above earlier numbers.
    */
   readonly sequence: number
   readonly topic: string
   readonly value: StoredValue
   readonly expiresAt: number | undefined
   /**
-   * Milliseconds that the service must still run before it may be over, counted when it was read. It is over when that
-   * time has passed *and* the wall clock says so: a clock that is ahead for a while ends nothing.
+   * Milliseconds from the time of reading for which the change must stay in force. It ends only when that time has
+   * passed *and* the wall clock has reached `expiresAt`. So a clock that is ahead for a while ends nothing too early.
    */
   readonly remaining?: number | undefined
 }
 
 /**
- * What happened: codes, token families, sessions, consents, revocations, switches. Its verbs cannot be misused under
- * concurrency, over any number of processes. Every verb rejects with Fault `identity_unavailable` if the store
- * cannot be reached in time; nothing that was answered is lost by a crash.
+ * Keeps codes, token families, sessions, consents, revocations and switches. Each method is atomic, over any number of
+ * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. What a
+ * method has confirmed is not lost by a crash.
  */
 export interface Store {
   /** False if a live record of that kind and key exists; then nothing changes. */
   create(kind: string, key: string, entry: NewEntry): Promise<boolean>
   find(kind: string, key: string): Promise<Entry | undefined>
-  /** Marks as used. Exactly one caller ever gets `first: true`; a replay still finds the record. */
+  /** Marks a record as used. Exactly one caller ever gets `first: true`; a replay still finds the record. */
   consume(kind: string, key: string): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
-  /** Compare-and-set: false if the version is another by now, or the record is gone. `expiresAt` unchanged unless given. */
+  /**
+   * Compare-and-set: false if the record has another version now, or is gone. Without `expiresAt` the expiry stays as it
+   * was.
+   */
   replace(
     kind: string,
     key: string,
@@ -67,50 +73,50 @@ export interface Store {
     value: StoredValue,
     expiresAt?: number,
   ): Promise<boolean>
-  /** True if it was there. */
+  /** True if the record existed. */
   remove(kind: string, key: string): Promise<boolean>
-  /** All of them, or a page: of many, all would take longer than a verb may. */
+  /** All records of a kind, or one page of them. Many records need pages, because one method call has a time limit. */
   list(kind: string, page?: Page): Promise<readonly Entry[]>
   listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>
   /**
-   * Removes what is there when it is called, in small batches, so that others have their turn. Answers how many were
-   * live. What has expired by the wall clock goes too: the clock may be set back.
+   * Removes the records that exist when it is called, in small batches, so that other calls are not blocked. Resolves
+   * with the number of live ones. Expired records are removed too, because the clock may be set back later.
    */
   removeBy(kind: string, where: IndexValues): Promise<number>
-  /** How many `removeBy` would answer. */
+  /** The number that `removeBy` would resolve with. */
   countBy(kind: string, where: IndexValues): Promise<number>
-  /** Appends to the change feed; answers its sequence. */
+  /** Appends to the change feed. Resolves with the sequence of the change. */
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number>
-  /** Entries after `sequence` that are not over (Change.remaining), in order; 0 for all. */
+  /** Changes after `sequence` that are still in force (Change.remaining), in order. 0: all of them. */
   changes(sequence: number): Promise<readonly Change[]>
-  /** Removes at most `limit` expired records and changes; answers how many: 0 when none is left. */
+  /** Removes at most `limit` expired records and changes. Resolves with their number; 0 if none is left. */
   purge(limit: number): Promise<number>
-  /** What keeps it from working until somebody mends it, in words for the log: a file that is gone, or damaged. */
+  /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
   readonly trouble?: string | undefined
   close(): Promise<void>
 }
 
-/** Whoever acts on the changes of a topic. Neither method may throw. */
+/** Applies the changes of a topic. Neither method may throw. */
 export interface Subscriber {
   /**
-   * At least once per change, in order of their sequence; the same change may come again, if the store was out of
-   * reach when this process appended it. Acting on it twice must do what once does.
+   * Called at least once for each change, in the order of their sequence. A change may come twice, so applying it must
+   * be idempotent.
    *
-   * `early`: such a change, told before others that came before it. It comes again, in its order, when the store can be
-   * read. Nobody may take it for a sign that those before it were heard of.
+   * @param early true if this process has just appended the change and cannot read the store: earlier changes may be
+   *   missing. The change comes again, in its order, when the store can be read.
    */
   apply(change: Change, early: boolean): void
-  /** It has expired. */
+  /** Called when a change has expired. */
   expire?(change: Change): void
 }
 
-/** The numbered change feed as a process follows it (design: stores). */
+/** The numbered change feed, as one process follows it. */
 export interface Feed {
-  /** What is known of the topic already is applied before this returns. */
+  /** Applies the changes of the topic that are known already before it returns. */
   subscribe(topic: string, subscriber: Subscriber): void
   /**
-   * Keeps a change and applies it here before it resolves; other processes follow within a second. `expiresAt` in ms
-   * since the epoch. Rejects with Fault `identity_unavailable` if it could not be kept.
+   * Stores a change. It is in force here when this resolves; other processes follow within a second. `expiresAt` is in
+   * milliseconds since the epoch. Rejects with Fault `identity_unavailable` if the change could not be stored.
    */
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<void>
 }

@@ -1,21 +1,21 @@
 /** A maintenance switch in force (C9). */
 export interface Closure {
-  /** The operator's own words, told to clients in place of the fixed text. */
+  /** The operator's text for clients; undefined for the fixed text. */
   readonly message: string | undefined
-  /** Seconds. */
+  /** Seconds, for `Retry-After`. */
   readonly retryAfter: number
-  /** Whether this client address may pass all the same. */
+  /** Whether calls from this client address pass in spite of the switch. */
   admitsAddress(address: string): boolean
-  /** Ids of clients whose calls pass, if their token verifies (C9.2). Empty: no client passes. */
+  /** Ids of clients whose calls pass if their token is valid (C9.2). Empty: no client passes. */
   readonly clients: ReadonlySet<string>
 }
 
-/** The maintenance switches, answered at once from memory: asked on every call. */
+/** The maintenance switches. Synchronous and from memory, because every call checks them. */
 export interface Switches {
   /** The whole service (C4.2). */
   service(): Closure | undefined
   /** This business, area or backend (C4.9). */
   place(business: string, area: string, backend: string): Closure | undefined
-  /** The identity endpoints, which are switched off only by their own word (C9.2). */
+  /** The identity endpoints. They have a switch of their own: that of the service does not close them (C9.2). */
   identity(): Closure | undefined
 }

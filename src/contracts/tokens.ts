@@ -1,21 +1,22 @@
 import type { Principal } from './principal.ts'
 
-/** Where identity leaves a token that it has just issued, so that its first use costs no verification (C4.16). */
+/** The gateway's token cache, as identity uses it (C4.16). */
 export interface IssuedTokens {
+  /** Caches a token that was just issued, so that its first use needs no verification. */
   prime(token: string, principal: Principal): void
   /**
-   * Who an access token speaks for, judged as on a call (C4.4): genuine, unexpired, not revoked.
-   * Throws or rejects with Fault `invalid_token`, or `token_judge_unavailable` where it can't be told.
+   * The principal of an access token, with the same checks as for a call (C4.4): genuine, not expired, not revoked.
+   * Throws or rejects with Fault `invalid_token`, or `token_judge_unavailable` if the keys cannot be reached.
    */
   check(token: string): Principal | Promise<Principal>
 }
 
-/** Whether a rule revokes this principal's token. Answers from memory; asked on every call (C4.16). */
+/** Whether a rule revokes this principal's token. From memory, because every call checks it (C4.16). */
 export interface Revocations {
   isRevoked(principal: Principal): boolean
 }
 
-/** Which tokens a rule revokes: those to which every member applies (design: a revocation is a rule). */
+/** The tokens that a rule revokes: those that match every member. */
 export type RevokedTokens =
   | { readonly jti: string }
   | { readonly family: string }
@@ -27,74 +28,77 @@ export type RevokedTokens =
   | { readonly client: string; readonly business: string }
   | { readonly subject: string; readonly business: string }
 
-/** Makes the rule of a revocation. What the store holds is ended by `TokenRevoker`, which makes the rule first. */
+/** Makes a revocation rule. Stored records are removed by `TokenRevoker`, which makes the rule first. */
 export interface Revoker {
   /**
-   * Resolves once the rule is kept and in force here; every other process follows within a second. Rejects with
-   * Fault `identity_unavailable` if it could not be kept: then nothing is revoked (T3.7). A rule of a jti or a family
-   * knows no time, since nothing new can be issued under either. The others revoke what was begun before whoever began
-   * it had heard of the rule (`asOf`), and leave alone what is begun after. The rule is kept until all that it revokes
-   * has expired, and at least until `until` (milliseconds since the epoch).
+   * Resolves once the rule is stored and in force in this process; every other process follows within a second. Rejects
+   * with Fault `identity_unavailable` if it could not be stored: then nothing is revoked (T3.7).
+   *
+   * A rule for a jti or a family has no time, because nothing new is issued under either. Any other rule revokes what
+   * was begun without knowledge of the rule (`asOf` is lower), and nothing that is begun later.
+   * @param until milliseconds since the epoch. The rule is kept until everything that it revokes has expired, and at
+   *   least until then.
    */
   revoke(tokens: RevokedTokens, until?: number): Promise<void>
 }
 
-/** Something that a rule may end: a session, a code, a family, an access token about to be issued. */
+/** What a rule may end: a session, a code, a family, or an access token that is about to be issued. */
 export interface Begun {
   readonly subject: string
   readonly client?: string | undefined
   readonly business?: string | undefined
   readonly family?: string | undefined
-  /** The `asOf` of the call that began it; undefined where an older version did. */
+  /** `RuleGuard.asOf` of the call that began it; undefined if an older version of Postern began it. */
   readonly asOf: number | undefined
-  /** Milliseconds since the epoch; only looked at where there is no `asOf`. */
+  /** Milliseconds since the epoch; used only if there is no `asOf`. */
   readonly begunAt: number
 }
 
-/** Asked by whoever begins something, and by whoever finds something that was begun. */
+/** The revocation rules, for code that begins or finds sessions, codes and families. */
 export interface RuleGuard {
   /**
-   * The number of the latest rule that this process has heard of. Taken when a call begins, before anything is looked
-   * up, and kept with whatever the call begins: a rule with a higher number ends it. Numbers, since the wall clock may
-   * be set back.
+   * The number of the latest rule that this process knows. It is read when a call begins, before any look-up, and stored
+   * with everything that the call begins: a rule with a higher number ends that. A number and not a time, because the
+   * wall clock may be set back.
    */
   readonly asOf: number
-  /** Whether a rule has ended it: then it is worth nothing, at any door, whether or not it was removed from the store. */
+  /** Whether a rule has ended it. Then it is invalid everywhere, even if it is still in the store. */
   hasEnded(begun: Begun): boolean
 }
 
-/** How many of each were ended. Access tokens are not kept, so nobody can count them. */
+/** Numbers of ended records. Access tokens are not stored, so they cannot be counted. */
 export interface Ended {
   readonly sessions: number
   readonly families: number
-  /** Used ones too, which are kept so that a second use is noticed (C6.1.6). */
+  /** Including used codes, which are kept so that a second use is noticed (C6.1.6). */
   readonly codes: number
   readonly consents: number
 }
 
 export interface EndOptions {
-  /** Consents are ended too. */
+  /** True if consents are ended too. */
   readonly consents?: boolean
 }
 
 /**
- * THE way to end what people and clients hold (C6.3.3): commands, reloads, revocation, replays, withdrawn consents.
+ * The only way to end sessions, codes and tokens (C6.3.3): for commands, reloads, revocation, replays and withdrawn
+ * consents.
  *
  * | Rule | Ends |
  * | --- | --- |
  * | subject | sessions, families, codes, access tokens |
- * | client, business, and what two or three of them have in common | families, codes, access tokens |
+ * | client, business, or a combination with subject | families, codes, access tokens that match all members |
  * | family | itself, its code, its access tokens |
  * | jti | that access token |
  */
 export interface TokenRevoker {
-  /** At once and for good; may be called again. Rejects with Fault `identity_unavailable`, and must then be called again. */
+  /** Idempotent. If it rejects with Fault `identity_unavailable`, it must be called again. */
   end(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
-  /** What `end` would end; changes nothing. */
+  /** The numbers that `end` would resolve with; changes nothing. */
   preview(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
   /**
-   * Ends every family of refresh tokens there is, without a rule: for when the secret that they are derived with is
-   * replaced. Answers how many. Access tokens are not touched.
+   * Ends all families of refresh tokens, without a rule. Used when the secret that derives successors is replaced.
+   * Resolves with their number. Access tokens stay valid.
    */
   endAllFamilies(): Promise<number>
 }
