@@ -115,13 +115,13 @@ describe('the configuration of actions', () => {
     expect(problemsOf('POST', { consumes })).toEqual([])
     expect(problemsOf('POST', { body })).toEqual([])
     expect(problemsOf('POST', { consumes, body })).toEqual([
-      'actions.0.methods.POST.consumes streams the body through unparsed, so it cannot stand beside body',
+      'actions.0.methods.POST.consumes streams the body through unparsed, so it cannot be used together with body',
     ])
     expect(problemsOf('GET', { consumes })).toEqual([
-      'actions.0.methods.GET.consumes is not for GET, whose body means nothing',
+      'actions.0.methods.GET.consumes is not for GET: the body of a GET has no meaning',
     ])
     expect(problemsOf('GET', { body })).toEqual([
-      'actions.0.methods.GET.body is not for GET, whose body means nothing',
+      'actions.0.methods.GET.body is not for GET: the body of a GET has no meaning',
     ])
   })
 
