@@ -308,3 +308,68 @@ describe('C11.2: several keys of one kid', () => {
     expect((await keys.find('a', 'ES256'))!.length).toBeLessThanOrEqual(4)
   })
 })
+
+describe('C11.2 what an operator hears of a foreign issuer', () => {
+  it('C4.15 the state of its keys: unknown, fresh, stale', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    expect(keys.state).toBe('unknown')
+    await keys.find('a', 'ES256')
+    expect(keys.state).toBe('fresh')
+    state.down = true
+    clock.advance(61_000)
+    await keys.find('b', 'ES256').catch(() => undefined)
+    expect(keys.state).toBe('stale')
+  })
+
+  it('T3.5 that it cannot be reached, and that it can again, each once', async () => {
+    const { keys, state, clock, notes } = issuer([await key('a')])
+    state.down = true
+    for (let at = 0; at < 3; at++) {
+      await keys.find('a', 'ES256').catch(() => undefined)
+      clock.advance(2_000)
+    }
+    state.down = false
+    await keys.find('a', 'ES256')
+    expect(notes).toEqual(['issuer_keys_unreachable', 'issuer_keys_reachable_again'])
+  })
+
+  it('T3.1 each key that is refused, once, however often the set is read; two hundred at most', async () => {
+    const a = await key('a')
+    const { keys, state, clock, notes } = issuer([a, { ...a, kid: 'b', use: 'enc' }])
+    await keys.find('a', 'ES256')
+    clock.advance(61_000)
+    await keys.find('unknown', 'ES256')
+    expect(notes).toEqual(['issuer_key_refused'])
+    state.keys = [a, ...Array.from({ length: 250 }, (_, at) => ({ ...a, kid: `k${at}`, use: 'enc' }))]
+    clock.advance(61_000)
+    await keys.find('another', 'ES256')
+    expect(notes).toHaveLength(200)
+  })
+
+  it('T3.5 a known key costs the issuer no question within a minute', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    await keys.find('a', 'ES256')
+    clock.advance(59_999)
+    for (let at = 0; at < 10; at++) await keys.find('a', 'ES256')
+    await settled()
+    expect(state.fetches).toBe(1)
+    clock.advance(1)
+    await keys.find('a', 'ES256')
+    await settled()
+    expect(state.fetches).toBe(2)
+  })
+
+  it('T3.5 at most a thousand calls wait for a reading, and a thousand for the next one', async () => {
+    const { keys, state, clock } = issuer([await key('a')])
+    for (let round = 1; round <= 2; round++) {
+      const held = Promise.withResolvers<undefined>()
+      state.hold = held.promise
+      const calls = Array.from({ length: 1_000 }, (_, at) => keys.find(`${round}-${at}`, 'ES256'))
+      await expect(keys.find('one more', 'ES256')).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+      held.resolve(undefined)
+      const found = await Promise.all(calls)
+      expect(found.every((each) => each === undefined)).toBe(true)
+      clock.advance(5_000)
+    }
+  })
+})

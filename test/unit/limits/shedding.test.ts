@@ -62,6 +62,19 @@ describe('load shedding', () => {
     expect(refused()).toBe(0)
   })
 
+  it('T5.4 comes to an end: twentieths add up to nothing left', () => {
+    const { shedding, turn } = loop()
+    turn(4, 300)
+    const shares = new Set<number>()
+    // A step is made each half second: ten turns. The median is under the threshold after four of them.
+    for (let step = 0; step < 10; step++) {
+      turn(10, 0)
+      shares.add(shedding.share)
+    }
+    expect([...shares].filter((share) => share > 0 && share < 0.04)).toEqual([])
+    expect(shares).toContain(0)
+  })
+
   it('settles instead of swinging where a part of the load can be served', () => {
     const { shedding, turn } = loop()
     const shares: number[] = []
