@@ -106,7 +106,7 @@ const clientGone = (upstream?: number): Fault =>
 const asError = (thrown: unknown): Error =>
   thrown instanceof Error ? thrown : new Error('an attempt failed', { cause: thrown })
 
-/** Nothing is sent there: its `new URL` wants something to parse. */
+/** Nothing is sent there: reply-from parses it, and keeps the URL for all calls, because it is always the same. */
 const SOURCE = 'http://upstream/'
 const NO_HEADERS = {}
 /** How a carrier reaches the sender: reply-from copies headers, symbols included, and passes on nothing else. */
@@ -154,7 +154,6 @@ export function carryByReplyFrom(app: FastifyInstance): void {
   app.decorateRequest('carrier', null)
   app.register(replyFrom, {
     disableRequestLogging: true,
-    disableCache: true,
     undici: SENDER as unknown as NonNullable<FastifyReplyFromOptions['undici']>,
   })
 }
