@@ -149,6 +149,7 @@ export class PendingRequests {
  * - the router decides nothing. It knows one path; what it cannot parse (`frameworkErrors`) or find goes the same way,
  *   and the exchange is made of the raw request;
  * - parsers of queries and bodies, and validation, see nothing: the hook never calls `done`;
+ * - its compilers of schemas (`compilersFactory`): Ajv and fast-json-stringify would be loaded for nothing;
  * - its 503 while closing (`return503OnClosing`) and its answer to unreadable bytes (`clientErrorHandler`);
  * - its answer to errors, which tells their message (`endUnanswered`);
  * - node's bare answers to Expect (`checkContinue`, `checkExpectation`) and CONNECT (`connect`);
@@ -172,6 +173,7 @@ export function makeApp(server: Server, pending: PendingRequests): FastifyInstan
     forceCloseConnections: false,
     return503OnClosing: false,
     routerOptions: { querystringParser: () => NO_QUERY },
+    schemaController: { compilersFactory: { buildValidator: unreached, buildSerializer: unreached } },
     frameworkErrors: (_error, request, reply) => enter(request, reply),
     clientErrorHandler: (error, socket) =>
       pending.serve(({ unreadable }) => answerUnreadable(error, socket, unreadable)),

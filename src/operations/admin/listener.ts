@@ -125,12 +125,18 @@ const compileRequest: FastifySchemaCompiler<RequestSchema> = ({
   }
 }
 
+/** In place of Fastify's own compilers of schemas, Ajv and fast-json-stringify: they would be loaded for nothing. */
+const unused = (): never => {
+  throw new TypeError('the admin listener has a validator of its own, and no schema of an answer')
+}
+
 function makeApp(recorder: Recorder): FastifyInstance {
   const app = fastify({
     logger: false,
     forceCloseConnections: true,
     requestTimeout: 10_000,
     exposeHeadRoutes: false,
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
   })
   app.setValidatorCompiler(compileRequest)
   app.removeContentTypeParser('text/plain')
