@@ -7,15 +7,15 @@
  * - a section whose properties are all optional or have defaults gets `{ default: {} }`, so that it may be left out;
  * - every property has a `description` of at most 120 characters: editors and config/reference.md show it.
  *
- * typebox is imported here only. Its own validator is not used: `Errors()` stops at 8 by default and reports the
- * first branch of a union whichever was meant, while `validate.ts` must tell every problem, by line, for the branch
- * that `kind` names. It reads the JSON Schema that typebox builds, and the marks below.
+ * typebox is imported here only, and only for its types: `Static` derives the static type from the schema. Its functions
+ * would load 370 files, which hold 13 MB in each process, to build the plain objects that are built below. Its validator
+ * is not used: `Errors()` stops at 8 by default and reports the first branch of a union whichever was meant, while
+ * `validate.ts` must tell every problem, by line, for the branch that `kind` names. It reads the JSON Schema, and the
+ * marks below.
  */
-import { Type } from 'typebox'
-import type { Static, TObject, TProperties, TRecord, TSchema, TUnsafe } from 'typebox'
+import type { Static, TObject, TOptional, TProperties, TSchema, TUnsafe } from 'typebox'
 import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
 
-export { Type }
 export type { Static, TSchema }
 
 /** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
@@ -32,8 +32,11 @@ interface TextOptions extends Described {
   readonly default?: string
 }
 
+/** A JSON Schema of values of type T. */
+const schemaOf = <T>(schema: object): TUnsafe<T> => schema as TUnsafe<T>
+
 const marked = <T>(mark: Mark, schema: object): TUnsafe<T> =>
-  Type.Unsafe<T>({ type: 'string', [MARK]: mark, ...schema })
+  schemaOf({ type: 'string', [MARK]: mark, ...schema })
 
 interface AmountOptions extends TextOptions {
   /** Whether 0 is allowed. For most limits it is not: nothing would pass, or everything. */
@@ -100,14 +103,19 @@ const NAME_EXPECTED = 'a name of letters, digits, ".", "_" and "-"'
 /** A short name, such as that of a backend: letters, digits, `.`, `_`, `-`. */
 export const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]*$'
 
-export const name = (options: TextOptions) =>
-  Type.String({ pattern: NAME_PATTERN, expected: NAME_EXPECTED, ...options })
+/** Text as it is written, never a reference. */
+export const literalText = (options: TextOptions & { pattern: string; expected: string }): TUnsafe<string> =>
+  schemaOf({ type: 'string', ...options })
+
+export const name = (options: TextOptions): TUnsafe<string> =>
+  literalText({ pattern: NAME_PATTERN, expected: NAME_EXPECTED, ...options })
 
 /** A calendar day, `2026-01-15`. */
-export const day = (options: TextOptions) =>
-  Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', expected: 'a day such as "2026-01-15"', ...options })
+export const day = (options: TextOptions): TUnsafe<string> =>
+  literalText({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', expected: 'a day such as "2026-01-15"', ...options })
 
-export const flag = (options: Described & { default?: boolean }) => Type.Boolean({ ...options })
+export const flag = (options: Described & { default?: boolean }): TUnsafe<boolean> =>
+  schemaOf({ type: 'boolean', ...options })
 
 interface Bounds extends Described {
   readonly default?: number
@@ -115,13 +123,13 @@ interface Bounds extends Described {
   readonly maximum?: number
 }
 
-export const wholeNumber = (options: Bounds) => Type.Integer({ ...options })
+export const wholeNumber = (options: Bounds): TUnsafe<number> => schemaOf({ type: 'integer', ...options })
 
 /** One of a few words. */
 export const choice = <const T extends string>(
   words: readonly T[],
   options: Described & { default?: NoInfer<T> },
-): TUnsafe<T> => Type.Unsafe<T>({ type: 'string', enum: words, ...options })
+): TUnsafe<T> => schemaOf({ type: 'string', enum: words, ...options })
 
 /** A list; `unique` refuses repeats. */
 export const list = <T extends TSchema>(
@@ -129,7 +137,7 @@ export const list = <T extends TSchema>(
   options: Described & { default?: readonly unknown[]; minItems?: number; unique?: boolean },
 ): TUnsafe<readonly Static<T>[]> => {
   const { unique, ...rest } = options
-  return Type.Unsafe({ type: 'array', items: item, ...(unique === true && { uniqueItems: true }), ...rest })
+  return schemaOf({ type: 'array', items: item, ...(unique === true && { uniqueItems: true }), ...rest })
 }
 
 interface MapOptions extends Described {
@@ -143,19 +151,36 @@ interface MapOptions extends Described {
 export const mapOf = <T extends TSchema>(
   item: T,
   { keys = NAME_PATTERN, ...options }: MapOptions,
-): TRecord<string, T> => {
+): TUnsafe<Record<string, Static<T>>> => {
   const told = keys === NAME_PATTERN ? { expectedKeys: NAME_EXPECTED } : {}
-  return Type.Record(Type.String({ pattern: keys }), item, { ...told, ...options })
+  return schemaOf({ type: 'object', patternProperties: { [keys]: item }, ...told, ...options })
 }
+
+/** What `optional` has made: a section does not require it. */
+const optionalItems = new WeakSet<object>()
 
 /** An object with known keys. Other keys are problems. */
 export const section = <T extends TProperties>(
   properties: T,
   options: Partial<Described> & { default?: object } = {},
-): TObject<T> => Type.Object<T>(properties, { additionalProperties: false, ...options })
+): TObject<T> => {
+  const required = Object.entries(properties).flatMap(([key, item]) => (optionalItems.has(item) ? [] : [key]))
+  const schema = {
+    type: 'object',
+    ...(required.length > 0 && { required }),
+    properties,
+    additionalProperties: false,
+    ...options,
+  }
+  return schema as unknown as TObject<T>
+}
 
 /** A property that may be left out. It is undefined then. */
-export const optional = <T extends TSchema>(item: T) => Type.Optional(item)
+export const optional = <T extends TSchema>(item: T): TOptional<T> => {
+  const copy = { ...item }
+  optionalItems.add(copy)
+  return copy as TOptional<T>
+}
 
 type OneOf<T extends Readonly<Record<string, TSchema>>> = {
   [K in keyof T & string]: { readonly kind: K } & Static<T[K]>
@@ -165,7 +190,7 @@ type OneOf<T extends Readonly<Record<string, TSchema>>> = {
 export const kinds = <T extends Readonly<Record<string, TSchema>>>(
   shapes: T,
   options: Partial<Described> & { default?: object } = {},
-): TUnsafe<OneOf<T>> => Type.Unsafe<OneOf<T>>({ [MARK]: 'kinds', shapes, ...options })
+): TUnsafe<OneOf<T>> => schemaOf({ [MARK]: 'kinds', shapes, ...options })
 
 interface OpaqueOptions extends Described {
   readonly default?: unknown
@@ -176,5 +201,4 @@ interface OpaqueOptions extends Described {
 }
 
 /** Taken as written, unchecked: the `compile…` of its folder checks it. */
-export const opaque = <T>(options: OpaqueOptions): TUnsafe<T> =>
-  Type.Unsafe<T>({ [MARK]: 'opaque', ...options })
+export const opaque = <T>(options: OpaqueOptions): TUnsafe<T> => schemaOf({ [MARK]: 'opaque', ...options })

@@ -2,6 +2,7 @@ import {
   choice,
   flag,
   list,
+  literalText,
   mapOf,
   name,
   opaque,
@@ -9,7 +10,6 @@ import {
   section,
   size,
   text,
-  Type,
   wholeNumber,
   type Static,
 } from '../config/schema.ts'
@@ -128,7 +128,7 @@ export const areasSchema = mapOf(
 
 export const actionsSchema = list(actionSchema, { description: 'All actions of the API.' })
 
-export const vendorSchema = Type.String({
+export const vendorSchema = literalText({
   pattern: '^[a-z0-9][a-z0-9-]*$',
   default: 'postern',
   expected: 'a name of lower-case letters, digits and "-"',

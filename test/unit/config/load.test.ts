@@ -15,7 +15,6 @@ import {
   section,
   size,
   text,
-  Type,
   wholeNumber,
   type TSchema,
 } from '../../../src/config/schema.ts'
@@ -126,7 +125,7 @@ describe('loading a configuration', () => {
   it('reports the branch of a union that was probably meant', () => {
     const one = (key: string) =>
       section({ [key]: list(text(DESCRIBED), DESCRIBED), more: optional(flag(DESCRIBED)) })
-    const schema = section({ rule: Type.Union([one('any'), one('all')]) })
+    const schema = section({ rule: { anyOf: [one('any'), one('all')] } })
     expect(load(schema, 'rule: { all: [x] }').value).toEqual({ rule: { all: ['x'] } })
     expect(load(schema, 'rule: { all: [1] }').problems).toEqual([
       'a.yaml:1  rule.all[0]  expected a text, got 1',
