@@ -3,7 +3,7 @@
  * fall when a worker dies, and a stopped worker fails the scrape. Here whoever counts hands over deltas, which are
  * added up by label; a scrape waits for nobody, and nothing ever falls, over reloads either.
  */
-import { Registry, collectDefaultMetrics, type Metric } from 'prom-client'
+import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
 import { FamilyTotals, type Numbered } from './family-totals.ts'
 import { type Block, type Delta, holds, LedgerPlan, type Plan } from './ledger.ts'
 import { BUCKETS, FAMILIES, type MetricFamily } from './metric-families.ts'
@@ -47,7 +47,7 @@ export class Exposition {
   #linesDropped = 0
 
   constructor({ version, node }: BuildInfo) {
-    for (const family of Object.values(FAMILIES)) this.#register(family)
+    for (const family of Object.values(FAMILIES)) this.#totals.set(family.name, new FamilyTotals(family))
     const built = this.#own.plan(FAMILIES.buildInfo, { version: [version], node: [node] })
     this.#reportOnly = this.#own.plan(FAMILIES.reportOnlyAreas)
     this.#logDropped = this.#own.plan(FAMILIES.logDropped)
@@ -82,8 +82,24 @@ export class Exposition {
   }
 
   /** The text format of Prometheus. */
-  text(): Promise<string> {
-    return this.#registry.metrics()
+  async text(): Promise<string> {
+    const counted = AggregatorRegistry.aggregate([
+      Object.values(FAMILIES).map((family) => this.#jsonOf(family)),
+    ])
+    return `${await counted.metrics()}
+${await this.#registry.metrics()}`
+  }
+
+  /** What `Registry.getMetricsAsJSON` of another process would answer: the form in which prom-client adds up processes. */
+  #jsonOf(family: MetricFamily): object {
+    const { name, help, type } = family
+    return { name, help, type, aggregator: 'sum', values: samplesOf(family, this.#totalsOf(name)) }
+  }
+
+  #totalsOf(name: string): FamilyTotals {
+    const totals = this.#totals.get(name)
+    if (totals === undefined) throw new Error(`there is no metric ${name}`)
+    return totals
   }
 
   #targetsOf(plan: Plan): readonly Target[] {
@@ -95,19 +111,8 @@ export class Exposition {
   }
 
   #targetOf(block: Block): Target {
-    const totals = this.#totals.get(block.family.name)
-    if (totals === undefined) throw new Error(`there is no metric ${block.family.name}`)
+    const totals = this.#totalsOf(block.family.name)
     return { ...totals.number(block), totals }
-  }
-
-  /** prom-client asks a metric for its name and `get()` and no more, but its types ask for one of its own classes. */
-  #register(family: MetricFamily): void {
-    const { name, help, type } = family
-    const totals = new FamilyTotals(family)
-    this.#totals.set(name, totals)
-    const get = (): Promise<unknown> =>
-      Promise.resolve({ name, help, type, aggregator: 'sum', values: samplesOf(family, totals) })
-    this.#registry.registerMetric({ name, help, type, get } as unknown as Metric)
   }
 }
 
