@@ -5,14 +5,14 @@ import type { JsonObject } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { StepDependencies } from './endpoint.ts'
 
-/** C5.6: the claims about a person that a scope value opens. */
+/** The claims about a person that a scope value gives access to (C5.6). */
 const CLAIMS_OF = {
   profile: ['name', 'given_name', 'middle_name', 'family_name', 'gender'],
   email: ['email'],
   phone: ['phone_number'],
 } as const satisfies Record<string, readonly (keyof PersonClaims)[]>
 
-/** Claims that the id_token carries; the others come from userinfo only (C6.1.8). */
+/** The scope values whose claims are in the id_token; all other claims come from userinfo only (C6.1.8). */
 const ID_TOKEN_SCOPES = ['profile', 'email'] as const
 const TEXT_SCOPES = ['profile', 'email', 'phone'] as const
 
@@ -27,7 +27,7 @@ interface HasScope {
   has(value: string): boolean
 }
 
-/** A copy with what is known: absent and empty members left out. */
+/** A copy without the members that are undefined or empty. */
 function withoutEmpty(members: Readonly<Record<string, string | undefined>>): JsonObject {
   const object: JsonObject = {}
   for (const [name, value] of Object.entries(members))
@@ -49,16 +49,18 @@ const addressOf = (address: Address = {}): JsonObject =>
     country: address.country,
   })
 
-/** A member that holds an object, left out where that is empty. */
+/** An object with one member, or with none if its value would be empty. */
 const withObject = (name: string, object: JsonObject): JsonObject =>
   Object.keys(object).length === 0 ? {} : { [name]: object }
 
+/** The claims of C5.6 that belong in the id_token (C6.1.8). */
 export const idTokenClaims = (user: User, scopes: HasScope): JsonObject =>
   textClaims(user, scopes, ID_TOKEN_SCOPES)
 
 /**
- * All claims of C5.6 that the scopes open. `business` is the token's; undefined if it has none or the user has lost
- * it, and then `service_profile` is an empty object.
+ * All claims of C5.6 that the scopes give access to, and `sub`.
+ * @param business that of the token's target; if undefined, or if the user has no access to it, `service_profile` is an
+ *   empty object
  */
 export function userClaims(user: User, scopes: HasScope, business: Business | undefined): JsonObject {
   return {
@@ -84,9 +86,10 @@ function serviceProfile(user: User, business: Business | undefined): JsonObject 
 }
 
 /**
- * The claims of C5.6 for the user of an access token (C6.3.1). The gateway has judged the token and its `openid`.
- * @throws Fault invalid_token if the user is gone or may hold no token any more, or the token is not ours;
- *   token_judge_unavailable where the directory can't be reached (C4.15)
+ * The userinfo resource: the claims of C5.6 for the user of an access token (C6.3.1). The gateway has checked the token
+ * and that it has the scope `openid`.
+ * `describe` rejects with Fault `invalid_token` if the user is gone or may hold no tokens, or if the token is of another
+ * issuer; with `token_judge_unavailable` if the directory cannot be reached (C4.15).
  */
 export function userinfo({
   people,
@@ -100,7 +103,7 @@ export function userinfo({
         throw new Fault('token_judge_unavailable', { cause })
       })
       if (user === undefined)
-        throw new Fault('invalid_token', { detail: 'its user is gone or may hold none' })
+        throw new Fault('invalid_token', { detail: 'its user is gone or may hold no tokens' })
       return userClaims(user, scopes, target && places.findBusiness(target.business))
     },
   }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
+import type { Report } from '../config/report.ts'
 import {
   type Static,
   choice,
@@ -11,10 +12,9 @@ import {
   text,
   wholeNumber,
 } from '../config/schema.ts'
-import type { Report } from '../config/report.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 
-/** The media type of a logo, by its file's extension. */
+/** Media types of logos, by file extension. */
 export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
@@ -25,7 +25,7 @@ export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
 
 const ALGORITHMS = ['ES256', 'RS256'] as const
 
-/** Delays after failures: free ones first, then doubling. */
+/** The options of delays after failures: the first failures are free, then the delay doubles. */
 const delays = (free: number, delay: string, longest: string) => ({
   free: wholeNumber({ minimum: 1, default: free, description: 'Failures without a delay.' }),
   delay: duration({
@@ -164,7 +164,7 @@ function checkLogo(logo: string | undefined, report: Report): void {
   else if (!existsSync(logo)) report.error(['identity', 'pages', 'logo'], 'names a file that does not exist')
 }
 
-/** Reports what the schema can't say: lifetimes that contradict each other or that no deployment can mean. */
+/** Reports what the schema cannot check: lifetimes that are too short, too long or contradict each other, and the logo. */
 export function compileIdentity(slice: IdentityConfig, report: Report): IdentityConfig {
   const { accessToken, idToken, refreshToken, code, session } = slice
   const lifetimes = { accessToken, idToken, refreshToken, code, session }

@@ -3,30 +3,32 @@ import type { Client, Grant, User } from '../contracts/people.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { GrantedScope, RequestedScope } from './scopes.ts'
 
-/**
- * What is known about a call, step by step. Each type holds what the step before could not know; `client` exists
- * from authentication on only, under this name only, so nothing can use a client that has merely been named.
+/*
+ * What is known about a call after each step. Each type adds what one step has found out. `client` exists only after
+ * authentication, so no step can use a client that is only named in the request.
  */
+
+/** A call before its first step. */
 export interface Arrived {
   readonly exchange: Exchange
   readonly attempt: Attempt
-  /** The latest rule that was known before anything was looked up (RuleGuard): it stands with whatever the call begins. */
+  /** `RuleGuard.asOf` before the first look-up. It is stored with everything that the call begins. */
   readonly asOf: number
 }
 
-/** For the record alone (C12), of a call that is refused half way too: steps write it, none reads it. */
+/** Facts for the log (C12), also of a call that is refused by a later step. Steps write them and do not read them. */
 export interface Attempt {
   grant: string
   client: string | undefined
   subject: string | undefined
-  /** Of the target that was granted. */
+  /** Business and fund of the granted target. */
   business?: string | undefined
   fund?: string | undefined
-  /** A refusal that was told to the client by redirect: the answer is no failure of its own then. */
+  /** The fault that was sent to the client by a redirect. The answer itself is then a success (303 or a form). */
   redirectedFault?: Fault
 }
 
-/** Parameters, each at most once, none empty (C6.0). */
+/** The parameters were read: each at most once, none empty (C6.0). */
 export interface Parsed extends Arrived {
   readonly params: ReadonlyMap<string, string>
 }
@@ -35,39 +37,40 @@ export interface ClientAuthenticated extends Parsed {
   readonly client: Client
 }
 
-/** The grant is known, and this client may use it. */
+/** The grant_type is supported, and this client may use it. */
 export interface GrantChosen extends ClientAuthenticated {
   readonly grant: Grant
 }
 
-/** Within what the client may have (C5.5). */
+/** The requested scope was read and limited to what the client may have (C5.5). */
 export interface ScopeRequested extends GrantChosen {
   readonly requested: RequestedScope
 }
 
 export interface UserVerified extends ScopeRequested {
   readonly user: User
-  /** When the user proved who they are, seconds since the epoch. */
+  /** Time of the user's authentication, seconds since the epoch. */
   readonly authTime: number
 }
 
-/** What every grant comes to: all that is needed to issue tokens. */
+/** The result of every grant: all that is needed to issue tokens. */
 export interface Granted extends GrantChosen {
   readonly user: User
   readonly authTime: number
   readonly scope: GrantedScope
-  /** Whether an id_token is due: `openid` was granted, now or to the family (C6.1.7). */
+  /** Whether an id_token is issued: `openid` was granted now, or to the family (C6.1.7). */
   readonly openid: boolean
   readonly nonce: string | undefined
   readonly refresh: RefreshPlan
-  /** The family of what is issued now, where its id was drawn earlier (with a code, C6.1.6). */
+  /** Id of the family of the tokens, if it was drawn earlier (with a code, C6.1.6). */
   readonly family?: string
-  /** Done when the tokens are made, before they are answered. */
+  /** Called when the tokens are made, before they are sent. */
   readonly conclude?: () => Promise<void>
 }
 
+/** Which refresh token the answer gets. */
 export type RefreshPlan =
-  /** A new family, if `offline_access` was granted. */
+  /** That of a new family, if `offline_access` was granted. */
   | { readonly kind: 'open' }
-  /** The grant was a refresh token, and this is its successor. */
+  /** The grant was a refresh token: its successor. */
   | { readonly kind: 'rotated'; readonly family: string; readonly token: string }

@@ -7,12 +7,12 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
 import type { TokenRevoker, IssuedTokens, RuleGuard } from '../contracts/tokens.ts'
+import { mayHold } from '../directory/holdings.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { IdentityConfig } from './config.ts'
-import { mayHold } from '../directory/holdings.ts'
-import { Fault } from '../kernel/faults.ts'
 
 export interface IdentityUrls {
   /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */
@@ -21,19 +21,22 @@ export interface IdentityUrls {
   readonly api: string
 }
 
-/** All that identity asks of other rooms. */
+/** What identity needs from other folders. */
 export interface IdentityDeps {
   readonly people: People
   readonly places: Places
   readonly catalogue: Catalogue
   readonly signer: Signer
   readonly publicKeys: PublicKeys
-  /** Of our own tokens: id_token hints. */
+  /** Verifies our own tokens, for id_token hints. */
   readonly tokenVerifier: TokenVerifier
   readonly deriver: SecretDeriver
   readonly store: Store
   readonly hasher: PasswordHasher
-  /** Lets attempts at passwords in, where that outlives this configuration or serves several processes; else the dependencies's own. */
+  /**
+   * Limits attempts at passwords, if the limiter lives longer than this configuration or serves several processes. Else
+   * `openIdentity` makes one.
+   */
   readonly attempts?: AttemptLimiter
   readonly issuedTokens: IssuedTokens
   readonly rules: RuleGuard
@@ -45,21 +48,22 @@ export interface IdentityDeps {
   readonly config: IdentityConfig
   /** C4.14, C6.1.2: the header must be spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
-  /** Absent where pages of other origins may not call (C4.18). */
+  /** Undefined if pages of other origins may not call (C4.18). */
   readonly cors?: Cors | undefined
 }
 
+/** The user or client, if it may hold tokens. */
 const holding = <T extends User | Client>(found: T | undefined): T | undefined =>
   found !== undefined && mayHold(found) ? found : undefined
 
 /**
- * The people of the directory as identity sees them, at every door: whoever may not hold tokens is not found (C6.3.5). Rejects
- * where the directory cannot be reached.
+ * The clients and users of the directory that may hold tokens; others are not found (C6.3.5). A promise rejects if the
+ * directory cannot be reached.
  */
 export interface Holders extends People {
-  /** For the record (C12): whom a user name means, also of one who may hold nothing. */
+  /** For the log (C12): the subject of a user name, also if that user may hold no tokens. */
   findSubject(username: string): Promise<string | undefined>
-  /** For lists: the name of a client, also of one that may hold nothing. */
+  /** For lists: the name of a client, also if it may hold no tokens. */
   findClientName(id: string): Promise<string | undefined>
 }
 
@@ -71,7 +75,10 @@ export const holdersOf = (people: People): Holders => ({
   findClientName: async (id) => (await people.findClient(id))?.name,
 })
 
-/** Waits for the directory; where it can't be reached, the answer is 503 (C6.1.4). */
+/**
+ * Waits for the directory (C6.1.4).
+ * @throws Fault `identity_unavailable` if it cannot be reached
+ */
 export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
@@ -80,7 +87,7 @@ export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Notes what a call did or met, under the call's request id: nobody could tell otherwise which call it was (C2.6, C12). */
+/** Logs an event of a call with the call's request id (C2.6, C12). */
 export function noteCall(
   { id }: Pick<Exchange, 'id'>,
   { recorder }: { readonly recorder: Pick<Recorder, 'note'> },

@@ -2,35 +2,36 @@ import { refuseAsJson, refuseWithChallenge } from './answers.ts'
 import { refuseAsPage } from './authorize/refusals.ts'
 import { type Endpoint, flow } from './endpoint.ts'
 import { applications } from './endpoints/applications.ts'
-import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
 import { authorize } from './endpoints/authorize.ts'
 import { consent } from './endpoints/consent.ts'
-import { introspectToken, recordTokens, redeemGrant, requireSecret, revokeToken } from './endpoints/tokens.ts'
+import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
 import { login } from './endpoints/login.ts'
-import { authenticateClient } from './steps/authenticate-client.ts'
+import { introspectToken, recordTokens, redeemGrant, requireSecret, revokeToken } from './endpoints/tokens.ts'
 import { chooseGrant } from './grants/grants.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
+import { authenticateClient } from './steps/authenticate-client.ts'
 import { issueTokens } from './steps/issue-tokens.ts'
 import { readForm } from './steps/read-form.ts'
 
+/** A path below the issuer's. */
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
-/** RFC 8414 §3.1: the well-known part stands before the issuer's path. */
+/** A well-known path, which stands before the issuer's path (RFC 8414 §3.1). */
 const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}`
 
 const READ = ['GET', 'HEAD'] as const
 const POST = ['POST'] as const
-/** Of pages with forms; HEAD would have to make a code to tell what GET would say. */
+/** Of pages with forms. Not HEAD: it would have to make a code to give the headers of GET. */
 const PAGE = ['GET', 'POST'] as const
 
-/** C6.1.2: a secret by header, or by body where the client is configured so. */
+/** The secret in the header, or in the body if the client is configured so (C6.1.2). */
 const BY_SECRET = ['client_secret_basic', 'client_secret_post'] as const
-/** And public clients, which have none. */
+/** `none` is for public clients, which have no secret. */
 const BY_ANY = [...BY_SECRET, 'none'] as const
 
 /**
- * THE MATRIX: every identity endpoint (C6) and its steps, in the order in which they are taken. What stands here is
- * served, and announced in the discovery document; nothing else is.
+ * The endpoint table: every identity endpoint (C6) and its steps, in their order. Only these endpoints are served, and
+ * the discovery document is made from this table.
  */
 export const ENDPOINTS: readonly Endpoint[] = [
   {

@@ -1,25 +1,54 @@
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
-import type { Attempt } from './context.ts'
-import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { openConsents } from './browser/consents.ts'
 import { openSessions, sessionCookie } from './browser/sessions.ts'
-import { ENDPOINTS } from './endpoints.ts'
-import { openClientFailures } from './guessing/failures.ts'
+import type { Attempt } from './context.ts'
 import { holdersOf, type IdentityDeps } from './dependencies.ts'
-import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
+import type { Endpoint, StepDependencies } from './endpoint.ts'
+import { ENDPOINTS } from './endpoints.ts'
 import { describeService } from './endpoints/documents.ts'
+import { openClientFailures } from './guessing/failures.ts'
+import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
 import { guardGuessing } from './guessing/guessing.ts'
 import { LocalLockouts } from './guessing/lockouts.ts'
 import { compileTheme } from './pages/theme.ts'
 import { openCodes } from './tokens/codes.ts'
 import { openFamilies } from './tokens/families.ts'
 
+export interface Identity {
+  readonly dependencies: StepDependencies
+  /** By canonical path. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+}
+
+/** Compiles identity for one configuration: endpoints by path, the discovery document, and identity's own state. */
+export function openIdentity(deps: IdentityDeps): Identity {
+  const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
+  const dependencies: StepDependencies = {
+    ...deps,
+    people: holdersOf(deps.people),
+    families: openFamilies(deps),
+    codes: openCodes(deps),
+    sessions: openSessions(deps),
+    consents: openConsents(deps),
+    cookie: sessionCookie(deps.urls.issuer),
+    theme: compileTheme(deps.config.pages, issuerPath),
+    networks: openFamiliarNetworks(deps),
+    clientFailures: openClientFailures(deps),
+    guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),
+    metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
+  }
+  return {
+    dependencies,
+    endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
+  }
+}
+
 /**
- * The entrance to the identity endpoints (C6). `current` gives the identity in force, read once per call. Faults of a
- * known endpoint are answered as that endpoint tells them; a path that is none of ours is for the `elsewhere` door,
- * which envelopes its 404 (C2.3).
+ * The door of the identity endpoints (C6). Each endpoint answers its own faults.
+ * @param current gives the identity in force; called once per call
+ * @param elsewhere answers every path that is not an endpoint, with a 404 in an envelope (C2.3)
  */
 export const identityDoor =
   (current: () => Identity, elsewhere: Door): Door =>
@@ -55,7 +84,7 @@ async function answerAt(
   return cors ? { ...answer, headers: cors.onAnswer(exchange.head, answer.headers) } : answer
 }
 
-/** What a browser asks before a call from a page of another origin (C4.18). */
+/** The answer to a CORS preflight request (C4.18); undefined if this is none. */
 function preflightAt(
   { crossOrigin }: Endpoint,
   { head }: Exchange,
@@ -75,7 +104,7 @@ function serve(
   return endpoint.steps({ exchange, attempt, asOf: dependencies.rules.asOf }, dependencies)
 }
 
-/** C9.2: the identity endpoints answer through a maintenance, unless it names them. */
+/** Maintenance of the service does not close the identity endpoints; their own switch does (C9.2). */
 function refuseIfClosed(
   { closes }: Endpoint,
   { clientAddress }: Exchange,
@@ -109,33 +138,4 @@ function record(
     upstreamMs: undefined,
     totalMs: dependencies.clock.monotonic() - exchange.startedAt,
   })
-}
-
-export interface Identity {
-  readonly dependencies: StepDependencies
-  /** By canonical path. */
-  readonly endpoints: ReadonlyMap<string, Endpoint>
-}
-
-/** Compiles identity for one configuration: paths, discovery document and state of its own. Once, at load. */
-export function openIdentity(deps: IdentityDeps): Identity {
-  const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
-  const dependencies: StepDependencies = {
-    ...deps,
-    people: holdersOf(deps.people),
-    families: openFamilies(deps),
-    codes: openCodes(deps),
-    sessions: openSessions(deps),
-    consents: openConsents(deps),
-    cookie: sessionCookie(deps.urls.issuer),
-    theme: compileTheme(deps.config.pages, issuerPath),
-    networks: openFamiliarNetworks(deps),
-    clientFailures: openClientFailures(deps),
-    guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),
-    metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
-  }
-  return {
-    dependencies,
-    endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
-  }
 }

@@ -15,13 +15,13 @@ import {
   type Target,
 } from '../scopes/scope-token.ts'
 
-/** A request's scope: values in its order, each once, the target among them at its place. */
+/** A requested scope. `values` are in the order of the request, each once, the target among them. */
 export interface RequestedScope {
   readonly values: readonly ScopeValue[]
   readonly target: Target | undefined
 }
 
-/** What was kept of it (C5.5); becomes the token's scope. */
+/** The granted part of a requested scope (C5.5). It becomes the token's scope. */
 export interface GrantedScope extends RequestedScope {
   readonly text: ScopeText
 }
@@ -30,18 +30,18 @@ export const hasValue = ({ values }: RequestedScope, value: string): boolean =>
   values.some((each) => each === value)
 
 const OFFLINE = 'offline_access'
-/** "Let the user choose" (C5.4). */
+/** The user is to choose the business (C5.4). */
 const CHOOSE = 'target:b'
 const refuse = (say: string): Fault => new Fault('invalid_scope', { say })
 
-/** A value told back in a description: only if it is short and plain. */
+/** The value as an error description names it: only if it is short and has no unusual characters. */
 const shown = (value: string): string => (/^[\w.:/~-]{1,60}$/.test(value) ? value : 'A value')
 
 /**
- * Reads a `scope` (C5.4, C5.5): runs of spaces divide, identical values are merged, at most one target. In the code
- * flow it may be the bare `target:b`, which stays among the values until the user has chosen (C6.2.2).
- * @throws Fault invalid_scope for what can be no scope value, a value outside the catalogue, a malformed target, two
- *   targets
+ * Reads a `scope` (C5.4, C5.5). One or more spaces separate values, and a repeated value counts once.
+ * @param mayChoose true in the code flow: the target may then be the bare `target:b`, which stays among the values until
+ *   the user has chosen a business (C6.2.2)
+ * @throws Fault `invalid_scope` for a malformed value, a value outside the catalogue, a malformed target, or two targets
  */
 export function parseScope(text: string, catalogue: Catalogue, mayChoose = false): RequestedScope {
   const values = [...new Set(split(text))].map(requireValue)
@@ -66,9 +66,9 @@ function requireKnown(value: string, catalogue: Catalogue): void {
 }
 
 /**
- * C5.4, C5.5: what the client may have of it. Without the refresh grant a client has no use for `offline_access`, so
- * it counts as not allowed.
- * @throws Fault invalid_scope for a target that is not the client's, an unknown fund, or where no value is left
+ * The part of the scope that the client may have (C5.4, C5.5). A client without the refresh grant may not have
+ * `offline_access`, because it could not use it.
+ * @throws Fault `invalid_scope` for a target that is not the client's, for an unknown fund, or if no value is left
  */
 export function limitToClient(
   requested: RequestedScope,
@@ -86,7 +86,7 @@ function requireClientTarget(target: Target | undefined, client: Client, places:
   if (target !== undefined && !isOpenTo(client, target, places)) throw otherTarget()
 }
 
-/** Whether the business is one of the client's, and it and the fund exist. */
+/** Whether the target's business is one of the client's, and it and the fund exist. */
 export function isOpenTo(client: Client, target: Target, places: Places): boolean {
   const business = client.businesses.includes(target.business)
     ? places.findBusiness(target.business)
@@ -99,9 +99,9 @@ export function isOpenTo(client: Client, target: Target, places: Places): boolea
 const otherTarget = (): Fault => refuse('The target is none that can be granted here.')
 
 /**
- * C5.4, C5.5: what the user may have of it, at the target's business. Scopes about the person are the person's own;
- * a data scope without a target is granted, since it opens no business.
- * @throws Fault invalid_scope for a target that is not the user's, or where no value is left
+ * The part of the scope that the user may have at the target's business (C5.4, C5.5). Scope values about the person are
+ * always allowed. A data scope without a target is allowed too, because it gives access to no business.
+ * @throws Fault `invalid_scope` for a target that is not the user's, or if no value is left
  */
 export function limitToUser(requested: RequestedScope, user: User, catalogue: Catalogue): GrantedScope {
   const { target } = requested
@@ -113,17 +113,17 @@ export function limitToUser(requested: RequestedScope, user: User, catalogue: Ca
 }
 
 /**
- * C6.2.2: whether the user chooses a business: for a bare `target:b`, or where a data scope or `service_profile` is
- * asked without a target.
+ * Whether the user may choose a business (C6.2.2): for a bare `target:b`, or for a data scope or `service_profile`
+ * without a target.
  */
 export const leavesChoice = ({ target, values }: RequestedScope): boolean =>
   target === undefined &&
   values.some((value) => value === CHOOSE || value === 'service_profile' || !isIdentityScope(value))
 
-/** Whether nothing but a choice will do. */
+/** Whether the user must choose a business. */
 export const demandsChoice = (scope: RequestedScope): boolean => hasValue(scope, CHOOSE)
 
-/** The scope with the chosen business as its target, in the place of the bare one if there is one. */
+/** The scope with the chosen business as its target. It replaces a bare `target:b`. */
 export function chooseBusiness({ values }: RequestedScope, business: Code): RequestedScope {
   const chosen = businessTarget(business)
   const replaced = values.map((value) => (value === CHOOSE ? chosen : value))
@@ -133,7 +133,10 @@ export function chooseBusiness({ values }: RequestedScope, business: Code): Requ
   }
 }
 
-/** Drops what is not allowed, whole: never replaced, never expanded (C5.5). */
+/**
+ * Drops the values that are not allowed. A value is never replaced by values that it implies (C5.5).
+ * @throws Fault `invalid_scope` if no value is left
+ */
 function keep({ values, target }: RequestedScope, allowed: (value: string) => boolean): RequestedScope {
   const kept = values.filter((value) => isTargetValue(value) || allowed(value))
   if (kept.every(isTargetValue)) throw refuse('None of the values asked for can be granted.')
@@ -141,8 +144,8 @@ function keep({ values, target }: RequestedScope, allowed: (value: string) => bo
 }
 
 /**
- * A scope that was granted earlier, as the store has it: the catalogue may have changed since. What can be no scope
- * value is left out, as if it had been withdrawn: earlier versions granted such targets (T3.11).
+ * Reads a granted scope from the store. Values that left the catalogue are kept here; the limits drop them. Malformed
+ * values are left out, because earlier versions granted malformed targets (T3.11).
  */
 export function readGrantedScope(text: string): GrantedScope {
   const values = split(text).filter(isScopeValue)
@@ -155,22 +158,22 @@ export function readGrantedScope(text: string): GrantedScope {
 }
 
 /**
- * C6.1.7, RFC 6749 §6: the same or narrower. What the granted values imply is narrower than they are; the target stays,
- * whether or not it is repeated.
- * @throws Fault invalid_scope for a value or a target that was not granted
+ * The scope of a refresh request: the granted one or a narrower one (C6.1.7, RFC 6749 §6). Values that the granted ones
+ * imply may be requested. The target stays, whether or not the request repeats it.
+ * @throws Fault `invalid_scope` for a value or a target that was not granted
  */
 export function narrowScope(
-  asked: RequestedScope,
+  requested: RequestedScope,
   granted: RequestedScope,
   catalogue: Catalogue,
 ): RequestedScope {
   const { target } = granted
   const own = granted.values.filter(isTargetValue)
-  const data = asked.values.filter((value) => !isTargetValue(value))
+  const data = requested.values.filter((value) => !isTargetValue(value))
   const allowed = catalogue.close(granted.values)
   if (!data.every((value) => allowed.has(value))) throw refuse('It holds a value that was not granted.')
-  const repeated = asked.values.filter(isTargetValue)
+  const repeated = requested.values.filter(isTargetValue)
   if (!repeated.every((value) => own.includes(value)))
     throw refuse('The target is not the one that was granted.')
-  return { values: repeated.length > 0 ? asked.values : [...data, ...own], target }
+  return { values: repeated.length > 0 ? requested.values : [...data, ...own], target }
 }

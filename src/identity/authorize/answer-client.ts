@@ -1,11 +1,11 @@
-import type { Client } from '../../contracts/people.ts'
-import { isLoopback } from '../../kernel/listen-address.ts'
 import type { Answer } from '../../contracts/exchange.ts'
+import type { Client } from '../../contracts/people.ts'
 import { newSecret } from '../../kernel/ids.ts'
+import { isLoopback } from '../../kernel/listen-address.ts'
 import { seeOther } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
-import { formPostPage } from '../pages/notices.ts'
 import { pageAnswer } from '../pages/layout.ts'
+import { formPostPage } from '../pages/notices.ts'
 
 /** RFC 8252 §7.3: an app's loopback redirect, by address and not by name; and its port. */
 const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::([1-9][0-9]{0,4}))?(?=[/?]|$)/

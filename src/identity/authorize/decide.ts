@@ -1,5 +1,5 @@
-import type { Business } from '../../contracts/places.ts'
 import type { User } from '../../contracts/people.ts'
+import type { Business } from '../../contracts/places.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { Login, BrowserContext } from '../browser/browser-context.ts'

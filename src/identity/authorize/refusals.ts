@@ -1,10 +1,10 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { type Fault, toFault } from '../../kernel/faults.ts'
 import { describable, refuseAsJson } from '../answers.ts'
-import type { Refusal, StepDependencies, Step } from '../endpoint.ts'
 import { noteCall } from '../dependencies.ts'
-import { errorPage } from '../pages/notices.ts'
+import type { Refusal, StepDependencies, Step } from '../endpoint.ts'
 import { pageAnswer } from '../pages/layout.ts'
+import { errorPage } from '../pages/notices.ts'
 import { answerClient } from './answer-client.ts'
 import { type ClientNamed, returnPathOf } from './request.ts'
 

@@ -4,10 +4,10 @@ import { Fault } from '../../kernel/faults.ts'
 import type { Arrived } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
 import type { Step } from '../endpoint.ts'
-import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
-import { isRegistered, RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
+import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge } from '../tokens/codes.ts'
+import { isRegistered, RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
 
 /** An authorization request as sent, repeats and all. */
 export interface FormRead extends Arrived {

@@ -6,14 +6,14 @@ import { orUnavailable } from '../dependencies.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import type { Session } from './sessions.ts'
 
-/** Who stands before the page: a browser, and the user logged in there, if any. */
+/** A browser, and the user who is logged in there, if any. */
 export interface BrowserContext {
-  /** The value of the browser's cookie: the one it sent, or a new one that the answer must give it. */
+  /** The value of the browser's cookie: the one that it sent, or a new one that the answer must set. */
   readonly cookie: string
   /** Whether the cookie is new. */
   readonly fresh: boolean
   readonly login: Login | undefined
-  /** For the forms of this browser's pages. */
+  /** The CSRF token for the forms of this browser's pages. */
   readonly csrf: string
 }
 
@@ -23,8 +23,9 @@ export interface Login {
 }
 
 /**
- * Proves that a form came from a page that this browser was given. Before a login, too (login CSRF): the cookie then
- * stands for the browser. Whoever can't read the cookie can't make it; the cookie can't be had from it.
+ * A CSRF token: it proves that a form comes from a page that this browser received. It is used before a login too, where
+ * the cookie identifies the browser (against login CSRF). Nobody can make it without the cookie, and the cookie cannot
+ * be derived from it.
  */
 const csrfOf = (cookie: string): string =>
   createHash('sha256').update(`postern csrf\0${cookie}`).digest('base64url')
@@ -36,7 +37,7 @@ const browserWith = (cookie: string, fresh: boolean, login: Login | undefined): 
   csrf: csrfOf(cookie),
 })
 
-/** A session is worth what its user is now: one who is gone or may hold nothing is not logged in. */
+/** The login of a session. If the user is gone or may hold no tokens now, the session is ended. */
 async function loginOf(cookie: string, { people, sessions }: StepDependencies): Promise<Login | undefined> {
   const session = await sessions.find(cookie)
   if (session === undefined) return undefined
@@ -48,6 +49,7 @@ async function loginOf(cookie: string, { people, sessions }: StepDependencies): 
   return { session, user }
 }
 
+/** @throws Fault `identity_unavailable` if the store or the directory cannot be reached */
 export async function browserContextOf(
   { head }: Exchange,
   dependencies: StepDependencies,
@@ -57,20 +59,20 @@ export async function browserContextOf(
   return browserWith(cookie, false, await loginOf(cookie, dependencies))
 }
 
-/** Whether a form of ours was sent by this browser from a page of ours. Second belt: what the browser itself says of it. */
+/** Whether a form comes from one of our pages in this browser. `Sec-Fetch-Site` is checked in addition to the CSRF token. */
 export function isOwnForm({ head }: Exchange, csrf: string | undefined, browser: BrowserContext): boolean {
   const site = head.headers['sec-fetch-site']
   const foreign = site === 'cross-site' || site === 'same-site'
   return !browser.fresh && !foreign && csrf !== undefined && equalSecrets(csrf, browser.csrf)
 }
 
-/** The headers that a page needs for its forms to be believed: the cookie, where the browser has none yet. */
+/** The headers that a page with a form needs: the cookie, if the browser has none yet. */
 export const cookieHeaders = (
   { cookie, fresh }: BrowserContext,
   dependencies: StepDependencies,
 ): Answer['headers'] => (fresh ? { 'Set-Cookie': dependencies.cookie.write(cookie) } : {})
 
-/** The browser's next page, whatever the method of this call was. */
+/** Redirects the browser with 303, so that it uses GET for the next page. */
 export const seeOther = (location: string, headers: Answer['headers'] = {}): Answer => ({
   status: 303,
   headers: {
@@ -82,7 +84,7 @@ export const seeOther = (location: string, headers: Answer['headers'] = {}): Ans
   body: '',
 })
 
-/** First match wins: most browsers name others too. */
+/** In this order, because most browsers name others too: the first match wins. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -105,7 +107,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 const named = (text: string, table: typeof BROWSERS): string | undefined =>
   table.find(([pattern]) => pattern.test(text))?.[1]
 
-/** "Firefox on Windows", from a User-Agent header; of what it says nothing else is kept. */
+/** A short name such as "Firefox on Windows", from a User-Agent header. Nothing else of the header is stored. */
 export function browserName(userAgent: string, unknown: string): string {
   const browser = named(userAgent, BROWSERS)
   const system = named(userAgent, SYSTEMS)

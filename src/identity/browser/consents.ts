@@ -3,18 +3,18 @@ import type { Entry } from '../../contracts/store.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import { type GrantedScope } from '../scopes.ts'
 
-/** What users have allowed clients, by client, user and business (C6.2.2); kept until it is withdrawn. */
+/** Kind of record: what a user has allowed a client at a business (C6.2.2). Kept until it is withdrawn. */
 export const CONSENT = 'consent'
 
 /** A type alias, since an interface has no index signature and so is no StoredValue. */
 type ConsentRecord = {
   readonly client: string
   readonly subject: string
-  /** Null where no business is concerned. */
+  /** Null if the scope has no target. */
   readonly business: string | null
-  /** All that was allowed so far, target included. */
+  /** All values that were allowed so far, with the target. */
   readonly scopes: readonly string[]
-  /** Of the last time, milliseconds since the epoch. */
+  /** Time of the last consent, milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -28,6 +28,7 @@ export interface Consenting {
   readonly scope: GrantedScope
 }
 
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Consents {
   /** Whether everything in this scope was allowed before. */
   covers(consenting: Consenting): Promise<boolean>
@@ -53,7 +54,7 @@ export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clo
     return entry && consentOf(entry)
   }
 
-  /** False if somebody else wrote it meanwhile. */
+  /** False if another call has changed the record meanwhile. */
   const write = async (consenting: Consenting): Promise<boolean> => {
     const { client, subject, scope } = consenting
     const business = businessOf(consenting)
@@ -70,8 +71,8 @@ export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clo
 
   return {
     async covers(consenting) {
-      const known = new Set((await find(keyOf(consenting)))?.scopes)
-      return consenting.scope.values.every((value) => known.has(value))
+      const allowed = new Set((await find(keyOf(consenting)))?.scopes)
+      return consenting.scope.values.every((value) => allowed.has(value))
     },
     async remember(consenting) {
       while (!(await write(consenting)));

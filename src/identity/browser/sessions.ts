@@ -1,27 +1,27 @@
-import type { Head } from '../../http/head.ts'
 import { createHash } from 'node:crypto'
+import type { Entry } from '../../contracts/store.ts'
+import type { Head } from '../../http/head.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import type { Entry } from '../../contracts/store.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 
-/** The one cookie of the pages (C6.2.3): a random value, of a session or of a browser that is not logged in yet. */
+/** The only cookie of the pages (C6.2.3): a random value of a session, or of a browser that is not logged in yet. */
 export interface SessionCookie {
-  /** The value that the browser sent; undefined if it sent none that could be ours. */
+  /** The value that the browser sent; undefined if there is none of our form. */
   read(head: Head): string | undefined
-  /** The Set-Cookie line that gives a value: for as long as the browser runs; the session's own end is in the store. */
+  /** The Set-Cookie value that sets it until the browser is closed. The store has the expiry of the session. */
   write(value: string): string
-  /** The Set-Cookie line that takes it back. */
+  /** The Set-Cookie value that removes it. */
   clear(): string
 }
 
-/** What newSecret() makes. */
+/** The form of a value of newSecret(). */
 const VALUE = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * `__Host-` binds the cookie to this very host over TLS, so that no other host of the domain can set it (fixation).
- * On an http loopback neither the prefix nor Secure would be accepted; there the port is in the name, since cookies
- * don't tell ports apart, and two services may run on one machine.
+ * The cookie for an issuer. `__Host-` binds it to this host over TLS, so that no other host of the domain can set it
+ * (session fixation). With http, browsers accept neither the prefix nor `Secure`. The port is then in the name, because
+ * cookies are shared by all ports of a host, and two services may run on one machine.
  */
 export function sessionCookie(issuer: string): SessionCookie {
   const { port, protocol } = new URL(issuer)
@@ -39,17 +39,17 @@ export function sessionCookie(issuer: string): SessionCookie {
   }
 }
 
-/** Logins in browsers, by the SHA-256 of the cookie's value. */
+/** Kind of record: logins in browsers, by the SHA-256 of the cookie's value. */
 export const SESSION = 'session'
 
 /** A type alias, since an interface has no index signature and so is no StoredValue. */
 type SessionRecord = {
   readonly subject: string
-  /** When the user proved who they are, seconds since the epoch. */
+  /** Time of the user's authentication, seconds since the epoch. */
   readonly authTime: number
-  /** For the user to recognise it by: "Firefox on Windows". */
+  /** Shown to the user in the list of sessions: "Firefox on Windows". */
   readonly browser: string
-  /** Of the call in which the user logged in (RuleGuard); absent from what an older version began. */
+  /** `RuleGuard.asOf` of the login; absent if an older version began the session. */
   readonly asOf?: number
 }
 
@@ -59,13 +59,17 @@ export interface Session extends SessionRecord {
 
 export type NewSession = Required<Omit<SessionRecord, 'authTime'>>
 
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Sessions {
-  /** Begins one, under a value of its own: nothing that the browser had before the login counts after it. */
+  /**
+   * Begins a session and resolves with its cookie value. The value is always new, so that a value from before the login
+   * is of no use (session fixation).
+   */
   start(login: NewSession): Promise<string>
-  /** Undefined for one that is unknown, expired, or ended by a rule. */
+  /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
   find(cookie: string): Promise<Session | undefined>
   listOf(subject: string): Promise<readonly Session[]>
-  /** Ends it, if it is that user's. */
+  /** Ends the session if it is that user's. */
   end(key: string, subject: string): Promise<void>
 }
 

@@ -1,10 +1,4 @@
-import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
-import type { Step, StepDependencies } from '../endpoint.ts'
-import { readGrantedScope } from '../scopes.ts'
-import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
-import type { Consent } from '../browser/consents.ts'
-import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import {
@@ -14,11 +8,17 @@ import {
   type BrowserContext,
   browserContextOf,
 } from '../browser/browser-context.ts'
+import type { Consent } from '../browser/consents.ts'
 import type { Arrived } from '../context.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
+import type { Step, StepDependencies } from '../endpoint.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
+import { readGrantedScope } from '../scopes.ts'
+import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
+import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
 
 /**
  * Takes a consent back (C6.2.2) with all that it gave: codes not yet redeemed, token families, access tokens. The

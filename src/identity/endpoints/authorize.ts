@@ -1,8 +1,7 @@
-import { noteCall } from '../dependencies.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import { answerClient } from '../authorize/answer-client.ts'
-import { redirectingFaults } from '../authorize/refusals.ts'
 import { decide } from '../authorize/decide.ts'
+import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type AuthorizationRead,
   carry,
@@ -12,8 +11,9 @@ import {
 } from '../authorize/request.ts'
 import { showConsent, showLogin } from '../authorize/show.ts'
 import { type Login, seeOther, browserContextOf } from '../browser/browser-context.ts'
-import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { Arrived } from '../context.ts'
+import { noteCall } from '../dependencies.ts'
+import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { GrantedScope } from '../scopes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */

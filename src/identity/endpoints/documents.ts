@@ -1,11 +1,11 @@
+import type { Answer } from '../../contracts/exchange.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { publicDocument } from '../answers.ts'
 import { PERSON_CLAIMS } from '../claims.ts'
+import type { Arrived } from '../context.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import type { Endpoint, Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
-import type { Answer } from '../../contracts/exchange.ts'
-import { publicDocument } from '../answers.ts'
-import type { Arrived } from '../context.ts'
-import { Fault } from '../../kernel/faults.ts'
 import type { Asset } from '../pages/theme.ts'
 
 const SIGNING = ['RS256', 'ES256'] as const

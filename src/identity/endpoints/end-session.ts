@@ -1,14 +1,14 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { Client } from '../../contracts/people.ts'
-import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { isRegistered, withQuery } from '../authorize/answer-client.ts'
 import { isOwnForm, seeOther, type BrowserContext, browserContextOf } from '../browser/browser-context.ts'
+import type { Arrived } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
-import type { Arrived } from '../context.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { confirmLogoutPage, loggedOutPage } from '../pages/notices.ts'
+import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { type Hint, readHint } from '../tokens/find-token.ts'
 
 type Params = ReadonlyMap<string, string>

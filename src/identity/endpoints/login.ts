@@ -1,7 +1,6 @@
-import { noteCall } from '../dependencies.ts'
 import type { Answer } from '../../contracts/exchange.ts'
-import { paramsOf, readFields } from '../steps/read-form.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type AuthorizationRead,
   type AuthorizationRequest,
@@ -12,7 +11,6 @@ import {
   readRequest,
 } from '../authorize/request.ts'
 import { type LoginAgain, showLogin } from '../authorize/show.ts'
-import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type BrowserContext,
   browserContextOf,
@@ -20,11 +18,13 @@ import {
   isOwnForm,
   seeOther,
 } from '../browser/browser-context.ts'
-import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import type { Arrived } from '../context.ts'
+import { noteCall } from '../dependencies.ts'
+import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { verifyUser } from '../grants/password.ts'
 import type { Problem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { verifyUser } from '../grants/password.ts'
+import { paramsOf, readFields } from '../steps/read-form.ts'
 
 const T = TEXTS.login
 

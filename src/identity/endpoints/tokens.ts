@@ -1,10 +1,10 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
+import { emptyAnswer, privateAnswer } from '../answers.ts'
 import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
-import { emptyAnswer, privateAnswer } from '../answers.ts'
 import { requireParam } from '../steps/read-form.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
 

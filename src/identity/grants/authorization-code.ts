@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
-import { equalSecrets } from '../../kernel/ids.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { equalSecrets } from '../../kernel/ids.ts'
+import type { GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
-import type { GrantChosen, Granted } from '../context.ts'
 import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
-import { lifetimeOf } from '../tokens/signed-tokens.ts'
 import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
+import { lifetimeOf } from '../tokens/signed-tokens.ts'
 
 interface CodeConsumed extends GrantChosen {
   readonly code: FoundCode

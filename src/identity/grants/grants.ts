@@ -1,12 +1,12 @@
 import type { Client, Grant } from '../../contracts/people.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
 import type { ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
 import type { Step } from '../endpoint.ts'
+import { requireParam } from '../steps/read-form.ts'
 import { redeemCode } from './authorization-code.ts'
 import { redeemPassword } from './password.ts'
 import { redeemRefreshToken } from './refresh-token.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { requireParam } from '../steps/read-form.ts'
 
 /** A row of the table of grants. */
 export interface GrantRow {

@@ -3,12 +3,12 @@ import type { HashOwner, User } from '../../contracts/people.ts'
 import { siteOf } from '../../http/addresses.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
+import type { GrantChosen, Granted, ScopeRequested, UserVerified } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
-import type { GrantChosen, Granted, ScopeRequested, UserVerified } from '../context.ts'
-import { requireParam, requireParams } from '../steps/read-form.ts'
 import { hasValue, limitToUser } from '../scopes.ts'
 import { requestScope } from '../steps/issue-tokens.ts'
+import { requireParam, requireParams } from '../steps/read-form.ts'
 
 /** What is tried, and what else the user must be. */
 export interface PasswordAttempt {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { timerMs } from '../../kernel/clock.ts'
 import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contracts/lockouts.ts'
+import { timerMs } from '../../kernel/clock.ts'
 
 /** Resolves after so many milliseconds. */
 export type Timer = (ms: number) => Promise<void>

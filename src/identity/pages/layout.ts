@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import type { Theme } from './theme.ts'
 import { TEXTS } from './texts.ts'
+import type { Theme } from './theme.ts'
 
 /**
  * HTML as a template tag. Whatever is put into a template is escaped, but for what another template made; so text that

@@ -5,7 +5,11 @@ import type { ClientAuthenticated, Parsed } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 
-/** C6.1.2. Any failure is the same fault: nobody learns whether the id or the secret was wrong. */
+/**
+ * Authenticates the client (C6.1.2).
+ * @throws Fault `invalid_client` for every failure, so that nobody learns whether the id or the secret was wrong;
+ *   `oauth_bad_request` for two client ids or two methods
+ */
 export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, dependencies) => {
   const { attempt, exchange, params } = context
   const basic = parseBasic(exchange.head, dependencies)
@@ -20,7 +24,7 @@ type Params = Parsed['params']
 
 interface Where {
   readonly dependencies: StepDependencies
-  /** Where the request came from. */
+  /** The client's address. */
   readonly address: string
 }
 
@@ -37,7 +41,7 @@ async function byBasic(params: Params, where: Where, pairs: readonly ClientPair[
     })
   if (!params.has('client_secret')) return client
   if (!client.secretPost) throw failed('credentials in the body')
-  // RFC 6749 §2.3: one method in one request.
+  // RFC 6749 §2.3: a client must not use more than one method in a request.
   throw new Fault('oauth_bad_request', { say: 'The client authenticated in two ways at once.' })
 }
 
@@ -53,12 +57,12 @@ async function byBody(params: Params, where: Where): Promise<Client> {
 
 async function findPublic(id: string, { people }: StepDependencies): Promise<Client> {
   const client = await orUnavailable(people.findClient(id))
-  const known = client?.kind === 'public' && client.secretHashes.length === 0
-  if (!known) throw failed('no such public client, or one that has a secret')
+  const isPublic = client?.kind === 'public' && client.secretHashes.length === 0
+  if (!isPublic) throw failed('no such public client, or one that has a secret')
   return client
 }
 
-/** A secret to compare; `client` undefined where it is done for the time alone. */
+/** A secret to compare with one hash. `client` is undefined if the comparison is made only to take as long. */
 interface Trial extends ClientPair {
   readonly encoded: string | undefined
   readonly client: Client | undefined
@@ -67,8 +71,10 @@ interface Trial extends ClientPair {
 const isQuick = ({ encoded }: Trial): boolean => encoded?.startsWith('sha256:') === true
 
 /**
- * The client that one of the pairs proves. Quick hashes come first, so that a client whose library form-encodes its
- * secret pays for no slow one; a failure costs a slow verification per pair, whether or not the client exists.
+ * Finds the client whose id and secret are one of the pairs. Quick hashes are compared first, so that a client whose
+ * library form-encodes the secret (two pairs) waits for no slow one. A failure takes one slow comparison for each pair,
+ * whether or not the client exists, so that the time does not tell (T3.9).
+ * @throws Fault `invalid_client` if no pair fits
  */
 async function findBySecret(pairs: readonly ClientPair[], { dependencies, address }: Where): Promise<Client> {
   const { people, hasher, clientFailures } = dependencies
@@ -82,7 +88,7 @@ async function findBySecret(pairs: readonly ClientPair[], { dependencies, addres
     return client
   }
   for (const id of new Set(pairs.map((pair) => pair.id))) clientFailures.count(id, address, false)
-  throw failed('no such client, one that may hold nothing, or a wrong secret')
+  throw failed('no such client, a disabled one, or a wrong secret')
 }
 
 function trialsOf(pair: ClientPair, client: Client | undefined): readonly Trial[] {

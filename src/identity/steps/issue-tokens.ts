@@ -1,13 +1,16 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import { Fault } from '../../kernel/faults.ts'
 import { tokenAnswer } from '../answers.ts'
 import type { Attempt, GrantChosen, Granted, ScopeRequested } from '../context.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { hasValue, limitToClient, parseScope } from '../scopes.ts'
-import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 import type { OpenedFamily } from '../tokens/families.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
-/** What every grant ends in (C6.1.3). */
+/**
+ * Makes the tokens of any grant, and the answer with them (C6.1.3).
+ * @throws Fault `invalid_grant` if a rule has revoked the grant since the call began
+ */
 export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) => {
   const refresh = await refreshOf(granted, dependencies)
   const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
@@ -26,7 +29,7 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   return tokenAnswer(body, dependencies)
 }
 
-/** For the record (C12). */
+/** For the log (C12). */
 const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fund'> => ({
   business: target?.business,
   fund: target?.level === 'fund' ? target.fund : undefined,
@@ -43,11 +46,14 @@ async function refreshOf(
   return dependencies.families.create(record, granted.family)
 }
 
-/** C6.1.0: scope syntax, catalogue, the client's allowance; without a `scope` the client's default (C5.5). */
+/**
+ * Reads the requested scope, or the client's default if there is none, and limits it to the client (C6.1.0, C5.5).
+ * @throws Fault `invalid_scope`
+ */
 export const requestScope: Step<GrantChosen, ScopeRequested> = (context, { catalogue, places }) => {
   const { client, params } = context
-  const asked = params.get('scope')?.trim()
-  const text = asked === undefined || asked === '' ? client.defaultScope : asked
+  const sent = params.get('scope')?.trim()
+  const text = sent === undefined || sent === '' ? client.defaultScope : sent
   if (text === undefined)
     throw new Fault('invalid_scope', {
       say: 'The parameter scope is missing, and this client has no default.',

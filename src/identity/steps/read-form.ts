@@ -1,7 +1,7 @@
-import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import type { Readable } from 'node:stream'
-import { checkContentType } from '../../http/content-type.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
+import { checkContentType } from '../../http/content-type.ts'
+import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import { declaredBody, type Head } from '../../http/head.ts'
 import { readBody } from '../../http/read-body.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
@@ -9,8 +9,8 @@ import type { Arrived, Parsed } from '../context.ts'
 import type { Step } from '../endpoint.ts'
 
 /**
- * The parameters of all identity endpoints, and the fields of our own forms: those that an error may name. A name that
- * is not among them is the client's own, and never told back (see `parseForm`).
+ * The parameters of all identity endpoints, and the fields of our own forms. Error texts may name these only: any other
+ * name is chosen by the sender, and is not repeated (see `parseForm`).
  */
 const PARAMETERS: ReadonlySet<string> = new Set([
   // the token endpoint (C6.1)
@@ -52,22 +52,31 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'done',
 ])
 
-/** A form or query of an identity endpoint as sent, repeats and all. Throws Fault body_malformed. */
+/**
+ * Reads a form or a query of an identity endpoint, with repeated parameters.
+ * @throws Fault `body_malformed`
+ */
 export const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
 
-/** Each parameter once (C6.0). Throws Fault oauth_bad_request. */
+/**
+ * The parameters with one value each (C6.0).
+ * @throws Fault `oauth_bad_request` for a repeated parameter
+ */
 export const paramsOf = (form: Form): ReadonlyMap<string, string> => singleValues(form, PARAMETERS)
 
-/** Bytes. No request of C6 is anywhere near it. */
+/** Bytes. Far more than any request of C6 needs. */
 export const FORM_LIMIT = 64 * 1024
 
-/** C6.1.0, first: Content-Type, form, repeats (C6.0, C6.1.1). Everything wrong here is `invalid_request`. */
+/** Checks the Content-Type and reads the form (C6.1.0, C6.0, C6.1.1). Every fault here is an `invalid_request`. */
 export const readForm: Step<Arrived, Parsed> = async (context) => ({
   ...context,
   params: paramsOf(await readFields(context.exchange)),
 })
 
-/** The fields of a form as sent, repeats and all. Throws Fault oauth_bad_request, body_malformed. */
+/**
+ * Reads the fields of a posted form, with repeated ones.
+ * @throws Fault `oauth_bad_request` for a wrong Content-Type or a body over FORM_LIMIT; `body_malformed`
+ */
 export async function readFields({ head, body }: Exchange): Promise<Form> {
   const declared = declaredBody(head)
   requireFormType(head, declared !== 0)
@@ -97,7 +106,7 @@ async function readBytes(body: Readable): Promise<Buffer> {
 
 const tooLarge = (): Fault => new Fault('oauth_bad_request', { say: 'The body is too large.' })
 
-/** C6.1.4: a missing parameter is `invalid_request`, which names it. */
+/** A step that requires parameters. The error for a missing one names it (C6.1.4). */
 export const requireParams =
   <C extends Parsed>(...names: readonly string[]): Step<C, C> =>
   (context) => {
@@ -105,7 +114,10 @@ export const requireParams =
     return context
   }
 
-/** A parameter that must be there. */
+/**
+ * The value of a required parameter.
+ * @throws Fault `oauth_bad_request` if it is missing
+ */
 export function requireParam(params: ReadonlyMap<string, string>, name: string): string {
   const value = params.get(name)
   if (value === undefined) throw new Fault('oauth_bad_request', { say: `The parameter ${name} is missing.` })

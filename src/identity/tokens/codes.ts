@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { Client } from '../../contracts/people.ts'
 import type { Entry } from '../../contracts/store.ts'
+import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import { begunAs } from './families.ts'
-import type { Client } from '../../contracts/people.ts'
-import { Fault } from '../../kernel/faults.ts'
 
 /**
  * Authorization codes, by their SHA-256 (C6.2.4).

@@ -1,7 +1,7 @@
-import { parseCompactToken } from '../../keys/token-verifier.ts'
-import type { StepDependencies } from '../endpoint.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { parseCompactToken } from '../../keys/token-verifier.ts'
 import type { ScopeText } from '../../scopes/scope-token.ts'
+import type { StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
 
 /** Whom an id_token of ours was issued for, and to whom. */

@@ -4,11 +4,11 @@ import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
+import { accessTokenHash } from '../../keys/signatures.ts'
+import { idTokenClaims } from '../claims.ts'
 import type { IdentityConfig } from '../config.ts'
 import type { Granted } from '../context.ts'
 import type { StepDependencies } from '../endpoint.ts'
-import { accessTokenHash } from '../../keys/signatures.ts'
-import { idTokenClaims } from '../claims.ts'
 
 export interface AccessToken {
   readonly token: string
