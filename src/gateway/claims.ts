@@ -38,7 +38,10 @@ function onlyTarget(values: readonly string[]): Target | undefined {
   return targets[0] === undefined ? undefined : parseTarget(targets[0])
 }
 
-/** An access token of our own, by RFC 9068 §2.2 and C6.1.8: scope a space-delimited string, the target among it. */
+/**
+ * Reads the claims of our own access token (RFC 9068 §2.2, C6.1.8). The target is a value of the scope.
+ * @throws Fault `invalid_token`
+ */
 export function readOwnClaims({ claims, key }: Verified): Principal {
   const values = splitScope(text(claims, 'scope'))
   if (values === undefined) throw badScope()
@@ -58,7 +61,7 @@ export function readOwnClaims({ claims, key }: Verified): Principal {
   })
 }
 
-/** How a foreign issuer says what ours says (C11.2). RFC 9068 where nothing else is configured. */
+/** Names of a foreign issuer's claims (C11.2). The defaults are those of RFC 9068. */
 export interface ClaimNames {
   readonly scope: string
   /** Absent: the target is a value of the scope. */
@@ -66,7 +69,7 @@ export interface ClaimNames {
   readonly client: string
 }
 
-/** An access token of a foreign issuer, by the names that its configuration gives. */
+/** Reads the claims of a foreign issuer's access token. The reader throws Fault `invalid_token`. */
 export const foreignClaimsReader =
   (names: ClaimNames) =>
   ({ claims, key }: Verified): Principal => {
@@ -88,9 +91,10 @@ export const foreignClaimsReader =
   }
 
 /**
- * A text that spaces divide, or a list of values. A token with an item that can be no scope value (RFC 6749 §3.3; one
- * with a space in a list, say) is refused and not mended: it would be judged as one value and read as two by whoever
- * is told, and to leave the item out would hide from everybody that the issuer writes such tokens.
+ * The scope: a text divided by spaces, or a list of values. A token with an item that is no scope value (RFC 6749 §3.3),
+ * such as one with a space in a list, is refused: Postern would check it as one value, and an upstream would read it as
+ * two. Leaving the item out would hide that the issuer writes such tokens.
+ * @throws Fault `invalid_token`
  */
 function scopeValues(claim: unknown): readonly ScopeValue[] {
   if (claim === undefined) return []

@@ -9,7 +9,7 @@ import {
 } from './action-table.ts'
 import { areDisjoint, type ParameterType, type PatternSegment, takes } from './path-pattern.ts'
 
-/** An action of the configuration: what it offers, where, and where that stands in the file. */
+/** A configured action: its methods, its path, and its key path in the configuration. */
 export interface ConfiguredRoute {
   readonly action: Action
   readonly methods: ReadonlyMap<string, Operation>
@@ -24,9 +24,10 @@ interface OpenRoute extends Route {
 }
 
 /**
- * Puts actions into the route table, and reports those that could not be reached or would be reached by some requests
- * only by chance: two that offer one method at one path, parameters of different types that take the same values at one
- * place, and parameters whose every value stands as a literal beside them.
+ * Puts actions into the route table, and reports those that are ambiguous or cannot be reached:
+ * - two actions with the same method at the same path;
+ * - parameters of different types at one place that accept a common value;
+ * - parameters all of whose values are literals of other actions at the same place.
  */
 export class RouteCompiler {
   readonly #table = new ActionTable<OpenRoute>()
@@ -37,7 +38,7 @@ export class RouteCompiler {
     this.#report = report
   }
 
-  /** Actions of one path, however they call its parameters, are one route with the methods of all (C4.6). */
+  /** Actions of one path are one route with the methods of all (C4.6), whatever names their parameters have. */
   add(configured: ConfiguredRoute): void {
     const { action, pattern } = configured
     const route = this.#table.add(action.level, action.area, pattern, {
@@ -69,13 +70,14 @@ export class RouteCompiler {
     const overlaps = [...this.#table.roots].flatMap(overlapsIn)
     for (const { routes, types } of overlaps) {
       const [one, other] = routes.map(({ from }) => from[0])
-      if (one && other) this.#tellOverlap(one, other, types)
+      if (one && other) this.#reportOverlap(one, other, types)
     }
-    if (overlaps.length === 0) for (const each of this.#routes) this.#tellShadow(each.route, each.configured)
+    if (overlaps.length === 0)
+      for (const each of this.#routes) this.#reportShadow(each.route, each.configured)
     return this.#table
   }
 
-  #tellOverlap(
+  #reportOverlap(
     one: ConfiguredRoute,
     other: ConfiguredRoute,
     [type, otherType]: readonly [ParameterType, ParameterType],
@@ -87,7 +89,7 @@ export class RouteCompiler {
     this.#report.error([...other.path, 'action'], why(one, otherType, type), hint)
   }
 
-  #tellShadow(route: OpenRoute, { action, pattern, path }: ConfiguredRoute): void {
+  #reportShadow(route: OpenRoute, { action, pattern, path }: ConfiguredRoute): void {
     const root = this.#table.rootOf(action.level, action.area)
     const shadow = root && shadowOf(root, pattern, route)?.from[0]
     if (shadow === undefined) return
@@ -108,15 +110,13 @@ export class RouteCompiler {
 const typeText = ({ text }: ParameterType): string =>
   text === '' ? 'a parameter without a type' : `one of type ${text}`
 
-/** Whether every route can be reached, and each request's action is the same whoever reads the configuration. */
-
-/** Two routes that a request could mean both, since parameters of different types stand at one place. */
+/** Two routes that one request could match, by parameters of different types at one place. */
 interface Overlap<T> {
   readonly routes: readonly [T, T]
   readonly types: readonly [ParameterType, ParameterType]
 }
 
-/** All pairs of one tree, each place of the tree once. */
+/** All overlaps in a tree. */
 function overlapsIn<T>(node: RouteNode<T>): Overlap<T>[] {
   const here = pairsOf(node.parameters).flatMap(([one, other]): Overlap<T>[] => {
     if (areDisjoint(one.type, other.type)) return []
@@ -130,7 +130,7 @@ function overlapsIn<T>(node: RouteNode<T>): Overlap<T>[] {
 const pairsOf = <E>(items: readonly E[]): (readonly [E, E])[] =>
   items.flatMap((one, index) => items.slice(index + 1).map((other) => [one, other] as const))
 
-/** Two routes, one below each node, that some path leads to both of. */
+/** Two routes, one below each node, that a common path leads to; undefined if there is none. */
 function commonPath<T>(one: RouteNode<T>, other: RouteNode<T>): readonly [T, T] | undefined {
   if (one.value !== undefined && other.value !== undefined) return [one.value, other.value]
   for (const [next, across] of commonSteps(one, other)) {
@@ -155,15 +155,15 @@ function* commonSteps<T>(
     for (const across of other.parameters) if (!areDisjoint(type, across.type)) yield [node, across.node]
 }
 
-/** One segment of a path that a pattern means: a text, or any value of a type that is none of the literals beside it. */
+/** One segment of a path that is tried: a text, or any value of a type other than the literals at its place. */
 type Step = string | ParameterType
 
-/** Beyond so many a parameter's values are not tried one by one: literals for all of them would be many lines. */
+/** Paths that are tried for one pattern. Nobody writes literals for more. */
 const MOST_TRIED = 10_000
 
 /**
- * The route that takes every path of a pattern away from it, by literals for all values that its parameters have;
- * undefined where a path is left. There must be no overlaps in the tree.
+ * A route that hides another: every path of the pattern matches literals of other routes first. Undefined if some path
+ * reaches `route`. The tree must have no overlaps.
  */
 function shadowOf<T>(root: RouteNode<T>, pattern: readonly PatternSegment[], route: T): T | undefined {
   const choices = pattern.map(stepsOf)
@@ -186,7 +186,7 @@ function* product(choices: readonly (readonly Step[])[]): Generator<readonly Ste
   else for (const step of first) for (const path of product(rest)) yield [step, ...path]
 }
 
-/** As `find` walks, literals first. */
+/** Walks as `ActionTable.find` does: literals first. */
 function follow<T>(node: RouteNode<T>, path: readonly Step[], index: number): T | undefined {
   const step = path[index]
   if (step === undefined) return node.value

@@ -5,16 +5,16 @@ import { JsonScan, NotJson } from '../http/json-scan.ts'
 import type { JsonValue } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
 
-/** The fault of an upstream's JSON that is none (C8.4). */
+/** The upstream's answer is not the JSON that it should be (C8.4). */
 const notJson = (detail: string, cause?: unknown): Fault => new Fault('upstream_broken', { detail, cause })
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
 
-/** Without the byte order mark that no JSON begins with (RFC 8259 §8.1), though many senders write one. */
+/** Removes a byte order mark. JSON must not begin with one (RFC 8259 §8.1), but many senders write it. */
 export const withoutBom = (bytes: Buffer): Buffer =>
   BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes
 
-/** The value of a body that is there whole. Throws Fault `upstream_broken` unless it is JSON in UTF-8. */
+/** The value of a whole body. @throws Fault `upstream_broken` unless it is JSON in UTF-8 */
 function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
   if (text === undefined && !isUtf8(bytes)) throw notJson('the upstream answered JSON that is not UTF-8')
   try {
@@ -24,29 +24,29 @@ function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
   }
 }
 
-/** JSON that is verified as it passes: the bytes, without their byte order mark, wherever they were cut. */
+/** Verifies JSON that arrives in pieces, and removes its byte order mark, which may be cut too. */
 class PassingJson {
   readonly #scan: JsonScan
   #bom = 0
 
-  /** @param envelope whether it must be one */
+  /** @param envelope whether the JSON must be an envelope */
   constructor(envelope: boolean) {
     this.#scan = new JsonScan(envelope)
   }
 
-  /** Throws Fault `upstream_broken` where they are no JSON. */
+  /** @returns the bytes to pass on @throws Fault `upstream_broken` as soon as they cannot be JSON */
   pass(chunk: Buffer): Buffer {
     const bytes = this.#bom < BYTE_ORDER_MARK.length ? this.#afterBom(chunk) : chunk
     this.#check(() => this.#scan.write(bytes))
     return bytes
   }
 
-  /** Throws Fault `upstream_broken` where they are no whole document. */
+  /** @throws Fault `upstream_broken` if the document is not complete */
   end(): void {
     this.#check(() => this.#scan.end())
   }
 
-  /** A mark that is not whole is left where it was: no JSON begins so. */
+  /** Removes the mark. @throws Fault `upstream_broken` for half a mark: no JSON begins so */
   #afterBom(chunk: Buffer): Buffer {
     let at = 0
     while (at < chunk.length && chunk[at] === BYTE_ORDER_MARK[this.#bom]) {
@@ -71,7 +71,7 @@ class PassingJson {
   }
 }
 
-/** An upstream's own envelope that is there whole, as it came. Throws Fault `upstream_broken` if it is none (C8.4). */
+/** Verifies an upstream's own envelope that is whole. @throws Fault `upstream_broken` if it is none (C8.4) */
 export function verifyEnvelope(bytes: Buffer, text: string | undefined): void {
   if (!isEnvelope(parseWhole(bytes, text)))
     throw notJson('the upstream answered something else than an envelope')
@@ -80,9 +80,10 @@ export function verifyEnvelope(bytes: Buffer, text: string | undefined): void {
 const BLANK = 0x20
 
 /**
- * An upstream's own envelope that streams through: it breaks where it is none, so that the client is cut off (C8.4).
- * @param declared whether its length was told to the client: then its last byte waits for the verdict, as an answer of
- *   that length would look whole; and a byte order mark becomes blanks, which JSON may begin with
+ * Verifies an upstream's own envelope that streams through. If it is none, the stream breaks with Fault
+ * `upstream_broken`, so that the client's connection is cut (C8.4).
+ * @param declared whether the client was sent a Content-Length. Then the last byte is held back until all is verified,
+ *   since an answer of that length would look whole; and blanks replace a byte order mark, so that the length holds.
  */
 export function envelopeStream(declared: boolean): Transform {
   const json = new PassingJson(true)
@@ -108,7 +109,7 @@ export function envelopeStream(declared: boolean): Transform {
   })
 }
 
-/** Hands what a step gives to a stream, or the fault that it throws. */
+/** Hands the result of a step to a stream, or the fault that the step throws. */
 export function attempt(done: TransformCallback, step: () => Buffer | undefined): void {
   let given: Buffer | undefined
   try {
@@ -141,9 +142,9 @@ const WRAPPINGS: Readonly<Record<PayloadShape, Wrapping>> = {
 const EMPTY_ENVELOPE = Buffer.from(TEXT_AROUND.null.join(''))
 
 /**
- * A bare JSON payload as an envelope, its bytes untouched (C8.6). It is parsed all the same, by the engine's own
- * parser, so that an upstream's broken JSON never goes out as ours. ASCII, which most of it is, is text as well as
- * bytes: the text that was parsed goes on, and is spared a copy. Throws Fault `upstream_broken`.
+ * Wraps a whole bare JSON payload into an envelope without changing its bytes (C8.6). It is parsed, so that broken JSON
+ * of an upstream is never sent as ours. ASCII is answered as text: the text that was parsed is used, without a copy.
+ * @throws Fault `upstream_broken`
  */
 export function wrapJson(bytes: Buffer): Buffer | string {
   const payload = withoutBom(bytes)
@@ -157,7 +158,7 @@ export function wrapJson(bytes: Buffer): Buffer | string {
   return Buffer.concat([before, payload, after])
 }
 
-/** The text of bytes that are ASCII alone. */
+/** The text of the bytes; undefined if they are not all ASCII. */
 export const asciiOf = (bytes: Buffer): string | undefined =>
   isAscii(bytes) ? bytes.toString('latin1') : undefined
 
@@ -169,8 +170,8 @@ const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
 ])
 
 /**
- * The same for a payload too large to hold: told apart by its first byte, it streams through in constant memory, and
- * breaks where it is no JSON, so that the client is cut off (C8.4). What surrounds it is whole only behind a whole one.
+ * `wrapJson` for a stream, in constant memory: the first byte tells objects, arrays and null apart. If it is no JSON,
+ * the stream breaks with Fault `upstream_broken` before the end of the envelope is sent (C8.4).
  */
 export function wrapJsonStream(): Transform {
   const json = new PassingJson(false)

@@ -7,7 +7,7 @@ import type { Runtime } from './runtime.ts'
 /** A revocation is in force in every process within 250 ms; a tunnel ends within a second of it (C4.16). */
 const SWEEP_MS = 250
 
-/** The tunnels of this process: counted, and ended with the token that each was opened with. */
+/** The open websocket tunnels of this process. They are counted, and each ends with the token that opened it (C4.16). */
 export class OpenTunnels {
   readonly #current: () => Runtime
   readonly #watched = new Map<Tunnel, Principal>()
@@ -19,8 +19,8 @@ export class OpenTunnels {
   }
 
   /**
-   * Its end is told to whom its beginning was told: the runtime in force by then may know nothing of its backend, and
-   * one more would be open for ever.
+   * Counts a tunnel. Its end is recorded with the recorder that recorded its beginning: a later runtime may not have
+   * its backend any more, and the tunnel would be counted as open for ever.
    */
   add(
     tunnel: Tunnel,
@@ -30,15 +30,15 @@ export class OpenTunnels {
   ): void {
     if (principal === undefined || operation === undefined) return
     const openedAt = clock.monotonic()
-    const tell = (end: TunnelEnd | undefined): void => {
+    const record = (end: TunnelEnd | undefined): void => {
       const ms = clock.monotonic() - openedAt
       recorder.tunnel?.({ exchange, backend: operation.action.backend.name, end, ms })
     }
-    tell(undefined)
+    record(undefined)
     if (tunnel.endsWithToken) this.#watch(tunnel, principal)
     tunnel.onEnd((end) => {
       this.#watched.delete(tunnel)
-      tell(end)
+      record(end)
     })
   }
 

@@ -1,9 +1,9 @@
-/** What a parameter takes (C3.3). Two of the same text are the same type. */
+/** The type of a path parameter (C3.3). Two types with the same text are the same. */
 export interface ParameterType {
   /** As configured: `uuid`, `/[a-z]+/`; empty for an untyped one. */
   readonly text: string
   readonly test: RegExp | undefined
-  /** All values that it takes, where they can be listed: of a pattern such as `/open|closed/`. */
+  /** All values, if the pattern is a list of words such as `/open|closed/`. */
   readonly values: readonly string[] | undefined
 }
 
@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, RegExp>> = { uuid: UUID, integer: /^(?:0|[1
 
 const UNTYPED: ParameterType = { text: '', test: undefined, values: undefined }
 
-/** Plain words with bars between them: nothing in it means anything else in a regular expression. */
+/** Words with bars between them, without any other character that means something in a regular expression. */
 const WORDS = /^[A-Za-z0-9_~]+(?:\|[A-Za-z0-9_~]+)*$/
 
 /** `uuid`, `integer` or `/pattern/`, which must match the whole value. Throws SyntaxError on anything else. */
@@ -37,7 +37,7 @@ function compileType(text: string): ParameterType {
 export const takes = ({ test }: ParameterType, value: string): boolean =>
   test === undefined || test.test(value)
 
-/** Whether no value is taken by both, as far as that can be told: of two patterns in general it can't. */
+/** Whether no value matches both types. False also where that cannot be known: for two patterns in general. */
 export function areDisjoint(one: ParameterType, other: ParameterType): boolean {
   if (Object.hasOwn(TYPES, one.text) && Object.hasOwn(TYPES, other.text)) return one.text !== other.text
   if (one.values) return !one.values.some((value) => takes(other, value))
@@ -65,7 +65,7 @@ function splitSegments(path: string): string[] {
   return segments
 }
 
-/** An action's path as configured. Throws SyntaxError whose message says what is wrong. */
+/** Parses an action's path. @throws SyntaxError whose message is the problem to report */
 export function parsePathPattern(path: string): readonly PatternSegment[] {
   const segments = splitSegments(path).map(parseSegment)
   const names = parameterNames(segments)

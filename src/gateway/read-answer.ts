@@ -8,19 +8,19 @@ import { type Conversions, isSmall, type OnGone } from './conversion/conversions
 import { broken, convertAnswer, dataOf, type AnswerTask, type Speech } from './conversion/tasks.ts'
 
 export interface EnvelopeRules {
-  /** Who answered. */
+  /** The backend that answered. */
   readonly backend: Speech & { readonly name: string }
   readonly to: Format
   readonly items: ItemNames
-  /** Bytes of an answer that are held. */
+  /** Bytes of an answer that may be held. */
   readonly limit: number
 }
 
 const NONE = Buffer.alloc(0)
 
 /**
- * The envelope of a successful answer that has to be converted, or was a value from the start (C8.6). At once where it
- * is small; a large one is converted beside the thread that serves (T4.7).
+ * The envelope of a success that must be converted, or that is a value (C8.6). A small one is converted at once, a large
+ * one on another thread (T4.7).
  * @throws Fault `answer_too_large`, `answer_unconvertible`, `conversion_busy`, `client_gone`; `upstream_broken` for what does not parse,
  *   or is no envelope where one was promised
  */
@@ -62,7 +62,7 @@ async function convertLarge(
   }
 }
 
-/** Nothing is read before there is a place for it: until then the upstream is held up. */
+/** The stream is not read before there is a slot, so that backpressure holds the upstream. */
 async function convertStream(
   stream: Extract<BackendBody, { kind: 'stream' }>['stream'],
   rules: EnvelopeRules,

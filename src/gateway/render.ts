@@ -12,11 +12,11 @@ const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>>
 }
 
 export interface FaultRenderer {
-  /** The one way a fault is told under `/api` and outside every door (C2.3). */
+  /** The answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
   (fault: Fault, accept: AcceptLines): Answer
 }
 
-/** Faults as envelopes: bodies pre-rendered, challenges too but for the scope they name. */
+/** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
 export function compileFaultRenderer(negotiation: Negotiation, realm: string): FaultRenderer {
   const challenges = new Map(
     Object.values(FAULTS).map(({ challenge }: FaultRow) => [challenge, challengeOf(realm, challenge)]),
@@ -42,7 +42,7 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
   }
 }
 
-/** Seconds: every 503 and 429 names a time (contract C2, error codes). */
+/** Seconds. Every 503 and 429 has a Retry-After (C2). */
 const DEFAULT_RETRY_AFTER = 5
 
 const challengeOf = (realm: string, error: FaultRow['challenge'], scope?: string): string =>

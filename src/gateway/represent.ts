@@ -21,7 +21,11 @@ import {
 type Headers = Readonly<Record<string, string | readonly string[]>>
 type Enveloped = Extract<Negotiated, { kind: 'envelope' }>
 
-/** A backend's answer as the client asked for it (C2.5, C8.6): converted, wrapped, or passed on. */
+/**
+ * The client's answer, made of the backend's: wrapped, converted or passed on (C2.5, C8.6). Large bodies are converted
+ * on another thread; only then, or for a stream that is converted, is the result a promise.
+ * @throws the faults of `envelopeOf`; `upstream_broken` for JSON that does not parse or is not the promised envelope
+ */
 export function represent(
   answer: BackendAnswer,
   decision: Decision,
@@ -37,17 +41,20 @@ export function represent(
     : envelop(answer, decision, call, negotiated, runtime)
 }
 
-/** Whether an answer's bytes will reach the client as they are: then its Accept-Encoding and ranges may go upstream. */
+/**
+ * Whether a success reaches the client byte for byte. Only then may the client's Accept-Encoding and Range be sent
+ * upstream.
+ */
 export const passesVerbatim = ({
   negotiated,
   operation,
 }: Pick<Decision, 'negotiated' | 'operation'>): boolean =>
-  negotiated.kind === 'own' || speaks(operation.action.backend, negotiated)
+  negotiated.kind === 'own' || isWanted(operation.action.backend, negotiated)
 
-const speaks = ({ format, payload }: Backend, negotiated: Enveloped): boolean =>
+const isWanted = ({ format, payload }: Backend, negotiated: Enveloped): boolean =>
   payload === 'envelope' && format === negotiated.format
 
-/** An upstream's own errors in our envelope, `Data` emptied (C8.4), in the format of errors (C2.4). */
+/** An upstream's own errors in our envelope with empty `Data` (C8.4), in the format of errors (C2.4). */
 export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime, { head }: Exchange): Answer {
   const format = negotiation.formatOfErrors(head.headers.accept)
   const errors = answer.body.kind === 'errors' ? answer.body.errors : []
@@ -55,7 +62,7 @@ export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime,
     ...answer.headers,
     ...NEGOTIATED,
     'Content-Type': ENVELOPE_TYPE[format],
-    // C4.13: an upstream's 401 passes where it was sent the client's own token, and then with our challenge.
+    // A 401 passes only if the upstream got the client's own Authorization; the challenge is ours (C4.13).
     ...(answer.status === 401 && { 'WWW-Authenticate': bearerChallenge({ realm: baseUrl }) }),
   }
   return { status: answer.status, headers, body: errorsEnvelope(format, errors) }
@@ -63,27 +70,27 @@ export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime,
 
 const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
-/** An upstream's `Cache-Control` counts for the data that is its own; what Postern makes is not stored (C2.5). */
+/** The answer's headers (C2.5). `no-store` is the default; an upstream's own `Cache-Control` replaces it. */
 function headersOf({ headers }: BackendAnswer, contentType?: string, converted = false): Headers {
-  // The ranges that an upstream offers are of its own bytes. Left out, not deleted: that would cost 1 % of a call.
-  const { 'accept-ranges': ranges, ...told }: Record<string, string | readonly string[]> = headers
-  if (ranges !== undefined && !converted) told['accept-ranges'] = ranges
-  if (headers['cache-control'] === undefined) told['Cache-Control'] = 'no-store'
-  // What is not coded may be given to everyone; what is, not to those who can't read it.
-  told['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
-  if (contentType !== undefined) told['Content-Type'] = contentType
-  if (converted) weakenEtag(told)
-  return told
+  // Ranges are of the upstream's own bytes. Left out by destructuring: `delete` would cost 1 % of a call.
+  const { 'accept-ranges': ranges, ...kept }: Record<string, string | readonly string[]> = headers
+  if (ranges !== undefined && !converted) kept['accept-ranges'] = ranges
+  if (headers['cache-control'] === undefined) kept['Cache-Control'] = 'no-store'
+  // A cache may give an answer with a content coding only to clients that accept it.
+  kept['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
+  if (contentType !== undefined) kept['Content-Type'] = contentType
+  if (converted) weakenEtag(kept)
+  return kept
 }
 
 const guarded = (answer: Answer): Answer => ({ ...answer, headers: guardBytes(answer.headers) })
 
-/** An action with `produces`: the success goes on as the backend gave it (C7.1). */
+/** The success of an action with `produces`, without an envelope (C7.1). */
 function passOn(answer: BackendAnswer, type: string): Answer {
   const { status, body } = answer
   if (body.kind === 'none') return { status, headers: headersOf(answer), body: undefined }
   const given = body.kind === 'bytes' || body.kind === 'stream' ? body.contentType : undefined
-  // A range, or several, is what was asked for; what it is only its maker could have said.
+  // A media range, or a list, is no type: then the answer has none.
   const headers = withLength(headersOf(answer, given ?? (/[*,]/.test(type) ? undefined : type)), body)
   return { status, headers, body: body.kind === 'value' ? stringifyJson(body.value) : payloadOf(body) }
 }
@@ -91,7 +98,7 @@ function passOn(answer: BackendAnswer, type: string): Answer {
 const payloadOf = (body: BackendBody): Buffer | Readable | undefined =>
   body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.stream : undefined
 
-/** A stream's declared length goes on; that of bytes is seen by whoever writes them. */
+/** Adds the declared length of a stream, in bytes. server/write-answer counts those of a whole body. */
 const withLength = (headers: Headers, body: BackendBody): Headers =>
   body.kind === 'stream' && body.length !== undefined
     ? { ...headers, 'Content-Length': String(body.length) }
@@ -108,29 +115,30 @@ function envelop(
   const { status: given, body } = answer
   const status = given === 204 || given === 205 ? 200 : given
   const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
-  const verbatim = hasPayload && speaks(backend, negotiated)
-  // HEAD tells the validators that GET would (RFC 9110 §9.3.2): it has no payload to tell them by.
+  const verbatim = hasPayload && isWanted(backend, negotiated)
+  // HEAD has the validators of GET (RFC 9110 §9.3.2). It has no payload, so that the configuration decides.
   const isHead = call.method === 'HEAD' && body.kind !== 'value'
   const converted = isHead ? !passesVerbatim(decision) : !verbatim
   const headers = headersOf(answer, typeOfRanges(answer) ?? negotiated.contentType, converted)
   if (isHead) return { status, headers, body: undefined }
   if (verbatim) return passEnvelope(answer, status, headers, negotiated)
-  // A module's bytes are JSON text too: what it answers as a value never comes here as bytes, unless it is large.
+  // The bytes of a backend of format `value` are JSON: a module's large value, which was written already.
   if (hasPayload && backend.format !== 'xml' && negotiated.format === 'json' && backend.payload === 'bare')
     return wrapped(status, headers, body)
   const onGone: OnGone = (listener) => call.onCancel(listener)
   return convert(answer, decision, { status, headers }, { format: negotiated.format, onGone }, runtime)
 }
 
-/** Of an answer that holds several ranges of what was asked for (RFC 9110 §14.6). */
+/** The type of a 206 with several ranges (RFC 9110 §14.6); undefined for any other answer. */
 function typeOfRanges({ status, body }: BackendAnswer): string | undefined {
   if (status !== 206 || (body.kind !== 'bytes' && body.kind !== 'stream')) return undefined
   return body.contentType?.startsWith('multipart/') === true ? body.contentType : undefined
 }
 
 /**
- * An upstream's envelope in the format that was asked for goes on as it came, verified if it is JSON (C8.4): whole where
- * it is whole, else as it passes. A part of one (206) is no JSON by itself, and what is coded is not decoded for it.
+ * Passes on an upstream's envelope in the format that the client asked for. JSON is verified (C8.4): a whole body at
+ * once, a stream while it passes. Not verified, but guarded, are XML, parts (206) and bodies with a content coding.
+ * @throws Fault `upstream_broken` for a whole body that is no envelope; a stream breaks with it
  */
 function passEnvelope(
   { body, headers: given }: BackendAnswer,
@@ -138,28 +146,28 @@ function passEnvelope(
   headers: Headers,
   { format }: Enveloped,
 ): Answer {
-  const told = withLength(headers, body)
+  const sent = withLength(headers, body)
   if (format !== 'json' || status === 206 || isCoded(given))
-    return { status, headers: guardBytes(told), body: payloadOf(body) }
+    return { status, headers: guardBytes(sent), body: payloadOf(body) }
   if (body.kind === 'bytes') {
     const bytes = withoutBom(body.bytes)
     const text = asciiOf(bytes)
     verifyEnvelope(bytes, text)
-    return { status, headers: told, body: text ?? bytes, ascii: text !== undefined }
+    return { status, headers: sent, body: text ?? bytes, ascii: text !== undefined }
   }
-  if (body.kind !== 'stream') return { status, headers: told, body: undefined }
-  return { status, headers: told, body: through(body.stream, envelopeStream(body.length !== undefined)) }
+  if (body.kind !== 'stream') return { status, headers: sent, body: undefined }
+  return { status, headers: sent, body: through(body.stream, envelopeStream(body.length !== undefined)) }
 }
 
-/** `identity` says that nothing is coded (RFC 9110 §8.4). */
+/** `identity` is no coding (RFC 9110 §8.4). */
 const isCoded = ({ 'content-encoding': coding = 'identity' }: BackendAnswer['headers']): boolean =>
   String(coding).toLowerCase() !== 'identity'
 
-/** Pipeline, not pipe: a stream that breaks must break what it goes through, so that the client sees a cut (C8.4). */
+/** `pipeline`, since `pipe` passes no errors on: a stream that breaks must cut the client's connection (C8.4). */
 const through = (stream: Readable, transform: Transform): Readable =>
   pipeline(stream, transform, () => undefined)
 
-/** Bytes of a payload that is verified at once: a millisecond's work. A larger one is, piece by piece, as it is sent. */
+/** Bytes of a payload that is verified at once, in about 1 ms. A larger one is verified in pieces while it is sent. */
 const AT_ONCE = 64 * 1024
 
 function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
@@ -191,22 +199,21 @@ function convert(
 const bufferOf = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** 304 tells the validators that 200 would (RFC 9110 §15.4.5). */
+/** A 304 has the validators that a 200 would have (RFC 9110 §15.4.5). */
 function validatorsOf(answer: BackendAnswer, decision: Decision): Headers {
   const headers = headersOf(answer, undefined, !passesVerbatim(decision))
   return decision.negotiated.kind === 'own' ? guardBytes(headers) : headers
 }
 
-/** The bytes are not the upstream's any more: its strong validator is a weak one at best (RFC 9110 §8.8.1). */
+/** Converted bytes are not those that a strong validator was made for (RFC 9110 §8.8.1). */
 function weakenEtag(headers: Record<string, string | readonly string[]>): void {
   const { etag } = headers
   if (typeof etag === 'string' && etag.startsWith('"')) headers['etag'] = `W/${etag}`
 }
 
 /**
- * What goes with bytes that are an upstream's own, whatever they are (C7.1 `produces`, report-only areas): the sign-in
- * pages have the same origin. So a browser takes them for nothing but what their type says, and opens them as a page
- * that loads nothing, runs nothing and has no origin.
+ * Headers for bytes of an upstream that Postern did not read (C2.5). The sign-in pages have the same origin, so a
+ * browser must not guess another type, and a page of an upstream must load nothing, run nothing and have no origin.
  */
 const GUARDS = {
   'X-Content-Type-Options': 'nosniff',
@@ -215,7 +222,7 @@ const GUARDS = {
 
 const GUARDED: ReadonlySet<string> = new Set(Object.keys(GUARDS).map((name) => name.toLowerCase()))
 
-/** With the guards in the place of what the upstream says of it, in whatever spelling. */
+/** Sets the guards of C2.5. They replace the upstream's headers of these names, in any case. */
 export function guardBytes(headers: Answer['headers']): Answer['headers'] {
   const guarded: Record<string, string | readonly string[]> = {}
   for (const name in headers) {

@@ -23,7 +23,7 @@ export interface Runtime {
   readonly switches: Switches
   readonly admission: Admission
   readonly audit: Audit
-  /** Absent where identity is someone else's. */
+  /** Absent where another service issues the tokens. */
   readonly userinfo: Resource | undefined
   readonly recorder: Recorder
   readonly clock: Clock
@@ -31,10 +31,10 @@ export interface Runtime {
   readonly baseUrl: string
   /** `{auth_url}`: the issuer of what Postern signs itself. */
   readonly issuer: string
-  /** Authority of `{base_url}`, told to upstreams. */
+  /** Authority of `{base_url}`, which upstreams get as the host that was called. */
   readonly host: string
   readonly bodyLimit: number
-  /** Bytes of an upstream's answer that are held for a conversion. */
+  /** Bytes of an upstream's answer that may be held for a conversion. */
   readonly answerLimit: number
   readonly conversions: Conversions
   /** C4.14: the header must be spelled exactly `Authorization`. */

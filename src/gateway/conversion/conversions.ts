@@ -3,31 +3,30 @@ import { Threads } from './threads.ts'
 import { after as realAfter, type After } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 
-/** Bytes that are converted at once: the worst of that size takes some 10 ms, most take one. XML costs much more. */
+/** Bytes that are converted at once: most take 1 ms, the worst some 10 ms. XML costs much more than JSON. */
 const AT_ONCE = { xml: 8 * 1024, json: 64 * 1024 }
 
-/** Whether a body is converted at once, needing neither a place nor a thread. @param xml whether XML is read or written */
+/** Whether a body is converted at once, without a slot and a thread. @param xml whether XML is read or written */
 export const isSmall = (bytes: Uint8Array, xml: boolean): boolean =>
   bytes.length <= (xml ? AT_ONCE.xml : AT_ONCE.json)
 
-/** Large bodies that are read for a conversion, or converted, at once; who may wait for that, and how long. */
+/** Slots for large bodies that are read for a conversion or converted; calls that may wait for one, and how long. */
 const PLACES = { most: 16, waiting: 64, patience: 10_000 }
 
-/** Conversions of large bodies, beside the thread that serves (T4.7). One for the process. */
+/** Conversions of large bodies on other threads (T4.7). There is one instance per process. */
 export class Conversions {
   readonly #places = new ConversionSlots(PLACES)
   readonly #threads = new Threads()
 
   /**
-   * Waits for a place, which stands for the memory of one large body. Rejects with Fault `conversion_busy`,
-   * `client_gone`.
-   * @param owner whose it is: a backend's name
+   * Waits for a slot: the memory of one large body. Rejects with Fault `conversion_busy`, `client_gone`.
+   * @param owner the name of the backend
    */
   enter(owner: string, onGone: OnGone): Promise<LeaveSlot> {
     return this.#places.enter(owner, onGone)
   }
 
-  /** Does a task on another thread. Rejects with its fault. */
+  /** Runs a task on another thread. Rejects with its fault. */
   run(task: Task): Promise<Buffer> {
     return this.#threads.run(task)
   }
@@ -38,11 +37,11 @@ export class Conversions {
 }
 
 export interface SlotRules {
-  /** Who may be inside at once. Of one owner, half of it. */
+  /** Slots in use at once. One owner may have half of them. */
   readonly most: number
-  /** Who may wait for a place. */
+  /** Calls that may wait for a slot. */
   readonly waiting: number
-  /** Milliseconds that one waits. */
+  /** Milliseconds that a call waits. */
   readonly patience: number
 }
 
@@ -51,20 +50,20 @@ interface Waiting {
   readonly enter: () => void
 }
 
-/** Gives a place back. Once. */
+/** Gives a slot back. To be called once. */
 export type LeaveSlot = () => void
 
-/** Calls the listener when the client has left for whom something is done. */
+/** Calls the listener when the client of the call has left. */
 export type OnGone = (listener: () => void) => void
 
-/** Seconds, told to clients. */
+/** Seconds, for Retry-After. */
 const RETRY_AFTER = 2
 
 const busy = (detail: string): Fault => new Fault('conversion_busy', { detail, retryAfter: RETRY_AFTER })
 
 /**
- * Bounds how many large bodies are held for conversions at once, and so the memory for them. A backend has half of the
- * places at most: one whose answers come slowly keeps nobody else's waiting.
+ * Limits how many large bodies are held for conversions at once, and so the memory for them. One backend gets at most
+ * half of the slots, so that a slow one does not block the others.
  */
 export class ConversionSlots {
   readonly #rules: SlotRules
@@ -79,8 +78,8 @@ export class ConversionSlots {
   }
 
   /**
-   * Waits for a place. Rejects with Fault `conversion_busy` where too many wait already, or none comes free in time, and
-   * with `client_gone`: else whoever asks and leaves, again and again, would be all who wait.
+   * Waits for a slot. Rejects with Fault `conversion_busy` if too many wait already or no slot comes free in time, and
+   * with `client_gone` when the client leaves: else calls of clients that have left could fill the queue.
    */
   enter(owner: string, onGone?: OnGone): Promise<LeaveSlot> {
     if (this.#isFree(owner)) return Promise.resolve(this.#take(owner))

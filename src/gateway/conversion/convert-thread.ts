@@ -1,4 +1,4 @@
-/** A thread for conversions: what is large would keep everybody else waiting on the one that serves (T4.7). */
+/** The program of a conversion thread. On the main thread, a large conversion would delay all other calls (T4.7). */
 import { parentPort } from 'node:worker_threads'
 import { own, perform, type Reply, replyOf, type Task } from './tasks.ts'
 

@@ -1,4 +1,4 @@
-/** What conversions do, from bytes to bytes, so that they can be done on any thread. */
+/** Conversions from bytes to bytes, which can run on any thread. */
 import type { BackendFormat } from '../../contracts/backend.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
@@ -18,7 +18,7 @@ export interface Speech {
   readonly payload: 'bare' | 'envelope'
 }
 
-/** An upstream's answer, to be told in an envelope of another format (C8.6). */
+/** Converts an upstream's answer into an envelope of another format (C8.6). */
 export interface AnswerTask {
   readonly kind: 'answer'
   readonly bytes: Uint8Array
@@ -29,7 +29,7 @@ export interface AnswerTask {
   readonly limit: number
 }
 
-/** A client's body, to be judged, and told in the backend's format (C4.11, C7.6). */
+/** Checks a client's body and converts it into the backend's format (C4.11, C7.6). */
 export interface RequestTask {
   readonly kind: 'request'
   readonly bytes: Uint8Array
@@ -41,19 +41,19 @@ export interface RequestTask {
 
 export type Task = AnswerTask | RequestTask
 
-/** Does a task. Throws the fault of whoever sent the bytes. */
+/** Runs a task. @throws the faults of `convertAnswer`, or of a request's body: `body_malformed`, `body_invalid` */
 export const perform = (task: Task): Uint8Array =>
   task.kind === 'answer' ? convertAnswer(task) : convertRequest(task)
 
-/** The fault of a task that needs more memory than there is for one. */
+/** The fault of a task that needs more memory than a thread may have. */
 export const TOO_LARGE: Readonly<Record<Task['kind'], FaultCode>> = {
   answer: 'answer_too_large',
   request: 'body_too_large',
 }
 
-/** An upstream is trusted more than a client, but not with our stack: bounds beside that on its bytes. */
+/** Limits for an upstream's answer besides its bytes. They are higher than a client's; the depth protects the stack. */
 const LIMITS = { depth: 200, nodes: 1_000_000, references: 1_000_000 }
-/** Times of the limit: XML that is written has at most so many more bytes than what it is made of. */
+/** The converted answer may be this many times as long as the limit: XML is longer than JSON. */
 const MOST_GROWTH = 8
 
 /** Throws Fault `upstream_broken`, `answer_unconvertible`, `answer_too_large`. */
@@ -80,7 +80,7 @@ function parse(bytes: Uint8Array, { format, payload }: Speech, limit: number): J
   }
 }
 
-/** Faults of our parsers speak of a request; here it is the upstream that was wrong. */
+/** Our parsers throw faults of a request's body; here the upstream sent the bytes. */
 export function broken(thrown: unknown): Fault {
   const { code, facts } = toFault(thrown)
   return new Fault('upstream_broken', {
@@ -110,7 +110,11 @@ function convertRequest({ bytes, as, to, schema, items }: RequestTask): Uint8Arr
   return as === to ? bytes : writeRequest(value, to, items)
 }
 
-/** What JSON can say and XML cannot is, in a request, the client's to mend: 400, not the 500 of an answer. */
+/**
+ * A value in the backend's format. A character that XML cannot hold is the client's mistake here: 400, not the 500 of an
+ * answer.
+ * @throws Fault `body_malformed`
+ */
 export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNames): Buffer {
   try {
     return Buffer.from(WRITERS[to](value, items))
@@ -123,12 +127,12 @@ export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNa
   }
 }
 
-/** What the thread is sent is a task; this comes back. */
+/** What the thread sends back for a task. */
 export type Reply =
   | { readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly code: FaultCode; readonly say: string | undefined; readonly detail: string | undefined }
 
-/** A fault without what no other thread can be sent. What its cause said is told in its detail. */
+/** A fault as plain data for another thread. The message of its cause becomes part of the detail. */
 export function replyOf(thrown: unknown): Reply {
   const { code, facts } = toFault(thrown)
   const { cause } = facts
@@ -141,7 +145,7 @@ export function faultOf({ code, say, detail }: Exclude<Reply, { bytes: unknown }
   return new Fault(code, { ...(say !== undefined && { say }), ...(detail !== undefined && { detail }) })
 }
 
-/** Bytes that may be handed to another thread: all of their memory goes with them. */
+/** Bytes that may be transferred to another thread: they own all of their memory, or are copied. */
 export const own = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
   bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength
     ? (bytes as Uint8Array<ArrayBuffer>)

@@ -6,13 +6,13 @@ import { programBeside } from '../../kernel/beside.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
-/** Conversions side by side: a long one keeps the next from waiting, but not the third. */
+/** Threads at most. With two, one long conversion does not block the next. */
 const MOST = 2
-/** Milliseconds that a conversion may take: sixteen mebibytes of the worst that was found take four seconds. */
+/** Milliseconds that a conversion may take. The worst 16 MiB that were found take 4 s. */
 const MOST_TIME = 30_000
-/** Milliseconds that a thread is kept without work. It takes some 20 MB, and 0.1 s to start. */
+/** Milliseconds that an idle thread is kept. It holds some 20 MB and takes 0.1 s to start. */
 const IDLE = 60_000
-/** Mebibytes of a thread's values: a million of them, read and written, take about half of it. */
+/** MiB of a thread's heap. A million values, read and written, take about half of it. */
 const HEAP = 1024
 
 interface Job {
@@ -21,12 +21,12 @@ interface Job {
   readonly reject: (fault: Fault) => void
 }
 
-/** A thread, and the job that it does. */
+/** A thread and its current job. */
 class Thread {
   readonly #worker: Worker
   readonly #freed: () => void
   #job: Job | undefined
-  /** It was told to end, and takes no job any more; the next is for another, once this one is gone. */
+  /** It is being terminated and takes no further job. */
   #ending = false
   #cancelTimer: (() => void) | undefined
 
@@ -61,7 +61,7 @@ class Thread {
       this.#fail(new Fault('conversion_busy', { detail: `a conversion took more than ${MOST_TIME} ms` }))
       this.end()
     })
-    // A copy: the memory that the bytes lie in may be shared with others.
+    // A copy: other buffers may share the memory of these bytes.
     const bytes = new Uint8Array(job.task.bytes)
     this.#worker.ref()
     try {
@@ -111,7 +111,7 @@ class Thread {
   }
 }
 
-/** Does tasks on threads of their own, which are started when there is something to do. */
+/** Runs tasks on worker threads, which are started when they are needed. */
 export class Threads {
   readonly #threads = new Set<Thread>()
   readonly #queue: Job[] = []
