@@ -6,6 +6,8 @@ export interface Mutant {
   /** Path below the repository. */
   readonly file: string
   readonly line: number
+  /** Whether it runs when the module is loaded, and never again. */
+  readonly whileLoaded: boolean
   /** What it does, for people. */
   readonly change: string
   /** Where the changed node stands, in characters. */
@@ -16,7 +18,7 @@ export interface Mutant {
   readonly replacement: string
 }
 
-type Found = Omit<Mutant, 'id' | 'file' | 'line'>
+type Found = Omit<Mutant, 'id' | 'file' | 'line' | 'whileLoaded'>
 
 const { SyntaxKind } = ts
 
@@ -95,7 +97,8 @@ export function mutantsOf(file: string, text: string): readonly Omit<Mutant, 'id
       // Written in brackets it would be taken for the arguments of the line before.
       if (each.kind === 'expression' && statements.has(each.start)) continue
       const line = source.getLineAndCharacterOfPosition(each.start).line + 1
-      found.push({ file, line, ...each, change: each.change.replace(/\s+/g, ' ').slice(0, 160) })
+      const whileLoaded = ts.findAncestor(node.parent, ts.isFunctionLike) === undefined
+      found.push({ file, line, whileLoaded, ...each, change: each.change.replace(/\s+/g, ' ').slice(0, 160) })
     }
     ts.forEachChild(node, visit)
   }
