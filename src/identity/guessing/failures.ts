@@ -6,9 +6,9 @@ import type { IdentityDeps } from '../dependencies.ts'
 export interface Tally<K> {
   readonly key: K
   readonly failures: number
-  /** Milliseconds, Clock.monotonic(), of the last one. */
+  /** Time of the last failure: milliseconds of Clock.monotonic(). */
   readonly last: number
-  /** Milliseconds since the epoch of it, for people. */
+  /** The same time in milliseconds since the epoch, for people. */
   readonly at: number
 }
 
@@ -20,24 +20,24 @@ interface Entry<K> extends Tally<K> {
 
 export interface FailureTableRules {
   readonly clock: { now(): number; monotonic(): number }
-  /** Entries that are kept, each well under a kilobyte. */
+  /** The largest number of entries, each well under a kilobyte. */
   readonly most: number
   /** Milliseconds after the last failure of a key until all of its failures are forgotten. */
   readonly forget: () => number
 }
 
-/** Failures are told apart up to this many, where it is to be decided who is forgotten. */
+/** A full table drops entries by level. This many failures and more are one level. */
 const LEVELS = 64
 
 /**
- * Counts failures by key, for as long as they mean something. Only who failed has an entry. Where the table is full,
- * dependencies is made by those that would be forgotten anyway, then by those that have failed least, the oldest first: whoever
- * makes up many keys pushes out the many, and not the one that has failed often.
+ * Counts failures by key. Only a key with failures has an entry. A full table first drops an entry whose time is over,
+ * else one with the fewest failures, the oldest first. So an attacker who invents many keys displaces those keys, and
+ * not a key that has failed often.
  */
 export class FailureTable<K> {
   readonly #rules: FailureTableRules
   readonly #entries = new Map<string, Entry<K>>()
-  /** By failures, one to LEVELS and more; in each, the one that failed longest ago is first. */
+  /** Entries by number of failures, from 1 to LEVELS and more. In each level the oldest failure is first. */
   readonly #levels = Array.from({ length: LEVELS }, () => new Map<string, Entry<K>>())
 
   constructor(rules: FailureTableRules) {
@@ -56,7 +56,7 @@ export class FailureTable<K> {
     return undefined
   }
 
-  /** Counts one failure. @param key what the table tells of the entry, if it is new */
+  /** Counts one failure. `key` is kept with a new entry. */
   fail(id: string, key: K): Tally<K> {
     const entry = (this.find(id) as Entry<K> | undefined) ?? this.#make(id, key)
     this.#levelOf(entry).delete(id)
@@ -67,7 +67,7 @@ export class FailureTable<K> {
     return entry
   }
 
-  /** True if there was something to forget. */
+  /** True if the key had failures. */
   forget(id: string): boolean {
     const entry = this.#entries.get(id)
     if (entry === undefined) return false
@@ -75,7 +75,7 @@ export class FailureTable<K> {
     return this.#entries.delete(id) && !this.#isStale(entry)
   }
 
-  /** Forgets all that fit; answers how many. */
+  /** Forgets all entries that fit, and returns their number. */
   forgetWhere(fits: (key: K) => boolean): number {
     const ids = [...this.#entries].filter(([, { key }]) => fits(key)).map(([id]) => id)
     return ids.filter((id) => this.forget(id)).length
@@ -86,13 +86,13 @@ export class FailureTable<K> {
   }
 
   #make(id: string, key: K): Entry<K> {
-    if (this.#entries.size >= this.#rules.most) this.#makeRoom()
+    if (this.#entries.size >= this.#rules.most) this.#dropOne()
     const entry: Entry<K> = { key, failures: 0, last: -Infinity, at: 0 }
     this.#entries.set(id, entry)
     return entry
   }
 
-  #makeRoom(): void {
+  #dropOne(): void {
     let least: string | undefined
     for (const level of this.#levels) {
       const [oldest] = level
@@ -114,21 +114,21 @@ export class FailureTable<K> {
   }
 }
 
-/** Wrong secrets in a row from which on a client id is doubted where it was sent from. */
+/** After this many wrong secrets in a row, a client id is doubted in the network that they came from. */
 const DOUBTED_FROM = 5
-/** Pairs of client id and network, in each process. */
+/** Most pairs of client id and network, in each process. */
 const REMEMBERED = 20_000
-/** Characters of an id that count: ids are the guesser's to choose, and so is their length. */
+/** Characters of an id that count, because an attacker may send long ids. */
 const LONGEST_ID = 128
 
 /**
- * Wrong client secrets, by id and network. Nobody is slowed down or refused by them (a client's id is no secret, and
- * anybody can send wrong ones): they decide in which queue a secret waits to be hashed, so that wrong ones in bulk
- * keep nobody else from logging in (C6.3.5). Counted for ids that nobody has as well (T3.9). Each process counts alone.
+ * Counts wrong client secrets by id and network. They delay and refuse nothing, because a client id is public and anybody
+ * can send wrong secrets for it. They only decide in which queue a secret waits to be hashed, so that many wrong secrets
+ * do not keep others from logging in (C6.3.5). Unknown ids are counted too (T3.9). Each process counts for itself.
  */
 export interface ClientFailures {
   hashOwner(id: string, address: string): HashOwner
-  /** The secret was wrong, or right: then what was counted is forgotten. */
+  /** Counts a wrong secret. A right one resets the count. */
   count(id: string, address: string, right: boolean): void
 }
 

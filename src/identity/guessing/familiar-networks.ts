@@ -2,38 +2,38 @@ import type { Entry, StoredValue } from '../../contracts/store.ts'
 import { siteOf } from '../../http/addresses.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 
-/** Where users have logged in from, by subject (C6.3.5). */
+/** Kind of record: the networks from which a user has logged in, by subject (C6.3.5). */
 const LOGIN_NETWORKS = 'login_networks'
 
-/** Of a user: the latest ones. */
+/** The number of networks that are kept for a user. */
 const MOST = 8
 const DAY_MS = 24 * 60 * 60 * 1000
 const KEPT_MS = 90 * DAY_MS
-/** Tries at a record that others write too: then some other login of the user was kept. */
+/** Tries to write a record that other logins write too. After these, another login of the user was stored. */
 const TRIES = 3
 
 type Network = {
-  /** Of the site and the subject, with a secret that is no part of the store: nobody can read addresses out of it. */
+  /** Keyed hash of network and subject. The key is not in the store, so the store reveals no addresses. */
   readonly hash: string
-  /** Of the last login from there, to within a day. Milliseconds since the epoch. */
+  /** Time of the last login from there, milliseconds since the epoch; up to a day too early. */
   readonly at: number
 }
 
 export interface FamiliarNetworks {
-  /** What is known of an address, before it is known whether the password is right. */
+  /** What is known about an address before the password is checked. Never rejects. */
   recall(subject: string | undefined, address: string): Promise<Familiarity>
 }
 
 export interface Familiarity {
-  /** The user has logged in from there in the last 90 days. */
+  /** True if the user has logged in from there in the last 90 days. */
   readonly familiar: boolean
-  /** The user has just logged in from there. Never rejects. */
+  /** Stores that the user has just logged in from there. Never rejects. */
   remember(): Promise<void>
 }
 
 /**
- * While the store can't be asked every network is familiar: then guessing is slowed by user, client and network only,
- * and nobody who may log in is held up because a disk is full.
+ * While the store cannot be read, every network counts as familiar. Guessing is then delayed by user, client and network
+ * only, so that a problem of the store delays no user.
  */
 const UNKNOWABLE: Familiarity = { familiar: true, remember: () => Promise.resolve() }
 
@@ -47,7 +47,7 @@ export function openFamiliarNetworks({
     return { entry, networks: networksIn(entry?.value).filter(({ at }) => clock.now() - at < KEPT_MS) }
   }
 
-  /** True if it is kept, by this or an earlier login. */
+  /** True if the network is stored, by this or an earlier login. */
   const keep = async (subject: string, hash: string): Promise<boolean> => {
     const { entry, networks } = await find(subject)
     const now = clock.now()
@@ -62,7 +62,7 @@ export function openFamiliarNetworks({
 
   return {
     async recall(named, address) {
-      // Who does not exist has a record to theme for too: it must not take less time (T3.9).
+      // The store is read for a user who does not exist too, because the time must not tell (T3.9).
       const subject = named ?? ''
       const hash = deriver.derive(JSON.stringify(['login network', subject, siteOf(address)]))
       try {
@@ -85,7 +85,7 @@ interface Found {
   readonly networks: readonly Network[]
 }
 
-/** A store that is down keeps nothing; the next login tries again. */
+/** If the store is unavailable, nothing is stored. The next login tries again. */
 const isDown = (): boolean => true
 
 const networksIn = (value: StoredValue | undefined): readonly Network[] =>

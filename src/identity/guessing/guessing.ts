@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contracts/lockouts.ts'
 import { timerMs } from '../../kernel/clock.ts'
 
-/** Resolves after so many milliseconds. */
+/** Resolves after that many milliseconds. */
 export type Timer = (ms: number) => Promise<void>
 
 export const systemTimer: Timer = (ms) => delay(timerMs(ms), undefined, { ref: false })
 
-/** Makes guessing passwords slow for the one who guesses, and for nobody else (C6.3.5). */
+/** Delays the attempts of whoever guesses passwords, and of nobody else (C6.3.5). */
 export interface GuessingGuard {
   /**
-   * Runs one attempt when the gate lets it in. `verify` answers undefined if it failed; a failed answer is then held
-   * back by what its network has earned.
-   * @throws Fault invalid_grant or identity_unavailable, if too many attempts wait already
+   * Runs one attempt when the limiter allows it. A failed answer is delayed because of earlier failures from its network.
+   * @param verify resolves with undefined if the attempt failed
+   * @throws Fault `invalid_grant` or `identity_unavailable` if too many attempts are waiting, and whatever `verify` throws
    */
   attempt<T>(
     key: GuessingKey,
@@ -21,15 +21,15 @@ export interface GuessingGuard {
   ): Promise<T | undefined>
 }
 
-/** The guard over counts that this process, or another one, keeps. */
-export const guardGuessing = (gate: AttemptLimiter, timer: Timer = systemTimer): GuessingGuard => ({
+/** The guard over a limiter of this process or of another one. */
+export const guardGuessing = (limiter: AttemptLimiter, timer: Timer = systemTimer): GuessingGuard => ({
   async attempt(key, standing, verify) {
-    const turn = await gate.enter(key, standing)
+    const turn = await limiter.enter(key, standing)
     let found: Awaited<ReturnType<typeof verify>>
     try {
       found = await verify()
     } catch (thrown) {
-      // What broke counts as nothing; the next of its key gets its turn.
+      // An attempt that broke is not counted. The next one of its key may run.
       await turn.end(undefined)
       throw thrown
     }
@@ -40,22 +40,22 @@ export const guardGuessing = (gate: AttemptLimiter, timer: Timer = systemTimer):
 })
 
 interface Line {
-  /** Whose turn it is, and those behind. */
+  /** Those who wait, and the one who runs. */
   count: number
-  /** Settles when the last in line is through. */
+  /** Resolves when the last in the line has finished. */
   tail: Promise<unknown>
 }
 
-/** Lets those of one key through one after the other, in order. A key that nobody is at takes no dependencies. */
+/** Runs the attempts of one key one after another, in order. A key without attempts uses no memory. */
 export class OneAtATime {
   readonly #lines = new Map<string, Line>()
 
-  /** How many of the key are in line, the one whose turn it is included. */
+  /** The number of attempts of the key that wait or run. */
   inLine(key: string): number {
     return this.#lines.get(key)?.count ?? 0
   }
 
-  /** Resolves when the turn has come, with what ends it. To be called once. */
+  /** Resolves when the attempt may run, with the function that ends it. That must be called once. */
   async enter(key: string): Promise<() => void> {
     const line = this.#lineOf(key)
     const before = line.tail
@@ -71,8 +71,8 @@ export class OneAtATime {
   }
 
   #lineOf(key: string): Line {
-    const known = this.#lines.get(key)
-    if (known !== undefined) return known
+    const existing = this.#lines.get(key)
+    if (existing !== undefined) return existing
     const line: Line = { count: 0, tail: Promise.resolve() }
     this.#lines.set(key, line)
     return line

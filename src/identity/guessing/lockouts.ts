@@ -15,13 +15,13 @@ import type { GuessingConfig } from '../config.ts'
 import { FailureTable, type Tally } from './failures.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
 
-/** Entries of each table. All five full are some 40 MB. */
+/** Most entries of each table. All five tables together take about 40 MB if they are full. */
 const REMEMBERED = 20_000
 
-/** Failures at an account are counted over many networks, and an attacker has time: they are kept for a day. */
+/** Failures of an account over all networks are kept for a day, because an attacker may be patient. */
 const ACCOUNT_FORGET_MS = 24 * 60 * 60 * 1000
 
-/** Characters of a name that are kept; a longer one is told apart by its hash. */
+/** Longest name that is kept whole. Of a longer one, its beginning and its hash are kept. */
 const LONGEST_NAME = 128
 
 interface Delays {
@@ -30,25 +30,25 @@ interface Delays {
   readonly longest: number
 }
 
-/** What so many failures cost: nothing at first, then doubling from `delay` up to `longest`. Milliseconds. */
+/** The delay after that many failures, in milliseconds: 0 at first, then `delay`, doubled with each failure up to `longest`. */
 export const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
   failures < free || delay === 0 ? 0 : Math.min(longest, delay * 2 ** (failures - free))
 
-/** Failures at names. There are two of these: whoever invents names fills only the one. */
+/** Failures by name. There is one for existing and one for invented names, so that invented ones fill only theirs. */
 interface Counts {
   readonly attempts: FailureTable<GuessingKey>
   /** By name alone. */
   readonly accounts: FailureTable<string>
 }
 
-/** The lockouts in the memory of the process that owns them. */
+/** Counts failures in the memory of this process, which may serve others (C6.3.5). */
 export class LocalLockouts implements AttemptLimiter, Lockouts {
   #rules: GuessingConfig
   readonly #clock: Clock
   readonly #timer: Timer
   readonly #turns = new OneAtATime()
   readonly #accountTurns = new OneAtATime()
-  /** Attempts that run, by name, from networks that are not familiar: each may be one more failure. */
+  /** Running attempts from unfamiliar networks, by name. Each may become one more failure. */
   readonly #running = new Map<string, number>()
   readonly #existing: Counts
   readonly #invented: Counts
@@ -68,7 +68,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     this.#networks = new FailureTable({ clock, most: REMEMBERED, forget })
   }
 
-  /** Other rules, from now on; what was counted stays counted. */
+  /** Uses other rules from now on. The counts stay. */
   configure(rules: GuessingConfig): void {
     this.#rules = rules
   }
@@ -101,11 +101,11 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
 
   list(): readonly Lockout[] {
     const { attempts, accounts } = this.#rules
-    const told = this.#all().flatMap((counts) => [
+    const lockouts = this.#all().flatMap((counts) => [
       ...counts.attempts.list().map((tally) => ({ ...tally.key, ...lockoutOf(tally, attempts) })),
       ...counts.accounts.list().map((tally) => ({ user: tally.key, ...lockoutOf(tally, accounts) })),
     ])
-    return told.filter((lockout) => lockout.delay > 0).sort((a, b) => b.at - a.at)
+    return lockouts.filter((lockout) => lockout.delay > 0).sort((a, b) => b.at - a.at)
   }
 
   clear({ user: typed, client, network }: LockoutFilter): Promise<number> {
@@ -115,7 +115,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
       (user ?? key.user) === key.user &&
       (client ?? key.client) === key.client &&
       (from ?? key.network) === key.network
-    // A network's failures are everybody's in it, an account's are of all networks: they go only where no less is meant.
+    // The counts of a network concern all of its users. They are cleared only if no user and no client is given.
     if (user === undefined && client === undefined)
       this.#networks.forgetWhere((name) => (from ?? name) === name)
     const cleared = this.#all().map(
@@ -128,7 +128,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     return Promise.resolve(cleared.reduce((sum, count) => sum + count, 0))
   }
 
-  /** Counts as one only where it made somebody wait. */
+  /** Returns 1 if the account's attempts were delayed, else 0. */
   #clearAccount(user: string, accounts: FailureTable<string>): number {
     const slowed = this.#isGuessedAt(accounts.find(user))
     accounts.forget(user)
@@ -149,7 +149,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     else this.#running.delete(user)
   }
 
-  /** Waits until what the failures have earned has passed since the last one. */
+  /** Waits until the delay of the failures has passed since the last one. */
   async #wait(tally: Tally<unknown> | undefined, rules: Delays): Promise<void> {
     if (tally === undefined) return
     const wait = tally.last + delayAfter(tally.failures, rules) - this.#clock.monotonic()
@@ -164,9 +164,9 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   }
 
   /**
-   * Where an account is guessed at: one at a time of all who were never seen to log in where they come from. Answers
-   * how to leave. Nothing is waited for between asking and counting those that run: else whoever sends a thousand at
-   * once is let in before the first of them has failed.
+   * If an account is attacked, only one of its attempts from unfamiliar networks runs at a time. Resolves with the
+   * function that ends the attempt. There must be no `await` between reading and counting the running attempts: else a
+   * thousand that are sent at once would all run before the first of them has failed.
    */
   async #enterAccount(user: string, { accounts }: Counts): Promise<() => void> {
     let leave: (() => void) | undefined
@@ -188,12 +188,12 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     }
   }
 
-  /** Answers how long a failed answer is held back. */
+  /** Counts an outcome. Returns the milliseconds by which a failed answer is delayed. */
   #count(key: GuessingKey, counts: Counts, right: boolean | undefined, familiar: boolean): number {
     if (right === undefined) return 0
     if (right) {
       counts.attempts.forget(textOf(key))
-      // Somebody at home must not end what slows the guesser down who is elsewhere.
+      // A login from a familiar network must not end the delays of an attacker elsewhere.
       if (!familiar) counts.accounts.forget(key.user)
       return 0
     }
@@ -212,7 +212,7 @@ const lockoutOf = ({ failures, at }: Tally<unknown>, rules: Delays) => ({
   at,
 })
 
-/** Names are the guesser's to choose: a long one must not take the dependencies of a thousand. */
+/** An attacker chooses the names, so a long one must not use the memory of a thousand. */
 const shortened = (name: string): string =>
   name.length <= LONGEST_NAME
     ? name

@@ -7,14 +7,15 @@ import type { IdentityDeps } from '../dependencies.ts'
 import { begunAs } from './families.ts'
 
 /**
- * Authorization codes, by their SHA-256 (C6.2.4).
+ * Kind of record: authorization codes, by their SHA-256 (C6.2.4).
  *
- * The id of the family that a code's tokens belong to is drawn with the code, so that a second use can name all that
- * the first one gave (C6.1.6). The first use settles the record once its tokens are made, before they are answered; a
- * second one marks it. Both by compare-and-set: where the mark came first, settling fails and the first use ends its own
- * family; else the second one does. So the first use of many at once succeeds, and none of its tokens outlives the rest.
+ * The family id of a code's tokens is drawn with the code, so that a second use can revoke all tokens of the first one
+ * (C6.1.6). The first use marks the record as redeemed when its tokens are made, before they are sent. A second use
+ * marks it as replayed. Both use compare-and-set. If the replay is marked first, marking as redeemed fails, and the
+ * first use ends its own family. Otherwise the second use ends it. So of many parallel uses the first one succeeds, and
+ * its tokens are revoked all the same.
  *
- * A record lives for the code's lifetime; settled, until the last of its tokens has expired (C6.1.6).
+ * A record is kept for the code's lifetime; once redeemed, until the last of its tokens has expired (C6.1.6).
  */
 export const CODE = 'code'
 
@@ -26,14 +27,14 @@ export type CodeRecord = {
   readonly challenge: string | null
   readonly nonce: string | null
   readonly subject: string
-  /** As granted, target included. */
+  /** As granted, with the target. */
   readonly scope: string
   /** Seconds since the epoch. */
   readonly authTime: number
   readonly family: string
-  /** Of the call that made it (RuleGuard); absent from what an older version made. */
+  /** `RuleGuard.asOf` of the call that issued it; absent if an older version did. */
   readonly asOf?: number
-  /** Its tokens were made. */
+  /** True once its tokens were made (`markRedeemed`). */
   readonly settled: boolean
 }
 
@@ -42,17 +43,23 @@ export interface FoundCode {
   readonly entry: Entry
 }
 
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Codes {
+  /** Makes a code, and resolves with it. */
   issue(record: NewCode, business: string | undefined): Promise<string>
   /** Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. */
   find(code: string): Promise<FoundCode | undefined>
-  /** Takes it. False for every caller but the first. */
+  /** Uses the code. False for every caller but the first. */
   consume(code: FoundCode): Promise<boolean>
-  /** Keeps a taken code for as long as its tokens live (milliseconds since the epoch). False if it was used again, or withdrawn. */
+  /**
+   * Keeps a used code until its tokens have expired.
+   * @param expiresAt milliseconds since the epoch
+   * @returns false if the code was used again, or withdrawn: then the caller must end its family
+   */
   markRedeemed(code: FoundCode, expiresAt: number): Promise<boolean>
-  /** A taken code was used again. True if its tokens were made: then the caller must end their family. */
+  /** Records that a code was used again. True if its tokens were made: then the caller must end their family. */
   markReplayed(code: FoundCode): Promise<boolean>
-  /** Takes back what a user's codes of a client have given or may still give; answers the families. */
+  /** Removes a user's codes for a client. Resolves with the families of the tokens that they gave or could have given. */
   withdraw(of: CodeOwner): Promise<readonly string[]>
 }
 
@@ -61,7 +68,7 @@ export type NewCode = Omit<CodeRecord, 'family' | 'settled'>
 export interface CodeOwner {
   readonly client: string
   readonly subject: string
-  /** Whether a scope is concerned. */
+  /** Selects codes by their scope. */
   readonly concerns: (scope: string) => boolean
 }
 
@@ -117,11 +124,14 @@ const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 /** RFC 7636 §4.2: SHA-256, base64url. */
 const S256 = /^[A-Za-z0-9_-]{43}$/
 
-/** C6.2.1: a confidential client that proves the code to be its own by the id_token's nonce may do without PKCE. */
+/** A confidential client that protects its code by the id_token's nonce need not use PKCE (C6.2.1). */
 const mayDoWithout = (params: ReadonlyMap<string, string>, openid: boolean, client: Client): boolean =>
   client.kind !== 'public' && !client.requirePkce && openid && params.has('nonce')
 
-/** The challenge of a request; undefined if it has none and needs none. Throws Fault oauth_bad_request. */
+/**
+ * The PKCE challenge of an authorization request (RFC 7636 §4.3); undefined if it has none and needs none.
+ * @throws Fault `oauth_bad_request` if it is missing, malformed, or not S256
+ */
 export function readChallenge(
   params: ReadonlyMap<string, string>,
   openid: boolean,
@@ -134,7 +144,7 @@ export function readChallenge(
     if (mayDoWithout(params, openid, client)) return undefined
     throw refuse('The parameter code_challenge is missing: PKCE is required.')
   }
-  // Without a method it would be plain, which protects nothing from whoever reads the request.
+  // Without a method it would be `plain`, which does not protect the code from someone who can read the request.
   if (method !== 'S256') throw refuse('The code_challenge_method must be S256.')
   if (!S256.test(challenge)) throw refuse('The code_challenge is not that of a SHA-256.')
   return challenge

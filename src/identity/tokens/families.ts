@@ -6,20 +6,19 @@ import type { IdentityDeps } from '../dependencies.ts'
 import { readGrantedScope } from '../scopes.ts'
 
 /**
- * Refresh tokens and their families, as the store keeps them (C6.1.7).
+ * Refresh tokens and their families in the store (C6.1.7).
  *
- * `refresh_family`, by its id: the FamilyRecord. It never changes, and it is the authority: a token whose family is
- * gone is worth nothing, so that ending a family is one removal, whatever is written about its tokens meanwhile.
+ * `refresh_family`, by its id: the FamilyRecord. It never changes. A token without its family is invalid, so one removal
+ * ends a family, even if another call writes a token of it at the same time.
  *
  * `refresh_token`, by the SHA-256 of the token: the TokenRecord. A use first creates the successor's record (its token
  * is HMAC(server secret, token), so every use creates the same one, and `create` is false for all but the first), then
- * `consume`s the token: that is the moment from which the token counts as used. A crash before it leaves a successor
- * that nobody was told, and the token unused; a crash after it has lost the answer only, and a repeat within the grace
- * (counted from `usedAt`) answers the same successor, as long as that one's own `usedAt` is unset. Anything later ends
- * the family.
+ * `consume`s the token: from then on the token counts as used. A crash before that leaves the token unused, and a
+ * successor that nobody received. A crash after it loses only the answer: a repeat within the grace (counted from
+ * `usedAt`) gets the same successor, if that one was not used yet. A later use ends the family.
  *
  * Both expire with the family (its absolute lifetime) and carry the indexes by which `StoreTokenRevoker` finds them. A family that
- * a rule has ended counts as gone, also where it was not removed.
+ * a rule has ended counts as removed, even if its record is still there.
  */
 export const FAMILY = 'refresh_family'
 export const REFRESH_TOKEN = 'refresh_token'
@@ -28,13 +27,13 @@ export const REFRESH_TOKEN = 'refresh_token'
 export type FamilyRecord = {
   readonly client: string
   readonly subject: string
-  /** As granted, target included: later narrowing is the access token's alone. */
+  /** As granted, with the target. A narrower scope of a refresh request changes only the access token. */
   readonly scope: string
   /** Seconds since the epoch. */
   readonly authTime: number
-  /** The grant that began it. */
+  /** The grant that began the family. */
   readonly grant: string
-  /** Of the call that began it (RuleGuard); absent from what an older version began. */
+  /** `RuleGuard.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
 }
 
@@ -47,37 +46,38 @@ export interface OpenedFamily {
   readonly token: string
 }
 
-/** A family as one of its tokens finds it. */
+/** The family of a refresh token, and the state of that token. */
 export interface FoundFamily {
   readonly id: string
   readonly record: FamilyRecord
-  /** When it ends, milliseconds since the epoch. */
+  /** When the family ends, milliseconds since the epoch. */
   readonly expiresAt: number | undefined
   /**
-   * `fresh`: the token was never used. `repeated`: it was, but within the grace and without its successor being used.
+   * `fresh`: the token was never used. `repeated`: it was used within the grace, and its successor was not used.
    * `replayed`: it must not be used any more (C6.1.7).
    */
   readonly state: 'fresh' | 'repeated' | 'replayed'
 }
 
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Families {
-  /** Begins a family; under an id drawn earlier, where there is one. */
+  /** Begins a family, under the given id if there is one. */
   create(record: FamilyRecord, id?: string): Promise<OpenedFamily>
   /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
   find(token: string): Promise<FoundFamily | undefined>
   /**
-   * Uses a token: answers its successor, the same to every use within the grace; else what has become of the token
-   * since it was found.
+   * Uses a token. Resolves with its successor, which is the same for every use within the grace; or with `ended` or
+   * `replayed` if that happened after the token was found.
    */
   rotate(token: string, family: FoundFamily): Promise<OpenedFamily | 'ended' | 'replayed'>
 }
 
-/** The key under which a refresh token's record stands: never the token itself. */
+/** The key of a refresh token's record: its hash, because the token itself is never stored. */
 export const tokenKey = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
 
-/** Compiled once; the state is all in the store, so any number of processes may do this at once. */
+/** All state is in the store, so any number of processes may use it. */
 export function openFamilies(deps: FamilyDeps): Families {
   const { store, clock, config } = deps
   return {
@@ -87,7 +87,7 @@ export function openFamilies(deps: FamilyDeps): Families {
         expiresAt: clock.now() + config.refreshToken.lifetime,
         indexes: indexesOf(opened.family, record),
       }
-      // The family first: should we die in between, nobody has a token, and the family expires unused.
+      // The family first: after a crash in between nobody has a token, and the family expires unused.
       await store.create(FAMILY, opened.family, { value: record, ...kept })
       await store.create(REFRESH_TOKEN, tokenKey(opened.token), {
         value: tokenRecord(opened.family),
@@ -105,7 +105,7 @@ const tokenRecord = (family: string): TokenRecord => ({ family })
 /** The business of a scope's target, if it has one. */
 export const businessOf = (scope: string): string | undefined => readGrantedScope(scope).target?.business
 
-/** What is asked of the rules about a family, or about the code that it comes from. */
+/** A family, or the code that it comes from, as `RuleGuard.hasEnded` takes it. */
 export const begunAs = (
   family: string,
   { asOf, authTime, client, scope, subject }: Omit<FamilyRecord, 'grant'>,
@@ -135,7 +135,7 @@ async function findFamily(token: string, deps: FamilyDeps): Promise<FoundFamily 
 async function stateOf(entry: Entry, token: string, deps: FamilyDeps): Promise<FoundFamily['state']> {
   const { clock, config, deriver, store } = deps
   if (entry.usedAt === undefined) return 'fresh'
-  // A use that lies ahead was made before the clock was set back: how long ago, nobody can tell.
+  // A use in the future means that the clock was set back. Then its age is unknown.
   if (Math.abs(clock.now() - entry.usedAt) >= config.refreshToken.grace) return 'replayed'
   const successor = await store.find(REFRESH_TOKEN, tokenKey(deriver.derive(token)))
   return successor?.usedAt === undefined ? 'repeated' : 'replayed'
@@ -155,7 +155,7 @@ async function rotate(
   })
   const used = await store.consume(REFRESH_TOKEN, tokenKey(token))
   if (used === undefined) return 'ended'
-  // Not the first by now: a use in parallel, which the grace is for, or one that came after it.
+  // Another use came first: a parallel one, which the grace allows, or one that the grace no longer covers.
   if (!used.first && (await stateOf(used.entry, token, deps)) === 'replayed') return 'replayed'
   return { family: id, token: successor }
 }

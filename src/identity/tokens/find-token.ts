@@ -4,16 +4,16 @@ import type { ScopeText } from '../../scopes/scope-token.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
 
-/** Whom an id_token of ours was issued for, and to whom. */
+/** The client and the user of an id_token of ours. */
 export interface Hint {
   readonly client: string
   readonly subject: string
 }
 
-/** Seconds. A hint may have expired long ago (RP-Initiated Logout §2); only the keys' retirement ends it. */
+/** Seconds. A hint may have expired long ago (RP-Initiated Logout §2). It is valid until its key is removed. */
 const ANY_AGE = 10 * 365 * 86_400
 
-/** What an `id_token_hint` proves; undefined if it is no id_token of ours. */
+/** Reads an `id_token_hint`. Undefined if it is no id_token of ours. Never rejects. */
 export async function readHint(
   text: string | undefined,
   { tokenVerifier, urls }: StepDependencies,
@@ -33,12 +33,12 @@ export async function readHint(
     const { sub } = claims
     return typeof sub === 'string' ? { client, subject: sub } : undefined
   } catch {
-    // A hint is no credential: where it can't be read, or not now, there is none.
+    // A hint is no credential, so one that cannot be verified is ignored.
     return undefined
   }
 }
 
-/** A token of ours that is good now, as revocation and introspection see it. */
+/** A valid token of ours, for revocation and introspection. */
 export interface FoundToken {
   readonly kind: 'access_token' | 'refresh_token'
   /** What revokes it: the `jti` of an access token, the family of a refresh token. */
@@ -48,17 +48,17 @@ export interface FoundToken {
   readonly scope: ScopeText
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
-  /** Seconds since the epoch; known of access tokens. */
+  /** Seconds since the epoch; undefined for refresh tokens. */
   readonly issuedAt: number | undefined
-  /** A refresh token that was used and may not be used again, though its family lives. */
+  /** True for a used refresh token that must not be used again, although its family is valid. */
   readonly spent: boolean
 }
 
 /**
- * What a token is, by its own form: an access token is a JWT and holds dots, a refresh token does not. The
- * `token_type_hint` is not needed, and so cannot mislead (RFC 7009 §2.1).
- * Undefined: unknown, malformed, expired, revoked, of another kind or another issuer.
- * @throws Fault identity_unavailable where it can't be told
+ * Finds a token by its form: an access token is a JWT and has dots, a refresh token has none. The `token_type_hint` is
+ * not needed (RFC 7009 §2.1).
+ * Undefined if the token is unknown, malformed, expired, revoked, of another kind or of another issuer.
+ * @throws Fault `identity_unavailable` if the store or the keys cannot be reached
  */
 export const findToken = (token: string, dependencies: StepDependencies): Promise<FoundToken | undefined> =>
   token.includes('.') ? findAccessToken(token, dependencies) : findRefreshToken(token, dependencies)

@@ -14,17 +14,18 @@ export interface AccessToken {
   readonly token: string
   /** Seconds. */
   readonly lifetime: number
-  /** What the gateway will read in it. */
+  /** The same as the gateway reads in the token. */
   readonly principal: Principal
 }
 
-/** Seconds. Never longer than revocation rules are kept, whatever a record says. */
+/** The lifetime of a client's access tokens in seconds. Never longer than revocation rules are kept. */
 export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: IdentityConfig): number =>
   Math.min(accessTokenLifetime ?? Math.floor(accessToken.lifetime / 1000), LONGEST_ACCESS_TOKEN / 1000)
 
 /**
- * An access token (C6.1.8, RFC 9068 §2). `family` is that of the refresh token it comes with.
- * @throws Fault invalid_grant if what it would be issued for was ended since the call began
+ * Issues an access token (C6.1.8, RFC 9068 §2).
+ * @param family of the refresh token that is issued with it
+ * @throws Fault `invalid_grant` if a rule has revoked the user, client, business or family since the call began
  */
 export async function issueAccessToken(
   { asOf, client, user, scope }: Granted,
@@ -68,7 +69,7 @@ export async function issueAccessToken(
   return { token, lifetime, principal }
 }
 
-/** An id_token (C6.1.8, OIDC Core §2, §3.1.3.6), signed as the client's configuration says, else the deployment's. */
+/** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or else the configured one. */
 export async function issueIdToken(
   { client, user, scope, authTime, nonce }: Granted,
   accessToken: string,
@@ -77,7 +78,7 @@ export async function issueIdToken(
   const algorithm = client.idTokenAlgorithm ?? config.idToken.algorithm
   const issuedAt = epochSeconds(clock)
   const claims = {
-    // First, so that nothing about a person can stand for what is said about the token.
+    // First, so that no claim about a person can replace one about the token.
     ...idTokenClaims(user, new Set(scope.values)),
     iss: urls.issuer,
     sub: user.subject,

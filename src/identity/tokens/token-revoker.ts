@@ -13,8 +13,9 @@ export interface TokenRevokerParts {
 type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 
 /**
- * Ends things, whoever asks: the rule first, then what the store holds. A crash in between leaves what the rule covers:
- * whoever finds a session, a code or a family asks whether a rule has ended it (RuleGuard), and rules outlive them all.
+ * Makes the revocation rule first, and then removes the records from the store. After a crash in between the rule is in
+ * force: every look-up of a session, a code or a family checks the rules (RuleGuard), and a rule is kept longer than the
+ * records that it ends.
  */
 export class StoreTokenRevoker implements TokenRevoker {
   readonly #parts: TokenRevokerParts
@@ -37,22 +38,22 @@ export class StoreTokenRevoker implements TokenRevoker {
     return endAllFamilies(this.#parts.store)
   }
 
-  /** When the family would end by itself, milliseconds since the epoch: the rule lasts as long. */
+  /** When the family would expire, milliseconds since the epoch. The rule is kept until then. */
   async #endOf(tokens: RevokedTokens): Promise<number | undefined> {
     if (!('family' in tokens)) return undefined
     return (await this.#parts.store.find(FAMILY, tokens.family))?.expiresAt
   }
 }
 
-/** Ends every family of refresh tokens of a store, which may be serving. Answers how many. */
+/** Ends all families of refresh tokens of a store, which may be in use. Resolves with their number. */
 export async function endAllFamilies(store: Pick<Store, 'removeBy'>): Promise<number> {
-  // Families before their tokens: without its family a token is worth nothing.
+  // Families before their tokens: a token without its family is invalid.
   const ended = await store.removeBy(FAMILY, {})
   await store.removeBy(REFRESH_TOKEN, {})
   return ended
 }
 
-/** The sorts of records that a rule ends, in the order in which one gives rise to the next. */
+/** Calls `act` for each kind of record that the rule ends: codes before the families that they begin. */
 async function forEachKind(
   tokens: RevokedTokens,
   { consents = false }: EndOptions,
@@ -63,7 +64,7 @@ async function forEachKind(
   const ofSubject = 'subject' in tokens && Object.keys(where).length === 1
   const sessions = ofSubject ? await act(SESSION, where) : 0
   const codes = await act(CODE, where)
-  // Families before their tokens: without its family a token is worth nothing.
+  // Families before their tokens: a token without its family is invalid.
   const families = await act(FAMILY, where)
   await act(REFRESH_TOKEN, where)
   const withdrawn = consents && !('family' in tokens) ? await act(CONSENT, where) : 0
