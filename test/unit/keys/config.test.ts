@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
+import { viewOf } from '../../../src/config/schema-view.ts'
+import { nodeOf } from '../../../src/config/tree.ts'
+import { load } from '../../../src/config/validate.ts'
 import {
   compileIssuers,
   compileKeys,
   type IssuerConfig,
   type KeysConfig,
+  keysSchema,
   planKeys,
 } from '../../../src/keys/config.ts'
 
@@ -41,6 +45,21 @@ describe('the configuration of the own keys', () => {
   it('C6.3.4 warns if a key is announced for less than ten minutes', () => {
     expect(problems({ announce: 10 * MINUTE })).toEqual([])
     expect(problems({ announce: 10 * MINUTE - 1 })).toEqual(['warning keys.rotation.announce'])
+  })
+
+  it('C6.3.4 keys rotate by themselves unless the configuration says otherwise; a key may sign without notice', () => {
+    const read = (written: object) => {
+      const report = new Report()
+      const value = load(viewOf(keysSchema), nodeOf(written, { file: 'test', line: 1 }), [], {
+        environment: {},
+        report,
+      })
+      expect(report.problems).toEqual([])
+      return value
+    }
+    expect(read({})).toEqual({ rotation: ROTATION })
+    const written = { automatic: false, every: '1d', announce: '0s' }
+    expect(read({ rotation: written })).toEqual({ rotation: { automatic: false, every: DAY, announce: 0 } })
   })
 
   it('C6.3.4 the plan is in seconds, rounded so that no token outlives its key, and allows for tokens of a day', () => {
