@@ -63,7 +63,7 @@ describe('C11.2 the keys that may verify tokens', () => {
     const { keys, remarks } = admitKeys([
       { ...KEY, alg: 'ES256', use: 'sig', key_ops: ['verify'], x5t: 'x', iat: 1 },
     ])
-    expect(keys).toEqual([{ ...KEY, alg: 'ES256', use: 'sig', key_ops: ['verify'] }])
+    expect(keys).toStrictEqual([{ ...KEY, alg: 'ES256', use: 'sig', key_ops: ['verify'] }])
     expect(remarks).toEqual([])
   })
 
