@@ -88,7 +88,7 @@ async function findBySecret(pairs: readonly ClientPair[], { dependencies, addres
     return client
   }
   for (const id of new Set(pairs.map((pair) => pair.id))) clientFailures.count(id, address, false)
-  throw failed('no such client, a disabled one, or a wrong secret')
+  throw failed('no such client, one that may hold no tokens, or a wrong secret')
 }
 
 function trialsOf(pair: ClientPair, client: Client | undefined): readonly Trial[] {
