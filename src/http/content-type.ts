@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.ts'
-import { covers, parseMediaType, speaksUtf8, splitList, type MediaType } from './media-type.ts'
+import { covers, parseMediaType, isUtf8, splitList, type MediaType } from './media-type.ts'
 
 /** What a body is parsed as. */
 export type BodyKind = 'json' | 'xml' | 'form'
@@ -73,7 +73,7 @@ const typeOf = (range: string): string => parseMediaType(range)?.type ?? range.t
 
 function kindOf(value: string): BodyKind | undefined {
   const media = parseContentType(value)
-  return media !== undefined && speaksUtf8(media) ? KIND_OF.get(media.type) : undefined
+  return media !== undefined && isUtf8(media) ? KIND_OF.get(media.type) : undefined
 }
 
 function requireIdentity(contentEncoding: string | undefined): void {

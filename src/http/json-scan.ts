@@ -97,14 +97,14 @@ export class JsonScan {
   }
 
   #enter(act: number, at: number): number {
-    if (this.#envelope) this.#judgeOpening(act, at)
+    if (this.#envelope) this.#checkOpening(act, at)
     if (this.#depth === MOST_DEPTH) this.#fail(at, `is nested more than ${MOST_DEPTH} levels deep`)
     if (this.#depth === this.#open.length) this.#grow()
     this.#open[this.#depth++] = act
     return act === table.OPEN_LIST ? table.LIST : table.OBJECT
   }
 
-  #judgeOpening(act: number, at: number): void {
+  #checkOpening(act: number, at: number): void {
     if (this.#depth === 0 && act !== table.OPEN_OBJECT) this.#fail(at, 'is no envelope')
     if (this.#depth === 1 && MEMBERS[this.#member] === act) {
       this.#wellFormed.add(this.#member)
@@ -115,18 +115,18 @@ export class JsonScan {
 
   #leave(opened: number, state: number, at: number): number {
     if (this.#depth === 0 || this.#open[--this.#depth] !== opened) this.#fail(at)
-    if (state !== table.LIST) this.#judgeEntry(this.#depth + 1)
+    if (state !== table.LIST) this.#checkEntry(this.#depth + 1)
     return table.AFTER
   }
 
   #comma(at: number): number {
     if (this.#depth === 0) this.#fail(at)
-    this.#judgeEntry(this.#depth)
+    this.#checkEntry(this.#depth)
     return this.#open[this.#depth - 1] === table.OPEN_LIST ? table.VALUE : table.KEY
   }
 
   /** At the end of an item of `Errors`: it must have been an object. */
-  #judgeEntry(depth: number): void {
+  #checkEntry(depth: number): void {
     if (!this.#envelope || depth !== 2 || this.#member !== 'Errors') return
     if (!this.#isEntry) this.#wellFormed.delete('Errors')
     this.#isEntry = false

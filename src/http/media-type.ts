@@ -43,7 +43,7 @@ export function parseMediaType(text: string): MediaType | undefined {
 }
 
 /** Whether every charset that the parameters name is UTF-8, in any case (C7.2, C7.4). True if none is named. */
-export const speaksUtf8 = ({ parameters }: MediaType): boolean =>
+export const isUtf8 = ({ parameters }: MediaType): boolean =>
   parameters.every(({ name, value }) => name !== 'charset' || value.toLowerCase() === 'utf-8')
 
 /** Whether `range` (`a/b`, `a/*` or `*\/*`) stands for all that `type` stands for. Both in lower case. */
@@ -100,7 +100,7 @@ function parseRange(member: string, order: number): AcceptRange | undefined {
     q: Number(weight?.value ?? 1),
     specificity: specificityOf(media.type),
     order,
-    matches: speaksUtf8(media),
+    matches: isUtf8(media),
   }
 }
 

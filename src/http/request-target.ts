@@ -110,7 +110,7 @@ export const DEFAULT_TARGET_LIMIT = 8192
 
 class JudgedTarget {
   /** Keeps the type nominal: neither an object literal nor `{ ...target, path }` is a request target. */
-  declare protected readonly judged: true
+  declare protected readonly checked: true
   /** Canonical, with its leading `/`. */
   readonly path: string
   /** The canonical path's segments, still escaped, without the empty one before the leading `/`. `/` has none. */
@@ -126,7 +126,7 @@ class JudgedTarget {
   }
 }
 
-/** A target that was parsed and judged. Only parseRequestTarget makes one; only one of these is matched or forwarded. */
+/** A target that was parsed and checked. Only parseRequestTarget makes one; only one of these is matched or forwarded. */
 export type RequestTarget = JudgedTarget
 
 /**
@@ -149,7 +149,7 @@ export function parseRequestTarget(
   const local = raw.startsWith('/') ? raw : originForm(raw, authorities)
   const mark = local.indexOf('?')
   const path = mark === -1 ? local : local.slice(0, mark)
-  const query = mark === -1 ? '' : judgedQuery(local.slice(mark))
+  const query = mark === -1 ? '' : checkedQuery(local.slice(mark))
   const known = canonicalAsSent(path)
   if (known !== undefined) return query === '' ? known : new JudgedTarget(known.path, known.segments, query)
   const segments = canonicalSegments(path, authorities)
@@ -182,7 +182,7 @@ function originForm(raw: string, authorities: Authorities): string {
 
 const QUERY_REFUSED = /[^!"$-~]/
 
-function judgedQuery(query: string): string {
+function checkedQuery(query: string): string {
   const [offender] = QUERY_REFUSED.exec(query) ?? []
   if (offender === undefined) return query
   return refuseTarget(offender === '#' ? 'fragment' : offender > '\x7f' ? 'foreign' : 'control')

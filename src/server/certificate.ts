@@ -100,7 +100,7 @@ export class CertificateWatch {
     this.#files = new FileWatch({ changed: () => this.look(), recorder: parts.recorder })
     this.#files.watch(new Set([parts.files.certificate, parts.files.key]))
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref()
-    this.#tellIfExpired()
+    this.#reportIfExpired()
   }
 
   /** Reads the files now. */
@@ -126,7 +126,7 @@ export class CertificateWatch {
     this.#parts.recorder.note('info', 'certificate_taken_up', {
       validTo: new Date(pair.validTo).toISOString(),
     })
-    this.#tellIfExpired()
+    this.#reportIfExpired()
   }
 
   /** Once per trouble, not once a minute. */
@@ -137,7 +137,7 @@ export class CertificateWatch {
     this.#parts.recorder.note('error', 'certificate_refused', { problem: trouble })
   }
 
-  #tellIfExpired(): void {
+  #reportIfExpired(): void {
     const { clock, recorder } = this.#parts
     if (this.#current.validTo > clock.now()) return
     recorder.note('error', 'certificate_expired', { validTo: new Date(this.#current.validTo).toISOString() })

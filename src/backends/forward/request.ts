@@ -191,13 +191,13 @@ export type RequestHeaders = (call: Call) => HeaderText
 
 /** Nothing of the client's is among Postern's own names: those were taken out of it (http/header-text.ts). */
 export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
-  const asked = compileAsked(rules)
+  const asked = compileRequested(rules)
   return (call) => {
     const { headers, body, id, traceparent, authorization } = call
     let text = clientsOwn(headers)
     // Without it any coding would do (RFC 9110 §12.5.3). The client's own is here only where the bytes pass verbatim.
     if (headers['accept-encoding'] === undefined) text = followedBy(text, UNCODED)
-    text = followedBy(text, call.accept === undefined ? asked(call) : askedFor(call.accept, call.version))
+    text = followedBy(text, call.accept === undefined ? asked(call) : requested(call.accept, call.version))
     text = followedBy(text, headerLine('x-request-id', id))
     text = followedBy(text, headerLine('traceparent', traceparent))
     if (rules.forwardAuthorization && authorization !== undefined)
@@ -216,11 +216,11 @@ function clientsOwn(headers: Call['headers']): HeaderText {
   return text
 }
 
-const askedFor = (accept: string, version: number): HeaderText =>
+const requested = (accept: string, version: number): HeaderText =>
   followedBy(headerLine('accept', accept), headerLine('x-postern-action-version', String(version)))
 
 /** The upstream's exactly one Accept (C8.2), and the version. There are as many of them as actions have versions. */
-function compileAsked({ vendor, format }: RequestHeaderRules): RequestHeaders {
+function compileRequested({ vendor, format }: RequestHeaderRules): RequestHeaders {
   const plain = `application/${format}`
   const known = { plain: new Map<number, HeaderText>(), versioned: new Map<number, HeaderText>() }
   return ({ action, version }) => {
@@ -228,7 +228,7 @@ function compileAsked({ vendor, format }: RequestHeaderRules): RequestHeaders {
     const found = texts.get(version)
     if (found !== undefined) return found
     const accept = action.versioned ? `application/vnd.${vendor}.action.v${version}+${format}` : plain
-    const text = askedFor(accept, version)
+    const text = requested(accept, version)
     texts.set(version, text)
     return text
   }

@@ -13,7 +13,7 @@ export interface ModuleDependencies {
   readonly clock: Clock
   readonly funds: FundRegistry | undefined
   readonly answerLimit: number
-  /** Told of what a module's code threw where nobody could catch it (see module-blame.ts). */
+  /** Told of what a module's code threw where nobody could catch it. */
   readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
 }
 

@@ -17,7 +17,7 @@ export interface StreamRules {
 export class ModuleStream extends Readable {
   readonly #source: Readable
   readonly #rules: StreamRules
-  /** As the call that it answers: whoever reads further pieces, or stops, does so on nobody's account (module-blame.ts). */
+  /** As the call that it answers: whoever reads further pieces, or stops, does so on nobody's account. */
   readonly #onAccount = AsyncLocalStorage.snapshot()
   readonly #begun = Promise.withResolvers<undefined>()
   #cancelIdle: (() => void) | undefined
