@@ -143,6 +143,16 @@ describe('C4.11 bodies of report-only areas', () => {
     expect(body.kind === 'stream' && (await text(body.stream))).toBe('{"a":"bbbbbbbb"}')
   })
 
+  it('C4.11 sends a body on as its own stream where its type is not supported: nobody reads it here', async () => {
+    const { head } = post('hello')
+    const plain = { ...head, headers: { ...head.headers, 'content-type': 'text/plain' } }
+    const exchange = post('hello', { head: plain })
+    const { body, reported } = await read(exchange)
+    expect(reported).toBe('unsupported_media_type')
+    expect(body).toEqual({ kind: 'stream', stream: exchange.body, contentType: 'text/plain', length: 5 })
+    expect(body.kind === 'stream' && body.stream).toBe(exchange.body)
+  })
+
   it('C4.11 never sends the body of a GET on', async () => {
     const exchange = post('{"a":1}', { head: { ...post('{"a":1}').head, method: 'GET' } })
     const { body, reported } = await read(exchange)
