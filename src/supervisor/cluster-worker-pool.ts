@@ -12,7 +12,7 @@ import { timerMs } from '../kernel/clock.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
-import { Roster, type RosterParts } from './roster.ts'
+import { Roster, type RosterParts } from './worker-processes.ts'
 import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 

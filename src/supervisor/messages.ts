@@ -2,7 +2,7 @@ import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
-import type { Delta, Plan } from '../operations/metrics/ledger.ts'
+import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
 /**
  * What the supervisor asks of a worker process. `id` numbers a request that is answered by `done` or `failed`; `ping`

@@ -1,4 +1,11 @@
-import { type Block, type Delta, holds, type Plan, rowAlone, seriesAt } from '../operations/metrics/ledger.ts'
+import {
+  type Block,
+  type Delta,
+  holds,
+  type Plan,
+  rowAlone,
+  seriesAt,
+} from '../operations/metrics/metric-counts.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import { WELL, type Condition } from '../operations/health.ts'

@@ -4,7 +4,7 @@ import type { Report } from '../config/report.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { Condition } from '../operations/health.ts'
-import type { Delta, Plan } from '../operations/metrics/ledger.ts'
+import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
 const MOST = 64
 

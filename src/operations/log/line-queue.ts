@@ -1,5 +1,5 @@
 import { after as systemAfter, type After } from '../../kernel/clock.ts'
-import type { Outlet } from './outlet.ts'
+import type { Outlet } from './log-writer.ts'
 
 export interface LineQueueParts {
   readonly outlet: Outlet

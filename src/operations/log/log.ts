@@ -16,7 +16,7 @@ import { compileCallLine, faultFacts, round } from './call-lines.ts'
 import { LOG_LEVELS, type LogConfig } from '../config.ts'
 import { cleanLine, redact } from './redact.ts'
 import { LineQueue, type LineQueueParts } from './line-queue.ts'
-import { openOutlet } from './outlet.ts'
+import { openOutlet } from './log-writer.ts'
 
 /** Where lines go. `write` takes whole lines, never waits and never throws. */
 export interface LogDestination extends DestinationStream {

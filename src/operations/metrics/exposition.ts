@@ -5,7 +5,7 @@
  */
 import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
 import { FamilyTotals, type Numbered } from './family-totals.ts'
-import { type Block, type Delta, holds, LedgerPlan, type Plan } from './ledger.ts'
+import { type Block, type Delta, holds, LedgerPlan, type Plan } from './metric-counts.ts'
 import { BUCKETS, FAMILIES, type MetricFamily } from './metric-families.ts'
 
 interface Sample {

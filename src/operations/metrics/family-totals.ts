@@ -1,4 +1,4 @@
-import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './ledger.ts'
+import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './metric-counts.ts'
 import type { MetricFamily } from './metric-families.ts'
 
 /** A series, and what was counted in each of its cells. */

@@ -5,7 +5,7 @@ import type {
   TokenEvent,
   TunnelEvent,
 } from '../../contracts/recorder.ts'
-import { type Axis, type Delta, HISTOGRAM_CELLS, Ledger, LedgerPlan, type Plan } from './ledger.ts'
+import { type Axis, type Delta, HISTOGRAM_CELLS, Ledger, LedgerPlan, type Plan } from './metric-counts.ts'
 import { FAMILIES } from './metric-families.ts'
 
 /** All that labels may say: from the configuration and the tables of the code, never from a request (C11.1, T5.8). */

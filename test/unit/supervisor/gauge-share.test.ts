@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Exposition } from '../../../src/operations/metrics/exposition.ts'
-import { type Delta, Ledger, LedgerPlan, type Plan } from '../../../src/operations/metrics/ledger.ts'
+import { type Delta, Ledger, LedgerPlan, type Plan } from '../../../src/operations/metrics/metric-counts.ts'
 import { FAMILIES } from '../../../src/operations/metrics/metric-families.ts'
 import { GaugeShare } from '../../../src/supervisor/worker-handle.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { LineQueue } from '../../../../src/operations/log/line-queue.ts'
-import type { Outlet } from '../../../../src/operations/log/outlet.ts'
+import type { Outlet } from '../../../../src/operations/log/log-writer.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
 
 const PAGE = 64 * 1024

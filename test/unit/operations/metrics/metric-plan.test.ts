@@ -5,7 +5,7 @@ import {
   LedgerPlan,
   rowAlone,
   seriesAt,
-} from '../../../../src/operations/metrics/ledger.ts'
+} from '../../../../src/operations/metrics/metric-counts.ts'
 import { FAMILIES } from '../../../../src/operations/metrics/metric-families.ts'
 
 const DOOR = { door: ['api', 'none'] }

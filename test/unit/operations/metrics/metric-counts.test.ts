@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Ledger } from '../../../../src/operations/metrics/ledger.ts'
+import { Ledger } from '../../../../src/operations/metrics/metric-counts.ts'
 
 describe('ledger', () => {
   it('hands over what was counted since the last time, and nothing twice', () => {
