@@ -20,7 +20,7 @@ export interface Condition {
   readonly degraded: readonly Degradation[]
 }
 
-export const WELL: Condition = { failing: [], degraded: [] }
+export const HEALTHY: Condition = { failing: [], degraded: [] }
 
 export interface Readiness extends Condition {
   readonly ready: boolean

@@ -175,9 +175,9 @@ async function isHeld(index: StoreIndex, value: string, { store }: RevocableIdPa
   return false
 }
 
-type Known = (id: string, parts: RevocableIdParts) => boolean | Promise<boolean>
+type IsKnown = (id: string, parts: RevocableIdParts) => boolean | Promise<boolean>
 
-const KNOWN: Readonly<Record<'jti' | StoreIndex, Known>> = {
+const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
   jti: (id) => TOKEN_ID.test(id),
   // One that was ended by a rule is known: ending it again is no mistake.
   family: async (id, parts) =>
@@ -197,8 +197,8 @@ const KNOWN: Readonly<Record<'jti' | StoreIndex, Known>> = {
 /** A line for each id that nobody knows. Rejects with Fault `identity_unavailable`. */
 export async function unknownIds(tokens: RevokedTokens, parts: RevocableIdParts): Promise<readonly string[]> {
   const unknown: string[] = []
-  for (const [name, id] of Object.entries(tokens) as [keyof typeof KNOWN, string][])
-    if (!(await KNOWN[name](id, parts)))
+  for (const [name, id] of Object.entries(tokens) as [keyof typeof IS_KNOWN, string][])
+    if (!(await IS_KNOWN[name](id, parts)))
       unknown.push(`${name}  is not known: "${id}" — force it if it is right`)
   return unknown
 }

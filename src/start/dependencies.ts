@@ -113,7 +113,7 @@ const openGuard = (
   new LoadGuard(loadOf(configuration), {
     clock,
     workers: countWorkers(configuration.workers),
-    sendUsage: (usage) => reports.spent(usage),
+    sendUsage: (usage) => reports.rateUsage(usage),
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 

@@ -21,7 +21,7 @@ export interface ReloaderParts {
   /** The configuration file. */
   readonly file: string
   readonly environment: Environment
-  readonly pool: Pick<WorkerPool<Configuration>, 'opened' | 'prepare' | 'commit' | 'abort'>
+  readonly pool: Pick<WorkerPool<Configuration>, 'holdingsDigest' | 'prepare' | 'commit' | 'abort'>
   readonly revoker: Revoker
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly store: Store
@@ -53,7 +53,7 @@ export class Reloader {
   /** For the configuration that is in force already. Rejects with ContentsChanged if its files say something else by now. */
   static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
     const holdings = await readHoldings(configuration, parts.environment)
-    if (holdings === undefined || digestOfHoldings(holdings) !== parts.pool.opened)
+    if (holdings === undefined || digestOfHoldings(holdings) !== parts.pool.holdingsDigest)
       throw new ContentsChanged()
     return new Reloader(configuration, holdings, parts)
   }

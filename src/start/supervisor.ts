@@ -2,7 +2,7 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { Health, WELL } from '../operations/health.ts'
+import { Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -45,7 +45,7 @@ export function openSupervisor(
   const recorder = openLog(log, { clock, destination: sink, actions: [] })
   const health = new Health()
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
-  health.include(() => supervisor.pool?.condition() ?? WELL)
+  health.include(() => supervisor.pool?.condition() ?? HEALTHY)
   const lockouts = new LocalLockouts(identity.guessing, clock)
   const supervisor: Supervisor = {
     exposition,
@@ -62,7 +62,7 @@ export function openSupervisor(
         supervisor.pool?.pollChanges()
         void supervisor.state?.feed.refresh()
       },
-      spent: () => undefined, // a single worker shares its rates with nobody; a pool's workers exchange usage in the pool
+      rateUsage: () => undefined, // a single worker shares its rates with nobody; a pool's workers exchange usage in the pool
       attempts: lockouts,
     },
     linesDropped: () => sink.dropped ?? 0,

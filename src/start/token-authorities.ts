@@ -10,7 +10,7 @@ import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceUrls } from '../server/config.ts'
 
 interface Issuer {
-  readonly judge: TokenVerifier
+  readonly verifier: TokenVerifier
   readonly policy: TokenPolicy
   readonly read: (verified: Verified) => Principal
 }
@@ -37,7 +37,7 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issuer {
   const { issuer, audience, typ, algorithms, leeway, longestLife } = config
   return {
-    judge: createTokenVerifier(keys.of(config), clock),
+    verifier: createTokenVerifier(keys.of(config), clock),
     policy: {
       issuer,
       audience,
@@ -66,7 +66,7 @@ export function foreignAuthority(
       const { iss } = parseCompactToken(token).payload
       const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
       if (issuer === undefined) throw badToken('claim: iss')
-      return issuer.read(await issuer.judge.verify(token, issuer.policy))
+      return issuer.read(await issuer.verifier.verify(token, issuer.policy))
     },
     leeways: new Map([...issuers].map(([name, { policy }]) => [name, policy.leeway])),
   }

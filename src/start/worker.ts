@@ -69,7 +69,7 @@ export async function startWorker(
   }
 }
 
-interface Fixtures {
+interface ServingParts {
   readonly dependencies: WorkerDependencies
   readonly relay: RelayRecorder
   readonly listener: PublicListener
@@ -81,7 +81,7 @@ class ServingWorker implements Worker {
   readonly port: number
   readonly dependencies: WorkerDependencies
   readonly recorder: Recorder
-  readonly #fixtures: Fixtures
+  readonly #fixtures: ServingParts
   readonly #flusher: NodeJS.Timeout
   #current: Generation
   #prepared: Generation | undefined
@@ -92,7 +92,7 @@ class ServingWorker implements Worker {
   /** Replaced, but calls may still be in flight on them. */
   readonly #leaving = new Set<Generation>()
 
-  constructor(parts: Parts, fixtures: Fixtures) {
+  constructor(parts: Parts, fixtures: ServingParts) {
     const { dependencies, relay, listener } = fixtures
     this.#fixtures = fixtures
     this.dependencies = dependencies
@@ -110,7 +110,7 @@ class ServingWorker implements Worker {
     return conditionOf(this.#current.parts, this.dependencies.issuerKeys, this.dependencies.store)
   }
 
-  get opened(): string {
+  get holdingsDigest(): string {
     return openedBy(this.#current.parts)
   }
 

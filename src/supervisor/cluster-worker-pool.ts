@@ -12,11 +12,11 @@ import { timerMs } from '../kernel/clock.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
-import { Roster, type RosterParts } from './worker-processes.ts'
+import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
 import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-export interface WorkerPoolParts<C> extends RosterParts<C> {
+export interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
   /** The file that a worker process runs; it calls `runWorkerProcess`. */
   readonly program: string
 }
@@ -36,13 +36,13 @@ interface Prepared<C> {
 
 export class ClusterWorkerPool<C> implements WorkerPool<C> {
   readonly #ports = new SharedPorts()
-  readonly #roster: Roster<C>
+  readonly #workers: WorkerProcesses<C>
   readonly #size: number
   #prepared: Prepared<C> | undefined
 
   private constructor(configuration: C, parts: WorkerPoolParts<C>) {
     this.#size = parts.size
-    this.#roster = new Roster(configuration, parts)
+    this.#workers = new WorkerProcesses(configuration, parts)
   }
 
   /** Resolves when every worker serves. Rejects, with none left, if the first cannot. */
@@ -52,8 +52,8 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const pool = new ClusterWorkerPool(configuration, parts)
     try {
       // One first: it makes what the others then find (keys, the store's file), and tells a configuration that fails.
-      await pool.#roster.add()
-      await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#roster.add()))
+      await pool.#workers.add()
+      await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#workers.add()))
     } catch (error) {
       await pool.close()
       throw error
@@ -62,22 +62,22 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   get port(): number {
-    return this.#roster.port
+    return this.#workers.port
   }
 
-  get opened(): string {
-    return this.#roster.opened
+  get holdingsDigest(): string {
+    return this.#workers.holdingsDigest
   }
 
   isServing(): boolean {
-    return this.#roster.awake.length > 0
+    return this.#workers.responsive.length > 0
   }
 
   condition(): Condition {
-    const serving = this.#roster.awake.length
+    const serving = this.#workers.responsive.length
     const reason = `${serving} of ${this.#size} serve`
     const own = { failing: [], degraded: serving < this.#size ? [{ name: 'workers', reason }] : [] }
-    const workers = conditionOfPool(this.#roster.workers.map((worker) => worker.condition))
+    const workers = conditionOfPool(this.#workers.serving.map((worker) => worker.condition))
     return mergeConditions([own, workers])
   }
 
@@ -88,14 +88,14 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
       } catch (error) {
         await this.abort()
         const isGone = error instanceof OrderError && error.end === 'gone'
-        if (!isGone || attempt === ATTEMPTS || this.#roster.isClosing) throw error
-        await this.#roster.untilWhole()
+        if (!isGone || attempt === ATTEMPTS || this.#workers.isClosing) throw error
+        await this.#workers.untilComplete()
       }
   }
 
   /** One alone at first: a configuration that ends the process which opens it shall not end all of them. */
   async #prepareAll(configuration: C): Promise<string> {
-    const by = this.#roster.workers
+    const by = this.#workers.serving
     const [first, ...others] = by
     if (first === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
     this.#prepared = { configuration, by }
@@ -111,17 +111,17 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     if (prepared === undefined) return
     this.#prepared = undefined
     const { configuration, by, opened } = prepared
-    const roster = this.#roster
-    roster.putInForce(configuration, opened)
+    const workers = this.#workers
+    workers.putInForce(configuration, opened)
     const commit = async (worker: WorkerHandle<C>): Promise<void> => {
       await worker.request({ type: 'commit' })
       worker.serves = configuration
     }
-    await Promise.all(by.map((worker) => roster.orKill(worker, () => commit(worker))))
+    await Promise.all(by.map((worker) => workers.killUnlessDone(worker, () => commit(worker))))
     // Who came up meanwhile, with what was in force before.
-    const late = roster.workers.filter(({ serves }) => serves !== configuration)
+    const late = workers.serving.filter(({ serves }) => serves !== configuration)
     await Promise.all(
-      late.map((worker) => roster.orKill(worker, () => roster.bringTo(worker, configuration))),
+      late.map((worker) => workers.killUnlessDone(worker, () => workers.update(worker, configuration))),
     )
   }
 
@@ -129,7 +129,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const { by } = this.#prepared ?? { by: [] }
     this.#prepared = undefined
     await Promise.all(
-      by.map((worker) => this.#roster.orKill(worker, () => worker.request({ type: 'abort' }))),
+      by.map((worker) => this.#workers.killUnlessDone(worker, () => worker.request({ type: 'abort' }))),
     )
   }
 
@@ -138,7 +138,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   pollChanges(): void {
-    for (const worker of this.#roster.workers) worker.nudge()
+    for (const worker of this.#workers.serving) worker.pollChanges()
   }
 
   flush(): void {
@@ -147,35 +147,35 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
 
   /** Replaces every worker, one after the other: the new one serves before the old one stops. */
   async restart(): Promise<number> {
-    const roster = this.#roster
-    const before = roster.workers
+    const workers = this.#workers
+    const before = workers.serving
     try {
       for (const worker of before)
-        if (roster.workers.includes(worker) && !roster.isClosing) await roster.replace(worker)
+        if (workers.serving.includes(worker) && !workers.isClosing) await workers.replace(worker)
       return before.length
     } catch (error) {
-      if (roster.isClosing) return 0
+      if (workers.isClosing) return 0
       throw error
     } finally {
-      if (roster.isShort()) void roster.recover()
+      if (workers.isIncomplete()) void workers.recover()
     }
   }
 
   drain(): void {
-    for (const worker of this.#roster.workers) worker.request({ type: 'drain' }).catch(() => undefined)
+    for (const worker of this.#workers.serving) worker.request({ type: 'drain' }).catch(() => undefined)
   }
 
   /** Workers take connections as long as the port is open; what was handed to them by then comes before their end. */
   async close(): Promise<number> {
-    this.#roster.startClosing()
-    if (this.#roster.workers.length > 0) {
+    this.#workers.startClosing()
+    if (this.#workers.serving.length > 0) {
       this.drain()
-      await wait(timerMs(this.#roster.closeTimes.lameDuck))
+      await wait(timerMs(this.#workers.closeTimes.lameDuck))
       await this.#ports.close()
       await this.#untilHandedOver()
-      for (const worker of this.#roster.workers) worker.leaveRotation()
+      for (const worker of this.#workers.serving) worker.leaveRotation()
     }
-    return this.#roster.close()
+    return this.#workers.close()
   }
 
   async #untilHandedOver(): Promise<void> {
@@ -183,7 +183,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     let turns = 0
     while (turns < QUIET_TURNS && performance.now() < deadline) {
       await nextTurn()
-      turns = this.#roster.workers.some(({ offered }) => offered > 0) ? 0 : turns + 1
+      turns = this.#workers.serving.some(({ offered }) => offered > 0) ? 0 : turns + 1
     }
   }
 }

@@ -12,7 +12,7 @@ export type Order<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly id: number }
-  | { readonly type: 'nudge' }
+  | { readonly type: 'pollChanges' }
   | { readonly type: 'usage'; readonly usage: RateUsage }
   /** Of a password attempt: its turn has come, it may not be made, it is over (`hold` in ms). */
   | { readonly type: 'entered'; readonly turn: number }
@@ -29,11 +29,11 @@ export type Order<C> =
 export interface Serving {
   readonly port: number
   /** As of `prepare`. */
-  readonly opened: string
+  readonly holdingsDigest: string
 }
 
 /** What an order that is answered comes to, by its type. */
-export interface Values {
+export interface OrderResults {
   readonly start: Serving
   readonly prepare: string
   readonly commit: undefined
@@ -55,7 +55,7 @@ export type Notice =
   /** `lost`: how many are missing before them. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }
-  | { readonly type: 'spent'; readonly usage: RateUsage }
+  | { readonly type: 'rateUsage'; readonly usage: RateUsage }
   /** How its parts are, told when it has changed. */
   | { readonly type: 'condition'; readonly condition: Condition }
   /** A password attempt wants its turn, and has had it. */

@@ -11,7 +11,7 @@ export class OrderError extends Error {
   }
 }
 
-interface Waiting {
+interface PendingOrder {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: Error) => void
 }
@@ -24,7 +24,7 @@ const GONE = 'the worker process ended'
  */
 export class OpenOrders {
   readonly #after: After
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #waiting = new Map<number, PendingOrder>()
   #numbers = 0
   #gone = false
 
@@ -73,7 +73,7 @@ export class OpenOrders {
   }
 
   /** An answer that comes too late finds nobody. */
-  #take(ask: number): Waiting | undefined {
+  #take(ask: number): PendingOrder | undefined {
     const waiting = this.#waiting.get(ask)
     this.#waiting.delete(ask)
     return waiting

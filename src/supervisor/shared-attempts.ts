@@ -50,7 +50,7 @@ export class AttemptCoordinator {
   }
 }
 
-interface Waiting {
+interface PendingTurn {
   readonly resolve: (value: number) => void
   readonly reject: (fault: Fault) => void
 }
@@ -62,7 +62,7 @@ const LONGEST_TURN_MS = 180_000
 export class RemoteAttempts implements AttemptLimiter {
   readonly #send: (notice: Notice) => void
   /** By turn: one question at a time is open for each. */
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #waiting = new Map<number, PendingTurn>()
   #turns = 0
   #ended = false
 

@@ -13,7 +13,7 @@ export interface WatchdogParts {
   readonly time: Pick<RunningTime, 'after'>
   readonly note: Recorder['note']
   /** Whether as many workers serve as shall. */
-  readonly isWhole: () => boolean
+  readonly isComplete: () => boolean
 }
 
 /**
@@ -72,7 +72,7 @@ export class Watchdog {
     worker.kill('it was frozen')
     for (let waited = 0; waited < REPLACED_MS; waited += PING_MS) {
       await this.#pause()
-      if (!this.#frozen.has(worker) && this.#parts.isWhole()) return
+      if (!this.#frozen.has(worker) && this.#parts.isComplete()) return
     }
     this.#frozen.delete(worker)
   }

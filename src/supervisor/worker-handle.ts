@@ -8,10 +8,10 @@ import {
 } from '../operations/metrics/metric-counts.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
-import { WELL, type Condition } from '../operations/health.ts'
+import { HEALTHY, type Condition } from '../operations/health.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
 import type { Reports } from './worker-pool.ts'
-import { errorOf, type Notice, type Order, type Values } from './messages.ts'
+import { errorOf, type Notice, type Order, type OrderResults } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
 import { OpenOrders, type RunningTime } from './open-orders.ts'
 
@@ -24,7 +24,7 @@ export interface Counted {
 /** One series, as a block without a place. */
 type Series = Pick<Block, 'family' | 'axes'>
 
-interface Held {
+interface GaugeValue {
   readonly series: Series
   readonly amount: number
 }
@@ -36,7 +36,7 @@ interface Held {
 export class GaugeShare {
   #gauges: readonly Block[] = []
   /** By series, since what was counted up by one plan may be counted down by the next; none at zero. */
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, GaugeValue>()
 
   /** The plan that the deltas after it follow. */
   follow(plan: Plan): void {
@@ -100,7 +100,7 @@ export class WorkerHandle<C> {
   readonly #gauges = new GaugeShare()
   #gone = false
   /** How its parts are, as it told last. */
-  condition: Condition = WELL
+  condition: Condition = HEALTHY
   readonly #exit = Promise.withResolvers<undefined>()
   /** Whether its end was asked for; one that was not is a death. */
   closing = false
@@ -141,20 +141,20 @@ export class WorkerHandle<C> {
   }
 
   /** Resolves with the order's value. Rejects with OrderError, and always does one of the two. */
-  request<K extends keyof Values>(
+  request<K extends keyof OrderResults>(
     order: Request<C> & { readonly type: K },
     ms = PATIENCE_MS[order.type],
-  ): Promise<Values[K]> {
+  ): Promise<OrderResults[K]> {
     const answer = this.#orders.give(ms, (id) => this.#send({ ...order, id }))
-    return answer as Promise<Values[K]>
+    return answer as Promise<OrderResults[K]>
   }
 
   applyRemoteUsage(usage: RateUsage): void {
     this.#send({ type: 'usage', usage })
   }
 
-  nudge(): void {
-    this.#send({ type: 'nudge' })
+  pollChanges(): void {
+    this.#send({ type: 'pollChanges' })
   }
 
   /** Connections that it was offered and has not taken yet. */
@@ -213,7 +213,7 @@ export class WorkerHandle<C> {
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
-    else if (notice.type === 'spent') reports.spent(notice.usage)
+    else if (notice.type === 'rateUsage') reports.rateUsage(notice.usage)
     else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
   }

@@ -36,7 +36,7 @@ export interface Reports {
   /** It has appended to the change feed: others should look. */
   changed(): void
   /** What it let in of rates that it shares with others (C4.5). */
-  spent(usage: RateUsage): void
+  rateUsage(usage: RateUsage): void
   /** Counts attempts at passwords, for all who serve (C6.3.5). */
   readonly attempts: AttemptLimiter
 }
@@ -58,7 +58,7 @@ export interface WorkerPool<C> {
   /** Of the public listener. */
   readonly port: number
   /** What `prepare` answered of what is in force. */
-  readonly opened: string
+  readonly holdingsDigest: string
   /**
    * Opens everything; answers a digest of who is let in by what was opened. Rejects if the configuration cannot be
    * served; then nothing has changed.

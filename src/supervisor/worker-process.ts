@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
-import { WELL, type Condition } from '../operations/health.ts'
+import { HEALTHY, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/metric-counts.ts'
 import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'
 import { type Notice, type Order, type Serving, reportOfError } from './messages.ts'
@@ -23,7 +23,7 @@ class Channel implements Reports {
   readonly attempts = new RemoteAttempts(send)
   #plan: Plan | undefined
   readonly #lines = new LineSender((text, lost, done) => send({ type: 'lines', text, lost }, done))
-  #condition = WELL
+  #condition = HEALTHY
 
   constructor() {
     setInterval(() => this.flushLines(), LINES_MS).unref()
@@ -44,8 +44,8 @@ class Channel implements Reports {
     send({ type: 'changed' })
   }
 
-  spent(usage: RateUsage): void {
-    send({ type: 'spent', usage })
+  rateUsage(usage: RateUsage): void {
+    send({ type: 'rateUsage', usage })
   }
 
   /** Tells the supervisor how the worker's parts are, if that has changed. */
@@ -77,7 +77,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
       pool = await start(configuration, channel)
       // What is wrong from the start is known before the worker counts as serving.
       channel.condition(pool.condition())
-      return { port: pool.port, opened: pool.opened } satisfies Serving
+      return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving
     },
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
@@ -103,7 +103,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     if (order.type === 'close') process.disconnect?.()
   }
   process.on('message', (order: Order<C>) => {
-    if (order.type === 'nudge') pool?.pollChanges()
+    if (order.type === 'pollChanges') pool?.pollChanges()
     else if (order.type === 'usage') pool?.applyRemoteUsage(order.usage)
     else if ('turn' in order) channel.attempts.receive(order)
     else void carryOut(order)

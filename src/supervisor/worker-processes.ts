@@ -7,7 +7,7 @@ import { RunningTime } from './open-orders.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
 
-export interface RosterParts<C> {
+export interface WorkerProcessesParts<C> {
   readonly size: number
   readonly reports: Reports
   readonly note: Recorder['note']
@@ -25,8 +25,8 @@ const CLOSE_SLACK_MS = 10_000
 const WHOLE_AGAIN_MS = 10_000
 
 /** The worker processes: each is started with what is in force, watched, and replaced when it dies. */
-export class Roster<C> {
-  readonly #parts: RosterParts<C>
+export class WorkerProcesses<C> {
+  readonly #parts: WorkerProcessesParts<C>
   /** Where workers tell each other what they let in. */
   readonly #usage = new RateUsageExchange()
   readonly #time = new RunningTime()
@@ -41,22 +41,26 @@ export class Roster<C> {
   #closing = false
   #hasty = 0
 
-  constructor(configuration: C, parts: RosterParts<C>) {
+  constructor(configuration: C, parts: WorkerProcessesParts<C>) {
     this.#inForce = configuration
     this.#parts = parts
-    this.#watchdog = new Watchdog({ time: this.#time, note: parts.note, isWhole: () => !this.isShort(0) })
+    this.#watchdog = new Watchdog({
+      time: this.#time,
+      note: parts.note,
+      isComplete: () => !this.isIncomplete(0),
+    })
     this.#usage.start()
     this.#time.start()
   }
 
   /** Those that serve. One that is gone counts no more, though its exit may not have been told yet. */
-  get workers(): readonly WorkerHandle<C>[] {
+  get serving(): readonly WorkerHandle<C>[] {
     return this.#workers.filter(({ isGone }) => !isGone)
   }
 
   /** Those of them that do not stand still. */
-  get awake(): readonly WorkerHandle<C>[] {
-    return this.workers.filter((worker) => !this.#watchdog.isFrozen(worker))
+  get responsive(): readonly WorkerHandle<C>[] {
+    return this.serving.filter((worker) => !this.#watchdog.isFrozen(worker))
   }
 
   get port(): number {
@@ -64,7 +68,7 @@ export class Roster<C> {
   }
 
   /** Who is let in by what is in force, as the first worker found it. */
-  get opened(): string {
+  get holdingsDigest(): string {
     return this.#opened ?? ''
   }
 
@@ -83,7 +87,7 @@ export class Roster<C> {
   }
 
   /** Nobody knows what a worker serves that did not carry out an order: its replacement serves what is in force. */
-  async orKill(worker: WorkerHandle<C>, order: () => Promise<unknown>): Promise<void> {
+  async killUnlessDone(worker: WorkerHandle<C>, order: () => Promise<unknown>): Promise<void> {
     try {
       await order()
     } catch (error) {
@@ -91,7 +95,7 @@ export class Roster<C> {
     }
   }
 
-  async bringTo(worker: WorkerHandle<C>, configuration: C): Promise<void> {
+  async update(worker: WorkerHandle<C>, configuration: C): Promise<void> {
     const opened = await worker.request({ type: 'prepare', configuration })
     await worker.request({ type: 'commit' })
     worker.serves = configuration
@@ -125,20 +129,20 @@ export class Roster<C> {
   }
 
   /** Whether a worker is missing that nobody is starting: a restart may have begun to replace the one that died. */
-  isShort(starting = this.#starting.size): boolean {
-    return !this.#closing && this.workers.length + starting < this.#parts.size
+  isIncomplete(starting = this.#starting.size): boolean {
+    return !this.#closing && this.serving.length + starting < this.#parts.size
   }
 
   /** Waits for the replacement of one that died, for so long. */
-  async untilWhole(): Promise<void> {
+  async untilComplete(): Promise<void> {
     const deadline = performance.now() + WHOLE_AGAIN_MS
-    while (this.isShort(0) && performance.now() < deadline) await wait(50)
+    while (this.isIncomplete(0) && performance.now() < deadline) await wait(50)
   }
 
   /** Starts what is missing, again and again if need be. */
   async recover(pause = 0): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pause).unref())
-    if (!this.isShort()) return
+    if (!this.isIncomplete()) return
     try {
       await this.add()
     } catch (cause) {
@@ -193,10 +197,10 @@ export class Roster<C> {
   /** Starts it with what is in force, also if that changes while it starts. Answers the port. */
   async #bringUp(worker: WorkerHandle<C>): Promise<number> {
     const configuration = this.#inForce
-    const { port, opened } = await worker.request({ type: 'start', configuration })
+    const { port, holdingsDigest } = await worker.request({ type: 'start', configuration })
     worker.serves = configuration
-    this.#compare(opened)
-    while (worker.serves !== this.#inForce) await this.bringTo(worker, this.#inForce)
+    this.#compare(holdingsDigest)
+    while (worker.serves !== this.#inForce) await this.update(worker, this.#inForce)
     return port
   }
 

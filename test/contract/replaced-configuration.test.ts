@@ -128,7 +128,7 @@ describe('C8.1 files whose contents change', () => {
       backends: { sample: { kind: 'memory', data: file } },
     })
     const gateway = await postern({ change: withSample })
-    const kept = gateway.worker?.opened
+    const kept = gateway.worker?.holdingsDigest
     await replace(gateway, gateway.configuration)
     const { access_token: token } = await issueToken(gateway, { scope: ALL_AT_ACME })
     const list = async (): Promise<string> => {
@@ -139,6 +139,6 @@ describe('C8.1 files whose contents change', () => {
     writeFileSync(file, sample.replaceAll(NAME, 'Another Name'))
     await replace(gateway, gateway.configuration)
     expect(await list()).toContain('Another Name')
-    expect(gateway.worker?.opened).toBe(kept)
+    expect(gateway.worker?.holdingsDigest).toBe(kept)
   })
 })

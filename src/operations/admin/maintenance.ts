@@ -70,7 +70,7 @@ const listSchema = members(
 )
 
 /** A switch as the API tells it. */
-const tell = ({ scope: closed, from, until, setAt, ...rest }: KeptSwitch, now: number) => ({
+const describeSwitch = ({ scope: closed, from, until, setAt, ...rest }: KeptSwitch, now: number) => ({
   ...rest,
   scope: scopeText(closed),
   state: isInForce({ scope: closed, from, until }, now) ? 'on' : 'planned',
@@ -79,7 +79,7 @@ const tell = ({ scope: closed, from, until, setAt, ...rest }: KeptSwitch, now: n
   setAt: instantText(setAt),
 })
 
-interface Sent {
+interface SwitchBody {
   readonly scope: string
   readonly from?: string
   readonly until?: string
@@ -89,7 +89,13 @@ interface Sent {
   readonly clients?: readonly string[]
 }
 
-function readSwitch({ from, until, message, retryAfter, ...sent }: Sent): MaintenanceSwitch | undefined {
+function readSwitch({
+  from,
+  until,
+  message,
+  retryAfter,
+  ...sent
+}: SwitchBody): MaintenanceSwitch | undefined {
   const closed = parseScope(sent.scope)
   return (
     closed && {
@@ -128,7 +134,7 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     summary: 'What is switched off, and what is planned',
     answers: { 200: ['Every switch', listSchema] },
     handle: ({ maintenance }) =>
-      ok({ switches: maintenance.list().map((entry) => tell(entry, clock.now())) }),
+      ok({ switches: maintenance.list().map((entry) => describeSwitch(entry, clock.now())) }),
   },
   {
     method: 'PUT',
@@ -138,13 +144,13 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     body: members({ ...SETTABLE, ...WHO }, ['scope']),
     answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
     handle: async (control, { body, operator }) => {
-      const entry = readSwitch(body as unknown as Sent)
+      const entry = readSwitch(body as unknown as SwitchBody)
       if (entry === undefined) return reject(['scope  names nothing that can be closed'])
       const problems = await withoutStored(switchProblems(entry, control.closableNames()), control)
       if (entry.until !== undefined && entry.until <= clock.now())
         problems.push({ member: 'until', message: 'is over already' })
       if (problems.length > 0) return reject(lines(problems))
-      return ok(tell(await control.maintenance.set(entry, operator), clock.now()))
+      return ok(describeSwitch(await control.maintenance.set(entry, operator), clock.now()))
     },
   },
   {
@@ -174,7 +180,7 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
           `${configured.map(({ id }) => id).join(', ')}: take it out of \`maintenance\` there and reload`,
         ])
       await maintenance.end(meant, operator)
-      return ok({ switches: meant.map((entry) => tell(entry, now)) })
+      return ok({ switches: meant.map((entry) => describeSwitch(entry, now)) })
     },
   },
 ]

@@ -1,8 +1,8 @@
 import { after as systemAfter, type After } from '../../kernel/clock.ts'
-import type { Outlet } from './log-writer.ts'
+import type { LogWriter } from './log-writer.ts'
 
 export interface LineQueueParts {
-  readonly outlet: Outlet
+  readonly writer: LogWriter
   /** The line, with its line feed, that tells how many lines are missing where it stands. */
   readonly gapLine: (lines: number) => string
   readonly after?: After
@@ -10,12 +10,12 @@ export interface LineQueueParts {
   readonly limit?: number
 }
 
-/** Bytes of one page: a system call for every line would cost more than the line. */
-const PAGE = 64 * 1024
+/** Bytes of one chunk: a system call for every line would cost more than the line. */
+const CHUNK_BYTES = 64 * 1024
 const LIMIT = 8 * 1024 ** 2
 /** Bytes that a character of a line, as its length counts them, may take in UTF-8. */
 const WIDEST = 3
-/** Milliseconds between two tries at an outlet that fails. */
+/** Milliseconds between two tries at an writer that fails. */
 const RETRY = 1000
 /** Milliseconds until the second try at a pipe that is full: its reader is probably at work. Doubled up to RETRY. */
 const FIRST_RETRY = 2
@@ -24,40 +24,40 @@ const END = 1000
 /** Milliseconds between two tries at the end. */
 const END_RETRY = 10
 
-/** Lines as the bytes that they will be. `bytes` is never moved: a part of it may be on its way to the outlet. */
-interface Page {
+/** Lines as the bytes that they will be. `bytes` is never moved: a part of it may be on its way to the writer. */
+interface Chunk {
   readonly bytes: Buffer
   /** How much of it is filled. */
   length: number
 }
 
-const newPage = (size: number): Page => ({ bytes: Buffer.allocUnsafeSlow(size), length: 0 })
+const newChunk = (size: number): Chunk => ({ bytes: Buffer.allocUnsafeSlow(size), length: 0 })
 
 /**
  * Lines that wait to be written. Memory is bounded (T5.11): beyond the limit whole lines are dropped, counted, and, as
- * soon as there is room again, told in a line that stands where they are missing. An outlet that fails is tried again
+ * soon as there is room again, told in a line that stands where they are missing. An writer that fails is tried again
  * each second. One write is under way at a time, so that the order is that of the lines, also at the end.
  */
 export class LineQueue {
-  readonly #outlet: Outlet
+  readonly #writer: LogWriter
   readonly #gapLine: (lines: number) => string
   readonly #after: After
   readonly #limit: number
   /** Never empty: the last is being filled, the first is being written. */
-  readonly #pages: [Page, ...Page[]] = [newPage(PAGE)]
-  #last: Page = this.#pages[0]
+  readonly #chunks: [Chunk, ...Chunk[]] = [newChunk(CHUNK_BYTES)]
+  #last: Chunk = this.#chunks[0]
   /** Kept, so that a log that flows allocates nothing. */
-  #spare: Page | undefined
+  #spare: Chunk | undefined
   /** Of all pages. */
-  #bytes = PAGE
-  /** How much of the first page is written. */
+  #bytes = CHUNK_BYTES
+  /** How much of the first chunk is written. */
   #start = 0
   /** How much of it is on its way. */
   #underWay = 0
-  /** Also while a failed outlet is left alone. */
+  /** Also while a failed writer is left alone. */
   #busy = false
   #pumping = false
-  /** Whether a page that is not full is to be written too. */
+  /** Whether a chunk that is not full is to be written too. */
   #wanted = false
   #cancelRetry: (() => void) | undefined
   #pause = FIRST_RETRY
@@ -68,8 +68,8 @@ export class LineQueue {
   #deadline: number | undefined
   #ended: (() => void) | undefined
 
-  constructor({ outlet, gapLine, after = systemAfter, limit = LIMIT }: LineQueueParts) {
-    this.#outlet = outlet
+  constructor({ writer, gapLine, after = systemAfter, limit = LIMIT }: LineQueueParts) {
+    this.#writer = writer
     this.#gapLine = gapLine
     this.#after = after
     this.#limit = limit
@@ -82,7 +82,7 @@ export class LineQueue {
 
   /** Takes whole lines. */
   write(lines: string): void {
-    if (this.#gap > 0 && !this.#tellGap()) this.lose(countLines(lines))
+    if (this.#gap > 0 && !this.#putGapLine()) this.lose(countLines(lines))
     else if (!this.#put(lines)) this.lose(countLines(lines))
   }
 
@@ -94,7 +94,7 @@ export class LineQueue {
 
   /** Has all that waits written, and waits for nothing. */
   flush(): void {
-    if (this.#gap > 0) this.#tellGap()
+    if (this.#gap > 0) this.#putGapLine()
     this.#wanted = true
     this.#pump()
   }
@@ -124,23 +124,23 @@ export class LineQueue {
 
   #put(lines: string): boolean {
     const most = lines.length * WIDEST
-    if (most > this.#last.bytes.length - this.#last.length && !this.#turnPage(lines, most)) return false
+    if (most > this.#last.bytes.length - this.#last.length && !this.#addChunk(lines, most)) return false
     this.#last.length += this.#last.bytes.write(lines, this.#last.length)
     return true
   }
 
-  /** False if there is no room for another page. */
-  #turnPage(lines: string, most: number): boolean {
-    const size = most > PAGE ? Buffer.byteLength(lines) : PAGE
+  /** False if there is no room for another chunk. */
+  #addChunk(lines: string, most: number): boolean {
+    const size = most > CHUNK_BYTES ? Buffer.byteLength(lines) : CHUNK_BYTES
     if (this.#bytes + size > this.#limit) return false
-    this.#last = this.#takePage(size)
-    this.#pages.push(this.#last)
+    this.#last = this.#takeChunk(size)
+    this.#chunks.push(this.#last)
     this.#pump()
     return true
   }
 
   /** Not before half of the room is free: else every other line would tell of the one that was dropped before it. */
-  #tellGap(): boolean {
+  #putGapLine(): boolean {
     if (this.#bytes > this.#limit / 2) return false
     const line = this.#gapLine(this.#gap)
     this.#gap = 0
@@ -148,19 +148,19 @@ export class LineQueue {
   }
 
   #isEmpty(): boolean {
-    return this.#pages.length === 1 && this.#start === this.#last.length
+    return this.#chunks.length === 1 && this.#start === this.#last.length
   }
 
   #pump(): void {
     if (this.#pumping) return
     this.#pumping = true
-    while (!this.#busy && (this.#pages.length > 1 || (this.#wanted && !this.#isEmpty()))) {
+    while (!this.#busy && (this.#chunks.length > 1 || (this.#wanted && !this.#isEmpty()))) {
       this.#busy = true
       // What is asked for meanwhile is asked for again.
-      if (this.#pages.length === 1) this.#wanted = false
-      const [page] = this.#pages
-      this.#underWay = page.length - this.#start
-      this.#outlet.write(page.bytes.subarray(this.#start, page.length), this.#written)
+      if (this.#chunks.length === 1) this.#wanted = false
+      const [chunk] = this.#chunks
+      this.#underWay = chunk.length - this.#start
+      this.#writer.write(chunk.bytes.subarray(this.#start, chunk.length), this.#written)
     }
     this.#pumping = false
     if (this.#isEmpty()) this.#ended?.()
@@ -176,28 +176,28 @@ export class LineQueue {
     }
     this.#pause = FIRST_RETRY
     this.#advance(bytes)
-    if (this.#gap > 0 && this.#tellGap()) this.#wanted = true
+    if (this.#gap > 0 && this.#putGapLine()) this.#wanted = true
     this.#pump()
   }
 
   #advance(bytes: number): void {
     this.#start += bytes
-    const [first] = this.#pages
+    const [first] = this.#chunks
     if (this.#start < first.length) return
     this.#start = 0
     first.length = 0
-    if (first !== this.#last) this.#pages.shift()
-    else if (first.bytes.length === PAGE) return
-    else this.#last = this.#pages[0] = this.#takePage(PAGE)
+    if (first !== this.#last) this.#chunks.shift()
+    else if (first.bytes.length === CHUNK_BYTES) return
+    else this.#last = this.#chunks[0] = this.#takeChunk(CHUNK_BYTES)
     this.#bytes -= first.bytes.length
-    if (first.bytes.length === PAGE) this.#spare = first
+    if (first.bytes.length === CHUNK_BYTES) this.#spare = first
   }
 
-  #takePage(size: number): Page {
-    const spare = size === PAGE ? this.#spare : undefined
+  #takeChunk(size: number): Chunk {
+    const spare = size === CHUNK_BYTES ? this.#spare : undefined
     if (spare !== undefined) this.#spare = undefined
     this.#bytes += size
-    return spare ?? newPage(size)
+    return spare ?? newChunk(size)
   }
 
   #retryAfter(error: NodeJS.ErrnoException): void {
@@ -225,7 +225,7 @@ export class LineQueue {
 
   /** Its reader took the beginning along: the next one is to begin with a whole line. */
   #skipTornLine(): void {
-    const [{ bytes, length }] = this.#pages
+    const [{ bytes, length }] = this.#chunks
     if (this.#start === 0 || bytes[this.#start - 1] === LINE_FEED) return
     const end = bytes.indexOf(LINE_FEED, this.#start)
     this.lose(1)
@@ -235,15 +235,15 @@ export class LineQueue {
   /** One try at the end. What was on its way goes first, or nothing does: the order is kept. */
   #finishSome(): 'done' | 'again' {
     if (this.#underWay > 0) {
-      if (!this.#outlet.hasLanded()) return 'again'
+      if (!this.#writer.isWritten()) return 'again'
       this.#advance(this.#underWay)
       this.#underWay = 0
     }
     try {
       while (!this.#isEmpty()) {
-        const [page] = this.#pages
-        this.#advance(this.#outlet.writeNow(page.bytes.subarray(this.#start, page.length)))
-        if (this.#gap > 0) this.#tellGap()
+        const [chunk] = this.#chunks
+        this.#advance(this.#writer.writeNow(chunk.bytes.subarray(this.#start, chunk.length)))
+        if (this.#gap > 0) this.#putGapLine()
       }
       return 'done'
     } catch (error) {

@@ -1,19 +1,19 @@
 import { fstatSync, write, writeSync } from 'node:fs'
 
 /** Where bytes go. One write at a time. */
-export interface Outlet {
+export interface LogWriter {
   /** Writes the bytes or some of them; tells how many, perhaps at once, or what kept it from writing any. */
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
   /** The same for a process that ends: answers how many. Throws what the system says. */
   writeNow(bytes: Buffer): number
   /** Whether all of the write that is under way has arrived. For a process that ends, and hears of it no more. */
-  hasLanded(): boolean
+  isWritten(): boolean
 }
 
 const STANDARD_OUTPUT = 1
 
 /** Standard output, whatever it is. */
-export function openOutlet(): Outlet {
+export function openLogWriter(): LogWriter {
   const stats = fstatSync(STANDARD_OUTPUT)
   return stats.isFIFO() || stats.isSocket() ? openPipe() : openFile(stats.isFile())
 }
@@ -28,7 +28,7 @@ interface PipeStream {
  * from ending. So it is written to without waiting: a pipe that is full says EAGAIN. That is a flag which all processes
  * share that have the pipe: a worker that ends sets it back. Hence it is set before each write.
  */
-function openPipe(): Outlet {
+function openPipe(): LogWriter {
   const { _handle: handle } = process.stdout as unknown as PipeStream
   const writeNow = (bytes: Buffer): number => {
     handle?.setBlocking?.(false)
@@ -46,12 +46,12 @@ function openPipe(): Outlet {
       done(null, written)
     },
     writeNow,
-    hasLanded: () => true,
+    isWritten: () => true,
   }
 }
 
 /** A file, whose disk may be slow: that is waited for by a thread of the pool. */
-function openFile(isRegular: boolean): Outlet {
+function openFile(isRegular: boolean): LogWriter {
   let expected = 0
   const sizeNow = (): number => fstatSync(STANDARD_OUTPUT).size
   return {
@@ -60,6 +60,6 @@ function openFile(isRegular: boolean): Outlet {
       write(STANDARD_OUTPUT, bytes, (error, written) => done(error, written))
     },
     writeNow: (bytes) => writeSync(STANDARD_OUTPUT, bytes),
-    hasLanded: () => isRegular && sizeNow() >= expected,
+    isWritten: () => isRegular && sizeNow() >= expected,
   }
 }

@@ -16,7 +16,7 @@ import { compileCallLine, faultFacts, round } from './call-lines.ts'
 import { LOG_LEVELS, type LogConfig } from '../config.ts'
 import { cleanLine, redact } from './redact.ts'
 import { LineQueue, type LineQueueParts } from './line-queue.ts'
-import { openOutlet } from './log-writer.ts'
+import { openLogWriter } from './log-writer.ts'
 
 /** Where lines go. `write` takes whole lines, never waits and never throws. */
 export interface LogDestination extends DestinationStream {
@@ -35,7 +35,7 @@ export interface LogDestination extends DestinationStream {
  * for good when a write fails, and end a process only when everything has been read (T5.11).
  */
 export function standardOutput(gapLine: LineQueueParts['gapLine']): LogDestination {
-  const queue = new LineQueue({ outlet: openOutlet(), gapLine })
+  const queue = new LineQueue({ writer: openLogWriter(), gapLine })
   process.once('exit', () => queue.endNow())
   return queue
 }

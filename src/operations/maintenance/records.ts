@@ -40,7 +40,7 @@ export interface MaintenanceRecordsParts {
 export const MAINTENANCE_TOPIC = 'maintenance'
 
 /** What the feed keeps: one change is one decision of an operator, so that nothing is ever half in force. */
-interface Decision {
+interface RecordedChange {
   readonly set?: KeptSwitch
   /** Ids of switches that this ends. */
   readonly ends: readonly string[]
@@ -134,8 +134,8 @@ export class MaintenanceRecords {
   }
 
   /** Undefined if it is none that this version knows. */
-  #read(value: StoredValue): Decision | undefined {
-    const { set, ends } = value as Partial<Decision>
+  #read(value: StoredValue): RecordedChange | undefined {
+    const { set, ends } = value as Partial<RecordedChange>
     if (!Array.isArray(ends)) return undefined
     if (set === undefined) return { ends }
     try {

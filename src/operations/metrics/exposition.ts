@@ -4,8 +4,8 @@
  * added up by label; a scrape waits for nobody, and nothing ever falls, over reloads either.
  */
 import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
-import { FamilyTotals, type Numbered } from './family-totals.ts'
-import { type Block, type Delta, holds, LedgerPlan, type Plan } from './metric-counts.ts'
+import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
+import { type Block, type Delta, holds, MetricPlan, type Plan } from './metric-counts.ts'
 import { BUCKETS, FAMILIES, type MetricFamily } from './metric-families.ts'
 
 interface Sample {
@@ -15,7 +15,7 @@ interface Sample {
 }
 
 /** A block, and where it is added up. */
-interface Target extends Numbered {
+interface Target extends NumberedBlock {
   readonly totals: FamilyTotals
 }
 
@@ -40,7 +40,7 @@ export class Exposition {
   /** Old plans live as long as someone counts by them. */
   readonly #targets = new WeakMap<Plan, readonly Target[]>()
   /** What nobody else counts. */
-  readonly #own = new LedgerPlan()
+  readonly #own = new MetricPlan()
   readonly #reportOnly: number
   #reportOnlyAreas = 0
   readonly #logDropped: number

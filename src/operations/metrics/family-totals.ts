@@ -8,7 +8,7 @@ export interface Total {
 }
 
 /** A block whose rows have the numbers that they have here. */
-export interface Numbered {
+export interface NumberedBlock {
   readonly block: Block
   /** By axis, by row. */
   readonly numbers: readonly Uint32Array[]
@@ -35,7 +35,7 @@ export class FamilyTotals {
   }
 
   /** Those of a sparse family are made when they are counted; all others are there from the start. */
-  number(block: Block): Numbered {
+  number(block: Block): NumberedBlock {
     const numbers = block.axes.map((axis, at) => (this.#axes[at] ??= new RowNumbers(axis)).of(axis))
     const numbered = { block, numbers }
     if (this.#family.sparse !== true)
@@ -44,7 +44,7 @@ export class FamilyTotals {
     return numbered
   }
 
-  add(numbered: Numbered, cell: number, amount: number): void {
+  add(numbered: NumberedBlock, cell: number, amount: number): void {
     const cells = this.#cellsOf(numbered, cell)
     const offset = (cell - numbered.block.at) % cells.length
     cells[offset] = (cells[offset] ?? 0) + amount
@@ -58,7 +58,7 @@ export class FamilyTotals {
       .map(([key, cells]) => ({ labels: this.#labelsOf(key), cells }))
   }
 
-  #cellsOf({ block, numbers }: Numbered, cell: number): number[] {
+  #cellsOf({ block, numbers }: NumberedBlock, cell: number): number[] {
     const key = keyOf(seriesAt(block, cell).map((row, axis) => numbers[axis]?.[row] ?? 0))
     const found = this.#series.get(key)
     if (found !== undefined) return found

@@ -34,7 +34,7 @@ export const rowsOf = (axis: Axis): number => Object.values(axis)[0]?.length ?? 
  * The blocks of all families, numbered at load: whoever counts adds to a cell by its number, and nothing is looked up
  * by string. Equal configurations give equal numbers, in every process.
  */
-export class LedgerPlan {
+export class MetricPlan {
   readonly blocks: Block[] = []
   size = 0
 
@@ -78,7 +78,7 @@ export interface Delta {
 }
 
 /** Where one process counts. What it hands over costs what was counted, however many cells there are. */
-export class Ledger {
+export class MetricCounts {
   readonly #cells: Float64Array
   /** Cells that may hold something; one that went up and down again can be in it twice. */
   #touched: number[] = []

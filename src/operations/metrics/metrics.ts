@@ -5,7 +5,14 @@ import type {
   TokenEvent,
   TunnelEvent,
 } from '../../contracts/recorder.ts'
-import { type Axis, type Delta, HISTOGRAM_CELLS, Ledger, LedgerPlan, type Plan } from './metric-counts.ts'
+import {
+  type Axis,
+  type Delta,
+  HISTOGRAM_CELLS,
+  MetricCounts,
+  MetricPlan,
+  type Plan,
+} from './metric-counts.ts'
 import { FAMILIES } from './metric-families.ts'
 
 /** All that labels may say: from the configuration and the tables of the code, never from a request (C11.1, T5.8). */
@@ -60,28 +67,28 @@ function placesOf(words: readonly string[]): Places {
 
 /** Numbers every series once, at load. */
 export function compileMetrics(names: MetricNames): Metrics {
-  const plan = new LedgerPlan()
+  const plan = new MetricPlan()
   const decisions = planDecisions(plan, names)
   const reported = planReported(plan, names)
   const tokens = planTokens(plan, names.grants)
   const backends = planBackends(plan, names)
   const tunnels = planTunnels(plan, names.backends)
   const hit = plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
-  const ledger = new Ledger(plan.size)
+  const counts = new MetricCounts(plan.size)
   const recorder = {
     decision: (event: DecisionEvent) => {
-      decisions(ledger, event)
-      if (event.reported !== undefined) reported(ledger, event)
+      decisions(counts, event)
+      if (event.reported !== undefined) reported(counts, event)
     },
-    token: (event: TokenEvent) => ledger.add(tokens(event)),
-    backend: (event: BackendEvent) => backends(ledger, event),
-    tunnel: (event: TunnelEvent) => tunnels(ledger, event),
-    tokenCache: (outcome: 'hit' | 'miss') => ledger.add(outcome === 'hit' ? hit : hit + 1),
+    token: (event: TokenEvent) => counts.add(tokens(event)),
+    backend: (event: BackendEvent) => backends(counts, event),
+    tunnel: (event: TunnelEvent) => tunnels(counts, event),
+    tokenCache: (outcome: 'hit' | 'miss') => counts.add(outcome === 'hit' ? hit : hit + 1),
   }
-  return { recorder, plan: plan.blocks, take: () => ledger.take() }
+  return { recorder, plan: plan.blocks, take: () => counts.take() }
 }
 
-type Count<Event> = (ledger: Ledger, event: Event) => void
+type Count<Event> = (counts: MetricCounts, event: Event) => void
 
 type NamedAction = MetricNames['actions'][number]
 
@@ -92,7 +99,7 @@ const axisOf = (actions: readonly NamedAction[]): Axis => ({
   action: actions.map(({ action }) => action),
 })
 
-function planDecisions(plan: LedgerPlan, { actions, reasons }: MetricNames): Count<DecisionEvent> {
+function planDecisions(plan: MetricPlan, { actions, reasons }: MetricNames): Count<DecisionEvent> {
   const doorAt = placesOf(DOORS)
   const methodAt = placesOf(METHODS)
   const requests = plan.plan(FAMILIES.requests, { door: DOORS }, { method: METHODS }, { status: STATUSES })
@@ -101,21 +108,21 @@ function planDecisions(plan: LedgerPlan, { actions, reasons }: MetricNames): Cou
   const none = actions.length
   const decisions = plan.plan(FAMILIES.decisions, axisOf([...actions, NO_ACTION]), { reason: outcomes })
   const durations = planDurations(plan, actions)
-  return (ledger, { door, exchange, status, fault, slot = none, totalMs, upstreamMs }) => {
+  return (counts, { door, exchange, status, fault, slot = none, totalMs, upstreamMs }) => {
     const line = doorAt(door) * METHODS.length + methodAt(exchange.head.method)
     const place = Math.min(STATUSES.length, Math.max(1, Math.floor(status / 100))) - 1
-    ledger.add(requests + line * STATUSES.length + place)
+    counts.add(requests + line * STATUSES.length + place)
     const outcome = fault === undefined ? 0 : outcomeAt(fault.code)
-    ledger.add(decisions + Math.min(slot, none) * outcomes.length + outcome)
+    counts.add(decisions + Math.min(slot, none) * outcomes.length + outcome)
     const { total, own } = durations(door === 'api' ? slot : none, doorAt(door))
-    ledger.observe(total, totalMs / 1000)
-    ledger.observe(own, Math.max(0, totalMs - (upstreamMs ?? 0)) / 1000)
+    counts.observe(total, totalMs / 1000)
+    counts.observe(own, Math.max(0, totalMs - (upstreamMs ?? 0)) / 1000)
   }
 }
 
 /** What a report-only area would have refused; by its area alone where no action was found. */
 function planReported(
-  plan: LedgerPlan,
+  plan: MetricPlan,
   { actions, reasons, reportOnly = [] }: MetricNames,
 ): Count<DecisionEvent> {
   const known = [...reasons, UNKNOWN]
@@ -129,17 +136,17 @@ function planReported(
   const base = plan.plan(FAMILIES.wouldRefuse, axisOf(rows), { reason: known })
   const bySlot = new Map(slots.map((slot, row) => [slot, row]))
   const byArea = new Map(reportOnly.map((area, at) => [area, slots.length + at]))
-  return (ledger, { slot, reported }) => {
+  return (counts, { slot, reported }) => {
     if (reported === undefined) return
     const row = (slot === undefined ? undefined : bySlot.get(slot)) ?? byArea.get(reported.area)
-    if (row !== undefined) ledger.add(base + row * known.length + reasonAt(reported.fault.code))
+    if (row !== undefined) counts.add(base + row * known.length + reasonAt(reported.fault.code))
   }
 }
 
 type DurationCells = (slot: number, door: number) => { readonly total: number; readonly own: number }
 
 /** Histograms by area, since one per action would be thousands; an area's actions share one. */
-function planDurations(plan: LedgerPlan, actions: MetricNames['actions']): DurationCells {
+function planDurations(plan: MetricPlan, actions: MetricNames['actions']): DurationCells {
   const areas = [...new Set(actions.map(({ area }) => area))]
   const axis = {
     door: [...DOORS, ...areas.map(() => 'api')],
@@ -158,35 +165,35 @@ function planDurations(plan: LedgerPlan, actions: MetricNames['actions']): Durat
   return (slot, door) => bySlot[slot] ?? cells[door] ?? base
 }
 
-function planTokens(plan: LedgerPlan, grants: readonly string[]): (event: TokenEvent) => number {
+function planTokens(plan: MetricPlan, grants: readonly string[]): (event: TokenEvent) => number {
   const known = [...grants, 'none']
   const base = plan.plan(FAMILIES.tokens, { grant: known }, { result: TOKEN_RESULTS })
   const [grantAt, resultAt] = [placesOf(known), placesOf(TOKEN_RESULTS)]
   return ({ grant, result }) => base + grantAt(grant) * TOKEN_RESULTS.length + resultAt(result)
 }
 
-function planBackends(plan: LedgerPlan, { backends, reasons }: MetricNames): Count<BackendEvent> {
+function planBackends(plan: MetricPlan, { backends, reasons }: MetricNames): Count<BackendEvent> {
   const outcomes = [ANSWERED, ...reasons, UNKNOWN]
   const known = [...backends, UNKNOWN]
   const calls = plan.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
   const durations = plan.plan(FAMILIES.upstreamDuration, { backend: known })
   const [backendAt, outcomeAt] = [placesOf(known), placesOf(outcomes)]
-  return (ledger, { backend, outcome, ms }) => {
+  return (counts, { backend, outcome, ms }) => {
     const at = backendAt(backend)
-    ledger.add(calls + at * outcomes.length + outcomeAt(outcome))
-    ledger.observe(durations + at * HISTOGRAM_CELLS, ms / 1000)
+    counts.add(calls + at * outcomes.length + outcomeAt(outcome))
+    counts.observe(durations + at * HISTOGRAM_CELLS, ms / 1000)
   }
 }
 
 /** How many are open is told in deltas too, up and down: summed over all processes and reloads it is the number. */
-function planTunnels(plan: LedgerPlan, backends: readonly string[]): Count<TunnelEvent> {
+function planTunnels(plan: MetricPlan, backends: readonly string[]): Count<TunnelEvent> {
   const known = [...backends, UNKNOWN]
   const open = plan.plan(FAMILIES.tunnelsOpen, { backend: known })
   const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
   const [backendAt, endAt] = [placesOf(known), placesOf(TUNNEL_ENDS)]
-  return (ledger, { backend, end }) => {
+  return (counts, { backend, end }) => {
     const at = backendAt(backend)
-    ledger.add(open + at, end === undefined ? 1 : -1)
-    if (end !== undefined) ledger.add(ended + at * TUNNEL_ENDS.length + endAt(end))
+    counts.add(open + at, end === undefined ? 1 : -1)
+    if (end !== undefined) counts.add(ended + at * TUNNEL_ENDS.length + endAt(end))
   }
 }

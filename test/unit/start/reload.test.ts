@@ -39,7 +39,7 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
     file: at('a.yaml'),
     environment: {},
     pool: {
-      opened: await openedNow(configuration),
+      holdingsDigest: await openedNow(configuration),
       prepare: async (next) => {
         attempts += 1
         meanwhile(at('list.jsonl'), attempts)

@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { Exposition } from '../../../src/operations/metrics/exposition.ts'
-import { type Delta, Ledger, LedgerPlan, type Plan } from '../../../src/operations/metrics/metric-counts.ts'
+import {
+  type Delta,
+  MetricCounts,
+  MetricPlan,
+  type Plan,
+} from '../../../src/operations/metrics/metric-counts.ts'
 import { FAMILIES } from '../../../src/operations/metrics/metric-families.ts'
 import { GaugeShare } from '../../../src/supervisor/worker-handle.ts'
 
 /** A process that counts what is open and what has ended, by the backends of its configuration. */
 function counting(...backends: readonly string[]) {
-  const plan = new LedgerPlan()
+  const plan = new MetricPlan()
   const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: backends }, { end: ['closed'] })
   const open = plan.plan(FAMILIES.tunnelsOpen, { backend: backends })
-  const ledger = new Ledger(plan.size)
+  const ledger = new MetricCounts(plan.size)
   return {
     plan: plan.blocks,
     open: (backend: string, amount: number) => ledger.add(open + backends.indexOf(backend), amount),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { LineQueue } from '../../../../src/operations/log/line-queue.ts'
-import type { Outlet } from '../../../../src/operations/log/log-writer.ts'
+import type { LogWriter } from '../../../../src/operations/log/log-writer.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
 
 const PAGE = 64 * 1024
@@ -8,7 +8,7 @@ const PAGE = 64 * 1024
 /** How many bytes are taken, or what fails. */
 type Step = number | string
 
-/** An outlet that does as it is told, and a queue of little room before it. */
+/** An writer that does as it is told, and a queue of little room before it. */
 function startQueue(limit = 4 * PAGE) {
   const wound = manualAfter()
   const told = { text: '', trouble: undefined as string | undefined, late: false, steps: [] as Step[] }
@@ -20,7 +20,7 @@ function startQueue(limit = 4 * PAGE) {
     told.text += part.toString()
     return part.length
   }
-  const outlet: Outlet = {
+  const writer: LogWriter = {
     write: (bytes, done) => {
       const work = (): void => {
         try {
@@ -33,10 +33,10 @@ function startQueue(limit = 4 * PAGE) {
       else work()
     },
     writeNow: take,
-    hasLanded: () => false,
+    isWritten: () => false,
   }
   const gapLine = (lines: number): string => `gap ${lines}\n`
-  const queue = new LineQueue({ outlet, gapLine, after: wound.after, limit })
+  const queue = new LineQueue({ writer, gapLine, after: wound.after, limit })
   return { queue, told, wound, pending, lines: () => told.text.split('\n').slice(0, -1) }
 }
 

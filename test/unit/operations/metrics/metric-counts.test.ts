@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest'
-import { Ledger } from '../../../../src/operations/metrics/metric-counts.ts'
+import { MetricCounts } from '../../../../src/operations/metrics/metric-counts.ts'
 
-describe('ledger', () => {
+describe('counts', () => {
   it('hands over what was counted since the last time, and nothing twice', () => {
-    const ledger = new Ledger(8)
-    ledger.add(5)
-    ledger.add(5)
-    ledger.add(2, 3)
-    expect(ledger.take()).toEqual({ cells: [5, 2], amounts: [2, 3] })
-    expect(ledger.take()).toEqual({ cells: [], amounts: [] })
+    const counts = new MetricCounts(8)
+    counts.add(5)
+    counts.add(5)
+    counts.add(2, 3)
+    expect(counts.take()).toEqual({ cells: [5, 2], amounts: [2, 3] })
+    expect(counts.take()).toEqual({ cells: [], amounts: [] })
   })
 
   it('counts up and down, through nothing and back', () => {
-    const ledger = new Ledger(8)
-    ledger.add(1, 1)
-    ledger.add(1, -1)
-    ledger.add(1, 1)
-    ledger.add(3, 1)
-    ledger.add(3, -1)
-    expect(ledger.take()).toEqual({ cells: [1], amounts: [1] })
-    ledger.add(1, -1)
-    expect(ledger.take()).toEqual({ cells: [1], amounts: [-1] })
+    const counts = new MetricCounts(8)
+    counts.add(1, 1)
+    counts.add(1, -1)
+    counts.add(1, 1)
+    counts.add(3, 1)
+    counts.add(3, -1)
+    expect(counts.take()).toEqual({ cells: [1], amounts: [1] })
+    counts.add(1, -1)
+    expect(counts.take()).toEqual({ cells: [1], amounts: [-1] })
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   holds,
   HISTOGRAM_CELLS,
-  LedgerPlan,
+  MetricPlan,
   rowAlone,
   seriesAt,
 } from '../../../../src/operations/metrics/metric-counts.ts'
@@ -12,9 +12,9 @@ const DOOR = { door: ['api', 'none'] }
 const METHOD = { method: ['GET', 'POST', 'other'] }
 const STATUS = { status: ['2xx', '4xx', '5xx', '1xx'] }
 
-describe('ledger plan', () => {
+describe('counts plan', () => {
   it('C11.1 finds the series of every cell by the order in which they were planned', () => {
-    const plan = new LedgerPlan()
+    const plan = new MetricPlan()
     plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
     const first = plan.plan(FAMILIES.requests, DOOR, METHOD, STATUS)
     const block = plan.blocks[1]!
@@ -28,7 +28,7 @@ describe('ledger plan', () => {
   })
 
   it('C11.1 gives a histogram one series for all of its cells', () => {
-    const plan = new LedgerPlan()
+    const plan = new MetricPlan()
     const areas = { door: ['none', 'api', 'api'], area: ['', 'fund-data', 'member-data'] }
     const first = plan.plan(FAMILIES.requestDuration, areas)
     const block = plan.blocks[0]!
@@ -40,7 +40,7 @@ describe('ledger plan', () => {
   })
 
   it('C11.1 plans a family without labels as one series', () => {
-    const plan = new LedgerPlan()
+    const plan = new MetricPlan()
     const cell = plan.plan(FAMILIES.reportOnlyAreas)
     expect(plan.blocks[0]).toMatchObject({ at: cell, count: 1 })
     expect(seriesAt(plan.blocks[0]!, cell)).toEqual([])
