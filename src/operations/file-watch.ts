@@ -8,27 +8,27 @@ export interface FileWatchParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
-/** An editor's save is several events: milliseconds of silence after which it is over. */
+/** Milliseconds without an event after which a save is over: editors cause several events. */
 const SETTLED_MS = 200
-/** Where a folder is never silent (a log or a database beside the files), it is looked at this long after an event. */
+/** The longest wait after an event, for folders that are never silent (a log or a database beside the files). */
 const LONGEST_WAIT_MS = 2000
 
-/** What a file that was written, replaced or removed differs by; symbolic links are followed. */
+/** A text that changes when the file is written, replaced or removed. Follows symbolic links. */
 function signatureOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false })
   return found === undefined ? 'absent' : `${found.ino} ${found.size} ${found.mtimeMs}`
 }
 
 /**
- * Tells when files change. Their folders are watched, not they themselves: editors and deployments replace files
- * instead of writing to them, and a mounted configuration changes by a symbolic link beside it.
+ * Reports changes of files. It watches their folders, since editors and deployments replace files instead of writing to
+ * them, and a mounted configuration changes by a symbolic link beside it.
  */
 export class FileWatch {
   readonly #parts: FileWatchParts
   readonly #signatures = new Map<string, string>()
   readonly #folders = new Map<string, FSWatcher>()
   #settling: NodeJS.Timeout | undefined
-  /** Set from the first event on until the files are looked at. */
+  /** Set from the first event until the files are compared. */
   #latest: NodeJS.Timeout | undefined
   #closed = false
 
@@ -36,11 +36,11 @@ export class FileWatch {
     this.#parts = parts
   }
 
-  /** From now on these files (absolute paths) and no others. */
+  /** Watches these files (absolute paths) and no others. */
   watch(files: ReadonlySet<string>): void {
     if (this.#closed) return
     for (const file of this.#signatures.keys()) if (!files.has(file)) this.#signatures.delete(file)
-    // Those that are known keep what was seen last: a change since then is still to be told.
+    // A file that is watched already keeps its signature, so that a change that is not reported yet is not lost.
     for (const file of files) if (!this.#signatures.has(file)) this.#signatures.set(file, signatureOf(file))
     this.#watchFolders(new Set([...files].map((file) => dirname(file))))
   }
@@ -95,7 +95,7 @@ export class FileWatch {
     if (changed && !this.#closed) this.#parts.changed()
   }
 
-  /** The service goes on; changes there come by signal or by the admin API. */
+  /** The service goes on. A reload then needs a signal or the admin API. */
   #fail(folder: string, cause: unknown): void {
     this.#folders.get(folder)?.close()
     this.#folders.delete(folder)

@@ -1,22 +1,22 @@
-/** Something that must be well for this process to serve. */
+/** A condition without which this process cannot serve. */
 export interface HealthCheck {
   readonly name: string
   readonly healthy: () => boolean
 }
 
-/** A part that does not work as it should, while calls are served all the same. Holds no address and no secret. */
+/** A part that works badly while calls are still served. Holds no address and no secret. */
 export interface Degradation {
   /** The part, as the configuration names it: `backend funds`. */
   readonly name: string
-  /** For people: what is wrong with it. */
+  /** What is wrong, for people. */
   readonly reason: string
 }
 
-/** How the parts of a process that serves are. */
+/** The state of a serving process's parts. */
 export interface Condition {
-  /** What keeps it from serving, by name: it is not ready. */
+  /** Names of the parts that keep it from serving. It is not ready if there are any. */
   readonly failing: readonly string[]
-  /** What works badly: it is ready all the same. */
+  /** Parts that work badly. They don't make it unready. */
   readonly degraded: readonly Degradation[]
 }
 
@@ -26,23 +26,23 @@ export interface Readiness extends Condition {
   readonly ready: boolean
 }
 
-/** What /health/live and /health/ready tell (C11.1). */
+/** The state that /health/ready reports (C11.1). */
 export class Health {
   readonly #checks: HealthCheck[] = []
   readonly #conditions: (() => Condition)[] = []
   #draining = false
 
-  /** Adds a check: it must answer at once, from what is known already. */
+  /** Adds a check. It must be synchronous and may throw, which counts as not healthy. */
   add(check: HealthCheck): void {
     this.#checks.push(check)
   }
 
-  /** Adds those who serve: they must answer at once, from what is known already. */
+  /** Adds the condition of the workers. The function must be synchronous and must not throw. */
   include(condition: () => Condition): void {
     this.#conditions.push(condition)
   }
 
-  /** From now on not ready: the process will end. */
+  /** Makes the service unready for good: it is about to end. */
   drain(): void {
     this.#draining = true
   }
@@ -56,7 +56,7 @@ export class Health {
   }
 }
 
-/** What several have to tell, each thing once: workers usually see the same. */
+/** Joins conditions and removes duplicates, since workers usually report the same. */
 export function mergeConditions(conditions: readonly Condition[]): Condition {
   const degraded = conditions.flatMap((condition) => condition.degraded)
   const first = new Map(degraded.map((each) => [`${each.name}\n${each.reason}`, each]))
@@ -67,8 +67,8 @@ export function mergeConditions(conditions: readonly Condition[]): Condition {
 }
 
 /**
- * That of a pool: what keeps every worker from serving keeps the pool. What keeps some makes it work badly: the calls
- * that they get fail, those of the others do not.
+ * The condition of a pool. What fails in every worker fails for the pool. What fails in some of them is a degradation,
+ * since the other workers still serve.
  */
 export function conditionOfPool(workers: readonly Condition[]): Condition {
   const { failing, degraded } = mergeConditions(workers)

@@ -1,7 +1,7 @@
 /**
- * The admin listener (C11.1): metrics, health and the admin API. Fastify routes the calls; requests are checked by the
- * validator that checks bodies under `/api`, not by its Ajv. Trap: Fastify's default errors echo the path and
- * an exception's message, so both handlers are replaced.
+ * The admin listener (C11.1): metrics, health, the admin API and its token. Fastify routes the calls. Requests are
+ * checked by the validator of bodies under `/api`, not by Fastify's Ajv. Trap: Fastify's default errors repeat the path
+ * and the exception's message, so both handlers are replaced.
  */
 import fastify, { type FastifyInstance, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
 import type { AddressInfo } from 'node:net'
@@ -30,7 +30,7 @@ export interface AdminParts {
   readonly health: Health
   readonly recorder: Recorder
   readonly metrics: () => { readonly contentType: string; readonly text: Promise<string> }
-  /** All of its routes ask for the token. */
+  /** Every route of it requires the token. */
   readonly api?: AdminApi
 }
 
@@ -42,12 +42,12 @@ export interface AdminApi {
 
 export interface AdminListener {
   readonly port: number
-  /** Of the read-only listener, if one is configured. */
+  /** The port of the read-only listener, if one is configured. */
   readonly probesPort: number | undefined
   close(): Promise<void>
 }
 
-/** Starts the admin listener, and the read-only one. Rejects if an address cannot be listened on. */
+/** Starts the admin listener and, if configured, the read-only one. Rejects if an address cannot be bound. */
 export async function startAdminListener(parts: AdminParts): Promise<AdminListener> {
   const { config } = parts
   const admin = await listen(makeAdmin(parts), config.listen)
@@ -83,7 +83,7 @@ function makeAdmin(parts: AdminParts): FastifyInstance {
   return app
 }
 
-/** Routes that ask for a token, if there is one. */
+/** Adds routes that require the token, if there is one. */
 function addGuarded(
   app: FastifyInstance,
   token: string | undefined,
@@ -96,7 +96,7 @@ function addGuarded(
   })
 }
 
-/** For probes and scrapers, on any address: nothing that changes anything, no secret to ask for. */
+/** For probes and scrapers, on any address. It needs no token: its routes change nothing and show no secret. */
 function makeProbes(parts: AdminParts): FastifyInstance {
   const app = makeApp(parts.recorder)
   addHealth(app, parts.health)
@@ -104,13 +104,13 @@ function makeProbes(parts: AdminParts): FastifyInstance {
   return app
 }
 
-/** What a route's requests must be; a body that may be left out is checked only where one is sent. */
+/** The schema of a body or of the query. An optional body is checked only if it is sent. */
 interface RequestSchema {
   readonly optional: boolean
   readonly schema: Schema
 }
 
-/** @throws RangeError on a schema keyword that is not supported, when the route is added */
+/** Throws RangeError, when the route is added, on a schema keyword that the validator does not support. */
 const compileRequest: FastifySchemaCompiler<RequestSchema> = ({
   schema: { optional, schema },
   httpPart = '',
@@ -125,7 +125,7 @@ const compileRequest: FastifySchemaCompiler<RequestSchema> = ({
   }
 }
 
-/** In place of Fastify's own compilers of schemas, Ajv and fast-json-stringify: they would be loaded for nothing. */
+/** Replaces Fastify's schema compilers (Ajv, fast-json-stringify), so that they are not loaded: none of them is used. */
 const unused = (): never => {
   throw new TypeError('the admin listener has a validator of its own, and no schema of an answer')
 }
@@ -202,25 +202,30 @@ function addMetrics(app: FastifyInstance, { metrics }: AdminParts): void {
   })
 }
 
-/** The token of the admin API where the configuration has none: made at the first start, kept in the data folder. */
-
-/** The file cannot be used as it is: the service must not start (T7). The message tells an operator what to do. */
+/**
+ * The file with the token of the admin API cannot be used, so the service must not start (T7). The message says what to
+ * do.
+ */
 export class AdminTokenError extends Error {
   override readonly name = 'AdminTokenError'
 }
 
+/** The file that holds the token if the configuration gives none. The first start creates it. */
 export const adminTokenFile = (data: string): string => join(data, 'admin-token')
 
 const OTHERS = 0o077
 const SHORTEST = 16
-// Windows has no mode bits: there, who may read is a matter of the folder's access list.
+// Windows has no mode bits: the folder's access list decides there who may read.
 const HAS_MODES = process.platform !== 'win32'
 
-/** The token in a data folder. Rejects with AdminTokenError if other users may read it, or it is none. */
+/**
+ * Reads the token in a data folder. Rejects with AdminTokenError if other users may read the file or the token is too
+ * short, and with the system's error if the file cannot be read.
+ */
 export async function readAdminToken(data: string): Promise<string> {
   const path = adminTokenFile(data)
   await using file = await open(path, 'r')
-  // Asked of the open file, so that what was judged is what is read.
+  // The mode of the open file, so that the file that was checked is the file that is read.
   const { mode } = await file.stat()
   if (HAS_MODES && (mode & OTHERS) !== 0)
     throw new AdminTokenError(
@@ -235,7 +240,7 @@ export async function readAdminToken(data: string): Promise<string> {
   return token
 }
 
-/** The token in a data folder, made if there is none yet. Rejects as `readAdminToken` does. */
+/** Reads the token in a data folder; creates it if there is none. Rejects as `readAdminToken` does. */
 export async function ensureAdminToken(data: string): Promise<string> {
   await mkdir(data, { recursive: true, mode: 0o700 })
   try {

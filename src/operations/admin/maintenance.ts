@@ -69,7 +69,7 @@ const listSchema = members(
   ['switches'],
 )
 
-/** A switch as the API tells it. */
+/** A switch as the API shows it. */
 const describeSwitch = ({ scope: closed, from, until, setAt, ...rest }: KeptSwitch, now: number) => ({
   ...rest,
   scope: scopeText(closed),
@@ -115,7 +115,7 @@ const lines = (problems: ReturnType<typeof switchProblems>): string[] =>
     ({ member, message, hint }) => `${member}  ${message}${hint === undefined ? '' : ` — ${hint}`}`,
   )
 
-/** Clients that were added to the store are in no configuration (C9.2). */
+/** Drops problems about clients that are unknown to the configuration but stand in the store (C9.2). */
 async function withoutStored(
   problems: readonly SwitchProblem[],
   control: Pick<OperatorControl, 'hasStoredClient'>,

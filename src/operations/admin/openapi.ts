@@ -1,4 +1,4 @@
-/** The admin API as one table, and its OpenAPI 3.1 document, which is made from the same rows that are served. */
+/** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import type { Clock } from '../../kernel/clock.ts'
 import { maintenanceRoutes } from './maintenance.ts'
 import { ORDER_ROUTES } from './orders.ts'
@@ -98,7 +98,7 @@ function pathsOf(routes: readonly AdminRoute[]): Record<string, Record<string, u
   return paths
 }
 
-/** Describes the routes, and what else the admin listener serves. */
+/** The OpenAPI document of the given routes and of metrics and health. */
 export const describeAdminApi = (routes: readonly AdminRoute[], version: string) => ({
   openapi: '3.1.0',
   info: { title: 'Admin API of Postern', version },
@@ -107,7 +107,7 @@ export const describeAdminApi = (routes: readonly AdminRoute[], version: string)
   components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
 })
 
-/** Every route, the document that describes them included. `version` is that of the service. */
+/** All routes, including the one for the OpenAPI document. `version` is that of the service. */
 export function adminRoutes(clock: Clock, version: string): readonly AdminRoute[] {
   const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES]
   routes.push({

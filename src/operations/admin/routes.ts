@@ -1,3 +1,4 @@
+/** What a route of the admin API consists of: orders, requests, answers, schemas and errors. */
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
 import type { MaintenanceRecords, Operator } from '../maintenance/records.ts'
@@ -5,7 +6,7 @@ import type { ClosableNames } from '../maintenance/config.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { Fault } from '../../kernel/faults.ts'
 
-/** `problems` are lines for people: where, what, what to do. They hold no secret. */
+/** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
 export type ReloadOutcome =
   | { readonly outcome: 'reloaded'; readonly warnings: readonly string[]; readonly revoked: number }
   | { readonly outcome: 'refused'; readonly problems: readonly string[] }
@@ -15,10 +16,11 @@ export type RestartOutcome =
   | { readonly outcome: 'refused'; readonly problems: readonly string[] }
 
 export interface RevokeOptions {
-  /** Changes nothing. */
+  /** Count what would be ended, change nothing. */
   readonly preview: boolean
+  /** End consents too. */
   readonly consents: boolean
-  /** Also where an id is not known. */
+  /** Make the rule even if an id is not known. */
   readonly force: boolean
 }
 
@@ -26,31 +28,29 @@ export type RevokeOutcome =
   | { readonly outcome: 'revoked' | 'previewed'; readonly ended: Ended }
   | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
 
-/** What operators can do to a service that runs: the admin API, signals and the watched files all come here. */
+/** What operators can do to a running service. The admin API, signals and file changes all use it. */
 export interface OperatorControl {
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end'>
   readonly lockouts: Pick<Lockouts, 'list'>
-  /** What switches may name, by the configuration in force. */
+  /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
-  /** Whether a client of this id was added to the store. Rejects if that cannot be read. */
+  /** Whether the store has a client with this id. Rejects if the store cannot be read. */
   hasStoredClient(id: string): Promise<boolean>
   /** The configuration in force, without its secrets. */
   configuration(): unknown
   /**
-   * Ends what is held (C6.3.3); `problems` has a line for each id that is not known, and then nothing has changed.
-   * Rejects with Fault `identity_unavailable` if it is not done whole: it may be done in part then.
+   * Revokes tokens, sessions, codes and families (C6.3.3). If an id is not known, nothing changes and `problems` has a
+   * line for each such id. Rejects with Fault `identity_unavailable` if the store failed; a part may be done then.
    */
   revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome>
-  /** Forgets the failures of all that fit every member given; answers how many there were. */
+  /** Forgets the failed logins that match every given member. Resolves with their number. */
   clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
   reload(operator: Operator): Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. */
   restart(operator: Operator): Promise<RestartOutcome>
 }
 
-/** What every route of the admin API is made of. */
-
-/** Checked on the way in, published in the OpenAPI document. */
+/** Requests are checked against it, and the OpenAPI document publishes it. */
 export type Schema = BodySchema
 
 /** The schemas of an object's members, or of a route's query parameters. */
@@ -72,13 +72,13 @@ export interface AdminRoute {
   readonly path: string
   readonly operationId: string
   readonly summary: string
-  /** Of the JSON body; absent: none is read. */
+  /** The schema of the JSON body. Absent: no body is read. */
   readonly body?: Schema
-  /** A body that may be left out. */
+  /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean
-  /** Of each query parameter. */
+  /** The schema of each query parameter. */
   readonly query?: Members
-  /** What each status means, and its schema. 400, 401 and 503 are the same everywhere and not repeated. */
+  /** The meaning and the schema of each status. 400, 401 and 503 are the same for all routes and not repeated. */
   readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
   readonly handle: (control: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
 }
@@ -93,7 +93,7 @@ export const text = (description: string, more: Schema = {}): Schema => ({
 
 export const count = (description: string): Schema => ({ type: 'integer', minimum: 0, description })
 
-/** An object of known members; others are refused. */
+/** The schema of an object. Members that it does not name are refused. */
 export const members = (properties: Members, required: readonly string[] = []): Schema => ({
   type: 'object',
   properties,
@@ -101,7 +101,7 @@ export const members = (properties: Members, required: readonly string[] = []): 
   additionalProperties: false,
 })
 
-/** Told with every change. */
+/** Members that every change may carry. */
 export const WHO: Members = {
   by: text('Who gives the order, as they call themselves.'),
   reason: text('Why; it goes to the log.'),
@@ -117,30 +117,28 @@ export const problemsSchema = members(
 
 export const ok = (body: unknown): AdminAnswer => ({ status: 200, body })
 
-/** 409: understood, but the service is not in a state for it. */
+/** 409: the request is valid, but the service cannot carry it out in its present state. */
 export const refuse = (error: string, problems: readonly string[]): AdminAnswer => ({
   status: 409,
   body: { error, problems },
 })
 
-/** 404: what was named does not exist. */
+/** 404: the named thing does not exist. */
 export const notFound = (error: string, problems: readonly string[]): AdminAnswer => ({
   status: 404,
   body: { error, problems },
 })
 
-/** 400: what was sent does not fit. */
+/** 400: the request does not fit its schema. */
 export const reject = (problems: readonly string[]): AdminAnswer => ({
   status: 400,
   body: { error: 'the request does not fit', problems },
 })
 
-/** What the admin listener says of errors: its own words only, never an exception's. */
-
-/** An error in words that may be told. */
+/** An error whose message and problems the client may see. */
 export class AdminError extends Error {
   readonly statusCode: number
-  /** Each thing that is wrong: `body.until  must match …`. Echoes no value. */
+  /** A line for each problem, such as `body.until  must match …`. Repeats no value. */
   readonly problems: readonly string[] | undefined
 
   constructor(statusCode: number, message: string, problems?: readonly string[]) {
@@ -150,7 +148,7 @@ export class AdminError extends Error {
   }
 }
 
-/** What is read of Fastify's own errors. */
+/** The part of Fastify's own errors that is used. */
 export interface FrameworkError extends Error {
   readonly statusCode?: number
 }
@@ -160,7 +158,7 @@ export interface ErrorBody {
   readonly body: { readonly error: string; readonly problems?: readonly string[] }
 }
 
-/** What is told of errors that are not our own words. */
+/** Texts for all other errors, whose messages the client must not see. */
 const PLAIN: Readonly<Record<number, string>> = {
   400: 'the request does not fit',
   413: 'the body is too large',
@@ -169,7 +167,7 @@ const PLAIN: Readonly<Record<number, string>> = {
   503: 'the store is out of reach; what was asked is not done, or in part: try again',
 }
 
-/** The status and body that answer an error. */
+/** The status and body of the answer to an error. */
 export function errorBodyOf(thrown: Fault | AdminError | FrameworkError): ErrorBody {
   const status = (thrown instanceof Fault ? thrown.status : thrown.statusCode) ?? 500
   if (!(thrown instanceof AdminError))

@@ -1,6 +1,6 @@
 /**
- * The log's line of a call. One is written for every call, and making an object for pino to walk costs as much as the
- * decision itself: so it is put together from pieces, of which those that are the same for many calls are made once.
+ * The log line of a call. Every call has one, and an object for pino to serialize would cost as much as the decision. So
+ * the line is concatenated, and pieces that many calls share are made once.
  */
 import type { DecisionEvent } from '../../contracts/recorder.ts'
 import type { Principal } from '../../contracts/principal.ts'
@@ -8,7 +8,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { cleanLine, quoteClean, redact } from './redact.ts'
 
 export interface CallLineParts {
-  /** By slot: how a call's action is named. */
+  /** The area and name of each action, by the slot of decision events. */
   readonly actions: readonly { readonly area: string; readonly action: string }[]
   /** Whether lines name the client's address. */
   readonly clientAddress: boolean
@@ -16,13 +16,13 @@ export interface CallLineParts {
   readonly timestamp: () => string
 }
 
-/** Writes the line of a call: JSON and its line feed, nothing in it that a reader could act on (T2.7). */
+/** Makes the line of a call: JSON and its line feed, without characters that a terminal would act on (T2.7). */
 export type CallLine = (event: DecisionEvent, level: string) => string
 
 /**
- * Never the query, nor a target that was refused: both may hold secrets, and only what was judged is known to be a
- * path. Whatever a client or a fault can choose is quoted by the engine's own JSON and looked at by itself: no trick
- * and no credential reaches over the quotes around it, so that the line need not be looked at as a whole.
+ * The line never holds the query or a refused target: both may hold secrets, and only a parsed target is known to be a
+ * path. Each text that a client or a fault chooses is quoted by JSON.stringify and cleaned by itself. No credential can
+ * reach over the quotes, so the whole line need not be cleaned again.
  */
 export function compileCallLine({ actions, clientAddress, timestamp }: CallLineParts): CallLine {
   const named = actions.map(({ area, action }) => member('area', area) + member('action', action))
@@ -31,7 +31,7 @@ export function compileCallLine({ actions, clientAddress, timestamp }: CallLineP
     const { exchange, door, status, fault, slot, reported } = event
     const { principal, business, fund, upstreamMs, totalMs } = event
     const { id, head, target } = exchange
-    const told = fault ?? reported?.fault
+    const explained = fault ?? reported?.fault
     return (
       `{"level":"${level}"${timestamp()},"requestId":"${id}"` +
       member('clientRequestId', clientsOwnId(head.headers['x-request-id'])) +
@@ -48,15 +48,15 @@ export function compileCallLine({ actions, clientAddress, timestamp }: CallLineP
       `,"ms":${milliseconds(totalMs)}` +
       (upstreamMs === undefined ? '' : `,"upstreamMs":${milliseconds(upstreamMs)}`) +
       (exchange.gone === true || fault?.code === 'client_gone' ? goneMembers(event) : '') +
-      (told === undefined ? '' : membersOf(faultFacts(told))) +
+      (explained === undefined ? '' : membersOf(faultFacts(explained))) +
       ',"event":"call"}\n'
     )
   }
 }
 
 /**
- * Of a call that its client did not wait for: the status was sent to nobody, and what counts is what became of it
- * upstream. `cancelled` may have been carried out.
+ * Members for a call whose client left. Its status was sent to nobody; what matters is what the upstream did. A
+ * `cancelled` call may have been carried out.
  */
 function goneMembers({ fault, upstreamMs, upstreamStatus }: DecisionEvent): string {
   const gone = ',"clientGone":true'
@@ -69,7 +69,7 @@ function goneMembers({ fault, upstreamMs, upstreamStatus }: DecisionEvent): stri
 const member = (name: string, value: string | undefined): string =>
   value === undefined ? '' : `,"${name}":${quoteClean(value)}`
 
-/** The members of an object, as further ones of a line. */
+/** The members of an object, to be appended to a line. */
 function membersOf(facts: Readonly<Record<string, unknown>>): string {
   const text = cleanLine(JSON.stringify(facts)).slice(1, -1)
   return text === '' ? '' : `,${text}`
@@ -77,11 +77,11 @@ function membersOf(facts: Readonly<Record<string, unknown>>): string {
 
 interface Caller {
   readonly text: string
-  /** With the business of the token's target, which almost every call of it is about. */
+  /** The same with the business of the token's target, which almost every call names. */
   readonly atTarget: string
 }
 
-/** Who calls, and which business. A principal is one object for all calls with one access token. */
+/** Members for the caller and the business. Cached by principal: all calls with one access token share one object. */
 function compileCaller(): (principal: Principal, business: string | undefined) => string {
   const known = new WeakMap<Principal, Caller>()
   return (principal, business) => {
@@ -97,7 +97,7 @@ function describeCaller({ client, subject, target }: Principal): Caller {
   return { text, atTarget: text + member('business', target?.business) }
 }
 
-/** What the log alone is told of a fault. */
+/** The facts of a fault that only the log shows, redacted. */
 export const faultFacts = ({ facts }: Fault): Record<string, unknown> => ({
   detail: redact(facts.detail),
   ...(facts.quotes !== true && {
@@ -108,20 +108,21 @@ export const faultFacts = ({ facts }: Fault): Record<string, unknown> => ({
 
 const MOST_ID = 128
 
-/** A client's own X-Request-Id (C2.6), cut: it is the client's to choose, and nobody's to believe. */
+/** The client's own X-Request-Id (C2.6), cut to MOST_ID characters. It is not trusted. */
 const clientsOwnId = (value: string | readonly string[] | undefined): string | undefined =>
   value === undefined ? undefined : String(value).slice(0, MOST_ID)
 
+/** Rounds to two decimals. */
 export const round = (ms: number): number => Math.round(ms * 100) / 100
 
-/** What follows the whole part of a number of hundredths: nothing, `.5`, `.07`. */
+/** The fraction of a number, by hundredths: an empty text, `.5`, `.07`. */
 const FRACTIONS: readonly string[] = Array.from({ length: 100 }, (_, hundredths) =>
   String(hundredths / 100).slice(1),
 )
-/** In hundredths: below it a number is written without an exponent, and every step between is exact. */
+/** Below this number of hundredths a number has no exponent and every step is exact. */
 const MOST_HUNDREDTHS = 1e12
 
-/** `round` as text: a fraction's digits cost more to find than to look up. */
+/** `round` as text. The fraction is looked up, which is cheaper than formatting it. */
 export function milliseconds(ms: number): string {
   const hundredths = Math.round(ms * 100)
   if (!(hundredths >= 0 && hundredths < MOST_HUNDREDTHS)) return String(round(ms))

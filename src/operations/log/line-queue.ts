@@ -3,68 +3,70 @@ import type { LogWriter } from './log-writer.ts'
 
 export interface LineQueueParts {
   readonly writer: LogWriter
-  /** The line, with its line feed, that tells how many lines are missing where it stands. */
+  /** Makes the line, with its line feed, that says how many lines are missing at its position. */
   readonly gapLine: (lines: number) => string
   readonly after?: After
-  /** Bytes of memory that lines may wait in. */
+  /** The most bytes of memory that waiting lines may take. */
   readonly limit?: number
 }
 
-/** Bytes of one chunk: a system call for every line would cost more than the line. */
+/** Bytes of one chunk. Lines are written by the chunk, since a system call costs more than making a line. */
 const CHUNK_BYTES = 64 * 1024
 const LIMIT = 8 * 1024 ** 2
-/** Bytes that a character of a line, as its length counts them, may take in UTF-8. */
-const WIDEST = 3
-/** Milliseconds between two tries at an writer that fails. */
+/** The most bytes that one UTF-16 code unit takes in UTF-8. */
+const UTF8_BYTES = 3
+/** Milliseconds between two attempts at a writer that fails. */
 const RETRY = 1000
-/** Milliseconds until the second try at a pipe that is full: its reader is probably at work. Doubled up to RETRY. */
+/** Milliseconds until the second attempt at a full pipe, whose reader is probably at work. Doubled up to RETRY. */
 const FIRST_RETRY = 2
-/** Milliseconds that the end of the process waits for the log. */
+/** The most milliseconds that the process waits for the log when it ends. */
 const END = 1000
-/** Milliseconds between two tries at the end. */
+/** Milliseconds between two attempts when the process ends. */
 const END_RETRY = 10
 
-/** Lines as the bytes that they will be. `bytes` is never moved: a part of it may be on its way to the writer. */
+const LINE_FEED = 0x0a
+
+/** Encoded lines. `bytes` is never reallocated: the writer may be reading a part of it. */
 interface Chunk {
   readonly bytes: Buffer
-  /** How much of it is filled. */
+  /** Bytes that are filled. */
   length: number
 }
 
 const newChunk = (size: number): Chunk => ({ bytes: Buffer.allocUnsafeSlow(size), length: 0 })
 
 /**
- * Lines that wait to be written. Memory is bounded (T5.11): beyond the limit whole lines are dropped, counted, and, as
- * soon as there is room again, told in a line that stands where they are missing. An writer that fails is tried again
- * each second. One write is under way at a time, so that the order is that of the lines, also at the end.
+ * Lines that wait to be written. Memory is bounded (T5.11): beyond the limit whole lines are dropped and counted. When
+ * there is space again, a line in their place says how many are missing. A writer that fails is tried again each second.
+ * One write is under way at a time, which keeps the order of the lines.
  */
 export class LineQueue {
   readonly #writer: LogWriter
   readonly #gapLine: (lines: number) => string
   readonly #after: After
   readonly #limit: number
-  /** Never empty: the last is being filled, the first is being written. */
+  /** Never empty. The first is being written, the last is being filled. */
   readonly #chunks: [Chunk, ...Chunk[]] = [newChunk(CHUNK_BYTES)]
   #last: Chunk = this.#chunks[0]
-  /** Kept, so that a log that flows allocates nothing. */
+  /** A written chunk is kept for reuse, so that a steady log allocates nothing. */
   #spare: Chunk | undefined
   /** Of all pages. */
   #bytes = CHUNK_BYTES
-  /** How much of the first chunk is written. */
+  /** Bytes of the first chunk that are written. */
   #start = 0
-  /** How much of it is on its way. */
+  /** Bytes of the write under way. */
   #underWay = 0
-  /** Also while a failed writer is left alone. */
+  /** True during a write, and during the pause after one that failed. */
   #busy = false
   #pumping = false
-  /** Whether a chunk that is not full is to be written too. */
-  #wanted = false
+  /** Whether a chunk that is not full shall be written too. */
+  #flushing = false
   #cancelRetry: (() => void) | undefined
   #pause = FIRST_RETRY
-  /** Dropped, and not yet told. */
+  /** Lines dropped that no gap line has reported yet. */
   #gap = 0
   #dropped = 0
-  /** By performance.now(), once the end has begun. */
+  /** In the time of performance.now(). Set once the process ends. */
   #deadline: number | undefined
   #ended: (() => void) | undefined
 
@@ -75,31 +77,31 @@ export class LineQueue {
     this.#limit = limit
   }
 
-  /** How many lines have been dropped since the start. */
+  /** The number of lines dropped since the start. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Takes whole lines. */
+  /** Takes whole lines. Never waits, never throws. */
   write(lines: string): void {
     if (this.#gap > 0 && !this.#putGapLine()) this.lose(countLines(lines))
     else if (!this.#put(lines)) this.lose(countLines(lines))
   }
 
-  /** So many lines are missing here: dropped by this queue, or by whoever was to bring them. */
+  /** Counts lines as missing at this position. This queue dropped them, or the process that was to hand them in did. */
   lose(lines: number): void {
     this.#gap += lines
     this.#dropped += lines
   }
 
-  /** Has all that waits written, and waits for nothing. */
+  /** Begins to write everything that waits. Does not wait for it. */
   flush(): void {
     if (this.#gap > 0) this.#putGapLine()
-    this.#wanted = true
+    this.#flushing = true
     this.#pump()
   }
 
-  /** Resolves when all is written, after a second at most. */
+  /** Resolves when everything is written, or after one second. */
   async end(): Promise<void> {
     this.#deadline ??= performance.now() + END
     this.#cancelRetry?.()
@@ -114,7 +116,7 @@ export class LineQueue {
     })
   }
 
-  /** The same where nothing can be awaited any more: the process ends in this turn. */
+  /** The same, synchronously: the process ends in this turn of the event loop. */
   endNow(): void {
     this.#deadline ??= performance.now() + END
     this.#cancelRetry?.()
@@ -123,13 +125,13 @@ export class LineQueue {
   }
 
   #put(lines: string): boolean {
-    const most = lines.length * WIDEST
+    const most = lines.length * UTF8_BYTES
     if (most > this.#last.bytes.length - this.#last.length && !this.#addChunk(lines, most)) return false
     this.#last.length += this.#last.bytes.write(lines, this.#last.length)
     return true
   }
 
-  /** False if there is no room for another chunk. */
+  /** Returns false if another chunk would exceed the limit. */
   #addChunk(lines: string, most: number): boolean {
     const size = most > CHUNK_BYTES ? Buffer.byteLength(lines) : CHUNK_BYTES
     if (this.#bytes + size > this.#limit) return false
@@ -139,7 +141,7 @@ export class LineQueue {
     return true
   }
 
-  /** Not before half of the room is free: else every other line would tell of the one that was dropped before it. */
+  /** Waits until half of the limit is free. Otherwise every second line could be a gap line. */
   #putGapLine(): boolean {
     if (this.#bytes > this.#limit / 2) return false
     const line = this.#gapLine(this.#gap)
@@ -154,10 +156,10 @@ export class LineQueue {
   #pump(): void {
     if (this.#pumping) return
     this.#pumping = true
-    while (!this.#busy && (this.#chunks.length > 1 || (this.#wanted && !this.#isEmpty()))) {
+    while (!this.#busy && (this.#chunks.length > 1 || (this.#flushing && !this.#isEmpty()))) {
       this.#busy = true
-      // What is asked for meanwhile is asked for again.
-      if (this.#chunks.length === 1) this.#wanted = false
+      // A flush that comes during the write sets it again.
+      if (this.#chunks.length === 1) this.#flushing = false
       const [chunk] = this.#chunks
       this.#underWay = chunk.length - this.#start
       this.#writer.write(chunk.bytes.subarray(this.#start, chunk.length), this.#written)
@@ -168,7 +170,7 @@ export class LineQueue {
 
   readonly #written = (error: NodeJS.ErrnoException | null, bytes: number): void => {
     this.#busy = false
-    if (bytes < this.#underWay || this.#deadline !== undefined) this.#wanted = true
+    if (bytes < this.#underWay || this.#deadline !== undefined) this.#flushing = true
     this.#underWay = 0
     if (error !== null) {
       this.#retryAfter(error)
@@ -176,7 +178,7 @@ export class LineQueue {
     }
     this.#pause = FIRST_RETRY
     this.#advance(bytes)
-    if (this.#gap > 0 && this.#putGapLine()) this.#wanted = true
+    if (this.#gap > 0 && this.#putGapLine()) this.#flushing = true
     this.#pump()
   }
 
@@ -202,10 +204,10 @@ export class LineQueue {
 
   #retryAfter(error: NodeJS.ErrnoException): void {
     if (error.code === 'EPIPE') this.#skipTornLine()
-    // Nobody is there to read it, and nobody will come in time.
+    // The reader is gone, and another will not come before the end.
     if (error.code === 'EPIPE' && this.#deadline !== undefined) this.#ended?.()
     this.#busy = true
-    this.#wanted = true
+    this.#flushing = true
     const full = error.code === 'EAGAIN'
     const pause = this.#deadline !== undefined ? END_RETRY : full ? this.#pause : RETRY
     if (full) this.#pause = Math.min(RETRY, this.#pause * 2)
@@ -223,7 +225,7 @@ export class LineQueue {
     this.#pump()
   }
 
-  /** Its reader took the beginning along: the next one is to begin with a whole line. */
+  /** The reader that went away has read the beginning of a line. The next reader shall begin with a whole line. */
   #skipTornLine(): void {
     const [{ bytes, length }] = this.#chunks
     if (this.#start === 0 || bytes[this.#start - 1] === LINE_FEED) return
@@ -232,7 +234,7 @@ export class LineQueue {
     this.#advance((end === -1 ? length : end + 1) - this.#start)
   }
 
-  /** One try at the end. What was on its way goes first, or nothing does: the order is kept. */
+  /** One attempt when the process ends. Nothing is written before the write under way is complete: the order is kept. */
   #finishSome(): 'done' | 'again' {
     if (this.#underWay > 0) {
       if (!this.#writer.isWritten()) return 'again'
@@ -251,8 +253,6 @@ export class LineQueue {
     }
   }
 }
-
-const LINE_FEED = 0x0a
 
 function countLines(lines: string): number {
   let count = 0

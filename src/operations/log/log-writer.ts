@@ -1,32 +1,32 @@
 import { fstatSync, write, writeSync } from 'node:fs'
 
-/** Where bytes go. One write at a time. */
+/** Writes bytes of the log. A caller makes one write at a time. */
 export interface LogWriter {
-  /** Writes the bytes or some of them; tells how many, perhaps at once, or what kept it from writing any. */
+  /** Writes all bytes or some. Calls `done`, perhaps synchronously, with an error or with the number written. */
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
-  /** The same for a process that ends: answers how many. Throws what the system says. */
+  /** The same, synchronously, for a process that ends. Returns the number written. Throws the system's error. */
   writeNow(bytes: Buffer): number
-  /** Whether all of the write that is under way has arrived. For a process that ends, and hears of it no more. */
+  /** Whether the write under way is complete. For a process that ends: its `done` will not be called any more. */
   isWritten(): boolean
 }
 
 const STANDARD_OUTPUT = 1
 
-/** Standard output, whatever it is. */
+/** Opens standard output: a pipe, a socket, a file or a device. */
 export function openLogWriter(): LogWriter {
   const stats = fstatSync(STANDARD_OUTPUT)
   return stats.isFIFO() || stats.isSocket() ? openPipe() : openFile(stats.isFile())
 }
 
-/** What node does not document of its stream for a pipe, though many rely on it; a test pins it. */
+/** An undocumented part of node's stream for a pipe. A test pins it. */
 interface PipeStream {
   readonly _handle?: { setBlocking?(blocking: boolean): number }
 }
 
 /**
- * A pipe whose reader does not read keeps a write waiting, and a thread of the pool that waits there keeps the process
- * from ending. So it is written to without waiting: a pipe that is full says EAGAIN. That is a flag which all processes
- * share that have the pipe: a worker that ends sets it back. Hence it is set before each write.
+ * A pipe, in non-blocking mode. A blocking write would wait for a reader that does not read, and a waiting thread of
+ * libuv's pool keeps the process from ending. A full pipe fails with EAGAIN instead. The flag is set before each write:
+ * all processes that have the pipe share it, and a worker that ends resets it.
  */
 function openPipe(): LogWriter {
   const { _handle: handle } = process.stdout as unknown as PipeStream
@@ -50,7 +50,7 @@ function openPipe(): LogWriter {
   }
 }
 
-/** A file, whose disk may be slow: that is waited for by a thread of the pool. */
+/** A file or a device. A slow disk is waited for by a thread of libuv's pool, not by the event loop. */
 function openFile(isRegular: boolean): LogWriter {
   let expected = 0
   const sizeNow = (): number => fstatSync(STANDARD_OUTPUT).size

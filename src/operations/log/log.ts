@@ -1,7 +1,8 @@
 /**
- * The log: JSON lines by pino. Traps: the destination holds lines back until enough have come, so it is flushed each
- * second and by `close()`; several processes on one pipe tear lines, so only one may write; pino's own redaction takes
- * fixed paths, while secrets are known by their names here, at any depth.
+ * The log: JSON Lines by pino. Traps:
+ * - The destination writes by the chunk, so it is flushed each second and by `close()`.
+ * - Several processes that write to one pipe tear lines, so only one process may write.
+ * - pino redacts fixed paths. Here a secret is recognised by its name, at any depth.
  */
 import pino, { type DestinationStream } from 'pino'
 import type {
@@ -20,19 +21,19 @@ import { openLogWriter } from './log-writer.ts'
 
 /** Where lines go. `write` takes whole lines, never waits and never throws. */
 export interface LogDestination extends DestinationStream {
-  /** Writes what is held, and waits for nothing. */
+  /** Begins to write everything that waits. */
   flush?(): void
-  /** How many lines could not be kept, since the start. */
+  /** The number of lines dropped since the start. */
   readonly dropped?: number
-  /** So many lines are missing here, which somebody else had to drop. */
+  /** Counts lines as missing at this position, which another process dropped. */
   lose?(lines: number): void
-  /** Writes what is held; resolves when it is written, after a second at most. */
+  /** Writes everything that waits. Resolves when it is written, or after one second. */
   end?(): Promise<void>
 }
 
 /**
- * Standard output, written in pieces, by no library's destination: those hold without bound what nobody reads, give up
- * for good when a write fails, and end a process only when everything has been read (T5.11).
+ * Standard output, written in chunks by our own queue. The destinations of libraries keep unread lines without limit,
+ * stop for good when a write fails, and let a process end only when everything has been read (T5.11).
  */
 export function standardOutput(gapLine: LineQueueParts['gapLine']): LogDestination {
   const queue = new LineQueue({ writer: openLogWriter(), gapLine })
@@ -41,20 +42,20 @@ export function standardOutput(gapLine: LineQueueParts['gapLine']): LogDestinati
 }
 
 export interface Log extends Recorder {
-  /** Hands on what is still held. */
+  /** Flushes the destination and stops the timer. */
   close(): void
 }
 
 export interface LogParts {
   readonly clock: Clock
   readonly destination: LogDestination
-  /** By slot: how a call's action is named. */
+  /** The area and name of each action, by the slot of decision events. */
   readonly actions: readonly { readonly area: string; readonly action: string }[]
 }
 
 const FLUSH_MS = 1000
 
-/** Opens the log. */
+/** Opens the log. It writes to `destination` until `close` is called. */
 export function openLog(config: LogConfig, { clock, destination: sink, actions }: LogParts): Log {
   const timestamp = timestamps(clock)
   const logger = pino(
@@ -71,17 +72,17 @@ export function openLog(config: LogConfig, { clock, destination: sink, actions }
   const timer = setInterval(() => sink.flush?.(), FLUSH_MS).unref()
   const wanted = CALLS[config.calls]
   const callLine = compileCallLine({ actions, clientAddress: config.clientAddress, timestamp })
-  const told: ReadonlySet<string> = new Set(LOG_LEVELS.slice(LOG_LEVELS.indexOf(config.level)))
+  const loggedLevels: ReadonlySet<string> = new Set(LOG_LEVELS.slice(LOG_LEVELS.indexOf(config.level)))
   return {
     decision: (event) => {
       const level = levelOf(event)
-      if (told.has(level) && wanted(event)) sink.write(callLine(event, level))
+      if (loggedLevels.has(level) && wanted(event)) sink.write(callLine(event, level))
     },
     token: (event) => logger[event.fault?.row.level ?? 'info'](tokenLine(event), 'token'),
     backend: (event) => {
-      if (told.has('debug')) logger.debug(backendLine(event), 'backend')
+      if (loggedLevels.has('debug')) logger.debug(backendLine(event), 'backend')
     },
-    // The decision told that it opened.
+    // The line of the call says that it opened.
     tunnel: (event) => {
       if (event.end !== undefined) logger.info(tunnelLine(event), 'tunnel')
     },
@@ -94,14 +95,14 @@ export function openLog(config: LogConfig, { clock, destination: sink, actions }
   }
 }
 
-/** The line that stands where lines were dropped (T5.11): told at every level, since nobody can count on the others. */
+/** The line in the place of dropped lines (T5.11). It is written at every log level: it says that the log is incomplete. */
 export const gapLine =
   (clock: Clock) =>
   (lines: number): string =>
     `{"level":"error","time":"${new Date(clock.now()).toISOString()}","lines":${lines},` +
     `"detail":"${lines} lines were dropped: the log could not be written","event":"log.lines_dropped"}\n`
 
-/** Writing a date costs more than a call's decision: once a millisecond is enough. */
+/** The date is formatted once a millisecond: formatting it costs more than the decision about a call. */
 function timestamps(clock: Clock): () => string {
   let at = Number.NaN
   let text = ''
@@ -113,14 +114,14 @@ function timestamps(clock: Clock): () => string {
   }
 }
 
-/** A client that leaves is nothing to tell, unless its call has reached a backend: then it may have been carried out. */
+/** A client that leaves is logged at `debug`, unless its call reached a backend: the call may have been carried out. */
 function levelOf({ fault, reported, upstreamMs }: DecisionEvent): LogConfig['level'] {
   if (fault === undefined && reported === undefined) return 'info'
   const level = (fault ?? reported?.fault)?.row.level ?? 'info'
   return level === 'debug' && upstreamMs !== undefined ? 'info' : level
 }
 
-/** Our own trouble is told even where calls are not. */
+/** Faults of the service itself are logged even if calls are not. */
 const isTrouble = ({ fault }: DecisionEvent): boolean => fault?.row.level === 'error'
 
 const CALLS: Readonly<Record<LogConfig['calls'], (event: DecisionEvent) => boolean>> = {
@@ -154,7 +155,7 @@ const tunnelLine = ({ exchange, backend, end, ms }: TunnelEvent): Line => ({
   ms: round(ms),
 })
 
-/** One recorder that tells several: the log and the metrics. */
+/** A recorder that passes each event to the metrics and to the log. */
 export function fanOut(metrics: Omit<Recorder, 'note'>, log: Recorder): Recorder {
   return {
     decision: (event) => {
@@ -178,7 +179,7 @@ export function fanOut(metrics: Omit<Recorder, 'note'>, log: Recorder): Recorder
   }
 }
 
-/** Passes on to whoever records at the moment: for those who live longer than one configuration. */
+/** Passes each event to the recorder in force. For parts that outlive a configuration. */
 export class RelayRecorder implements Recorder {
   to: Recorder | undefined
 
@@ -202,7 +203,7 @@ export class RelayRecorder implements Recorder {
     this.to?.tokenCache(outcome)
   }
 
-  note(...told: Parameters<Recorder['note']>): void {
-    this.to?.note(...told)
+  note(...note: Parameters<Recorder['note']>): void {
+    this.to?.note(...note)
   }
 }

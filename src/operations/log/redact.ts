@@ -1,9 +1,9 @@
-/** Keeps secrets and tricks out of the log, whoever hands them in, and every line short enough to be written. */
+/** Keeps secrets and control characters out of the log, and limits the length of its lines. */
 
 const SECRET_KEY =
   /secret|passw|token(?!Type|Id$)|authorization|cookie|assertion|verifier|credential|private|^code$/i
 const REDACTED = '[redacted]'
-/** How much of anything is told: what a client, an upstream or a module chooses has no end of its own. */
+/** Limits, since clients, upstreams and modules choose values of any size. Levels of nesting: */
 const MOST_DEPTH = 6
 /** Characters of a text. */
 const MOST_TEXT = 2000
@@ -11,17 +11,17 @@ const MOST_TEXT = 2000
 const MOST_STACK = 8000
 /** Members of an object, items of a list. */
 const MOST_MEMBERS = 100
-/** Characters of everything that one call of `redact` hands back, about. */
+/** Characters that one call of `redact` returns, about. */
 const MOST_TOGETHER = 64_000
 
-/** What is left to be told, of one call of `redact`. */
+/** Characters that one call of `redact` may still use. */
 interface Budget {
   left: number
 }
 
 /**
- * A copy of `value` without what stands under a name that secrets have; errors become plain data. Never throws, whatever
- * the value does when it is read, and is never longer than some 64,000 characters.
+ * Copies `value` without members whose names are those of secrets. Errors become plain data. Never throws, even if
+ * reading the value does. The copy has about 64,000 characters at most.
  */
 export function redact(value: unknown, depth = 0): unknown {
   try {
@@ -35,7 +35,7 @@ function copy(value: unknown, depth: number, budget: Budget): unknown {
   if (typeof value === 'string') return cut(value, MOST_TEXT, budget)
   if (typeof value === 'bigint') return cut(String(value), MOST_TEXT, budget)
   if (typeof value === 'symbol') return cut(String(value), MOST_TEXT, budget)
-  if (typeof value === 'function') return undefined // a toJSON would be called
+  if (typeof value === 'function') return undefined // JSON.stringify would call a toJSON
   if (typeof value !== 'object' || value === null) return value
   if (depth >= MOST_DEPTH) return '[deep]'
   if (value instanceof Error) return copyError(value, depth, budget)
@@ -58,14 +58,14 @@ function copy(value: unknown, depth: number, budget: Budget): unknown {
 }
 
 function cut(text: string, most: number, budget: Budget): string {
-  const told = Math.max(0, Math.min(most, budget.left))
-  const kept = text.length > told ? `${text.slice(0, told)}…` : text
+  const length = Math.max(0, Math.min(most, budget.left))
+  const kept = text.length > length ? `${text.slice(0, length)}…` : text
   budget.left -= kept.length
   return kept
 }
 
 function copyError(error: Error, depth: number, budget: Budget): unknown {
-  // Whoever threw it may have put anything there.
+  // The code that threw it may have assigned values of any type.
   const { name, message, stack, code, cause } = error as unknown as Readonly<Record<string, unknown>>
   return {
     name: cut(String(name), MOST_TEXT, budget),
@@ -76,26 +76,28 @@ function copyError(error: Error, depth: number, budget: Budget): unknown {
   }
 }
 
-/** A stack begins with the message, which may be all that would be told of it: then its frames alone are. */
+/** A stack begins with the message. A long message would leave no space for the frames, so it is removed. */
 function frames(stack: string, message: string): string {
   if (message.length <= MOST_TEXT) return stack
   const at = stack.indexOf(message)
   return at < 0 ? stack : stack.slice(0, at) + stack.slice(at + message.length)
 }
 
-/** What JSON leaves as it is, and a terminal or a line-based reader would act on: DEL, C1 controls, line and paragraph separators, direction marks. */
-
+/**
+ * Characters that JSON does not escape and that a terminal or a line-based reader acts on: DEL, C1 controls, line and
+ * paragraph separators, direction marks.
+ */
 const TRICKS = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 /** Every run of characters that a JWT may consist of. Runs don't overlap, so that each character is read once (T2.9). */
 const WORDS = /[\w.-]+/g
-/** From the start of a JWT on: its two dots, each behind something. */
+/** A JWT at the start of a text: three segments. */
 const JWT = /^eyJ[\w-]+\.[\w-]+\./
 const CREDENTIALS = /\b(?:Bearer|Basic) +[\w.~+/=-]{6,}/g
 const SUSPICIOUS = new RegExp(`${TRICKS.source}|eyJ|(?:Bearer|Basic) `)
 
 /**
- * The last look at a finished line of JSON: whatever got this far in an exception's message, say. A line is one event,
- * for every reader (T2.7); tokens are no reading matter.
+ * Removes credentials and escapes control characters in a finished line of JSON, such as those in an exception's message.
+ * A line is one event for every reader (T2.7).
  */
 export function cleanLine(line: string): string {
   if (!SUSPICIOUS.test(line)) return line
@@ -103,8 +105,8 @@ export function cleanLine(line: string): string {
 }
 
 /**
- * A word up to the JWT in it. Of a segment's starts the first is the one that counts: what follows it up to the next
- * dot is the same for all of them.
+ * Cuts a word at the JWT in it. In each segment only the first `eyJ` is tried: if no JWT begins there, none begins at a
+ * later `eyJ` of the same segment.
  */
 function withoutJwt(word: string): string {
   for (let start = word.indexOf('eyJ'); start >= 0;) {
@@ -115,10 +117,10 @@ function withoutJwt(word: string): string {
   return word
 }
 
-/** What JSON or cleanLine may change, and most texts of a line don't hold: a space too, which stands in credentials. */
+/** Finds characters that JSON or cleanLine may change. Most texts have none. A space counts: credentials contain one. */
 const UNPLAIN = /[^!#-[\]-~]|eyJ/
 
-/** A text as JSON, cleaned as `cleanLine` does. */
+/** A text as a JSON string, cleaned as by `cleanLine`. */
 export const quoteClean = (text: string): string =>
   UNPLAIN.test(text) ? cleanLine(JSON.stringify(text)) : `"${text}"`
 

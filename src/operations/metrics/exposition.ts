@@ -1,7 +1,8 @@
 /**
- * The one registry of metrics, as Prometheus reads it. prom-client's own AggregatorRegistry is not used: its counters
- * fall when a worker dies, and a stopped worker fails the scrape. Here whoever counts hands over deltas, which are
- * added up by label; a scrape waits for nobody, and nothing ever falls, over reloads either.
+ * The metrics of all processes, in the format of Prometheus. prom-client adds up and prints them, but does not collect
+ * them from the workers: its counters fall when a worker dies, and a frozen worker fails the scrape. Here every process
+ * sends deltas, which are added up by label. A scrape waits for no process, and no counter ever falls, not even at a
+ * reload.
  */
 import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
 import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
@@ -14,7 +15,7 @@ interface Sample {
   readonly value: number
 }
 
-/** A block, and where it is added up. */
+/** A block, and the totals that its counts are added to. */
 interface Target extends NumberedBlock {
   readonly totals: FamilyTotals
 }
@@ -25,21 +26,21 @@ export interface BuildInfo {
   readonly node: string
 }
 
-/** Gauges of prom-client that are named like counters, which `promtool check metrics` refuses. */
+/** Gauges of prom-client whose names are those of counters, which `promtool check metrics` refuses. */
 const MISNAMED = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
 ] as const
 
-/** Adds up what was counted, and shows it. */
+/** Adds up the counts of all processes and prints them. */
 export class Exposition {
   readonly #registry = new Registry()
-  /** By name, since a plan that came from another process has copies of the families. */
+  /** By family name: a plan that came from another process has copies of the families. */
   readonly #totals = new Map<string, FamilyTotals>()
-  /** Old plans live as long as someone counts by them. */
+  /** Weak: an old plan lives as long as a process counts by it. */
   readonly #targets = new WeakMap<Plan, readonly Target[]>()
-  /** What nobody else counts. */
+  /** The plan of the metrics that this class sets itself. */
   readonly #own = new MetricPlan()
   readonly #reportOnly: number
   #reportOnlyAreas = 0
@@ -56,13 +57,13 @@ export class Exposition {
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
   }
 
-  /** How many areas refuse nothing, in the configuration in force. */
+  /** Sets the number of report-only areas in the configuration in force. */
   showReportOnly(areas: number): void {
     this.absorb(this.#own.blocks, { cells: [this.#reportOnly], amounts: [areas - this.#reportOnlyAreas] })
     this.#reportOnlyAreas = areas
   }
 
-  /** How many lines of the log were dropped since the start. */
+  /** Sets the number of log lines that were dropped since the start. */
   showLogDropped(lines: number): void {
     this.absorb(this.#own.blocks, { cells: [this.#logDropped], amounts: [lines - this.#linesDropped] })
     this.#linesDropped = lines
@@ -72,7 +73,7 @@ export class Exposition {
     return this.#registry.contentType
   }
 
-  /** Adds what somebody counted by a plan. */
+  /** Adds counts whose cells are numbered by `plan`. Throws Error if the plan has a family that does not exist. */
   absorb(plan: Plan, { cells, amounts }: Delta): void {
     const targets = this.#targetsOf(plan)
     for (const [at, cell] of cells.entries()) {
@@ -90,7 +91,7 @@ export class Exposition {
 ${await this.#registry.metrics()}`
   }
 
-  /** What `Registry.getMetricsAsJSON` of another process would answer: the form in which prom-client adds up processes. */
+  /** A family in the form of `Registry.getMetricsAsJSON`, which `AggregatorRegistry.aggregate` takes. */
   #jsonOf(family: MetricFamily): object {
     const { name, help, type } = family
     return { name, help, type, aggregator: 'sum', values: samplesOf(family, this.#totalsOf(name)) }

@@ -1,29 +1,28 @@
 import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './metric-counts.ts'
 import type { MetricFamily } from './metric-families.ts'
 
-/** A series, and what was counted in each of its cells. */
+/** A series and the total of each of its cells. */
 export interface Total {
   readonly labels: Readonly<Record<string, string>>
   readonly cells: readonly number[]
 }
 
-/** A block whose rows have the numbers that they have here. */
+/** A block, with the number of each of its rows in the totals. */
 export interface NumberedBlock {
   readonly block: Block
-  /** By axis, by row. */
+  /** By axis, then by row. */
   readonly numbers: readonly Uint32Array[]
 }
 
 /**
- * Bounds the rows of all axes but the first, of which there may be as many as there are actions. Three axes fit into
- * an integer that a number holds exactly.
+ * The most rows of an axis. The first axis is not limited: it may have a row for each action. With this radix the key of
+ * three axes is an exact integer.
  */
 const RADIX = 2 ** 16
 
 /**
- * What was counted in one family, added up by label over all plans. Rows are numbered in the order in which plans name
- * them, and the numbers of its rows are a series' key: so series stand in the order of the plans, however late one is
- * made.
+ * The totals of one family, added up by label over all plans. Rows are numbered in the order in which plans name them.
+ * The numbers of a series' rows form its key, so the output is in the order of the plans.
  */
 export class FamilyTotals {
   readonly #family: MetricFamily
@@ -34,7 +33,10 @@ export class FamilyTotals {
     this.#family = family
   }
 
-  /** Those of a sparse family are made when they are counted; all others are there from the start. */
+  /**
+   * Numbers the rows of a block. Creates its series, unless the family is sparse: those are created when they are first
+   * counted. Throws RangeError if an axis other than the first has more than 65,536 rows.
+   */
   number(block: Block): NumberedBlock {
     const numbers = block.axes.map((axis, at) => (this.#axes[at] ??= new RowNumbers(axis)).of(axis))
     const numbered = { block, numbers }
@@ -50,7 +52,7 @@ export class FamilyTotals {
     cells[offset] = (cells[offset] ?? 0) + amount
   }
 
-  /** What there is to show. */
+  /** The series to print, in the order of the plans. */
   totals(): readonly Total[] {
     return [...this.#series]
       .filter(([, cells]) => this.#family.sparse !== true || cells[0] !== 0)
@@ -80,7 +82,7 @@ function keyOf([first = 0, ...others]: readonly number[]): number {
   return others.reduce((key, row) => key * RADIX + row, first)
 }
 
-/** The rows that a key was made of, one for each axis. */
+/** The row numbers in a key, one for each axis. */
 function rowsAt(key: number, axes: number): readonly number[] {
   const rows: number[] = []
   let left = key
@@ -91,7 +93,7 @@ function rowsAt(key: number, axes: number): readonly number[] {
   return axes === 0 ? [] : [left, ...rows]
 }
 
-/** The rows of one axis over all plans, numbered as they come. */
+/** Numbers the rows of one axis over all plans, in the order in which they first occur. */
 class RowNumbers {
   readonly #labels: readonly string[]
   readonly #rows: (readonly string[])[] = []
@@ -108,7 +110,7 @@ class RowNumbers {
     )
   }
 
-  /** What the labels say in the row with this number. */
+  /** The label names and values of the row with this number. */
   labels(row: number): readonly (readonly [string, string])[] {
     return this.#labels.map((label, at) => [label, this.#rows[row]?.[at] ?? ''])
   }

@@ -1,44 +1,43 @@
+/**
+ * Numbered cells that count, and the plan that says what each cell means. Labels combine to far more series than are
+ * ever counted (each fault at each action). So a plan lists the axes only, and the series of a cell is computed.
+ */
 import { BUCKETS, type MetricFamily } from './metric-families.ts'
 
-/**
- * Which cell counts what. Labels combine to far more series than are ever counted (each fault at each action), so a
- * plan names none of them: it says what combines, and whoever needs the series of a cell computes it.
- */
-
-/** Labels that vary together, and their values side by side: the columns of a table. */
+/** Labels that vary together, each with its column of values. */
 export type Axis = Readonly<Record<string, readonly string[]>>
 
-/** The series of one family, one for each choice of a row from every axis. Their cells lie side by side. */
+/** The series of one family: one for each combination of a row from every axis. Their cells are adjacent. */
 export interface Block {
   readonly family: MetricFamily
-  /** From one series to the next it is the last that moves first. */
+  /** The row of the last axis changes fastest. */
   readonly axes: readonly Axis[]
-  /** Its first cell. */
+  /** The number of the first cell. */
   readonly at: number
-  /** How many series it has. */
+  /** The number of series. */
   readonly count: number
 }
 
-/** Plain data, so that it can cross to another process. */
+/** Plain data, so that it can be sent to another process. */
 export type Plan = readonly Block[]
 
-/** Buckets, those beyond the last bound, and the sum. */
+/** One cell for each bucket, one for values beyond the last bound, one for the sum. */
 export const HISTOGRAM_CELLS = BUCKETS.length + 2
 
-/** How many cells a series of the family has. */
+/** The number of cells of a series. */
 export const widthOf = ({ type }: MetricFamily): number => (type === 'histogram' ? HISTOGRAM_CELLS : 1)
 
 export const rowsOf = (axis: Axis): number => Object.values(axis)[0]?.length ?? 0
 
 /**
- * The blocks of all families, numbered at load: whoever counts adds to a cell by its number, and nothing is looked up
- * by string. Equal configurations give equal numbers, in every process.
+ * Numbers the cells of all families at load, so that counting needs no look-up by string. Equal configurations give
+ * equal numbers in every process.
  */
 export class MetricPlan {
   readonly blocks: Block[] = []
   size = 0
 
-  /** Plans every combination of the axes' rows. Answers the first cell. */
+  /** Adds every combination of the axes' rows. Returns the number of the first cell. */
   plan(family: MetricFamily, ...axes: readonly Axis[]): number {
     const at = this.size
     const count = axes.reduce((product, axis) => product * rowsOf(axis), 1)
@@ -51,7 +50,7 @@ export class MetricPlan {
 export const holds = ({ family, at, count }: Block, cell: number): boolean =>
   cell >= at && cell < at + count * widthOf(family)
 
-/** The series that a cell of the block belongs to: a row of each axis. */
+/** The series of a cell, as the row of each axis. */
 export function seriesAt({ family, axes, at }: Block, cell: number): readonly number[] {
   let left = Math.floor((cell - at) / widthOf(family))
   return axes
@@ -65,22 +64,22 @@ export function seriesAt({ family, axes, at }: Block, cell: number): readonly nu
     .reverse()
 }
 
-/** A row of an axis, as an axis of one row. */
+/** An axis that has only this row of the given one. */
 export const rowAlone = (axis: Axis, row: number): Axis =>
   Object.fromEntries(Object.entries(axis).map(([label, values]) => [label, [values[row] ?? '']]))
 
 const SUM = HISTOGRAM_CELLS - 1
 
-/** What was counted since the last time: cells by their number. Plain data, so that it can cross to another process. */
+/** What was counted since the last time: cell numbers, and the amount of each. Plain data, to be sent to another process. */
 export interface Delta {
   readonly cells: readonly number[]
   readonly amounts: readonly number[]
 }
 
-/** Where one process counts. What it hands over costs what was counted, however many cells there are. */
+/** The counts of one process. `take` costs time for the cells that were counted, not for all cells. */
 export class MetricCounts {
   readonly #cells: Float64Array
-  /** Cells that may hold something; one that went up and down again can be in it twice. */
+  /** Cells that may differ from zero. A cell that went back to zero in between can be listed twice. */
   #touched: number[] = []
 
   constructor(size: number) {
@@ -93,7 +92,7 @@ export class MetricCounts {
     this.#cells[cell] = before + amount
   }
 
-  /** @param at the histogram's first cell */
+  /** Counts a duration in the histogram whose first cell is `at`. */
   observe(at: number, seconds: number): void {
     let bucket = 0
     while (bucket < BUCKETS.length && seconds > (BUCKETS[bucket] ?? 0)) bucket += 1
@@ -101,7 +100,7 @@ export class MetricCounts {
     this.add(at + SUM, seconds)
   }
 
-  /** Answers what was counted since the last call, and forgets it. */
+  /** Returns what was counted since the last call, and resets it. */
   take(): Delta {
     const cells: number[] = []
     const amounts: number[] = []

@@ -1,10 +1,10 @@
-/** The published metrics, in one table. `metrics.md` says the same for people, and a test holds the two together. */
+/** The table of the published metrics. `metrics.md` describes them for people; a test keeps both the same. */
 export interface MetricFamily {
   readonly name: string
   readonly type: 'counter' | 'histogram' | 'gauge'
   readonly help: string
   readonly labels: readonly string[]
-  /** Of its series only those are shown that were counted: most combinations never happen. */
+  /** Prints only series that were counted, since most combinations never occur. */
   readonly sparse?: boolean
 }
 

@@ -15,7 +15,7 @@ import {
 } from './metric-counts.ts'
 import { FAMILIES } from './metric-families.ts'
 
-/** All that labels may say: from the configuration and the tables of the code, never from a request (C11.1, T5.8). */
+/** All label values. They come from the configuration and from tables in the code, never from a request (C11.1, T5.8). */
 export interface MetricNames {
   /** In the order of the slots of decision events. */
   readonly actions: readonly { readonly area: string; readonly action: string }[]
@@ -27,12 +27,12 @@ export interface MetricNames {
   readonly grants: readonly string[]
 }
 
-/** The metrics as one process counts them. */
+/** The metrics that one process counts. */
 export interface Metrics {
   readonly recorder: Omit<Recorder, 'note'>
-  /** One object, by which all that is taken is numbered. */
+  /** Says what the cell numbers in `take()` mean. Always the same object. */
   readonly plan: Plan
-  /** What was counted since the last call: given to the exposition, which may be another process's. */
+  /** Returns what was counted since the last call, for an Exposition that may be in another process. */
   readonly take: () => Delta
 }
 
@@ -56,7 +56,7 @@ const TOKEN_RESULTS = [
   UNKNOWN,
 ] as const
 
-/** Where a known word stands; the last place, which is for all others, else. */
+/** The position of a known word, or the last position, which is for all other words. */
 type Places = (word: string) => number
 
 function placesOf(words: readonly string[]): Places {
@@ -65,7 +65,7 @@ function placesOf(words: readonly string[]): Places {
   return (word) => places.get(word) ?? last
 }
 
-/** Numbers every series once, at load. */
+/** Numbers all cells at load, and makes the recorder that counts in them. */
 export function compileMetrics(names: MetricNames): Metrics {
   const plan = new MetricPlan()
   const decisions = planDecisions(plan, names)
@@ -120,7 +120,7 @@ function planDecisions(plan: MetricPlan, { actions, reasons }: MetricNames): Cou
   }
 }
 
-/** What a report-only area would have refused; by its area alone where no action was found. */
+/** Counts what report-only areas would have refused: by action, or by area if no action matched. */
 function planReported(
   plan: MetricPlan,
   { actions, reasons, reportOnly = [] }: MetricNames,
@@ -145,7 +145,7 @@ function planReported(
 
 type DurationCells = (slot: number, door: number) => { readonly total: number; readonly own: number }
 
-/** Histograms by area, since one per action would be thousands; an area's actions share one. */
+/** One histogram for each area, which its actions share: one for each action would be thousands of series. */
 function planDurations(plan: MetricPlan, actions: MetricNames['actions']): DurationCells {
   const areas = [...new Set(actions.map(({ area }) => area))]
   const axis = {
@@ -185,7 +185,7 @@ function planBackends(plan: MetricPlan, { backends, reasons }: MetricNames): Cou
   }
 }
 
-/** How many are open is told in deltas too, up and down: summed over all processes and reloads it is the number. */
+/** Open websockets are counted up and down. The sum over all processes and reloads is the number that is open. */
 function planTunnels(plan: MetricPlan, backends: readonly string[]): Count<TunnelEvent> {
   const known = [...backends, UNKNOWN]
   const open = plan.plan(FAMILIES.tunnelsOpen, { backend: known })
