@@ -1,10 +1,10 @@
 /**
- * Several worker processes on one port, by node:cluster with round-robin: the supervisor accepts and hands over, so
- * that a worker that is replaced loses nobody's connection but its own (with SO_REUSEPORT the kernel gives new
- * connections to a socket that is about to close: 181 of 5,000 calls failed in a rolling restart; here none did).
+ * Several worker processes on one port, by node:cluster with round-robin. The supervisor accepts connections and hands
+ * them over, so no connection is lost when a worker is replaced. (With SO_REUSEPORT the kernel gives new connections to a
+ * socket that is about to close: 181 of 5,000 calls failed in a rolling restart; here none did.)
  *
- * A worker may die or freeze at any moment of an order (T5.9). Every order to it ends all the same (OpenOrders), and
- * after each reload every worker that is left serves what is in force: one of which that is not known is killed.
+ * A worker may die or freeze at any moment (T5.9). Every order to it still settles (OpenOrders). After a reload every
+ * worker serves the configuration in force: a worker that did not confirm it is killed and replaced.
  */
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
@@ -21,11 +21,11 @@ export interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
   readonly program: string
 }
 
-/** A worker that died while a reload was prepared costs a second attempt. */
+/** If a worker dies while a reload is prepared, the reload is tried once more. */
 const ATTEMPTS = 2
-/** Turns of the event loop in which no worker is offered a connection, after which none is left to be. */
+/** Turns of the event loop without an offered connection after which all are handed over. */
 const QUIET_TURNS = 3
-/** A worker that is frozen does not take what it is offered. */
+/** A bound, since a frozen worker never accepts what it is offered. */
 const LONGEST_HANDOVER_MS = 2000
 
 interface Prepared<C> {
@@ -45,13 +45,13 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     this.#workers = new WorkerProcesses(configuration, parts)
   }
 
-  /** Resolves when every worker serves. Rejects, with none left, if the first cannot. */
+  /** Resolves when every worker serves. Rejects, with no process left, if one cannot start. */
   static async start<C>(configuration: C, parts: WorkerPoolParts<C>): Promise<ClusterWorkerPool<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
     const pool = new ClusterWorkerPool(configuration, parts)
     try {
-      // One first: it makes what the others then find (keys, the store's file), and tells a configuration that fails.
+      // The first one alone: it creates the keys and the store's file, which the others find. If it fails, none is started.
       await pool.#workers.add()
       await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#workers.add()))
     } catch (error) {
@@ -93,7 +93,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
       }
   }
 
-  /** One alone at first: a configuration that ends the process which opens it shall not end all of them. */
+  /** The first worker prepares alone: a configuration that crashes the process which opens it must not crash all. */
   async #prepareAll(configuration: C): Promise<string> {
     const by = this.#workers.serving
     const [first, ...others] = by
@@ -118,7 +118,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
       worker.serves = configuration
     }
     await Promise.all(by.map((worker) => workers.killUnlessDone(worker, () => commit(worker))))
-    // Who came up meanwhile, with what was in force before.
+    // Workers that started meanwhile with the configuration before.
     const late = workers.serving.filter(({ serves }) => serves !== configuration)
     await Promise.all(
       late.map((worker) => workers.killUnlessDone(worker, () => workers.update(worker, configuration))),
@@ -134,7 +134,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   applyRemoteUsage(): void {
-    // Nobody stands beside a pool: its workers hear each other by its board.
+    // Nothing to do: the workers of a pool exchange their usage in WorkerProcesses, and no other process serves.
   }
 
   pollChanges(): void {
@@ -142,10 +142,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   flush(): void {
-    // Workers flush by themselves: a scrape never waits for one.
+    // Workers flush by themselves, so that a scrape never waits for one.
   }
 
-  /** Replaces every worker, one after the other: the new one serves before the old one stops. */
+  /** Replaces every worker, one after the other. The new one serves before the old one stops. */
   async restart(): Promise<number> {
     const workers = this.#workers
     const before = workers.serving
@@ -165,7 +165,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     for (const worker of this.#workers.serving) worker.request({ type: 'drain' }).catch(() => undefined)
   }
 
-  /** Workers take connections as long as the port is open; what was handed to them by then comes before their end. */
+  /** Workers accept connections as long as the port is open. They end after they got everything that was handed over. */
   async close(): Promise<number> {
     this.#workers.startClosing()
     if (this.#workers.serving.length > 0) {
@@ -188,7 +188,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 }
 
-/** The results of all; rejects with what a worker told, if one did: it tells more than that another is gone. */
+/** The results of all orders. Rejects with a worker's own error if there is one: it says more than an OrderError. */
 async function all<T>(orders: readonly Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(orders)
   const failures = results.flatMap((result) =>

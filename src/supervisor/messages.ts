@@ -1,3 +1,4 @@
+/** The messages between the supervisor and a worker process, and how errors cross. */
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FaultCode } from '../kernel/faults.ts'
@@ -5,8 +6,8 @@ import type { Condition } from '../operations/health.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
 /**
- * What the supervisor asks of a worker process. `id` numbers a request that is answered by `done` or `failed`; `ping`
- * asks for the answer alone.
+ * From the supervisor to a worker process. An order with an `id` is answered by `done` or `failed`. `ping` only tests
+ * that the worker answers.
  */
 export type Order<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
@@ -14,7 +15,7 @@ export type Order<C> =
   | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly id: number }
   | { readonly type: 'pollChanges' }
   | { readonly type: 'usage'; readonly usage: RateUsage }
-  /** Of a password attempt: its turn has come, it may not be made, it is over (`hold` in ms). */
+  /** About a password attempt: it may be made, it is refused, or it is over (`hold` in milliseconds). */
   | { readonly type: 'entered'; readonly turn: number }
   | {
       readonly type: 'refused'
@@ -25,14 +26,14 @@ export type Order<C> =
     }
   | { readonly type: 'left'; readonly turn: number; readonly hold: number }
 
-/** A worker that serves. */
+/** The answer of a worker that serves. */
 export interface Serving {
   readonly port: number
-  /** As of `prepare`. */
+  /** As from `prepare`. */
   readonly holdingsDigest: string
 }
 
-/** What an order that is answered comes to, by its type. */
+/** The result of an order, by its type. */
 export interface OrderResults {
   readonly start: Serving
   readonly prepare: string
@@ -40,25 +41,25 @@ export interface OrderResults {
   readonly abort: undefined
   readonly ping: undefined
   readonly drain: undefined
-  /** Connections that were cut. */
+  /** The number of connections that were cut. */
   readonly close: number
 }
 
-/** What a worker process answers and tells. */
+/** From a worker process to the supervisor. */
 export type Notice =
-  /** `value` is what `Values` says of the order. */
+  /** `value` has the type that `OrderResults` gives for the order. */
   | { readonly type: 'done'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorReport }
-  /** The numbering that the deltas after it follow. */
+  /** The plan of the deltas that follow. */
   | { readonly type: 'plan'; readonly plan: Plan }
   | { readonly type: 'metrics'; readonly delta: Delta }
-  /** `lost`: how many are missing before them. */
+  /** `lost`: the number of lines that were dropped before these. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }
   | { readonly type: 'rateUsage'; readonly usage: RateUsage }
-  /** How its parts are, told when it has changed. */
+  /** The state of the worker's parts, sent when it changes. */
   | { readonly type: 'condition'; readonly condition: Condition }
-  /** A password attempt wants its turn, and has had it. */
+  /** A password attempt waits for its turn, or is over. */
   | {
       readonly type: 'enter'
       readonly turn: number
@@ -68,13 +69,13 @@ export type Notice =
   | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }
 
 /**
- * What went wrong in a worker, as the channel carries it. Name and code are what `serve` tells an operator's trouble
- * (a port that is taken, a store that cannot be opened) from a defect by: without them it would print a stack.
+ * An error of a worker, as plain data. By name and code the command `serve` tells an operator's mistake (a port in use, a
+ * store that cannot be opened) from a defect, for which it prints a stack.
  */
 export interface ErrorReport {
   readonly name: string
   readonly message: string
-  /** Of the system's errors: `EADDRINUSE`. */
+  /** Of a system error, such as `EADDRINUSE`. */
   readonly code: string | undefined
 }
 

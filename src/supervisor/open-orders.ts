@@ -1,6 +1,7 @@
+/** Orders that wait for a worker's answer, and the time by which a worker is late. */
 import type { After } from '../kernel/clock.ts'
 
-/** An order that was not answered: the worker is no more (`gone`), or had no more time (`late`), and nobody knows. */
+/** An order that was not answered: the worker has ended (`gone`) or is too late (`late`). It may have been carried out. */
 export class OrderError extends Error {
   override readonly name = 'OrderError'
   readonly end: 'gone' | 'late'
@@ -19,8 +20,8 @@ interface PendingOrder {
 const GONE = 'the worker process ended'
 
 /**
- * The orders to one worker process that are not answered yet. Every one of them ends: with its answer, at its deadline,
- * or with the worker, and at once if the worker is gone already.
+ * The orders to one worker process that are not answered yet. Each settles: with its answer, at its deadline, or when
+ * the worker ends; at once if the worker has ended already.
  */
 export class OpenOrders {
   readonly #after: After
@@ -33,18 +34,18 @@ export class OpenOrders {
   }
 
   /**
-   * Sends an order and waits for what comes of it. Rejects with OrderError, or with what the worker tells.
+   * Sends an order and resolves with its result. Rejects with OrderError, or with the error that the worker reports.
    *
-   * @param ms how long the worker has
-   * @param send is given the order's number, and answers whether there is anybody to send to
+   * @param ms the time that the worker has to answer
+   * @param send gets the order's id and returns whether the order could be sent
    */
-  give(ms: number, send: (ask: number) => boolean): Promise<unknown> {
+  give(ms: number, send: (id: number) => boolean): Promise<unknown> {
     if (this.#gone) return Promise.reject(new OrderError('gone', GONE))
-    const ask = (this.#numbers += 1)
+    const id = (this.#numbers += 1)
     return new Promise((resolve, reject) => {
       const late = `the worker process did not answer within ${ms / 1000} s`
-      const forget = this.#after(ms, () => this.#take(ask)?.reject(new OrderError('late', late)))
-      this.#waiting.set(ask, {
+      const forget = this.#after(ms, () => this.#take(id)?.reject(new OrderError('late', late)))
+      this.#waiting.set(id, {
         resolve: (value) => {
           forget()
           resolve(value)
@@ -54,28 +55,28 @@ export class OpenOrders {
           reject(error)
         },
       })
-      if (!send(ask)) this.#take(ask)?.reject(new OrderError('gone', GONE))
+      if (!send(id)) this.#take(id)?.reject(new OrderError('gone', GONE))
     })
   }
 
-  done(ask: number, value: unknown): void {
-    this.#take(ask)?.resolve(value)
+  done(id: number, value: unknown): void {
+    this.#take(id)?.resolve(value)
   }
 
-  failed(ask: number, error: Error): void {
-    this.#take(ask)?.reject(error)
+  failed(id: number, error: Error): void {
+    this.#take(id)?.reject(error)
   }
 
-  /** The worker is gone. */
+  /** Rejects all orders: the worker has ended. */
   end(): void {
     this.#gone = true
-    for (const ask of [...this.#waiting.keys()]) this.#take(ask)?.reject(new OrderError('gone', GONE))
+    for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(new OrderError('gone', GONE))
   }
 
-  /** An answer that comes too late finds nobody. */
-  #take(ask: number): PendingOrder | undefined {
-    const waiting = this.#waiting.get(ask)
-    this.#waiting.delete(ask)
+  /** Undefined for an answer that comes too late. */
+  #take(id: number): PendingOrder | undefined {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
     return waiting
   }
 }
@@ -88,9 +89,9 @@ interface Due {
 }
 
 /**
- * Time in which this process ran: what others are given to answer is measured in it. While the process is stopped, the
- * machine sleeps or one task holds it up, answers lie unread, and nobody can be said to be late. So ticks are counted,
- * and a tick that comes late counts as one.
+ * Time in which this process ran; the deadlines of workers are measured in it. While this process is stopped, the
+ * machine sleeps or one task blocks the event loop, answers are not read, so no worker can be called late. So it counts
+ * ticks, and a tick that comes late counts as one.
  */
 export class RunningTime {
   #ran = 0
@@ -113,7 +114,7 @@ export class RunningTime {
     return () => void this.#waiting.delete(due)
   }
 
-  /** What is due every TICK_MS. What has come in meanwhile is read before anybody is found to be late. */
+  /** Called every TICK_MS. Answers that have arrived are read before due work runs, hence the setImmediate. */
   tick(): void {
     this.#ran += TICK_MS
     setImmediate(() => this.#run())

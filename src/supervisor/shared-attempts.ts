@@ -1,3 +1,4 @@
+/** Password attempts of all worker processes, counted by the supervisor (C6.3.5): its end and the worker's end. */
 import type { AttemptLimiter, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import type { Notice, Order } from './messages.ts'
@@ -6,18 +7,18 @@ type AttemptNotice = Extract<Notice, { type: 'enter' | 'leave' }>
 type AttemptOrder = Extract<Order<never>, { type: 'entered' | 'refused' | 'left' }>
 
 /**
- * The supervisor's end of password attempts (C6.3.5): one gate counts for all worker processes. One desk for each
- * process; when it is gone, its turns are over and count as nothing.
+ * The supervisor's end, one for each worker process. All use the same limiter. When the process ends, its open turns end
+ * without a result.
  */
 export class AttemptCoordinator {
-  readonly #gate: AttemptLimiter
-  readonly #tell: (order: AttemptOrder) => void
+  readonly #limiter: AttemptLimiter
+  readonly #send: (order: AttemptOrder) => void
   readonly #turns = new Map<number, Turn>()
   #closed = false
 
-  constructor(gate: AttemptLimiter, tell: (order: AttemptOrder) => void) {
-    this.#gate = gate
-    this.#tell = tell
+  constructor(limiter: AttemptLimiter, send: (order: AttemptOrder) => void) {
+    this.#limiter = limiter
+    this.#send = send
   }
 
   receive(notice: AttemptNotice): void {
@@ -33,20 +34,20 @@ export class AttemptCoordinator {
 
   async #enter({ turn: id, key, standing }: Extract<AttemptNotice, { type: 'enter' }>): Promise<void> {
     try {
-      const turn = await this.#gate.enter(key, standing)
+      const turn = await this.#limiter.enter(key, standing)
       if (this.#closed) return void turn.end(undefined)
       this.#turns.set(id, turn)
-      this.#tell({ type: 'entered', turn: id })
+      this.#send({ type: 'entered', turn: id })
     } catch (thrown) {
       const { code, facts, message } = toFault(thrown)
-      this.#tell({ type: 'refused', turn: id, code, detail: message, retryAfter: facts.retryAfter })
+      this.#send({ type: 'refused', turn: id, code, detail: message, retryAfter: facts.retryAfter })
     }
   }
 
   async #leave(id: number, right: boolean | undefined): Promise<void> {
     const turn = this.#turns.get(id)
     this.#turns.delete(id)
-    this.#tell({ type: 'left', turn: id, hold: (await turn?.end(right)) ?? 0 })
+    this.#send({ type: 'left', turn: id, hold: (await turn?.end(right)) ?? 0 })
   }
 }
 
@@ -55,13 +56,13 @@ interface PendingTurn {
   readonly reject: (fault: Fault) => void
 }
 
-/** No client waits for longer: five attempts at an account that is guessed at take half a minute each. */
+/** No client waits longer: at most five attempts wait for one account, and each takes half a minute at most. */
 const LONGEST_TURN_MS = 180_000
 
-/** The worker's end of password attempts (C6.3.5): the supervisor counts them for all worker processes. */
+/** The worker's end. `enter` rejects with Fault `identity_unavailable` if the supervisor does not answer. */
 export class RemoteAttempts implements AttemptLimiter {
   readonly #send: (notice: Notice) => void
-  /** By turn: one question at a time is open for each. */
+  /** By turn, which has one open request at a time. */
   readonly #waiting = new Map<number, PendingTurn>()
   #turns = 0
   #ended = false
@@ -73,14 +74,14 @@ export class RemoteAttempts implements AttemptLimiter {
   async enter(key: GuessingKey, standing: AttemptStanding): Promise<Turn> {
     const turn = (this.#turns += 1)
     await this.#request(turn, { type: 'enter', turn, key, standing })
-    // What was verified is answered, whether or not somebody counts it.
+    // The result of a verified password is answered even if the supervisor cannot count it.
     return { end: (right) => this.#request(turn, { type: 'leave', turn, right }).catch(() => 0) }
   }
 
   receive(order: AttemptOrder): void {
     const waiting = this.#waiting.get(order.turn)
     this.#waiting.delete(order.turn)
-    // A turn that nobody waits for any more must be ended all the same: the next of its key waits for that.
+    // A turn that was given up must end too: the next attempt with the same key waits for it.
     if (waiting === undefined && order.type === 'entered')
       this.#send({ type: 'leave', turn: order.turn, right: undefined })
     if (order.type !== 'refused') return waiting?.resolve(order.type === 'left' ? order.hold : 0)
@@ -88,7 +89,7 @@ export class RemoteAttempts implements AttemptLimiter {
     waiting?.reject(new Fault(code, { detail, ...(retryAfter !== undefined && { retryAfter }) }))
   }
 
-  /** The supervisor is gone: nobody counts, and so nothing may be tried. */
+  /** Refuses all attempts: the supervisor is gone and cannot count them. */
   end(): void {
     this.#ended = true
     for (const turn of [...this.#waiting.keys()]) this.#giveUp(turn, 'the supervisor is gone')

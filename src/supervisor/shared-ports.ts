@@ -1,10 +1,12 @@
 /**
- * The listening sockets that node:cluster holds for the workers. It closes one when the last worker lets go of it, and with
- * it all connections that wait to be handed over; a busy machine has dozens of them. So at the end a socket is closed
- * first, when nothing waits in the kernel, and the workers leave when what was accepted has been handed over.
+ * Ends the sockets that node:cluster shares, without losing connections.
  *
- * Node has no name for these sockets: they are found by its channel for servers that listen, as those that their server
- * has let go of. Where none is found, the workers leave at once, and what waits then is lost.
+ * node:cluster closes a listening socket when its last worker leaves, and drops the connections that are not handed over
+ * yet; a busy machine has dozens. So here the socket is closed first, once no connection waits in the kernel. The workers
+ * leave when all accepted connections are handed over.
+ *
+ * Node has no API for these sockets. They are found by its diagnostics channel for listening servers: a server of
+ * node:cluster has given its handle away. If none is found, the workers leave at once and waiting connections are lost.
  */
 import { subscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -15,9 +17,9 @@ interface ListeningHandle {
   close(): void
 }
 
-/** Turns of the event loop in which nobody connects, after which no connection waits: each turn accepts one. */
+/** Turns of the event loop without a connection after which none waits: each turn accepts one. */
 const QUIET_TURNS = 3
-/** Under a flood of connections there is no quiet. */
+/** A bound, since a flood of connections never leaves a quiet turn. */
 const LONGEST_WAIT_FOR_QUIET_MS = 1000
 
 const isListening = (value: unknown): value is ListeningHandle =>
@@ -32,7 +34,7 @@ export class SharedPorts {
   readonly #sockets = new Set<ListeningHandle>()
   #accepted = 0
 
-  /** To be made before a worker listens. */
+  /** Must be created before a worker listens. */
   constructor() {
     subscribe('tracing:net.server.listen:asyncEnd', (message) => {
       const { server } = message as { readonly server: { readonly _handle: unknown } }
@@ -43,7 +45,7 @@ export class SharedPorts {
     })
   }
 
-  /** Takes no more connections; those that were made by then are handed over. */
+  /** Stops accepting. Connections that were accepted before are still handed over. */
   async close(): Promise<void> {
     const deadline = performance.now() + LONGEST_WAIT_FOR_QUIET_MS
     let [turns, known] = [0, this.#accepted]
@@ -66,17 +68,17 @@ export class SharedPorts {
   }
 }
 
-/**
- * What node:cluster has no words for, done with its own messages (`newconn` out, `ack` back, `close` in), which
- * test/interop/processes.test.ts pins. Should they ever change, a worker that dies leaves a client waiting for as long
- * as it has patience, one that is replaced may lose a connection in a thousand, and nothing else.
+/*
+ * OfferedConnections uses internal messages of node:cluster (`newconn` out, `ack` back, `close` in), since it has no API
+ * for this. test/interop/processes.test.ts pins them. If they change, a client of a worker that dies waits until its own
+ * timeout, and a replaced worker may lose one connection in a thousand.
  *
- * - A connection is handed to a worker, and its word waited for. Of a worker that dies first it never comes, and the
- *   connection stays open in the supervisor with nobody to answer it.
- * - A worker that stops listening tells it by a message, and what is handed to it meanwhile it gives back; unless it has
- *   ended by then. Taken out of the rotation by the supervisor, it is handed nothing any more before it hears that it
- *   is to stop, since both come by the same channel.
- * - When the last worker stops listening, the supervisor does, and drops the connections that it has not handed over.
+ * - node:cluster offers a connection to a worker and waits for its `ack`. If the worker dies before, the connection would
+ *   stay open in the supervisor with no process to answer it.
+ * - A worker that stops listening sends `close`, and returns connections that are offered meanwhile, unless it has ended
+ *   by then. If the supervisor takes it out of the rotation first, nothing is offered to it any more: the order to close
+ *   comes later on the same channel.
+ * - When the last worker stops listening, so does the supervisor, and drops the connections that are not handed over.
  */
 
 interface ClusterMessage {
@@ -99,11 +101,11 @@ const isCluster = (message: unknown): message is ClusterMessage =>
 const isHandle = (value: unknown): value is Handle =>
   typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function'
 
-/** The connections that are offered to one worker process and not taken yet. */
+/** The connections that were offered to one worker process and that it has not accepted yet. */
 export class OfferedConnections {
   readonly #child: ChildProcess
   readonly #offered = new Map<unknown, Handle>()
-  /** What node calls the listeners that the worker takes part in: ours, and what a module may have opened. */
+  /** Node's keys of the listeners that the worker shares: ours, and those that a backend module opened. */
   readonly #keys = new Set<unknown>()
 
   constructor(child: ChildProcess) {
@@ -111,13 +113,13 @@ export class OfferedConnections {
     const send = child.send.bind(child) as (...sent: unknown[]) => boolean
     child.send = (...sent: unknown[]): boolean => {
       const [message, handle] = sent
-      if (isCluster(message)) this.#look(message, handle)
+      if (isCluster(message)) this.#inspect(message, handle)
       return send(...sent)
     }
     child.on('internalMessage', (message: unknown) => {
       if (isCluster(message)) this.#offered.delete(message.ack)
     })
-    // They fail at once.
+    // Their clients then see a closed connection instead of waiting.
     child.once('exit', () => {
       for (const handle of this.#offered.values()) handle.close()
       this.#offered.clear()
@@ -128,12 +130,12 @@ export class OfferedConnections {
     return this.#offered.size
   }
 
-  /** From now on nothing is offered to it. If nothing is offered to any other either, the port is closed at once. */
+  /** Takes the worker out of the rotation. If it was the last one in it, node:cluster closes the port at once. */
   stop(): void {
     for (const key of this.#keys) this.#child.emit('internalMessage', { cmd: CLUSTER, act: 'close', key })
   }
 
-  #look({ act, key, seq }: ClusterMessage, handle: unknown): void {
+  #inspect({ act, key, seq }: ClusterMessage, handle: unknown): void {
     if (key !== undefined) this.#keys.add(key)
     if (act === 'newconn' && isHandle(handle)) this.#offered.set(seq, handle)
   }

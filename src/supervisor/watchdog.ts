@@ -2,9 +2,9 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { OrderError, type RunningTime } from './open-orders.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
-/** How often each worker is asked whether its event loop still turns; it has `PATIENCE_MS.ping` to answer. */
+/** Milliseconds between two pings of a worker, which has `PATIENCE_MS.ping` to answer. */
 const PING_MS = 1000
-/** How long a replacement is waited for before the next frozen worker is killed. */
+/** The longest wait for a replacement before the next frozen worker is killed. */
 const REPLACED_MS = 30_000
 
 type Watched = Pick<WorkerHandle<never>, 'request' | 'kill' | 'onExit' | 'pid'>
@@ -12,14 +12,14 @@ type Watched = Pick<WorkerHandle<never>, 'request' | 'kill' | 'onExit' | 'pid'>
 export interface WatchdogParts {
   readonly time: Pick<RunningTime, 'after'>
   readonly note: Recorder['note']
-  /** Whether as many workers serve as shall. */
+  /** Whether the configured number of workers serves. */
   readonly isComplete: () => boolean
 }
 
 /**
- * Finds workers that are frozen, and kills them so that they are replaced: one at a time, since what froze all of them
- * may pass, and killing all would cut every connection. A worker that is busy beside its event loop (with hashes, say)
- * answers; one whose event loop stands still for that long serves nobody.
+ * Finds frozen workers and kills them, so that they are replaced. It kills one at a time: the cause may be temporary, and
+ * killing all would cut every connection. A worker that hashes passwords in other threads still answers a ping. One whose
+ * event loop is blocked for that long serves nobody.
  */
 export class Watchdog {
   readonly #parts: WatchdogParts
@@ -30,7 +30,7 @@ export class Watchdog {
     this.#parts = parts
   }
 
-  /** Watches it until it is gone. */
+  /** Pings the worker until it ends. */
   watch(worker: Watched): void {
     let gone = false
     worker.onExit(() => {
@@ -67,7 +67,7 @@ export class Watchdog {
     return first
   }
 
-  /** Kills it, and waits until another serves in its place. */
+  /** Kills the worker and waits until a replacement serves. */
   async #relieve(worker: Watched): Promise<void> {
     worker.kill('it was frozen')
     for (let waited = 0; waited < REPLACED_MS; waited += PING_MS) {
@@ -82,5 +82,5 @@ export class Watchdog {
   }
 }
 
-/** One that has closed its channel is about to end, and not frozen. */
+/** A worker that closed its channel is not frozen but about to end. */
 const isLate = (error: unknown): boolean => error instanceof OrderError && error.end === 'late'

@@ -1,3 +1,4 @@
+/** One worker process as the supervisor sees it: orders to it, reports from it, its share of the gauges. */
 import {
   type Block,
   type Delta,
@@ -15,13 +16,13 @@ import { errorOf, type Notice, type Order, type OrderResults } from './messages.
 import { OfferedConnections } from './shared-ports.ts'
 import { OpenOrders, type RunningTime } from './open-orders.ts'
 
-/** Something counted by a plan of its own. */
+/** Counts, with the plan that numbers them. */
 export interface Counted {
   readonly plan: Plan
   readonly delta: Delta
 }
 
-/** One series, as a block without a place. */
+/** One series: a block whose axes have one row, without a cell number. */
 type Series = Pick<Block, 'family' | 'axes'>
 
 interface GaugeValue {
@@ -30,15 +31,15 @@ interface GaugeValue {
 }
 
 /**
- * What one process adds to gauges. They are counted up and down like counters, but tell of what is: when the process
- * has ended, however that came, its part is nothing.
+ * What one process has added to the gauges. A gauge shows a present state, so the share of a process that has ended, for
+ * whatever reason, must be taken back.
  */
 export class GaugeShare {
   #gauges: readonly Block[] = []
-  /** By series, since what was counted up by one plan may be counted down by the next; none at zero. */
+  /** By series: a value that was counted up by one plan may be counted down by the next. Holds no zeros. */
   readonly #held = new Map<string, GaugeValue>()
 
-  /** The plan that the deltas after it follow. */
+  /** Sets the plan of the deltas that follow. */
   follow(plan: Plan): void {
     this.#gauges = plan.filter(({ family }) => family.type === 'gauge')
   }
@@ -50,7 +51,7 @@ export class GaugeShare {
     }
   }
 
-  /** What brings its part back to zero, by a plan made for it; undefined if it is. Forgets it. */
+  /** Returns the counts that bring the share back to zero, and resets it. Undefined if it is zero. */
   takeBack(): Counted | undefined {
     const held = [...this.#held.values()]
     this.#held.clear()
@@ -116,8 +117,8 @@ export class WorkerHandle<C> {
     this.#attempts = new AttemptCoordinator(reports.attempts, (order) => void this.#send(order))
     this.#offered = new OfferedConnections(worker.process)
     worker.on('message', (notice: Notice) => this.#receive(notice, reports))
-    worker.on('error', () => undefined) // a send to a dead process; its exit is told anyway
-    // Without the channel it can be told nothing more. It ends by itself where it was told to.
+    worker.on('error', () => undefined) // a send to a dead process, whose `exit` event comes anyway
+    // Without the channel it gets no orders. If it was ordered to close, it ends by itself.
     worker.once('disconnect', () => {
       this.#orders.end()
       if (!this.closing) this.kill('it closed its channel')
@@ -135,12 +136,12 @@ export class WorkerHandle<C> {
     return this.#worker.process.pid
   }
 
-  /** Whether it can be told nothing more: it has ended, or is about to. */
+  /** Whether it can get no more orders: it has ended or is about to. */
   get isGone(): boolean {
     return this.#gone || !this.#worker.isConnected()
   }
 
-  /** Resolves with the order's value. Rejects with OrderError, and always does one of the two. */
+  /** Resolves with the order's result. Rejects with OrderError or with the worker's error. Always settles. */
   request<K extends keyof OrderResults>(
     order: Request<C> & { readonly type: K },
     ms = PATIENCE_MS[order.type],
@@ -157,17 +158,17 @@ export class WorkerHandle<C> {
     this.#send({ type: 'pollChanges' })
   }
 
-  /** Connections that it was offered and has not taken yet. */
+  /** The number of connections that were offered to it and not accepted yet. */
   get offered(): number {
     return this.#offered.count
   }
 
-  /** From now on it is offered no more connections. */
+  /** Stops offering it connections. */
   leaveRotation(): void {
     if (!this.#gone) this.#offered.stop()
   }
 
-  /** Ends it gently, and with force after `ms`. Resolves with how many connections were cut, when it is gone. */
+  /** Orders it to close; kills it after `ms`. Resolves, when it has ended, with the number of connections it cut. */
   async close(ms: number): Promise<number> {
     this.closing = true
     this.leaveRotation()
@@ -180,7 +181,7 @@ export class WorkerHandle<C> {
     return cut ?? 0
   }
 
-  /** Calls the listener once: soon, if it is gone already. */
+  /** Calls the listener once, when the process ends or soon if it has ended. */
   onExit(listener: () => void): void {
     void this.#exit.promise.then(listener)
   }
@@ -226,7 +227,7 @@ export class WorkerHandle<C> {
   #count(delta: Delta, reports: Reports): void {
     reports.metrics(this.#plan, delta)
     this.#gauges.add(delta)
-    // What it sent before it died may be read after its exit is told.
+    // Messages that it sent before it died may arrive after its `exit` event.
     if (this.#gone) this.#takeBackGauges(reports)
   }
 

@@ -21,27 +21,27 @@ export type WorkersConfig = number | 'auto'
 export const countWorkers = (config: WorkersConfig): number =>
   config === 'auto' ? Math.min(MOST, availableParallelism()) : config
 
-/** Reports a setting that is no number of processes. */
+/** Reports an error if the setting is not a valid number of processes. */
 export function compileWorkers(config: WorkersConfig, report: Report): void {
   const fits = config === 'auto' || (Number.isInteger(config) && config >= 1 && config <= MOST)
   if (!fits) report.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
 }
 
-/** What whoever serves tells the supervisor. Never throws, never waits. */
+/** What a serving process reports to its supervisor. The methods never throw and never wait. */
 export interface Reports {
-  /** Counted since the last time, by a plan that stays the same object as long as the configuration does. */
+  /** Counts since the last report. `plan` stays the same object as long as the configuration is in force. */
   metrics(plan: Plan, delta: Delta): void
-  /** Whole log lines; `lost`: how many are missing before them, since they could not be kept (T5.11). */
+  /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */
   lines(text: string, lost: number): void
-  /** It has appended to the change feed: others should look. */
+  /** The process appended to the change feed. The other processes should read it. */
   changed(): void
-  /** What it let in of rates that it shares with others (C4.5). */
+  /** What the process admitted under rates that it shares with other processes (C4.5). */
   rateUsage(usage: RateUsage): void
-  /** Counts attempts at passwords, for all who serve (C6.3.5). */
+  /** Counts password attempts for all processes (C6.3.5). */
   readonly attempts: AttemptLimiter
 }
 
-/** Thrown by `prepare` where two read a file, and it changed in between. */
+/** Thrown if two processes read a file of the configuration and it changed in between. */
 export class ContentsChanged extends Error {
   override readonly name = 'ContentsChanged'
 
@@ -51,39 +51,40 @@ export class ContentsChanged extends Error {
 }
 
 /**
- * Something that serves a configuration `C`: one process, or a pool of them behind the same verbs. A reload is
- * `prepare` (validate and open everything, change nothing), then `commit` or `abort`.
+ * Serves a configuration `C`, in one process or in several. A reload is `prepare` (validate and open everything, change
+ * nothing), then `commit` or `abort`.
  */
 export interface WorkerPool<C> {
-  /** Of the public listener. */
+  /** The port of the public listener. */
   readonly port: number
-  /** What `prepare` answered of what is in force. */
+  /** The digest that `prepare` returned for the configuration in force. */
   readonly holdingsDigest: string
   /**
-   * Opens everything; answers a digest of who is let in by what was opened. Rejects if the configuration cannot be
-   * served; then nothing has changed.
+   * Opens everything that the configuration names. Resolves with a digest of the people and their rights that were read
+   * (`digestOfHoldings`). Rejects if the configuration cannot be served; nothing has changed then.
    */
   prepare(configuration: C): Promise<string>
-  /** What was prepared serves from now on; calls in flight finish on what they began with. */
+  /** Puts the prepared configuration in force. Calls in flight finish on the one that they began with. */
   commit(): Promise<void>
+  /** Closes what was prepared. */
   abort(): Promise<void>
-  /** Somebody has appended to the change feed. */
+  /** Reads the change feed: another process appended to it. */
   pollChanges(): void
-  /** What others let in of the rates that are shared. */
+  /** Counts what other processes admitted under the rates that are shared. */
   applyRemoteUsage(usage: RateUsage): void
-  /** Reports what was counted since the last time. */
+  /** Reports the counts since the last report. */
   flush(): void
-  /** How its parts are, for /health/ready; of several processes, what they told last. Never throws, never waits. */
+  /** The state of the parts, for /health/ready; of several processes, what they reported last. Never throws or waits. */
   condition(): Condition
-  /** Whether anybody serves at the moment. Absent for one process: it is the one that is asked. */
+  /** Whether any worker serves. Absent for one process, which serves whenever it can answer this. */
   isServing?(): boolean
-  /** Replaces every process, one after the other, without losing a call; answers how many. Absent for one process. */
+  /** Replaces every process, one after the other, without losing a call. Resolves with their number. Absent for one process. */
   restart?(): Promise<number>
-  /** Answers close their connections from now on, and websockets are told to leave. New connections are taken. */
+  /** From now on responses close their connections and websockets are asked to close. New connections are accepted. */
   drain(): void
   /**
-   * Stops taking calls, `lameDuck` milliseconds from now if given, else after the time that is configured; finishes
-   * those in flight, ends. Resolves with how many connections were cut.
+   * Stops accepting calls after `lameDuck` milliseconds (default: the configured time), finishes those in flight, then
+   * ends. Resolves with the number of connections that were cut.
    */
   close(lameDuck?: number): Promise<number>
 }

@@ -1,4 +1,4 @@
-/** The worker's end of the channel: a process that serves what its supervisor says, and ends with it. */
+/** The worker's end of the channel: a process that carries out its supervisor's orders and ends with it. */
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -8,7 +8,7 @@ import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'
 import { type Notice, type Order, type Serving, reportOfError } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 
-/** A worker dies quietly with its supervisor: nobody is left to read a failed send. `done`: it has left, or failed. */
+/** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
 const send = (notice: Notice, done: () => void = () => undefined): void => {
   if (process.connected && process.send) process.send(notice, undefined, {}, done)
   else done()
@@ -16,7 +16,7 @@ const send = (notice: Notice, done: () => void = () => undefined): void => {
 
 const LINES_MS = 50
 
-/** How often a worker looks whether there is something new to tell of its parts. */
+/** Milliseconds between two checks whether the worker's condition has changed. */
 const CONDITION_MS = 500
 
 class Channel implements Reports {
@@ -48,7 +48,7 @@ class Channel implements Reports {
     send({ type: 'rateUsage', usage })
   }
 
-  /** Tells the supervisor how the worker's parts are, if that has changed. */
+  /** Reports the condition of the worker's parts if it has changed. */
   condition(condition: Condition): void {
     if (isDeepStrictEqual(condition, this.#condition)) return
     this.#condition = condition
@@ -60,7 +60,7 @@ class Channel implements Reports {
   }
 }
 
-/** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps it alive. */
+/** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps the process alive. */
 export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   const channel = new Channel()
   let pool: WorkerPool<C> | undefined
@@ -69,20 +69,20 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     return pool
   }
   let ended: Promise<number> | undefined
-  /** Once: the supervisor may end while a worker ends. It hands over no connections any more, and has waited. */
+  /** Runs once, though the supervisor may end meanwhile. No lame-duck time: the supervisor has waited already. */
   const end = (): Promise<number> => (ended ??= get().close(0))
   setInterval(() => pool && channel.condition(pool.condition()), CONDITION_MS).unref()
   const work = {
     start: async (configuration: C) => {
       pool = await start(configuration, channel)
-      // What is wrong from the start is known before the worker counts as serving.
+      // The supervisor must know the condition before the worker counts as serving.
       channel.condition(pool.condition())
       return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving
     },
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
     abort: () => get().abort(),
-    // The answer is all that is asked for: it shows that the event loop turns.
+    // The answer alone shows that the event loop runs.
     ping: () => undefined,
     drain: () => get().drain(),
     close: async () => {
@@ -115,8 +115,8 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
 }
 
 /**
- * A signal to the process group is the supervisor's to act on. A supervisor that is gone ends its workers, when the
- * calls in flight are finished: node's cluster would end them at once, unless they say that they are leaving anyway.
+ * Ends the worker, after its calls in flight, when the supervisor is gone. node:cluster would end it at once, unless
+ * `exitedAfterDisconnect` is set. Signals to the process group are ignored here: the supervisor acts on them.
  */
 function endWithSupervisor(close: () => Promise<number>): void {
   process
@@ -127,21 +127,21 @@ function endWithSupervisor(close: () => Promise<number>): void {
   process.on('disconnect', () => void close().finally(() => process.exit(0)))
 }
 
-/** Sends lines on; `done` is called when they have left this process. */
+/** Sends lines to the supervisor. `done` is called when they have left this process. */
 export type SendLines = (text: string, lost: number, done: () => void) => void
 
-/** Lines cross in bundles: one message a line would cost more than the line. */
+/** Characters of one message. Lines are sent together, since a message costs more than a line. */
 const BUNDLE = 32_768
-/** Characters that may wait in this process: a supervisor that hangs must not fill the memory of its workers (T5.11). */
+/** The most characters that wait in this process: a hanging supervisor must not fill its workers' memory (T5.11). */
 const LIMIT = 1024 ** 2
 
-/** A worker's lines on their way to the supervisor. Beyond the limit they are dropped, and counted. */
+/** A worker's log lines on their way to the supervisor. Beyond the limit they are dropped and counted. */
 export class LineSender {
   readonly #send: SendLines
   #held = ''
-  /** Characters that were sent, and have not left this process yet. */
-  #leaving = 0
-  /** Dropped before what is held, and not yet told. */
+  /** Characters that were sent and have not left this process yet. */
+  #unsent = 0
+  /** Lines dropped before those in `#held` and not reported yet. */
   #lost = 0
 
   constructor(send: SendLines) {
@@ -150,9 +150,9 @@ export class LineSender {
 
   /** Takes whole lines. */
   write(lines: string): void {
-    if (this.#hasRoom(lines.length)) this.#held += lines
+    if (this.#hasSpace(lines.length)) this.#held += lines
     else {
-      // What is held stands before the gap.
+      // The lines that are held come before the dropped ones.
       this.flush()
       this.#lost += lines.split('\n').length - 1
     }
@@ -160,16 +160,16 @@ export class LineSender {
   }
 
   flush(): void {
-    if (this.#held === '' && (this.#lost === 0 || !this.#hasRoom(0))) return
+    if (this.#held === '' && (this.#lost === 0 || !this.#hasSpace(0))) return
     const [text, lost] = [this.#held, this.#lost]
     this.#held = ''
     this.#lost = 0
-    this.#leaving += text.length
-    this.#send(text, lost, () => (this.#leaving -= text.length))
+    this.#unsent += text.length
+    this.#send(text, lost, () => (this.#unsent -= text.length))
   }
 
-  /** Behind a gap not before half of it is free: else every other line would tell of one. */
-  #hasRoom(more: number): boolean {
-    return this.#held.length + this.#leaving + more <= (this.#lost > 0 ? LIMIT / 2 : LIMIT)
+  /** After dropped lines, half of the limit must be free. Otherwise every second line could report a gap. */
+  #hasSpace(more: number): boolean {
+    return this.#held.length + this.#unsent + more <= (this.#lost > 0 ? LIMIT / 2 : LIMIT)
   }
 }

@@ -11,29 +11,29 @@ export interface WorkerProcessesParts<C> {
   readonly size: number
   readonly reports: Reports
   readonly note: Recorder['note']
-  /** A worker found other contents in the files of the configuration in force than those that serve already. */
+  /** Called when a new worker reads other contents in the configuration's files than the workers that serve already. */
   readonly contentsChanged: () => void
-  /** How long new connections are taken when the service ends, and calls may take then: milliseconds. */
+  /** When the service ends: how long connections are accepted, then how long calls may take. Milliseconds. */
   readonly closeTimes: (configuration: C) => { readonly lameDuck: number; readonly drain: number }
 }
 
-/** A worker that dies sooner than this is not replaced at once, so that a crash at start does not become a fork storm. */
+/** After workers that die sooner than this, starts are delayed: a crash at start must not become a fork storm. */
 const STEADY_MS = 5_000
 const LONGEST_PAUSE_MS = 30_000
-/** Beyond the time that calls in flight have, for a worker to close what it has open. */
+/** In addition to the time of calls in flight: the time in which a worker closes its store and backends. */
 const CLOSE_SLACK_MS = 10_000
 const WHOLE_AGAIN_MS = 10_000
 
-/** The worker processes: each is started with what is in force, watched, and replaced when it dies. */
+/** The worker processes. Each starts with the configuration in force, is watched, and is replaced when it dies. */
 export class WorkerProcesses<C> {
   readonly #parts: WorkerProcessesParts<C>
-  /** Where workers tell each other what they let in. */
+  /** Through it workers tell each other what they admitted. */
   readonly #usage = new RateUsageExchange()
   readonly #time = new RunningTime()
   readonly #watchdog: Watchdog
   #workers: readonly WorkerHandle<C>[] = []
   readonly #starting = new Set<WorkerHandle<C>>()
-  /** Told to end, and how many connections each will have cut. */
+  /** Workers that were ordered to close, with the number of connections that each cut. */
   readonly #ending = new Map<WorkerHandle<C>, Promise<number>>()
   #inForce: C
   #opened: string | undefined
@@ -53,12 +53,12 @@ export class WorkerProcesses<C> {
     this.#time.start()
   }
 
-  /** Those that serve. One that is gone counts no more, though its exit may not have been told yet. */
+  /** The workers that serve. A worker without a channel is not among them, even before its `exit` event. */
   get serving(): readonly WorkerHandle<C>[] {
     return this.#workers.filter(({ isGone }) => !isGone)
   }
 
-  /** Those of them that do not stand still. */
+  /** The serving workers that are not frozen. */
   get responsive(): readonly WorkerHandle<C>[] {
     return this.serving.filter((worker) => !this.#watchdog.isFrozen(worker))
   }
@@ -67,7 +67,7 @@ export class WorkerProcesses<C> {
     return this.#port
   }
 
-  /** Who is let in by what is in force, as the first worker found it. */
+  /** The digest that the first worker reported for the configuration in force. */
   get holdingsDigest(): string {
     return this.#opened ?? ''
   }
@@ -80,13 +80,13 @@ export class WorkerProcesses<C> {
     return this.#parts.closeTimes(this.#inForce)
   }
 
-  /** From here on workers start with it, and those that are starting will be brought to it. */
+  /** Workers start with it from now on. Workers that are starting are updated to it. */
   putInForce(configuration: C, opened: string | undefined): void {
     this.#inForce = configuration
     this.#opened = opened
   }
 
-  /** Nobody knows what a worker serves that did not carry out an order: its replacement serves what is in force. */
+  /** Kills the worker if the order fails: it is unknown then what the worker serves. Its replacement serves the right one. */
   async killUnlessDone(worker: WorkerHandle<C>, order: () => Promise<unknown>): Promise<void> {
     try {
       await order()
@@ -102,14 +102,14 @@ export class WorkerProcesses<C> {
     this.#compare(opened)
   }
 
-  /** Another serves before this one stops. */
+  /** Replaces a worker. The new one serves before the old one stops. */
   async replace(worker: WorkerHandle<C>): Promise<void> {
     await this.add()
     this.#forget(worker)
     await this.#end(worker)
   }
 
-  /** Starts one more. Rejects if it does not come to serve. */
+  /** Starts one more worker. Rejects if it cannot serve. */
   async add(): Promise<void> {
     const link = this.#usage.join((usage) => worker.applyRemoteUsage(usage))
     const reports = { ...this.#parts.reports, spent: link.report }
@@ -128,18 +128,18 @@ export class WorkerProcesses<C> {
     this.#join(worker, since)
   }
 
-  /** Whether a worker is missing that nobody is starting: a restart may have begun to replace the one that died. */
+  /** Whether workers are missing, those that are starting not counted as missing. */
   isIncomplete(starting = this.#starting.size): boolean {
     return !this.#closing && this.serving.length + starting < this.#parts.size
   }
 
-  /** Waits for the replacement of one that died, for so long. */
+  /** Waits until the replacement of a dead worker serves, for WHOLE_AGAIN_MS at most. */
   async untilComplete(): Promise<void> {
     const deadline = performance.now() + WHOLE_AGAIN_MS
     while (this.isIncomplete(0) && performance.now() < deadline) await wait(50)
   }
 
-  /** Starts what is missing, again and again if need be. */
+  /** Starts a missing worker, and repeats that until it serves. */
   async recover(pause = 0): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pause).unref())
     if (!this.isIncomplete()) return
@@ -153,14 +153,14 @@ export class WorkerProcesses<C> {
     }
   }
 
-  /** From now on nobody is started or replaced. */
+  /** From now on no worker is started or replaced. */
   startClosing(): void {
     this.#closing = true
     this.#usage.stop()
     for (const worker of this.#starting) worker.kill('the service ended while it started')
   }
 
-  /** Ends all of them. Resolves with how many connections were cut, when all are gone. */
+  /** Ends all workers. Resolves, when all have ended, with the number of connections that were cut. */
   async close(): Promise<number> {
     for (const worker of this.#workers) void this.#end(worker)
     const cut = await Promise.all(this.#ending.values())
@@ -176,7 +176,7 @@ export class WorkerProcesses<C> {
   }
 
   #join(worker: WorkerHandle<C>, since: number): void {
-    // What came up while the pool was closing has nobody to serve.
+    // It started while the pool was closing, so it is not needed.
     if (this.#closing) {
       worker.kill('the service ended while it started')
       return
@@ -194,7 +194,7 @@ export class WorkerProcesses<C> {
     })
   }
 
-  /** Starts it with what is in force, also if that changes while it starts. Answers the port. */
+  /** Starts it with the configuration in force, even if that changes meanwhile. Resolves with the port. */
   async #bringUp(worker: WorkerHandle<C>): Promise<number> {
     const configuration = this.#inForce
     const { port, holdingsDigest } = await worker.request({ type: 'start', configuration })
@@ -204,7 +204,7 @@ export class WorkerProcesses<C> {
     return port
   }
 
-  /** Whoever was removed in a file that a worker reads anew loses what they hold by a reload alone. */
+  /** A new worker read changed files. A reload is needed, since only a reload revokes what removed people hold. */
   #compare(opened: string): void {
     this.#opened ??= opened
     if (opened !== this.#opened) this.#parts.contentsChanged()
@@ -215,5 +215,5 @@ export class WorkerProcesses<C> {
   }
 }
 
-/** Milliseconds before the next start, after so many workers in a row that did not live long. */
+/** Milliseconds to wait before the next start. `hasty`: how many workers in a row died early. */
 const pauseAfter = (hasty: number): number => (hasty < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 2 ** hasty * 250))
