@@ -14,16 +14,16 @@ export const systemClock: Clock = {
 /** Wall time in whole seconds, the unit of JWT NumericDate (RFC 7519 §2). */
 export const epochSeconds = (clock: Clock): number => Math.floor(clock.now() / 1000)
 
-/** Runs `work` once, `ms` milliseconds from now; what it answers cancels. Tests hand in one that they wind themselves. */
+/** Runs `work` once, after `ms` milliseconds. The returned function cancels it. Tests pass one that they advance. */
 export type After = (ms: number, work: () => void) => () => void
 
-/** Milliseconds, some 24 days: a timer of node that is set for more fires at once. */
+/** Milliseconds, about 24 days. A longer timer of Node fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
-/** How long a timer can be set for a time that an operator has configured, which may be any. Milliseconds. */
+/** Limits a configured time, in milliseconds, to what a timer can be set to. */
 export const timerMs = (ms: number): number => Math.min(ms, LONGEST_TIMER)
 
-/** Keeps no process alive. */
+/** Uses a timer of Node, which does not keep the process alive. */
 export const after: After = (ms, work) => {
   const timer = setTimeout(work, timerMs(ms))
   timer.unref()

@@ -1,6 +1,6 @@
 /**
- * Everything that can go wrong, in one table. A row says what each audience is told; what happened stays in
- * the log. Nothing below the table switches on a fault's name.
+ * The table of all failures. A row says what clients see; the cause goes to the log only. Code that renders a fault uses
+ * its row, never its name.
  */
 
 /** The stable codes of the envelope (contract C2, "Error codes"). */
@@ -38,7 +38,7 @@ export type OAuthError =
 export interface FaultRow {
   readonly status: number
   readonly wire: WireCode
-  /** What the token-like endpoints answer for it (RFC 6749 JSON). */
+  /** The `error` of RFC 6749 JSON, at the identity endpoints. */
   readonly oauth: OAuthError
   /** Fixed public text. Says what to do next. A 400's `say` is appended to it. */
   readonly text: string

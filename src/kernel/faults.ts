@@ -7,11 +7,11 @@ export interface FaultFacts {
   readonly cause?: unknown
   /** For the log only. */
   readonly detail?: string
-  /** Public: which field and why. Told only where the row's status is 400; must hold no secret and no address. */
+  /** Public: which field and why. Shown only if the row's status is 400. Must hold no secret and no address. */
   readonly say?: string
   /**
-   * Whether `say`, or the cause, repeats what stood in the client's body. Then its client alone is told, and the log is
-   * not: an unescaped `&` in a form makes the tail of a password the name of a field.
+   * Whether `say` or the cause repeats a part of the client's body. Then only the client sees it, not the log: an
+   * unescaped `&` in a form makes the rest of a password the name of a field.
    */
   readonly quotes?: boolean
   /** Public: the operator's own words about a maintenance, in place of the fixed text (C9.1). */
@@ -20,20 +20,20 @@ export interface FaultFacts {
   readonly retryAfter?: number
   /** Becomes Allow. */
   readonly allow?: readonly string[]
-  /** Becomes Content-Range: how long the data is that has no such range (RFC 9110 §15.5.17). */
+  /** Length of the data in bytes, for Content-Range of a 416 (RFC 9110 §15.5.17). */
   readonly contentRange?: string
   /** The scope member of an insufficient_scope challenge (C4.13). */
   readonly scope?: string
   /**
-   * For the log only, of a call that its client did not wait for: what the upstream had answered by then, or that
-   * nothing of it had been sent. Absent: it was sent, and may have been carried out.
+   * For the log only, if the client left: the status that the upstream had answered, or `not_sent` if nothing was sent to
+   * it. Absent: the call was sent and may have been carried out.
    */
   readonly upstream?: number | 'not_sent'
   /** The status of an upstream's 4xx that has no row of its own (C8.4). */
   readonly status?: number
 }
 
-/** The one error that the code throws on purpose. `code` is the row, `facts` what is particular to this case. */
+/** The error that the code throws for every row of the fault table. `facts` holds what is particular to this case. */
 export class Fault extends Error {
   readonly code: FaultCode
   readonly facts: FaultFacts

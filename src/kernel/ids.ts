@@ -1,15 +1,15 @@
 import { createHash, randomBytes, randomFillSync, timingSafeEqual } from 'node:crypto'
 
-/** Bytes drawn together. */
+/** Random bytes that are drawn at once. */
 const POOL_BYTES = 4096
-/** Bytes written as text together: short, since an id that is kept keeps the text that it was cut from. */
+/** Bytes that are converted to text at once. Few, since a substring keeps the whole text in memory. */
 const TEXT_BYTES = 512
 const pool = Buffer.alloc(POOL_BYTES)
 let written = POOL_BYTES
 let text = ''
 let used = 0
 
-/** Fresh random hex digits, at most 2 × TEXT_BYTES. Cut from a text that is drawn ahead, since every call needs some. */
+/** Fresh random hex digits, at most 2 × TEXT_BYTES. They are prepared in advance, since every call needs some. */
 function randomDigits(count: number): string {
   if (used + count > text.length) refill()
   used += count
@@ -37,5 +37,5 @@ export const newSecret = (bytes = 32): string => randomBytes(bytes).toString('ba
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Compares two secrets in a time that depends on neither, lengths included. */
+/** Compares two secrets in constant time, whatever their contents and lengths. */
 export const equalSecrets = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b))

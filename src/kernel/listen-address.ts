@@ -4,7 +4,7 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** Splits `host:port` or `[v6]:port`, as the configuration's schema lets it through. */
+/** Splits `host:port` or `[v6]:port`. The configuration's schema has checked the form. */
 export function splitListenAddress(address: string): ListenAddress {
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
@@ -13,13 +13,13 @@ export function splitListenAddress(address: string): ListenAddress {
 const LOOPBACK_V4 = /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['::1', 'localhost'])
 
-/** Whether a host, without brackets, is this machine only. */
+/** Whether a host, given without brackets, is a loopback address or name. */
 export const isLoopback = (host: string): boolean =>
   LOOPBACK_V4.test(host) || LOOPBACK_NAMES.has(host.toLowerCase())
 
 /**
- * What is bound. `localhost` is one address here and no name: fastify would open a second server for its other
- * address, and that one would have none of the public listener's own handlers.
+ * The address to bind. `localhost` becomes 127.0.0.1: for the name, Fastify would open a second server for ::1, without
+ * the public listener's own handlers.
  */
 export function bindingOf(address: string): ListenAddress {
   const { host, port } = splitListenAddress(address)

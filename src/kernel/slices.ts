@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Milliseconds of work that nobody notices in between. */
+/** Milliseconds of work before other events get a turn. */
 const SLICE = 8
-/** Steps between two looks at the clock. */
+/** Steps between two readings of the clock. */
 const STEPS = 256
 
 /**
- * Work that may be long, in slices: whoever steps through it asks after each step, and waits where there is something to
- * wait for, so that the event loop serves others in between.
+ * Splits long work into slices, so that the event loop serves other calls in between. The work calls `pause` after each
+ * step and awaits its result if there is one.
  */
 export class Slices {
   #steps = 0
   #end = performance.now() + SLICE
 
-  /** Something to wait for, once the slice is over. @param steps how much was done since, as the caller counts */
+  /** Returns a promise to await if the slice is over. `steps`: how many steps were made since the last call. */
   pause(steps = 1): Promise<void> | undefined {
     this.#steps += steps
     if (this.#steps < STEPS) return undefined

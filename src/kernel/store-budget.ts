@@ -1,27 +1,27 @@
-/** How long one request may wait for the store, over all that it asks of it (T5.5). */
+/** Limits the total time that one request waits for the store (T5.5). */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Milliseconds. A request that got no further by then is answered 503, within half a second: some of that is left for
- * the hash of a password.
+ * Milliseconds. After them the request is answered 503, within half a second in total: the remainder is for hashing a
+ * password.
  */
 const STORE_TIME = 400
 
-/** The time of one request. Only waiting counts: what it does between two questions, hashing a password, does not. */
+/** The store time of one request. Only waiting for the store counts, not hashing a password in between. */
 export class StoreBudget {
   #used = 0
-  /** How many questions are open, and since when there is one. */
+  /** Queries that are open, and the time since when at least one is. */
   #open = 0
   #since = 0
   #over = false
 
-  /** Milliseconds; undefined when the request has been answered: what it left behind has time as everybody. */
+  /** Milliseconds left. Undefined once the request was answered: work that goes on afterwards has no budget. */
   left(): number | undefined {
     if (this.#over) return undefined
     return STORE_TIME - this.#used - (this.#open > 0 ? performance.now() - this.#since : 0)
   }
 
-  /** A question is asked; what it answers is called when that is settled. */
+  /** Begins a query. The returned function must be called when the query has settled. */
   spend(): () => void {
     if (this.#open === 0) this.#since = performance.now()
     this.#open += 1
@@ -38,7 +38,7 @@ export class StoreBudget {
 
 const budgets = new AsyncLocalStorage<StoreBudget>()
 
-/** Does the work of one request, all whose questions to the store share one time. */
+/** Runs the work of one request, whose store queries share one budget. Rejects as the work does. */
 export async function withStoreBudget<T>(work: () => Promise<T>): Promise<T> {
   const budget = new StoreBudget()
   try {
@@ -48,5 +48,5 @@ export async function withStoreBudget<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** That of the request that this code works for, if it works for one. */
+/** The budget of the current request. Undefined outside of requests. */
 export const budget = (): StoreBudget | undefined => budgets.getStore()

@@ -4,7 +4,7 @@ const SIZE = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
 export const DURATION_PATTERN = '^[0-9]+(ms|s|m|h|d)$'
 export const SIZE_PATTERN = '^[0-9]+(B|KiB|MiB|GiB)$'
 
-/** The same pattern, for texts that do not stand for nothing at all. */
+/** The same pattern without texts whose number is zero. */
 export const aboveZero = (pattern: string): string => pattern.replace('^', '^(?!0+[A-Za-z])')
 
 function parseUnits(text: string, pattern: string, units: Readonly<Record<string, number>>): number {

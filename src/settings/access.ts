@@ -1,4 +1,4 @@
-/** Who may do what, as a configuration says it: flat, so that two configurations can be compared. */
+/** Lists who may do what in a configuration, as flat rows, so that two configurations can be compared. */
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import type { Configuration } from './configuration.ts'
@@ -13,25 +13,25 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 
-/** One thing that somebody may do. */
+/** One right of one party. */
 export interface Access {
   readonly kind: 'anybody' | 'client' | 'role' | 'user'
-  /** Client id, name of a role, or user name; `anybody`: whoever can reach the service. */
+  /** Client id, role name or user name. `anybody`: everyone who can reach the service. */
   readonly who: string
-  /** `GET fund-data/fund-list (business)`; for users, the role that they have. */
+  /** Such as `GET fund-data/fund-list (business)`. For users, their role. */
   readonly what: string
-  /** Business code; empty where it is not at a business. */
+  /** Business code; empty if the right is not tied to a business. */
   readonly where: string
 }
 
-/** What of the directory stands in the store. */
+/** The part of the directory that is in the store. */
 export interface StoredPeopleRecords {
   readonly clients: readonly StoredClient[]
   readonly users: readonly StoredUser[]
 }
 
 export interface AccessParts {
-  /** Serves the files of the directory. */
+  /** Reads the files of the directory. */
   readonly environment: Environment
   readonly stored: StoredPeopleRecords
   readonly clock: Clock
@@ -42,7 +42,7 @@ interface Operation {
   readonly isOpenTo: (scopes: ReadonlySet<string>) => boolean
 }
 
-/** By the gateway's own rule of each (C4.7): area scopes, implication and all. */
+/** Uses the gateway's own scope rule of each action (C4.7), with area scopes and implication. */
 const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): Operation[] =>
   actions.flatMap(({ level, area, action, methods }) =>
     Object.entries(methods).map(([method, { scopes }]) => {
@@ -63,7 +63,7 @@ const openTo = (
   return operations.filter(({ isOpenTo }) => isOpenTo(held)).map(({ what }) => what)
 }
 
-/** In a report-only area no token is asked for, and paths that no action has are forwarded too. */
+/** A report-only area requires no token, and forwards paths that match no action too. */
 const openToAnybody = ({ areas }: Configuration): Access[] =>
   Object.entries(areas)
     .filter(([, area]) => isReportOnly(area))
@@ -74,7 +74,7 @@ const openToAnybody = ({ areas }: Configuration): Access[] =>
       where: '',
     }))
 
-/** Of two with one id the configuration's is the one (directory/people.ts). */
+/** Of two clients with the same id the configuration's counts (directory/people.ts). */
 const clientsOf = ({ clients }: Directory, { stored }: AccessParts): Client[] => [
   ...clients.values(),
   ...stored.clients.map(({ record }) => toClient(record)).filter(({ id }) => !clients.has(id)),
@@ -107,24 +107,24 @@ const usersOf = ({ users, roles }: Directory, { stored }: AccessParts): User[] =
 function userAccess({ businesses }: Directory, user: User): Access[] {
   const { username, access, customers } = user
   if (!mayHold(user)) return []
-  const told = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
+  const right = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
   return [
-    ...[...access].filter(([where]) => businesses.has(where)).map(([where, { role }]) => told(role, where)),
-    ...customers.map((client) => told(`a login through ${client}`, '')),
+    ...[...access].filter(([where]) => businesses.has(where)).map(([where, { role }]) => right(role, where)),
+    ...customers.map((client) => right(`a login through ${client}`, '')),
   ]
 }
 
 /**
- * Everything that anybody, clients, roles and users may do. `told` hears what is wrong with the scopes and the directory:
- * where it has failed, nobody would be served by them, and the answer is of no use.
+ * Everything that anybody, clients, roles and users may do. Problems of the scopes and the directory go to the report. If
+ * it has failed, the result must not be used.
  */
 export async function accessOf(
   configuration: Configuration,
   parts: AccessParts,
-  told: Report,
+  report: Report,
 ): Promise<Access[]> {
-  const catalogue = compileScopes(configuration.scopes, told)
-  const directory = await compileDirectory(configuration.directory, catalogue, told, parts.environment)
+  const catalogue = compileScopes(configuration.scopes, report)
+  const directory = await compileDirectory(configuration.directory, catalogue, report, parts.environment)
   const operations = operationsOf(configuration, catalogue)
   const roles = Object.entries(configuration.directory.roles).flatMap(([who, { scopes }]) =>
     openTo(operations, catalogue, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
@@ -151,7 +151,7 @@ const without = (all: readonly Access[], others: readonly Access[]): Access[] =>
   return all.filter((access) => !keys.has(keyOf(access)))
 }
 
-/** What the second configuration gives and takes. */
+/** The rights that the second configuration adds and removes. */
 export const compareAccess = (before: readonly Access[], after: readonly Access[]): AccessChange => ({
   gained: without(after, before),
   lost: without(before, after),

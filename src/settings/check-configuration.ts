@@ -1,4 +1,4 @@
-/** What a configuration's schema cannot say: each room's own check, run on every section that could be read. */
+/** Checks beyond the schema: each folder's own check, run on every section that could be read. */
 import { compileBackends } from '../backends/config.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
@@ -46,10 +46,10 @@ const unopened = (name: string): Backend => ({
 /** Stands for the service's keys, which a check does not open. */
 const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
 
-/** The catalogue for checks of other sections: its own problems are told once, by its own row. */
+/** The catalogue for checks of other sections. Its own problems are reported once, by its own row. */
 const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Report())
 
-/** What each section can tell alone, or with a neighbour: cheap, and opens nothing. */
+/** Checks of one section or two. They are cheap and open nothing. */
 const SECTION_CHECKS: readonly Check[] = [
   { needs: ['server'], run: ({ server }, report) => compileServer(server, report) },
   { needs: ['admin'], run: ({ admin }, report) => compileAdmin(admin, report) },
@@ -75,7 +75,7 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
 ]
 
-/** What `openParts` (service.ts) would find when it opens the configuration for serving. */
+/** The checks that `openParts` (start/service.ts) makes when it opens a configuration for serving. */
 const PART_CHECKS: readonly Check[] = [
   { needs: ['scopes'], run: ({ scopes }, report) => compileScopes(scopes, report) },
   {
@@ -107,7 +107,7 @@ const PART_CHECKS: readonly Check[] = [
         signer: isSidecar(all) ? undefined : NO_SIGNER,
         targetChanged: () => undefined,
         moduleFailed: () => undefined,
-        answerLimit: 0, // nothing is asked
+        answerLimit: 0, // no call is made
       })
       await Promise.all([...opened.values()].map((backend) => backend.close()))
     },
@@ -121,7 +121,7 @@ const PART_CHECKS: readonly Check[] = [
   },
 ]
 
-/** The checks whose sections were read without a problem: the others would tell accidents of the first. */
+/** The checks whose sections were read without a problem. The others would report consequences of those problems. */
 function runnable(checks: readonly Check[], { problems }: Report): readonly Check[] {
   const troubled = new Set(problems.map((problem) => problem.path[0]))
   return checks.filter(({ needs }) => !needs.some((key) => troubled.has(key)))
@@ -133,7 +133,7 @@ export interface LoadedConfiguration {
   readonly report: Report
 }
 
-/** Reads a configuration for serving. What opening it would tell (`openParts`) is not looked at yet. */
+/** Reads a configuration for serving. Runs only the cheap checks; `openParts` makes the others. */
 export function loadConfiguration(file: string, environment: Environment): LoadedConfiguration {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return { report }
@@ -141,7 +141,7 @@ export function loadConfiguration(file: string, environment: Environment): Loade
   return report.failed ? { report } : { configuration, report }
 }
 
-/** Reads a configuration and tells every problem at once; nothing is served, written or connected to. */
+/** Reads a configuration and reports every problem. Serves nothing, writes nothing and opens no connection. */
 export async function checkConfiguration(file: string, environment: Environment): Promise<Report> {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return report

@@ -1,4 +1,4 @@
-/** The configuration of a deployment: the rooms' pieces as one schema, and what only the whole can tell. */
+/** The configuration of a deployment: the schema that joins those of the folders, and facts about the whole. */
 import { backendsSchema } from '../backends/config.ts'
 import { loadFile } from '../config/load.ts'
 import { choice, flag, section, text, type Static } from '../config/schema.ts'
@@ -59,28 +59,28 @@ export const configurationSchema = section({
 
 export type Configuration = Static<typeof configurationSchema>
 
-/** A file as far as it could be read: whole if the report has not failed. */
+/** A configuration as far as it could be read. It is complete if the report has not failed. */
 export interface ReadConfiguration {
-  /** What lies under the path of a problem is not to be trusted. */
+  /** Values below the path of a problem must not be used. */
   readonly configuration: Configuration | undefined
   readonly report: Report
 }
 
-/** Reads a configuration file, what it extends, and what the environment overrides; the schema's problems only. */
+/** Reads a configuration file, the files it extends and the environment's overrides. Reports the schema's problems only. */
 export function readConfiguration(file: string, environment: Environment): ReadConfiguration {
   const { value, report } = loadFile(configurationSchema, file, environment)
   if (value === undefined) return { configuration: undefined, report }
   return { configuration: applyOverrides(value, environment, report), report }
 }
 
-/** Whether it is a sidecar: `/api` only, for the tokens of others, with nothing on disk (C11.2). */
+/** Whether it is a sidecar: it serves `/api` only, for tokens of foreign issuers, and writes nothing to disk (C11.2). */
 export const isSidecar = ({ issuers }: Pick<Configuration, 'issuers'>): boolean => issuers.length > 0
 
 type Named = Pick<Configuration, 'areas' | 'backends' | 'directory' | 'issuers'>
 
 /**
- * What maintenance switches may name. Names that stand in files of the directory are not known here, nor are the clients
- * of a sidecar's issuers, and its businesses where it has no directory.
+ * The names that maintenance switches may use. Undefined where they are not known here: names in files of the directory,
+ * clients of a sidecar's issuers, and a sidecar's businesses if it lists none.
  */
 export function closableNames(configuration: Named): ClosableNames {
   const { areas, backends, directory } = configuration

@@ -1,3 +1,4 @@
+/** Refuses or warns of settings that are dangerous: public demo secrets, plain http, report-only areas (C10, T7). */
 import type { PasswordHasher } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
 import { hashSecret } from '../directory/secret-hash.ts'
@@ -7,7 +8,7 @@ import { Hasher } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { countWorkers } from '../supervisor/worker-pool.ts'
 
-/** Secrets that the documentation prints (C10): everybody can log in with them. */
+/** Secrets that the documentation prints (C10), so everybody knows them. */
 const CLIENT_SECRETS: Readonly<Record<string, string>> = {
   'acme-books': 'acme-books-secret',
   'globex-ledger': 'globex-ledger-secret',
@@ -34,9 +35,9 @@ function suspects({ clients, users }: Directory): Suspect[] {
 }
 
 /**
- * The entries of a directory that can be used with a demo secret, such as `client acme-books` or `user alice`. The
- * secret counts however it is hashed. A service that other machines can reach must not start with one (C10, T7).
- * Costs at most a dozen hashes. Rejects as the hasher does.
+ * The entries of a directory that accept a demo secret, such as `client acme-books` or `user alice`, however it is
+ * hashed. A service that other machines can reach must not start with one (C10, T7). Costs a dozen hashes at most.
+ * Rejects as the hasher does.
  */
 export async function findDemoSecrets(
   directory: Directory,
@@ -51,8 +52,6 @@ export async function findDemoSecrets(
   return [...new Set([...renamed, ...opened])]
 }
 
-/** Combinations that are refused by name, since each is safe nowhere but on the machine itself (C10). */
-
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
 /** Where the service can be reached beyond this machine: a listener or a public URL, with its path. */
@@ -64,7 +63,7 @@ function openDoors(configuration: Configuration): KeyPath[] {
   return doors.filter(([, host]) => !isLoopback(host)).map(([key]) => ['server', key])
 }
 
-/** The paths of everything written that is one of the demo world's hashes. */
+/** The paths of all values that are one of the demo configuration's hashes. */
 function demoHashes(value: unknown, path: KeyPath): KeyPath[] {
   if (typeof value === 'string') return DEMO_HASHES.has(value) ? [path] : []
   if (Array.isArray(value)) return value.flatMap((item: unknown, index) => demoHashes(item, [...path, index]))
@@ -113,7 +112,7 @@ function refuseHttpIssuer(configuration: Configuration, report: Report): void {
   }
 }
 
-/** Refuses sample data that each process would have a copy of: what one changes, the others would not know. */
+/** Refuses memory backends with several workers: each process would have its own copy of the data. */
 export function reportLonelyMemory({ backends, workers }: Configuration, report: Report): void {
   if (countWorkers(workers) === 1) return
   for (const [name, { kind }] of Object.entries(backends)) {
@@ -126,7 +125,7 @@ export function reportLonelyMemory({ backends, workers }: Configuration, report:
   }
 }
 
-/** Says at every start what was asked for by an explicit word (T7). */
+/** Warns, at every check and start, of upstreams whose certificates are not verified (T7). */
 export function warnOfUnverifiedUpstreams({ backends }: Configuration, report: Report): void {
   for (const [name, backend] of Object.entries(backends)) {
     if (!('tls' in backend) || backend.tls.verify !== 'off-insecure') continue
@@ -142,10 +141,10 @@ export function warnOfUnverifiedUpstreams({ backends }: Configuration, report: R
 export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readonly string[] =>
   Object.keys(areas).filter((area) => areas[area]?.mode === 'report-only')
 
-/** Those that have a service behind them, which checks for itself. */
+/** Kinds of backend with a service behind them that makes its own checks. */
 const FORWARDING: ReadonlySet<string> = new Set(['http', 'stream'])
 
-/** Told at each check and start, for as long as it is so. */
+/** Warns of report-only areas at every check and start. Refuses them over a backend that makes no checks of its own. */
 export function warnOfReportOnly(configuration: Configuration, report: Report): void {
   const { areas, backends } = configuration
   for (const area of reportOnlyAreas(configuration)) {
@@ -167,9 +166,9 @@ export function warnOfReportOnly(configuration: Configuration, report: Report): 
 }
 
 /**
- * Refuses, off loopback, the demo world's secrets hashed anew or kept in a file of the directory, where their text
- * does not tell (C10, T7). Tells nothing of a report that has failed: the directory is of no use then, or its text
- * was told to hold them.
+ * Refuses demo secrets off loopback that were hashed anew or stand in a file of the directory, where comparing hashes
+ * does not find them (C10, T7). Does nothing if the report has failed: the directory is unusable then, or its demo
+ * secrets are reported already.
  */
 export async function reportOpenedDemo(
   configuration: Configuration,
@@ -186,16 +185,16 @@ export async function reportOpenedDemo(
   }
 }
 
-/** Reports what would give secrets away. */
+/** Refuses settings that would give secrets away. */
 export function reportDangers(configuration: Configuration, report: Report): void {
   if (openDoors(configuration).length > 0) refuseDemoSecrets(configuration, report)
-  // A sidecar issues nothing and takes no password; who may reach it is its pod's to say.
+  // A sidecar issues no tokens and takes no passwords. Its pod decides who may reach it.
   if (!isSidecar(configuration)) refuseHttpIssuer(configuration, report)
 }
 
 /**
- * The hashes in config/demo.yaml, whose secrets everyone knows: a configuration made by copying that file is told
- * so even if it no longer calls itself `demo` (C10). A test keeps them and the file the same.
+ * The hashes in config/demo.yaml, whose secrets everyone knows. They are refused even in a copy of that file that is no
+ * longer marked `demo` (C10). A test keeps them and the file the same.
  */
 export const DEMO_HASHES: ReadonlySet<string> = new Set([
   'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ',

@@ -1,4 +1,4 @@
-/** What a reload cannot change, since it was bound or opened at the start. */
+/** Settings that a reload cannot change, since they were bound or opened at the start. */
 import { isDeepStrictEqual } from 'node:util'
 import { type KeyPath, pathText } from '../config/report.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
@@ -14,7 +14,7 @@ const FIXED: readonly (keyof Configuration)[] = [
   'keys',
 ]
 
-/** What of them is read anew all the same, with all that is below it. */
+/** Exceptions: settings of these sections, with everything below them, that a reload does change. */
 const LIVE = ['server.limits.body', 'server.strictHeaderNames', 'server.cors']
 
 const isLive = (path: string): boolean => LIVE.some((live) => path === live || path.startsWith(`${live}.`))
@@ -32,7 +32,7 @@ function changedPaths(before: unknown, after: unknown, path: KeyPath): KeyPath[]
 /** The settings that differ and need a restart, by key path. */
 export function fixedChanges(before: Configuration, after: Configuration): readonly string[] {
   const changed = FIXED.flatMap((key) => changedPaths(before[key], after[key], [key])).map(pathText)
-  // Whether it is a sidecar decides what was opened at all (C11.2); which issuers it trusts may change.
+  // A sidecar opens other parts than a full service (C11.2). Which issuers a sidecar trusts may change.
   if (isSidecar(before) !== isSidecar(after)) changed.push('issuers')
   return changed.filter((path) => !isLive(path))
 }

@@ -1,4 +1,4 @@
-/** What the environment overrides in any configuration (C10). */
+/** Environment variables that override settings of any configuration (C10). */
 import type { Environment } from '../config/references.ts'
 import type { Place, Report } from '../config/report.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
@@ -59,7 +59,7 @@ export const OVERRIDES: Readonly<Record<string, Row>> = {
   },
 }
 
-/** The configuration with what the environment sets; a value that does not fit is reported. */
+/** The configuration with the environment's overrides. An invalid value is reported as an error. */
 export function applyOverrides<T extends Overridable>(
   configuration: T,
   environment: Environment,

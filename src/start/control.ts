@@ -1,4 +1,4 @@
-/** What operators can do, carried out: by the process that supervises, whether it serves itself or through others. */
+/** Carries out the orders of operators, in the supervising process. */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   closableNames,
@@ -32,10 +32,10 @@ import { CODE } from '../identity/tokens/codes.ts'
 import { FAMILY } from '../identity/tokens/families.ts'
 
 export interface ControlParts {
-  /** Of this process: in a pool, the supervisor has its own. */
+  /** The state of this process. With several workers, the supervisor has its own. */
   readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store'>
   readonly pool: WorkerPool<Configuration>
-  /** Who may have what by the configuration in force. */
+  /** The people and their rights in the configuration in force. */
   readonly holdings: () => Holdings
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
@@ -44,7 +44,7 @@ export interface ControlParts {
 type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
 
 const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopping'] }
-/** For an order that was under way when the service was told to stop. */
+/** The longest wait, when the service stops, for an order that is under way. */
 const LONGEST_SETTLING_MS = 1000
 
 export class ServiceControl implements OperatorControl {
@@ -53,7 +53,7 @@ export class ServiceControl implements OperatorControl {
   readonly #parts: ControlParts
   #configuration: Configuration
   #reloader: Reloader | undefined
-  /** Settles when what was ordered before is done: configurations and workers are changed by one order at a time. */
+  /** Settles when the previous order is done. Only one order at a time changes configurations and workers. */
   #last: Promise<unknown> = Promise.resolve()
   #stopping = false
 
@@ -65,12 +65,12 @@ export class ServiceControl implements OperatorControl {
     this.adopt(configuration)
   }
 
-  /** Where the configuration comes from a file. */
+  /** Makes `reload` possible, if the configuration comes from a file. */
   reloadBy(reloader: Reloader): void {
     this.#reloader = reloader
   }
 
-  /** Another configuration is in force. */
+  /** Takes over the configuration that is in force now. */
   adopt(configuration: Configuration): void {
     this.#configuration = configuration
     const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
@@ -99,7 +99,7 @@ export class ServiceControl implements OperatorControl {
     return { outcome: 'revoked', ended }
   }
 
-  /** A sidecar knows nobody: whoever its issuers name may be revoked. */
+  /** A sidecar has no directory, so every id of its issuers may be revoked. */
   async #unknown(tokens: RevokedTokens): Promise<readonly string[]> {
     const { state, holdings } = this.#parts
     if (isSidecar(this.#configuration)) return []
@@ -136,7 +136,7 @@ export class ServiceControl implements OperatorControl {
     return this.#inTurn(() => restart().catch(this.#failed('restart_failed', operator)))
   }
 
-  /** Signals and watched files have nobody to throw to. */
+  /** Logs the failure and refuses, since signals and file watches cannot handle an error. */
   #failed(event: string, operator: Operator): (cause: unknown) => { outcome: 'refused'; problems: string[] } {
     return (cause) => {
       this.#parts.recorder.note('error', event, { cause, ...operator })
@@ -144,7 +144,7 @@ export class ServiceControl implements OperatorControl {
     }
   }
 
-  /** Takes no more orders. Resolves when none is under way, or soon: an order that hangs ends with the process. */
+  /** Refuses further orders. Resolves when none is under way, or after LONGEST_SETTLING_MS. */
   async stop(): Promise<void> {
     this.#stopping = true
     await Promise.race([this.#last, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
@@ -157,18 +157,16 @@ export class ServiceControl implements OperatorControl {
   }
 }
 
-/** Which ids a revocation may name without being forced: a mistyped one would end nothing, and say that it did. */
-
 export interface RevocableIdParts {
   readonly store: Pick<Store, 'find' | 'countBy'>
   readonly rules: RuleGuard
   readonly holdings: Holdings
 }
 
-/** What newSecret(16) makes. Access tokens are not kept, so an id of this form may be one, and any other is none. */
+/** The form of newSecret(16). Access tokens are not stored, so every id of this form counts as known. */
 const TOKEN_ID = /^[A-Za-z0-9_-]{22}$/
 
-/** Whether the store holds anything under it: also of somebody who was removed. */
+/** Whether the store holds anything with this value, even of people who were removed. */
 async function isHeld(index: StoreIndex, value: string, { store }: RevocableIdParts): Promise<boolean> {
   for (const kind of [FAMILY, CODE, SESSION, CONSENT])
     if ((await store.countBy(kind, { [index]: value })) > 0) return true
@@ -179,7 +177,7 @@ type IsKnown = (id: string, parts: RevocableIdParts) => boolean | Promise<boolea
 
 const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
   jti: (id) => TOKEN_ID.test(id),
-  // One that was ended by a rule is known: ending it again is no mistake.
+  // A family that a rule has ended is known: ending it again is no mistake.
   family: async (id, parts) =>
     parts.rules.hasEnded({ family: id, subject: '', asOf: parts.rules.asOf, begunAt: 0 }) ||
     (await isHeld('family', id, parts)),
@@ -194,7 +192,10 @@ const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
   business: async (id, parts) => parts.holdings.businesses.has(id) || (await isHeld('business', id, parts)),
 }
 
-/** A line for each id that nobody knows. Rejects with Fault `identity_unavailable`. */
+/**
+ * Resolves with a line for each id that is not known. A revocation with a mistyped id would end nothing and report
+ * success. Rejects with Fault `identity_unavailable` if the store cannot be read.
+ */
 export async function unknownIds(tokens: RevokedTokens, parts: RevocableIdParts): Promise<readonly string[]> {
   const unknown: string[] = []
   for (const [name, id] of Object.entries(tokens) as [keyof typeof IS_KNOWN, string][])

@@ -1,7 +1,7 @@
 /**
- * Kubernetes gives a volume to the `fsGroup` of a pod by making every file in it readable and writable for that group:
- * private keys too, which Postern then refuses. Where the configuration says that the group is this service alone, what
- * the group may do is taken back before anything is opened.
+ * Kubernetes makes every file of a volume readable and writable for the `fsGroup` of a pod: private keys too, which
+ * Postern then refuses. If the configuration says that only this service is in the group (`dataGroup: own`), the rights
+ * of the group are removed before anything is opened.
  */
 import { constants } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
@@ -11,14 +11,13 @@ const GROUP_MAY_ANYTHING = 0o070
 const OTHERS_MAY_ANYTHING = 0o007
 const OWNER_MAY = 0o700
 
-/** The data folder holds files and folders of files, and nothing deeper. */
+/** Levels: the data folder holds files and folders of files. */
 const DEPTH = 2
 
 /**
- * Takes every right of the group away from what this process's user owns below a folder (not from the folder itself,
- * which may be a mount that is somebody else's), and answers the paths. Left alone, for the checks that follow to
- * refuse: what other users may do anything with, what is of a group that this process is not in, what is owned by
- * somebody else. A folder that is not there has nothing to take back.
+ * Removes the group's rights from files and folders below a folder, and resolves with their paths. The folder itself is
+ * left alone: it may be a mount of another owner. Also left alone, and refused by later checks: what another user owns,
+ * what belongs to a group that this process is not in, what other users have rights to. Never rejects.
  */
 export async function takeBackFromGroup(folder: string, depth = DEPTH): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => [])
@@ -34,7 +33,7 @@ async function takeBack(path: string, depth: number): Promise<readonly string[]>
   return [...mine, ...below]
 }
 
-/** By the open file, so that what was judged is what is changed; a link is not followed. */
+/** Checks and changes the same open file. Symbolic links are not followed. */
 async function isTakenBack(path: string): Promise<boolean> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)

@@ -1,4 +1,4 @@
-/** What a worker's decisions read and drive, beyond one configuration: opened once, kept over reloads. */
+/** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Environment } from '../config/references.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -31,7 +31,7 @@ export interface WorkerOptions {
   readonly environment: Environment
 }
 
-/** A dependencies with the concrete parts that a worker drives. */
+/** The dependencies, with the concrete parts that a worker starts, polls and closes. */
 export interface WorkerDependencies extends Dependencies {
   readonly admission: LoadGuard
   readonly switches: MaintenanceSwitches
@@ -40,13 +40,13 @@ export interface WorkerDependencies extends Dependencies {
   readonly state: State
 }
 
-/** Of an upstream's target: it gets no calls any more. */
+/** Changes after which an upstream's target gets no calls. */
 const BAD_CHANGES: ReadonlySet<string> = new Set(['ejected', 'unhealthy', 'distrusted'])
 
 const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Promise<ServiceKeys> =>
   openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)
 
-/** Rejects, with nothing left open, with KeyFolderError or StoreError. */
+/** Opens everything. Rejects with KeyFolderError or StoreError; nothing is left open then. */
 export async function openDependencies(
   configuration: Configuration,
   { clock, environment }: WorkerOptions,
@@ -88,8 +88,8 @@ export async function openDependencies(
 }
 
 /**
- * Keeps our own keys in step with their folder until what it answers is called. A store in memory can be reached by
- * nobody else: `keys rotate --compromised` leaves its families to this process.
+ * Reloads our own keys when their folder changes, until the returned function is called. The command
+ * `keys rotate --compromised` cannot reach a store in memory, so this process then ends the families itself.
  */
 export async function watchOwnKeys(
   { keys, store, tokenRevoker }: WorkerDependencies,
@@ -103,7 +103,7 @@ export async function watchOwnKeys(
   return watchKeys({ keys, store, recorder, secretReplaced })
 }
 
-/** The number of workers is that of the start: a reload does not change it. */
+/** The number of workers is fixed at the start; a reload does not change it. */
 const openGuard = (
   configuration: Configuration,
   clock: Clock,
@@ -117,11 +117,11 @@ const openGuard = (
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 
+/** The limits of a configuration for one of its workers. */
 export const loadOf = ({ load, workers, backends }: Configuration) =>
   compileLoad(load, countWorkers(workers), Object.keys(backends).length)
 
-/** What happened, as a process of the service knows it: the store, the change feed, and what is read from it. */
-
+/** The recorded state as one process sees it: the store, the change feed, and what is read from the feed. */
 export interface State {
   readonly store: Store
   readonly feed: ChangeFeed
@@ -136,15 +136,15 @@ export interface State {
 export interface StateParts {
   readonly clock: Clock
   readonly recorder: Recorder
-  /** This process has appended to the change feed: others should look. */
+  /** Called when this process appended to the change feed, so that others read it. */
   readonly appended: () => void
 }
 
-/** Examines the store once, before any process of the service opens it (T5.12): see `examineStore`. */
+/** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does. */
 export const admitState = (configuration: Configuration): ReturnType<typeof examineStore> =>
   examineStore(storeOf(configuration), configuration.data)
 
-/** Rejects with StoreError, or Fault `identity_unavailable`, with nothing left open. */
+/** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   const { clock, recorder } = parts
   const store = await openStore(storeOf(configuration), configuration.data, clock, (trouble) => {
@@ -171,13 +171,13 @@ export async function openState(configuration: Configuration, parts: StateParts)
   }
 }
 
-/** A sidecar leaves nothing on disk (C11.2). */
+/** A sidecar writes nothing to disk (C11.2). */
 const storeOf = (configuration: Configuration): StoreConfig =>
   isSidecar(configuration) ? { kind: 'memory' } : configuration.store
 
 /**
- * What a configuration gives, in milliseconds. In a sidecar always the longest that may be configured: a reload that
- * raises an issuer's `longestLife` lets in tokens that were issued, and revoked, before it.
+ * The longest life of tokens, and of everything revocable, in milliseconds. In a sidecar it is the longest that may be
+ * configured: a reload that raises an issuer's `longestLife` accepts tokens that were issued, and revoked, before it.
  */
 export function longestLifeOf(configuration: Configuration): LongestLife {
   if (isSidecar(configuration)) {

@@ -1,3 +1,4 @@
+/** One configuration in force with its call count, and the condition of its parts. */
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import type { Parts, Service } from './service.ts'
@@ -14,8 +15,8 @@ export interface GenerationParts {
 }
 
 /**
- * One configuration that is in force, or was: with who counts and logs for it, and how many calls it serves. A call
- * ends on what it began with, a stream or a websocket too, however long it takes.
+ * One configuration that is or was in force, with its service, metrics and log, and the number of its calls in flight. A
+ * call, stream or websocket finishes on the configuration that it began with.
  */
 export class Generation {
   readonly parts: Parts
@@ -23,7 +24,7 @@ export class Generation {
   readonly metrics: Metrics
   readonly closeLog: () => void
   #calls = 0
-  /** One for all calls: this is done for every one of them. */
+  /** One function for all calls, so that a call allocates none. */
   readonly #leave = (): void => {
     this.#calls -= 1
   }
@@ -35,7 +36,7 @@ export class Generation {
     this.closeLog = closeLog
   }
 
-  /** It serves this exchange, until that has ended. */
+  /** Counts the exchange as in flight until it ends. */
   enter(exchange: Exchange): void {
     this.#calls += 1
     exchange.onEnd(this.#leave)
@@ -46,12 +47,10 @@ export class Generation {
   }
 }
 
-/** How the parts of a configuration in force are, for /health/ready (C11.1). */
-
 /**
- * A backend that does not answer makes nothing unready: the calls of other backends are served, and an instance that
- * is taken out of service for an upstream's sake takes the others with it. A store that is gone or damaged does: nobody
- * can log in, and nothing can be revoked. Never throws, never waits.
+ * The condition of the parts, for /health/ready (C11.1). Never throws, never waits. A backend that does not answer is a
+ * degradation: calls to the other backends are still served. A store that is gone or damaged is a failure: nobody can log
+ * in and nothing can be revoked.
  */
 export function conditionOf(
   { backends }: Pick<Parts, 'backends'>,
@@ -59,10 +58,10 @@ export function conditionOf(
   { trouble }: Pick<Store, 'trouble'>,
 ): Condition {
   const issuers = issuerKeys.conditions()
-  // As long as no issuer's keys were ever had, nobody can be let in: every call would be 503 (C4.15).
-  const deaf = issuers.length > 0 && issuers.every(({ state }) => state === 'unknown')
+  // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
+  const withoutKeys = issuers.length > 0 && issuers.every(({ state }) => state === 'unknown')
   return {
-    failing: [...(deaf ? ['issuer keys'] : []), ...(trouble === undefined ? [] : ['store'])],
+    failing: [...(withoutKeys ? ['issuer keys'] : []), ...(trouble === undefined ? [] : ['store'])],
     degraded: [
       ...[...backends.values()].filter(isUnwell).map(degradedBackend),
       ...issuers.filter(({ state }) => state !== 'fresh').map(degradedIssuer),

@@ -1,4 +1,4 @@
-/** Who may have what, as the store records it: so that a change made while the service was down is seen at its start. */
+/** Records people and their rights in the store, so that a start notices changes made while the service was down. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 
 type Records = Pick<Store, 'find' | 'create' | 'replace'>
 
-/** One record: the holdings of the configuration that was served last, maps and sets as lists. */
+/** The kind and key of the one record: the holdings of the configuration served last, with maps and sets as lists. */
 const HOLDINGS = 'holdings'
 const KEY = 'served'
 
@@ -34,12 +34,12 @@ const read = ({ businesses, clients, users }: Recorded): Holdings => ({
   users: new Map(users),
 })
 
-/** To be called when a configuration is in force. Rejects with Fault `identity_unavailable`. */
+/** Records the holdings of the configuration in force. Rejects with Fault `identity_unavailable`. */
 export async function recordHoldings(holdings: Holdings, store: Records): Promise<void> {
   const value = listed(holdings)
   for (;;) {
     const entry = await store.find(HOLDINGS, KEY)
-    // Mostly so: a start then writes nothing, and needs no room in the store.
+    // The usual case: nothing is written, so a start succeeds even if the store is full.
     if (entry !== undefined && isDeepStrictEqual(entry.value, JSON.parse(JSON.stringify(value)))) return
     const done =
       entry === undefined
@@ -56,9 +56,8 @@ export interface StartParts {
 }
 
 /**
- * At the start: ends what was lost since the service was served last, as a reload would have, and records what is served
- * now. Where the store cannot keep that (it is full, say), the service starts all the same, and the next start tries
- * again.
+ * Called at the start. Revokes what people lost since the service ran last, as a reload would, and records what is served
+ * now. If the store fails (it is full, say), that is logged, the service starts, and the next start tries again.
  */
 export async function endLostMeanwhile(holdings: Holdings, parts: StartParts): Promise<void> {
   const { recorder } = parts
@@ -84,8 +83,8 @@ const plain = (_key: string, value: unknown): unknown =>
   value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value
 
 /**
- * Who may have what by a directory, in one word. What is served and what a reload takes rights away by are read by
- * several, from files that may change meanwhile: where the words are the same, the readings were.
+ * A digest of the people and their rights in a directory (SHA-256, base64url). Several processes read its files, which
+ * may change meanwhile. Equal digests show that they read the same.
  */
 export const digestOfHoldings = (holdings: Holdings): string =>
   createHash('sha256').update(JSON.stringify(holdings, plain)).digest('base64url')

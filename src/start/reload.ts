@@ -1,4 +1,4 @@
-/** A reload: read, check, open everywhere, then swap everywhere; or tell why not, with nothing changed. */
+/** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { problemLines, Report } from '../config/report.ts'
 import type { Environment } from '../config/references.ts'
@@ -25,16 +25,16 @@ export interface ReloaderParts {
   readonly revoker: Revoker
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly store: Store
-  /** Told of the configuration before anything is begun by it; rejects with a Fault if that cannot be recorded. */
+  /** Called before the configuration is in force. Rejects with a Fault if the store cannot record it. */
   readonly adopting: (configuration: Configuration) => Promise<void>
   readonly recorder: Pick<Recorder, 'note'>
   /** Called when another configuration is in force. */
   readonly changed: (configuration: Configuration) => void
-  /** Called with the files that the configuration consists of, also of one that was refused. */
+  /** Called with the files that were read, even if their configuration is refused. */
   readonly read: (files: ReadonlySet<string>) => void
 }
 
-/** A file that changes while it is read is read again. */
+/** Attempts at reading files that change meanwhile. */
 const ATTEMPTS = 3
 
 const refused = (...problems: string[]): ReloadOutcome => ({ outcome: 'refused', problems })
@@ -50,7 +50,7 @@ export class Reloader {
     this.#holdings = holdings
   }
 
-  /** For the configuration that is in force already. Rejects with ContentsChanged if its files say something else by now. */
+  /** Opens it for the configuration in force. Rejects with ContentsChanged if its files have changed since. */
   static async open(configuration: Configuration, parts: ReloaderParts): Promise<Reloader> {
     const holdings = await readHoldings(configuration, parts.environment)
     if (holdings === undefined || digestOfHoldings(holdings) !== parts.pool.holdingsDigest)
@@ -58,12 +58,12 @@ export class Reloader {
     return new Reloader(configuration, holdings, parts)
   }
 
-  /** By the configuration that is in force. */
+  /** The people and their rights in the configuration in force. */
   get holdings(): Holdings {
     return this.#holdings
   }
 
-  /** One at a time. Rejects only if a part of the service failed. */
+  /** Must not be called again before it settles. Rejects only if a part of the service failed. */
   async reload(operator: Operator): Promise<ReloadOutcome> {
     const outcome = await this.#tryReload()
     const level = outcome.outcome === 'reloaded' ? 'info' : 'error'
@@ -81,7 +81,7 @@ export class Reloader {
     return refused('its files change while they are read — try again when they have settled')
   }
 
-  /** Rejects with ContentsChanged if what is to be served is not what was read here. */
+  /** Rejects with ContentsChanged if the workers read other contents than this process. */
   async #readAndServe(): Promise<ReloadOutcome> {
     const { file, environment, pool, read, changed, recorder } = this.#parts
     const { configuration, report } = loadConfiguration(file, environment)
@@ -103,7 +103,8 @@ export class Reloader {
     }
     const losses = lossesBetween(this.#holdings, holdings)
     try {
-      // Rules before, so that a store that is out of reach refuses the reload; all after, for what is begun meanwhile.
+      // The rules are made before the swap, so that a reload is refused if the store is out of reach. After the swap
+      // everything is ended once more, including what began in between.
       await this.#parts.adopting(configuration)
       await this.#makeRules(losses)
     } catch (error) {
@@ -116,7 +117,7 @@ export class Reloader {
     this.#holdings = holdings
     changed(configuration)
     await this.#end(losses).catch((cause: unknown) => {
-      // The rules of before hold. The next start compares with what was recorded last, and ends the rest.
+      // The rules made before the swap hold. The next start compares with the last record and ends the rest.
       recorder.note('error', 'revocation_after_reload_failed', { cause, rules: losses.length })
     })
     return { outcome: 'reloaded', warnings: problemLines(report), revoked: losses.length }
@@ -132,14 +133,14 @@ export class Reloader {
     await recordHoldings(this.#holdings, store)
   }
 
-  /** Every problem, as `postern check` tells it; a worker tells only that there is one. */
+  /** Lists every problem, as `postern check` does: a worker reports only that there is one. */
   async #refuse(cause?: unknown): Promise<ReloadOutcome> {
     const { file, environment, recorder } = this.#parts
     const report = await checkConfiguration(file, environment)
     if (report.failed) return refused(...problemLines(report))
     const found = cause instanceof ConfigurationError ? problemLines(cause.report) : []
     if (found.length > 0) return refused(...found)
-    // It had a problem a moment ago.
+    // No problem is found now, but there was one before: the files have changed.
     if (cause === undefined) throw new ContentsChanged()
     recorder.note('error', 'reload_failed', { cause })
     return refused('it could not be opened, though it has no problem; the log tells more')
@@ -147,14 +148,14 @@ export class Reloader {
 }
 
 /**
- * The directory is compiled once more than it is served, but only what it lets whom have is kept. Undefined if it has
- * problems: what was left out for them would count as removed.
+ * Compiles the directory only to read the people and their rights. Undefined if it has problems: entries left out for
+ * them would count as removed.
  */
 export async function readHoldings(
   { scopes, directory }: Configuration,
   environment: Environment,
 ): Promise<Holdings | undefined> {
-  const told = new Report()
-  const compiled = await compileDirectory(directory, compileScopes(scopes, told), told, environment)
-  return told.failed ? undefined : holdingsOf(compiled)
+  const report = new Report()
+  const compiled = await compileDirectory(directory, compileScopes(scopes, report), report, environment)
+  return report.failed ? undefined : holdingsOf(compiled)
 }

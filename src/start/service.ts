@@ -1,4 +1,4 @@
-/** What one configuration makes: all that a decision reads, compiled; a reload makes another and swaps it whole. */
+/** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -43,13 +43,13 @@ import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
-/** What outlives a configuration: state, keys, switches, and who writes things down. */
+/** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
   readonly clock: Clock
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
   readonly keys: ServiceKeys | undefined
-  /** Of foreign issuers; there are some in a sidecar only. */
+  /** The keys of foreign issuers, which only a sidecar has. */
   readonly issuerKeys: IssuerKeys
   readonly store: Store
   readonly hasher: PasswordHasher
@@ -73,12 +73,12 @@ export interface Parts {
   readonly catalogue: Catalogue
   readonly directory: Directory
   readonly backends: ReadonlyMap<string, Backend>
-  /** By backend: what its files held when it was opened, in one word. */
+  /** By backend: a digest of its files as they were when it was opened. */
   readonly contents: ReadonlyMap<string, string>
   readonly actions: CompiledActions
 }
 
-/** What stands behind the doors. */
+/** What the public listener's doors serve. */
 export interface Service {
   readonly parts: Parts
   readonly runtime: Runtime
@@ -88,7 +88,7 @@ export interface Service {
   readonly renderFault: FaultRenderer
 }
 
-/** Thrown where a configuration that was read turns out not to fit; the report tells every problem. */
+/** A configuration that cannot be opened. The report lists every problem. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
   readonly report: Report
@@ -100,8 +100,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Opens what a configuration names. A backend whose configuration and files are as before is kept: its connections stay
- * warm, and sample data that was written stays. Rejects with ConfigurationError, with nothing left open.
+ * Opens what a configuration names. A backend whose configuration and files have not changed is kept, with its
+ * connections and its written sample data. Rejects with ConfigurationError; nothing new is left open then.
  */
 export async function openParts(
   configuration: Configuration,
@@ -122,7 +122,7 @@ export async function openParts(
   const now = await contentsOf(configuration, 'now')
   const kept = keptBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
-  const surroundings = {
+  const backendParts = {
     vendor,
     clock: dependencies.clock,
     funds: dependencies.openedFunds,
@@ -131,7 +131,7 @@ export async function openParts(
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
   }
-  const opened = await compileBackends(Object.fromEntries(wanted), report, surroundings)
+  const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts)
   const backends = new Map([...kept, ...opened])
   const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
   if (!report.failed) {
@@ -149,9 +149,9 @@ async function contentsOf(
   when: 'now' | 'loaded',
   which: (config: BackendConfig) => boolean = () => true,
 ): Promise<Map<string, string>> {
-  const asked = Object.entries(backends).filter(([, config]) => which(config))
-  const told = asked.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
-  return new Map(await Promise.all(told))
+  const chosen = Object.entries(backends).filter(([, config]) => which(config))
+  const digests = chosen.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
+  return new Map(await Promise.all(digests))
 }
 
 function keptBackends(
@@ -173,7 +173,9 @@ function keptBackends(
   )
 }
 
-/** Resolves also where one never does: a user's module must not keep the process from ending. */
+const LONGEST_CLOSE_MS = 5000
+
+/** Closes backends, and waits 5 s at most: a user's module that hangs must not keep the process from ending. */
 export const closeBackends = async (backends: Iterable<Backend>): Promise<void> => {
   const closed = Promise.all([...backends].map((backend) => backend.close()))
   const bound = new AbortController()
@@ -184,9 +186,7 @@ export const closeBackends = async (backends: Iterable<Backend>): Promise<void> 
   bound.abort()
 }
 
-const LONGEST_CLOSE_MS = 5000
-
-/** Puts the parts behind the service's addresses, which are known once the listener is bound. */
+/** Compiles the parts for the service's URLs, which are known once the listener is bound. */
 export function compileService(
   parts: Parts,
   dependencies: Dependencies,
@@ -255,7 +255,7 @@ function openOwnIdentity(
 
 const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
 
-/** In a sidecar the tokens of the issuers that it names, else our own (C11.2). */
+/** Accepts, in a sidecar, the tokens of the configured issuers; otherwise our own (C11.2). */
 function openTokenCheck(
   { configuration }: Parts,
   dependencies: Dependencies,

@@ -1,4 +1,4 @@
-/** Whose access tokens are believed: our own, or those of the issuers that a sidecar is configured with (C11.2). */
+/** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
 import type { TokenVerifier, TokenPolicy, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { foreignClaimsReader, readOwnClaims } from '../gateway/claims.ts'
@@ -15,13 +15,13 @@ interface Issuer {
   readonly read: (verified: Verified) => Principal
 }
 
-/** Our own access tokens (C6.1.8): no leeway (C4.16). */
+/** Verifies our own access tokens (C6.1.8), without leeway (C4.16). */
 export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): TokenAuthority {
   const policy: TokenPolicy = {
     issuer: urls.authUrl,
     audience: urls.baseUrl,
     typ: ['at+jwt'],
-    // Both: tokens that were signed before a change of `accessToken.algorithm` are good to their end.
+    // Both: tokens signed before a change of `accessToken.algorithm` stay valid until they expire.
     algorithms: SIGNING_ALGORITHMS,
     leeway: 0,
   }
@@ -54,7 +54,7 @@ function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issue
   }
 }
 
-/** Tokens of these issuers, and of no other: `iss` chooses whose rules and keys a token is judged by, before it is believed. */
+/** Verifies tokens of these issuers only. The unverified `iss` claim selects the issuer whose policy and keys are used. */
 export function foreignAuthority(
   configs: readonly IssuerConfig[],
   clock: Clock,

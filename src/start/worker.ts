@@ -1,4 +1,4 @@
-/** One process that serves: state, doors and the public listener, under the orders of a supervisor. */
+/** One serving process: state, doors and the public listener, controlled by a supervisor. */
 import { conditionOf, Generation } from './generation.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
@@ -36,13 +36,13 @@ export interface Worker extends WorkerPool<Configuration> {
   readonly recorder: Recorder
 }
 
-/** How often it is looked whether calls are still in flight on a configuration that was replaced. */
+/** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
 const RETIRE_MS = 1000
 const FLUSH_MS = 500
 
 /**
- * Starts to serve. Rejects, with nothing left open, with ConfigurationError, KeyFolderError, StoreError, or what the
- * system says of the listener's address.
+ * Starts to serve. Rejects with ConfigurationError, KeyFolderError or StoreError, or with the system's error if the
+ * address cannot be bound. Nothing is left open then.
  */
 export async function startWorker(
   configuration: Configuration,
@@ -85,12 +85,12 @@ class ServingWorker implements Worker {
   readonly #flusher: NodeJS.Timeout
   #current: Generation
   #prepared: Generation | undefined
-  /** Of the signing keys. */
+  /** Stops watching the folder of the signing keys. */
   stopWatching: () => void = () => undefined
-  /** Changes with each order, so that a `prepare` that takes long finds out that it is wanted no more. */
+  /** Changes with each order, so that a long `prepare` notices that it was aborted. */
   #order = 0
-  /** Replaced, but calls may still be in flight on them. */
-  readonly #leaving = new Set<Generation>()
+  /** Replaced configurations on which calls may still be in flight. */
+  readonly #retiring = new Set<Generation>()
 
   constructor(parts: Parts, fixtures: ServingParts) {
     const { dependencies, relay, listener } = fixtures
@@ -134,7 +134,7 @@ class ServingWorker implements Worker {
     this.#current = next
     this.#activate(next)
     this.#fixtures.listener.renewCertificate()
-    this.#leaving.add(before)
+    this.#retiring.add(before)
     const { drain } = before.parts.configuration.server.timeouts
     after(drain, () => this.#retireWhenIdle(before))
     return Promise.resolve()
@@ -142,11 +142,11 @@ class ServingWorker implements Worker {
 
   async abort(): Promise<void> {
     this.#order += 1
-    const given = this.#prepared
+    const prepared = this.#prepared
     this.#prepared = undefined
-    if (given === undefined) return
+    if (prepared === undefined) return
     this.dependencies.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
-    await this.#discard(given)
+    await this.#discard(prepared)
   }
 
   applyRemoteUsage(usage: RateUsage): void {
@@ -180,7 +180,7 @@ class ServingWorker implements Worker {
     return cut
   }
 
-  /** What is told of calls in flight when they end, and what they are served by, must be there as long as they are. */
+  /** A configuration's log, metrics and backends must exist as long as its calls are in flight. */
   #retireWhenIdle(generation: Generation): void {
     if (generation.isIdle) void this.#retire(generation)
     else setTimeout(() => this.#retireWhenIdle(generation), RETIRE_MS).unref()
@@ -188,20 +188,20 @@ class ServingWorker implements Worker {
 
   async #retire(generation: Generation): Promise<void> {
     this.flush()
-    this.#leaving.delete(generation)
+    this.#retiring.delete(generation)
     await this.#discard(generation)
   }
 
-  /** Those that calls may be in flight on. */
+  /** All configurations on which calls may be in flight. */
   #serving(): readonly Generation[] {
-    return [...this.#leaving, this.#current]
+    return [...this.#retiring, this.#current]
   }
 
   #backendsInUse(): ReadonlySet<Backend> {
     return new Set(this.#serving().flatMap(({ parts }) => [...parts.backends.values()]))
   }
 
-  /** Closes what no generation that still serves uses too. */
+  /** Closes the log, and the backends that no other generation uses. */
   async #discard({ parts, closeLog }: Generation): Promise<void> {
     const used = this.#backendsInUse()
     closeLog()
@@ -237,13 +237,13 @@ class ServingWorker implements Worker {
     )
   }
 
-  /** A sidecar has none, whatever a reload brings: what it is can't change live. */
+  /** A sidecar has none. A reload cannot make it one or end it (`fixedChanges`). */
   #identityDoor(api: Door): Door | undefined {
     const { identity } = this.#current.service
     return identity && identityDoor(() => this.#current.service.identity ?? identity, api)
   }
 
-  /** The door reads what is in force at once, so that a call counts where it is served. */
+  /** The door reads the configuration in force in the same turn, so a call is counted on the one that serves it. */
   #counted(door: Door): Door {
     return (exchange) => {
       this.#current.enter(exchange)
@@ -262,7 +262,7 @@ class ServingWorker implements Worker {
       doors: { api: this.#counted(api), identity: identity && this.#counted(identity) },
       authUrl: this.urls.authUrl,
       authorities,
-      // Of whatever configuration is in force then: a reload may change the vendor or the default format.
+      // Read at each call: a reload may change the vendor or the default format.
       renderFault: (...args) => this.#current.service.renderFault(...args),
       takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
     })
