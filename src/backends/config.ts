@@ -58,10 +58,10 @@ export interface BackendDependencies extends ForwardingDependencies {
 export async function compileBackends(
   slice: BackendsConfig,
   report: Report,
-  surroundings: BackendDependencies,
+  dependencies: BackendDependencies,
 ): Promise<ReadonlyMap<string, Backend>> {
   const opened = Object.entries(slice).map(async ([name, config]) => {
-    const backend = await openBackend(name, config, report, surroundings)
+    const backend = await openBackend(name, config, report, dependencies)
     return backend === undefined ? [] : [[name, backend] as const]
   })
   return new Map((await Promise.all(opened)).flat())
@@ -73,12 +73,12 @@ async function openBackend(
   name: string,
   config: BackendConfig,
   report: Report,
-  surroundings: BackendDependencies,
+  dependencies: BackendDependencies,
 ): Promise<Backend | undefined> {
-  if (config.kind === 'memory') return openMemory(name, config, report, surroundings)
-  if (config.kind !== 'module') return openForwarding(name, config, report, surroundings)
+  if (config.kind === 'memory') return openMemory(name, config, report, dependencies)
+  if (config.kind !== 'module') return openForwarding(name, config, report, dependencies)
   const { openModule } = await import('./module/open.ts')
-  return openModule(name, config, report, surroundings)
+  return openModule(name, config, report, dependencies)
 }
 
 async function openMemory(
@@ -105,16 +105,16 @@ async function openForwarding(
   name: string,
   config: Of<'http' | 'stream'>,
   report: Report,
-  surroundings: BackendDependencies,
+  dependencies: BackendDependencies,
 ): Promise<Backend | undefined> {
-  const rules = await compileForwarding(name, config, report, surroundings)
+  const rules = await compileForwarding(name, config, report, dependencies)
   if (rules === undefined) return undefined
   if (config.kind === 'stream') {
     const { StreamBackend } = await import('./forward/stream.ts')
-    return new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, surroundings.clock)
+    return new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, dependencies.clock)
   }
   const { HttpBackend } = await import('./forward/http.ts')
-  return new HttpBackend(rules, surroundings.clock)
+  return new HttpBackend(rules, dependencies.clock)
 }
 
 const reasonOf = (error: unknown): string => {

@@ -56,7 +56,7 @@ interface Surroundings {
   readonly stages: ReadonlyMap<string, Stage>
 }
 
-type Step = (text: string, stage: Stage, surroundings: Surroundings) => void
+type Step = (text: string, stage: Stage, dependencies: Surroundings) => void
 
 const STEPS: Readonly<Record<string, Step>> = {
   WORKDIR: (text, stage) => {

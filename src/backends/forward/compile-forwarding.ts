@@ -33,12 +33,12 @@ export async function compileForwarding(
   name: string,
   config: ForwardingConfig,
   report: Report,
-  surroundings: ForwardingDependencies,
+  dependencies: ForwardingDependencies,
 ): Promise<HttpBackendRules | undefined> {
   const at = ['backends', name]
   const targets = compileTargets(config, at, report)
   const path = compilePath(config.path, at, report)
-  const identify = compileIdentity(name, config, at, report, surroundings)
+  const identify = compileIdentity(name, config, at, report, dependencies)
   const tls = await compileTls(config, at, report)
   for (const [index, header] of config.responseHeaders.entries())
     if (isForbiddenResponseHeader(header))
@@ -48,7 +48,7 @@ export async function compileForwarding(
   const { format, payload, forwardAuthorization, responseHeaders, maxConnections, retries } = config
   return {
     name,
-    vendor: surroundings.vendor,
+    vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, maxConnections, retries },
     ...{ targets, path, identify, tls },
     host: config.host,
@@ -58,7 +58,7 @@ export async function compileForwarding(
     closeDelimited: config.closeDelimited,
     ejection: config.ejection,
     healthCheck: config.healthCheck,
-    targetChanged: (target, change) => surroundings.targetChanged(name, target, change),
+    targetChanged: (target, change) => dependencies.targetChanged(name, target, change),
   }
 }
 

@@ -58,7 +58,7 @@ export interface Page {
   readonly nonce?: string
 }
 
-/** What a form of ours needs to be believed (see browser/browser.ts). */
+/** What a form of ours needs to be believed (see browser/browser-context.ts). */
 export interface FormFacts {
   /** Path and query. */
   readonly action: string
