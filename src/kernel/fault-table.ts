@@ -157,7 +157,7 @@ export const FAULTS = {
   overloaded: unavailable('The service is busy. Try again after the Retry-After time.'),
   backend_busy: unavailable('The data service is busy. Try again after the Retry-After time.'),
 
-  // C4.6 to C4.8: what is asked for
+  // C4.6 to C4.8: the action, the scope and the place that a call names
   unknown_action: row(
     404,
     'API_NOT_FOUND',
@@ -283,7 +283,7 @@ export const FAULTS = {
     'The grant is not valid. Check the credentials, or ask the user again.',
   ),
   invalid_scope: oauth('invalid_scope', 'The requested scope cannot be granted.'),
-  // C6.2.1: told on a page, since there is no address that they may be sent to
+  // C6.2.1: shown on a page, since there is no address to redirect to
   authorize_bad_client: oauth(
     'invalid_request',
     'The application that sent you here is not known to this service.',
@@ -292,7 +292,7 @@ export const FAULTS = {
     'invalid_request',
     'The address that the application asked to send you back to is not one that it has registered.',
   ),
-  // C6.2.1: told to the client by redirect
+  // C6.2.1: sent to the client by redirect
   access_denied: oauth('access_denied', 'The user did not allow it.'),
   unsupported_response_type: oauth('unsupported_response_type', 'The only response_type is code.'),
   login_required: oauth('login_required', 'The user has to log in first.'),

@@ -49,7 +49,7 @@ export class IncomingExchange implements Exchange {
     this.wire = wire
     this.connection = connection
     this.head = readHead(wire, connection)
-    this.target = judge(this.head, rules)
+    this.target = readTarget(this.head, rules)
     const origin = rules.trustedProxies && clientOrigin(this.head, rules.trustedProxies)
     this.clientAddress = origin?.address ?? connection.peer
     this.scheme = origin?.scheme ?? rules.scheme
@@ -111,7 +111,7 @@ function readHead({ request }: Wire, { remoteAddress }: Connection): Head {
 }
 
 /** C4.1: limits, head, then target. */
-function judge(head: Head, { authorities, limits }: ReadingRules): RequestTarget | Fault {
+function readTarget(head: Head, { authorities, limits }: ReadingRules): RequestTarget | Fault {
   try {
     if (head.rawTarget.length > limits.target) throw new Fault('target_too_long')
     checkHeaderSize(head.rawHeaders, limits)

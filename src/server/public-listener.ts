@@ -8,14 +8,8 @@ import type { TrustedProxies } from '../http/forwarded.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { bindingOf } from '../kernel/listen-address.ts'
-import {
-  compileRouting,
-  type Doors,
-  Entrance,
-  type ListenerParts,
-  makeApp,
-  PendingRequests,
-} from './entrance.ts'
+import { type ListenerParts, makeApp, PendingRequests } from './app.ts'
+import { compileRouting, type Doors, Entrance } from './entrance.ts'
 import { type CertificateFiles, CertificateWatch, MIN_VERSION, readCertificate } from './certificate.ts'
 import { schemeOf, type ServerConfig } from './config.ts'
 import { ListenerEnd, OpenConnections } from './close-listener.ts'

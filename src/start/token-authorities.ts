@@ -25,9 +25,9 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
     algorithms: SIGNING_ALGORITHMS,
     leeway: 0,
   }
-  const judge = createTokenVerifier(keys, clock)
+  const verifier = createTokenVerifier(keys, clock)
   return {
-    verify: async (token) => readOwnClaims(await judge.verify(token, policy)),
+    verify: async (token) => readOwnClaims(await verifier.verify(token, policy)),
     leeways: new Map(),
   }
 }

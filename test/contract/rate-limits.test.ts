@@ -129,7 +129,7 @@ describe('C4.5: calls in flight', () => {
       expect(given).toBe(status)
     })
 
-  it('C4.5: a call over a client’s cap is 429; one that ended, however it did, makes control for another', async () => {
+  it('C4.5: a call over a client’s cap is 429; one that ended, however it did, makes room for another', async () => {
     const { gateway, held, token, beginAll, upstream } = await waiting({ clients: { inFlight: 2 } })
     const [one, two] = await beginAll(2)
     expectFault(await askList(gateway, token), 'too_many_calls')

@@ -20,7 +20,7 @@ export interface ForwardingBackend {
   readonly targets: UpstreamTargets
   pathOf(call: Call): string
   /** @throws Fault where the response is no answer (C8.4) */
-  judge(call: Call, response: UpstreamResponse): BackendAnswer
+  answerOf(call: Call, response: UpstreamResponse): BackendAnswer
 }
 
 /** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
@@ -82,7 +82,7 @@ export class CallForwarding implements Forwarding, UpstreamRequest {
 
   answered(response: UpstreamResponse): void {
     try {
-      this.#settle.resolve(this.#backend.judge(this.#call, response))
+      this.#settle.resolve(this.#backend.answerOf(this.#call, response))
     } catch (error) {
       this.failed(error)
     }

@@ -112,9 +112,9 @@ export function checkHealth(
   let contrary = 0
   let held = true
   function ask(): void {
-    cancel = probe(target, rules, own, after, judge)
+    cancel = probe(target, rules, own, after, report)
   }
-  function judge(well: boolean): void {
+  function report(well: boolean): void {
     if (stopped) return
     contrary = well === held ? 0 : contrary + 1
     if (contrary >= (well ? rules.healthy : rules.unhealthy)) {
@@ -146,7 +146,7 @@ function probe(
   { path, timeout }: HealthCheckRules,
   own: Pick<UpstreamRequest, 'host'>,
   after: After,
-  judge: (well: boolean) => void,
+  report: (well: boolean) => void,
 ): () => void {
   const late = new Fault('upstream_timeout', { detail: 'the health check was not answered in time' })
   const giveUp = (): void => reader.cancel(late)
@@ -155,8 +155,8 @@ function probe(
   const reader = target.probe(request, (error, response) => {
     stopWaiting()
     if (response && !Buffer.isBuffer(response.body)) response.body.destroy()
-    // Later, because `judge` sets `cancel`, and this callback may run before `probe` has returned.
-    queueMicrotask(() => judge(error === null && isWell(response?.statusCode)))
+    // Later, because `report` sets `cancel`, and this callback may run before `probe` has returned.
+    queueMicrotask(() => report(error === null && isWell(response?.statusCode)))
   })
   return () => {
     stopWaiting()

@@ -108,7 +108,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */
-  judge(call: Call, response: UpstreamResponse): BackendAnswer {
+  answerOf(call: Call, response: UpstreamResponse): BackendAnswer {
     const verdict = checkStatus(response.statusCode, {
       conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
       ranged: 'range' in call.headers,

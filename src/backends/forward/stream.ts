@@ -59,7 +59,7 @@ export class StreamBackend implements Backend {
   async upgrade(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {
     const outcome = await this.#attempt(call, socket, head)
     if (outcome.kind === 'open') return outcome
-    const verdict = this.#judge(call, outcome.statusCode)
+    const verdict = this.#verdictOn(call, outcome.statusCode)
     return { kind: 'refused', answer: refusalAnswer(verdict, outcome, this.format, this.#clock.now()) }
   }
 
@@ -101,7 +101,7 @@ export class StreamBackend implements Backend {
   }
 
   /** As of any call (C8.4), but that a success is none: it would be the answer to another question. */
-  #judge({ authorization }: Call, status: number): StatusVerdict {
+  #verdictOn({ authorization }: Call, status: number): StatusVerdict {
     const authorizationForwarded = this.#rules.forwardAuthorization && authorization !== undefined
     const verdict = checkStatus(status, { conditional: false, ranged: false, authorizationForwarded })
     if (verdict.kind !== 'answer') return verdict

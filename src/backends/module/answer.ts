@@ -191,11 +191,11 @@ let installed = false
 function install(): void {
   if (installed) return
   installed = true
-  process.on('uncaughtException', judge)
+  process.on('uncaughtException', attribute)
 }
 
 /** What is nobody's ends the process, as it would without this listener. Rejections that nobody handles come here too. */
-function judge(thrown: unknown): void {
+function attribute(thrown: unknown): void {
   const somebody = blamed.getStore()
   if (somebody !== undefined) somebody.failed(thrown)
   else if (process.listenerCount('uncaughtException') === 1) throw thrown

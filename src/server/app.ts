@@ -1,0 +1,117 @@
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { carryByReplyFrom, ReplyCarrier } from './carrier.ts'
+import type { Entrance } from './entrance.ts'
+import { answerConnect, answerUnreadable, type UnreadableParts } from './unreadable.ts'
+import { UpgradeResponse, type Upgrades } from './upgrades.ts'
+
+/** What requests need to be served. Made after the port is known. */
+export interface ListenerParts {
+  readonly entrance: Entrance
+  readonly upgrades: Upgrades
+  readonly unreadable: UnreadableParts
+}
+
+/** Holds what arrives after the port is bound and before the listener is opened. */
+export class PendingRequests {
+  #parts: ListenerParts | undefined
+  #pending: ((parts: ListenerParts) => void)[] = []
+
+  /** Serves at once, or when the listener is opened. */
+  serve(run: (parts: ListenerParts) => void): void {
+    if (this.#parts === undefined) this.#pending.push(run)
+    else run(this.#parts)
+  }
+
+  /** Node wants to know at once. Before the listener is open nobody can tell: then no upgrade is taken. */
+  takesUpgrade(request: IncomingMessage): boolean {
+    return this.#parts?.upgrades.takes(request) ?? false
+  }
+
+  open(parts: ListenerParts): void {
+    this.#parts = parts
+    const pending = this.#pending
+    this.#pending = []
+    for (const run of pending) run(parts)
+  }
+}
+
+/**
+ * Fastify on a server of ours. Every request goes through it, and by one hook to the entrance: one set of rules judges
+ * them all (C3, C4), and all are answered in one form (C2.3). What of Fastify and of node is switched off or replaced,
+ * and why:
+ *
+ * - the router decides nothing. It knows one path; what it cannot parse (`frameworkErrors`) or find goes the same way,
+ *   and the exchange is made of the raw request;
+ * - parsers of queries and bodies, and validation, see nothing: the hook never calls `done`;
+ * - its compilers of schemas (`compilersFactory`): Ajv and fast-json-stringify would be loaded for nothing;
+ * - its 503 while closing (`return503OnClosing`) and its answer to unreadable bytes (`clientErrorHandler`);
+ * - its answer to errors, which tells their message (`endUnanswered`);
+ * - node's bare answers to Expect (`checkContinue`, `checkExpectation`) and CONNECT (`connect`);
+ * - node's silent cut of header lines beyond 2000 (`maxHeadersCount`): a repeated Authorization could hide there.
+ */
+export function makeApp(server: Server, pending: PendingRequests): FastifyInstance {
+  const enter = (request: FastifyRequest, reply: FastifyReply): void => {
+    try {
+      pending.serve(({ entrance }) =>
+        entrance.receive({ request: request.raw, response: reply.raw, carrier: new ReplyCarrier(reply) }),
+      )
+    } catch (error) {
+      endUnanswered(reply, error)
+    }
+  }
+  server.maxHeadersCount = 0
+  const app = fastify({
+    logger: false,
+    genReqId: () => '',
+    exposeHeadRoutes: false,
+    forceCloseConnections: false,
+    return503OnClosing: false,
+    routerOptions: { querystringParser: () => NO_QUERY },
+    schemaController: { compilersFactory: { buildValidator: unreached, buildSerializer: unreached } },
+    frameworkErrors: (_error, request, reply) => enter(request, reply),
+    clientErrorHandler: (error, socket) =>
+      pending.serve(({ unreadable }) => answerUnreadable(error, socket, unreadable)),
+    serverFactory: (handler) => {
+      listen(server, handler, pending)
+      return server
+    },
+  })
+  carryByReplyFrom(app)
+  app.addHook('onRequest', enter)
+  app.route({ method: app.supportedMethods, url: '/*', handler: unreached })
+  app.setNotFoundHandler(unreached)
+  return app
+}
+
+/**
+ * For a defect of the entrance itself, which can render no answer. Fastify would answer with the error's message (C2.3):
+ * instead the connection is cut, and the error ends the process as one that nobody catches.
+ */
+function endUnanswered(reply: FastifyReply, error: unknown): void {
+  reply.hijack()
+  reply.raw.destroy()
+  queueMicrotask(() => {
+    throw error
+  })
+}
+
+const NO_QUERY = {}
+
+/** The hook answers, whatever the route. */
+const unreached = (): never => {
+  throw new TypeError('a request went past the entrance')
+}
+
+function listen(server: Server, handler: RequestListener, pending: PendingRequests): void {
+  server.on('request', handler)
+  server.on('checkContinue', handler)
+  server.on('checkExpectation', handler)
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
+    handler(request, new UpgradeResponse(request, socket, head)),
+  )
+  server.on('connect', (request: IncomingMessage) =>
+    pending.serve(({ unreadable }) => answerConnect(request, unreadable)),
+  )
+}
