@@ -3,7 +3,14 @@ import type { Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileForwarding, readOrReport, type ForwardingDependencies } from './forward/compile-forwarding.ts'
+import {
+  compileForwarding,
+  compileOperationBackend,
+  type ForwardedOperation,
+  type ForwardingDependencies,
+  readOrReport,
+  type Shapeable,
+} from './forward/compile-forwarding.ts'
 import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
 import { contentsOf, moduleSchema, sourceOf } from './module/load.ts'
 import { createHash } from 'node:crypto'
@@ -38,6 +45,11 @@ export const backendsSchema = mapOf(backendSchema, {
   description: 'Where the data comes from, by a name that `areas` refer to.',
 })
 
+/** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
+export interface OpenedBackend extends Backend {
+  readonly forOperation?: (operation: ForwardedOperation, report: Report) => Backend
+}
+
 export type BackendConfig = Static<typeof backendSchema>
 export type BackendsConfig = Readonly<Record<string, BackendConfig>>
 
@@ -59,7 +71,7 @@ export async function compileBackends(
   slice: BackendsConfig,
   report: Report,
   dependencies: BackendDependencies,
-): Promise<ReadonlyMap<string, Backend>> {
+): Promise<ReadonlyMap<string, OpenedBackend>> {
   const opened = Object.entries(slice).map(async ([name, config]) => {
     const backend = await openBackend(name, config, report, dependencies)
     return backend === undefined ? [] : [[name, backend] as const]
@@ -74,7 +86,7 @@ async function openBackend(
   config: BackendConfig,
   report: Report,
   dependencies: BackendDependencies,
-): Promise<Backend | undefined> {
+): Promise<OpenedBackend | undefined> {
   if (config.kind === 'memory') return openMemory(name, config, report, dependencies)
   if (config.kind !== 'module') return openForwarding(name, config, report, dependencies)
   const { openModule } = await import('./module/open.ts')
@@ -106,16 +118,22 @@ async function openForwarding(
   config: Of<'http' | 'stream'>,
   report: Report,
   dependencies: BackendDependencies,
-): Promise<Backend | undefined> {
+): Promise<OpenedBackend | undefined> {
   const rules = await compileForwarding(name, config, report, dependencies)
   if (rules === undefined) return undefined
   if (config.kind === 'stream') {
     const { StreamBackend } = await import('./forward/stream.ts')
-    return new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, dependencies.clock)
+    return withViews(new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, dependencies.clock))
   }
   const { HttpBackend } = await import('./forward/http.ts')
-  return new HttpBackend(rules, dependencies.clock)
+  return withViews(new HttpBackend(rules, dependencies.clock))
 }
+
+const withViews = (backend: Shapeable): OpenedBackend =>
+  Object.assign(backend, {
+    forOperation: (operation: ForwardedOperation, report: Report) =>
+      compileOperationBackend(backend, operation, report),
+  })
 
 const reasonOf = (error: unknown): string => {
   if (error instanceof Fault) return error.facts.say ?? error.code

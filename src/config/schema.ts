@@ -182,6 +182,17 @@ export const optional = <T extends TSchema>(item: T): TOptional<T> => {
   return copy as TOptional<T>
 }
 
+type Unset<T extends TProperties> = { [K in keyof T]: TOptional<T[K]> }
+
+/** The same properties, but all optional and without defaults: for a section that overrides some keys of another one. */
+export const unset = <T extends TProperties>(properties: T): Unset<T> => {
+  const copies = Object.entries(properties).map(([key, item]) => [key, optional(withoutDefault(item))])
+  return Object.fromEntries(copies) as Unset<T>
+}
+
+const withoutDefault = (item: TSchema): TSchema =>
+  Object.fromEntries(Object.entries(item).filter(([key]) => key !== 'default'))
+
 type OneOf<T extends Readonly<Record<string, TSchema>>> = {
   [K in keyof T & string]: { readonly kind: K } & Static<T[K]>
 }[keyof T & string]

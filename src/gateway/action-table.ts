@@ -24,6 +24,8 @@ export interface BodyRule {
 export interface Operation {
   readonly action: Action
   readonly method: string
+  /** That of its area, or the operation's own where its `upstream` section says something different (C8.7). */
+  readonly backend: Backend
   readonly facts: ActionFacts
   readonly scopes: ScopeRule
   readonly versions: ActionVersions
@@ -42,7 +44,6 @@ export interface Action {
   readonly level: 'b' | 'f'
   readonly area: string
   readonly name: string
-  readonly backend: Backend
   /** Names of the path parameters, from left to right. */
   readonly parameters: readonly string[]
 }

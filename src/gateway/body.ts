@@ -91,14 +91,14 @@ export function parseBody(
   const { bytes } = received
   if (bytes.length === 0) return (planNothing(operation.body), NO_BODY)
   if (operation.body.kind === 'none') throw new Fault('body_unexpected')
-  return isSmall(bytes, as === 'xml' || operation.action.backend.format === 'xml')
+  return isSmall(bytes, as === 'xml' || operation.backend.format === 'xml')
     ? convertBody(as, bytes, operation)
     : convertLarge(as, received, operation, conversions)
 }
 
 /** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
-function convertBody(kind: BodyKind, bytes: Buffer, { body, action, items }: Operation): CallBody {
-  const { format } = action.backend
+function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: Operation): CallBody {
+  const { format } = backend
   const value = PARSERS[kind](bytes, body.schema)
   body.validate?.(value)
   if (format === 'value') return { kind: 'value', value }
@@ -110,10 +110,10 @@ function convertBody(kind: BodyKind, bytes: Buffer, { body, action, items }: Ope
 async function convertLarge(
   kind: BodyKind,
   { bytes, onGone }: Received,
-  { body, action, items }: Operation,
+  { body, backend, items }: Operation,
   conversions: Conversions,
 ): Promise<CallBody> {
-  const { format, name } = action.backend
+  const { format, name } = backend
   const to = format === 'xml' ? 'xml' : 'json'
   const { schema } = body
   const leave = await conversions.enter(name, onGone)

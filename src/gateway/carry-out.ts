@@ -78,7 +78,7 @@ const DECISION_HEADER = 'x-postern-decision'
 
 /** Without codings and ranges where the client does not get the upstream's own bytes: they would be of other bytes. */
 function requestHeaders({ head, upgrade }: Exchange, decision: Decision): Record<string, string> {
-  const { backend } = decision.operation.action
+  const { backend } = decision.operation
   const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
@@ -100,7 +100,7 @@ function callBackend(
   findings: Findings,
 ): Promise<Answer> {
   const { admission, clock, recorder } = runtime
-  const { backend } = decision.operation.action
+  const { backend } = decision.operation
   const release = callSlot(admission, decision)
   const started = clock.monotonic()
   const recordCall = (outcome: string): void => {
@@ -138,7 +138,7 @@ function callSlot(
   admission: Admission,
   { operation, principal, observation }: Decision,
 ): Release | undefined {
-  const { name } = operation.action.backend
+  const { name } = operation.backend
   const client = principal?.client
   if (observation === undefined) return admission.occupy?.(name, client)
   try {
@@ -195,7 +195,7 @@ export async function carryUpgrade(
   await runtime.audit.intend(call)
   const release = callSlot(runtime.admission, decision)
   try {
-    const opened = await handOver(runtime, operation.action.backend, call, exchange.upgrade, findings)
+    const opened = await handOver(runtime, operation.backend, call, exchange.upgrade, findings)
     findings.upstreamStatus = opened.kind === 'open' ? SWITCHED : opened.answer.status
     if (opened.kind === 'refused') return (release?.(), refuse(opened.answer, runtime, exchange))
     return open(opened, release)

@@ -201,10 +201,10 @@ export function refuseInPlaceMaintenance(
   { switches }: Runtime,
   exchange: Exchange,
   principal: Principal | undefined,
-  { action }: Operation,
+  { action, backend }: Operation,
   business: string,
 ): void {
-  const closure = switches.place(business, action.area, action.backend.name)
+  const closure = switches.place(business, action.area, backend.name)
   if (closure === undefined || closure.admitsAddress(exchange.clientAddress)) return
   if (principal === undefined || !closure.clients.has(principal.client))
     throw refusal('place_maintenance', closure)

@@ -1,4 +1,5 @@
 import type { Report, KeyPath } from '../config/report.ts'
+import type { OpenedBackend } from '../backends/config.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -26,7 +27,7 @@ export interface CompiledActions {
 /** What an action may name. */
 interface CompileContext {
   readonly catalogue: Catalogue
-  readonly backends: ReadonlyMap<string, Backend>
+  readonly backends: ReadonlyMap<string, OpenedBackend>
   readonly areas: AreasConfig
 }
 
@@ -102,23 +103,19 @@ function compileAction(
     report.error([...path, 'area'], `names no area; there are ${Object.keys(context.areas).join(', ')}`)
     return undefined
   }
-  const backend = context.backends.get(area.backend)
-  if (backend === undefined) return undefined // reportAreas has reported it
+  if (!context.backends.has(area.backend)) return undefined // reportAreas has reported it
   const action: Action = {
     slot,
     level: config.level === 'business' ? 'b' : 'f',
     area: config.area,
     name: config.action,
-    backend,
     parameters: parameterNames(pattern),
   }
-  const methods = Object.entries(config.methods).map(
-    ([method, operation]) =>
-      [
-        method,
-        compileOperation(action, method, operation, context, [...path, 'methods', method], report),
-      ] as const,
-  )
+  const methods = Object.entries(config.methods).flatMap(([method, operation]) => {
+    const at = [...path, 'methods', method]
+    const compiled = compileOperation(action, method, operation, context, at, report)
+    return compiled === undefined ? [] : [[method, compiled] as const]
+  })
   return { action, methods: new Map(methods) }
 }
 
@@ -126,10 +123,13 @@ function compileOperation(
   action: Action,
   method: string,
   config: OperationConfig,
-  { catalogue, areas }: CompileContext,
+  context: CompileContext,
   path: KeyPath,
   report: Report,
-): Operation {
+): Operation | undefined {
+  const { catalogue, areas } = context
+  const backend = backendOf(action, method, config, context, path, report)
+  if (backend === undefined) return undefined
   const versions = [...new Set(config.versions)].sort((a, b) => a - b)
   const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
   if (!versions.includes(defaultVersion))
@@ -144,11 +144,12 @@ function compileOperation(
       report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
   const websocket = config.websocket === true
   if (websocket && method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
-  if (websocket && action.backend.upgrade === undefined)
+  if (websocket && backend.upgrade === undefined)
     report.error([...path, 'websocket'], 'needs a backend of kind stream')
   return {
     action,
     method,
+    backend,
     facts: {
       area: action.area,
       action: action.name,
@@ -168,6 +169,31 @@ function compileOperation(
     body: compileBody(config.body, [...path, 'body', 'schema'], report),
     items: config.items,
   }
+}
+
+/** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
+function backendOf(
+  { level, area, parameters }: Action,
+  method: string,
+  { upstream }: OperationConfig,
+  { areas, backends }: CompileContext,
+  path: KeyPath,
+  report: Report,
+): Backend | undefined {
+  const name = upstream?.backend ?? areas[area]?.backend ?? ''
+  const backend = backends.get(name)
+  const at = [...path, 'upstream']
+  if (backend === undefined) {
+    report.error([...at, 'backend'], `names no backend; there are ${[...backends.keys()].join(', ')}`)
+    return undefined
+  }
+  const reportOnly = isReportOnly(areas[area])
+  const place = { level: level === 'b' ? 'business' : 'fund', parameters, method, reportOnly } as const
+  if (backend.forOperation) return backend.forOperation({ ...place, upstream, at: path }, report)
+  for (const key of Object.keys(upstream ?? {}))
+    if (key !== 'backend')
+      report.error([...at, key], `is for backends of kind http and stream, and ${name} is of another kind`)
+  return backend
 }
 
 function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, report: Report): BodyRule {

@@ -13,6 +13,7 @@ import {
   wholeNumber,
   type Static,
 } from '../config/schema.ts'
+import { operationUpstreamSchema } from '../backends/forward/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 
 const scopeValue = text({ description: 'A scope value.' })
@@ -75,6 +76,7 @@ const operation = section(
         description: 'Media types of request bodies that are streamed through without being parsed.',
       }),
     ),
+    upstream: optional(operationUpstreamSchema),
     websocket: optional(
       flag({
         description:

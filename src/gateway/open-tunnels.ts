@@ -32,7 +32,7 @@ export class OpenTunnels {
     const openedAt = clock.monotonic()
     const record = (end: TunnelEnd | undefined): void => {
       const ms = clock.monotonic() - openedAt
-      recorder.tunnel?.({ exchange, backend: operation.action.backend.name, end, ms })
+      recorder.tunnel?.({ exchange, backend: operation.backend.name, end, ms })
     }
     record(undefined)
     if (tunnel.endsWithToken) this.#watch(tunnel, principal)

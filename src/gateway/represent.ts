@@ -49,7 +49,7 @@ export const passesVerbatim = ({
   negotiated,
   operation,
 }: Pick<Decision, 'negotiated' | 'operation'>): boolean =>
-  negotiated.kind === 'own' || isWanted(operation.action.backend, negotiated)
+  negotiated.kind === 'own' || isWanted(operation.backend, negotiated)
 
 const isWanted = ({ format, payload }: Backend, negotiated: Enveloped): boolean =>
   payload === 'envelope' && format === negotiated.format
@@ -111,7 +111,7 @@ function envelop(
   negotiated: Enveloped,
   runtime: Runtime,
 ): Answer | Promise<Answer> {
-  const { backend } = decision.operation.action
+  const { backend } = decision.operation
   const { status: given, body } = answer
   const status = given === 204 || given === 205 ? 200 : given
   const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
@@ -190,7 +190,7 @@ function convert(
   { format, onGone }: { readonly format: Enveloped['format']; readonly onGone: OnGone },
   { answerLimit, conversions }: Runtime,
 ): Answer | Promise<Answer> {
-  const rules = { backend: operation.action.backend, to: format, items: operation.items, limit: answerLimit }
+  const rules = { backend: operation.backend, to: format, items: operation.items, limit: answerLimit }
   const answerOf = (bytes: Uint8Array): Answer => ({ ...head, body: bufferOf(bytes) })
   const envelope = envelopeOf(body, rules, conversions, onGone)
   return envelope instanceof Promise ? envelope.then(answerOf) : answerOf(envelope)

@@ -1,9 +1,8 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
-import { compileBackends } from '../backends/config.ts'
+import { compileBackends, type OpenedBackend } from '../backends/config.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
-import type { Backend } from '../contracts/backend.ts'
 import type { Signer } from '../contracts/keys.ts'
 import {
   reportDangers,
@@ -31,16 +30,26 @@ import { compileWorkers, countWorkers } from '../supervisor/worker-pool.ts'
 interface Check {
   /** Sections that must have been read without a problem. */
   readonly needs: readonly (keyof Configuration)[]
-  readonly run: (configuration: Configuration, report: Report, environment: Environment) => unknown
+  readonly run: (
+    configuration: Configuration,
+    report: Report,
+    environment: Environment,
+    unreadable: UnreadableSections,
+  ) => unknown
 }
 
-/** Stands for a backend where only its name matters. */
-const unopened = (name: string): Backend => ({
+/** Names of the sections in which reading found a problem. A check of theirs would report its consequences. */
+type UnreadableSections = ReadonlySet<unknown>
+
+/** Stands for a backend that could not be opened: only its name matters, and no operation of it is a problem. */
+const unopened = (name: string): OpenedBackend => ({
   name,
   format: 'value',
   payload: 'bare',
   answer: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
+  upgrade: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
   close: () => Promise.resolve(),
+  forOperation: () => unopened(name),
 })
 
 /** Stands for the service's keys, which a check does not open. */
@@ -99,33 +108,35 @@ const PART_CHECKS: readonly Check[] = [
   },
   {
     needs: ['backends', 'vendor', 'issuers'],
-    run: async (all, report) => {
-      const opened = await compileBackends(all.backends, report, {
-        vendor: all.vendor,
-        clock: systemClock,
-        funds: undefined,
-        signer: isSidecar(all) ? undefined : NO_SIGNER,
-        targetChanged: () => undefined,
-        moduleFailed: () => undefined,
-        answerLimit: 0, // no call is made
-      })
+    run: async (all, report, _environment, unreadable) => {
+      const opened = await openBackends(all, report)
+      // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
+      const backends = new Map(
+        Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
+      )
+      if (areReadable(['actions', 'areas', 'scopes'], unreadable))
+        compileActions(all.actions, { catalogue: catalogueOf(all), backends, areas: all.areas }, report)
       await Promise.all([...opened.values()].map((backend) => backend.close()))
-    },
-  },
-  {
-    needs: ['actions', 'areas', 'backends', 'scopes'],
-    run: (all, report) => {
-      const backends = new Map(Object.keys(all.backends).map((name) => [name, unopened(name)]))
-      compileActions(all.actions, { catalogue: catalogueOf(all), backends, areas: all.areas }, report)
     },
   },
 ]
 
-/** The checks whose sections were read without a problem. The others would report consequences of those problems. */
-function runnable(checks: readonly Check[], { problems }: Report): readonly Check[] {
-  const troubled = new Set(problems.map((problem) => problem.path[0]))
-  return checks.filter(({ needs }) => !needs.some((key) => troubled.has(key)))
-}
+const openBackends = (all: Configuration, report: Report): ReturnType<typeof compileBackends> =>
+  compileBackends(all.backends, report, {
+    vendor: all.vendor,
+    clock: systemClock,
+    funds: undefined,
+    signer: isSidecar(all) ? undefined : NO_SIGNER,
+    targetChanged: () => undefined,
+    moduleFailed: () => undefined,
+    answerLimit: 0, // no call is made
+  })
+
+const unreadableSections = ({ problems }: Report): UnreadableSections =>
+  new Set(problems.map(({ path }) => path[0]))
+
+const areReadable = (keys: readonly (keyof Configuration)[], unreadable: UnreadableSections): boolean =>
+  !keys.some((key) => unreadable.has(key))
 
 export interface LoadedConfiguration {
   /** Absent if the report failed. */
@@ -137,7 +148,9 @@ export interface LoadedConfiguration {
 export function loadConfiguration(file: string, environment: Environment): LoadedConfiguration {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return { report }
-  for (const { run } of runnable(SECTION_CHECKS, report)) run(configuration, report, environment)
+  const unreadable = unreadableSections(report)
+  for (const { needs, run } of SECTION_CHECKS)
+    if (areReadable(needs, unreadable)) run(configuration, report, environment, unreadable)
   return report.failed ? { report } : { configuration, report }
 }
 
@@ -145,8 +158,8 @@ export function loadConfiguration(file: string, environment: Environment): Loade
 export async function checkConfiguration(file: string, environment: Environment): Promise<Report> {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return report
-  for (const { run } of runnable([...SECTION_CHECKS, ...PART_CHECKS], report)) {
-    await run(configuration, report, environment)
-  }
+  const unreadable = unreadableSections(report)
+  for (const { needs, run } of [...SECTION_CHECKS, ...PART_CHECKS])
+    if (areReadable(needs, unreadable)) await run(configuration, report, environment, unreadable)
   return report
 }

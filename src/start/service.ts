@@ -6,6 +6,7 @@ import {
   type BackendDependencies,
   compileBackends,
   contentsOfBackend,
+  type OpenedBackend,
 } from '../backends/config.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
@@ -72,7 +73,7 @@ export interface Parts {
   readonly configuration: Configuration
   readonly catalogue: Catalogue
   readonly directory: Directory
-  readonly backends: ReadonlyMap<string, Backend>
+  readonly backends: ReadonlyMap<string, OpenedBackend>
   /** By backend: a digest of its files as they were when it was opened. */
   readonly contents: ReadonlyMap<string, string>
   readonly actions: CompiledActions
@@ -158,7 +159,7 @@ function keptBackends(
   { backends, vendor, server }: Configuration,
   now: ReadonlyMap<string, string>,
   before: Parts | undefined,
-): Map<string, Backend> {
+): Map<string, OpenedBackend> {
   if (before === undefined || before.configuration.vendor !== vendor) return new Map()
   if (before.configuration.server.limits.answer !== server.limits.answer) return new Map()
   const old = before.configuration.backends

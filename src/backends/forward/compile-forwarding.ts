@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { KeyPath, Report } from '../../config/report.ts'
+import type { Backend } from '../../contracts/backend.ts'
 import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
-import type { ForwardingConfig } from './schema.ts'
-import type { HttpBackendRules } from './http.ts'
+import type { ForwardingConfig, OperationUpstream } from './schema.ts'
+import type { ExchangeRules, HttpBackendRules } from './http.ts'
 import {
   compilePathTemplate,
   type Identify,
@@ -37,22 +38,20 @@ export async function compileForwarding(
 ): Promise<HttpBackendRules | undefined> {
   const at = ['backends', name]
   const targets = compileTargets(config, at, report)
-  const path = compilePath(config.path, at, report)
+  const exchange = compileExchange(config, at, report)
   const identify = compileIdentity(name, config, at, report, dependencies)
   const tls = await compileTls(config, at, report)
-  for (const [index, header] of config.responseHeaders.entries())
-    if (isForbiddenResponseHeader(header))
-      report.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
-  checkRequestHeaders(config.requestHeaders ?? [], at, report)
   if (targets === undefined) return undefined
-  const { format, payload, forwardAuthorization, responseHeaders, maxConnections, retries } = config
+  const { format, payload, forwardAuthorization, responseHeaders, retries } = config
   return {
     name,
     vendor: dependencies.vendor,
-    ...{ format, payload, forwardAuthorization, responseHeaders, maxConnections, retries },
-    ...{ targets, path, identify, tls },
+    ...{ format, payload, forwardAuthorization, responseHeaders, retries },
+    ...{ path: undefined, requestHeaders: undefined },
+    ...exchange,
+    ...{ targets, identify, tls },
     host: config.host,
-    requestHeaders: config.requestHeaders && new Set(config.requestHeaders.map((each) => each.toLowerCase())),
+    maxConnections: config.maxConnections,
     timeouts: config.timeouts,
     connectionAge: config.connectionAge,
     closeDelimited: config.closeDelimited,
@@ -60,6 +59,65 @@ export async function compileForwarding(
     healthCheck: config.healthCheck,
     targetChanged: (target, change) => dependencies.targetChanged(name, target, change),
   }
+}
+
+/** The keys that a backend and an operation may have. */
+type ExchangeConfig = Omit<OperationUpstream, 'backend'>
+
+/**
+ * Compiles the keys that an operation may say differently from its backend (C8.7): those that are given.
+ * @param at the section that holds them
+ */
+export function compileExchange(config: ExchangeConfig, at: KeyPath, report: Report): Partial<ExchangeRules> {
+  const { path, requestHeaders, responseHeaders, forwardAuthorization, retries, format, payload } = config
+  checkRequestHeaders(requestHeaders ?? [], at, report)
+  checkResponseHeaders(responseHeaders ?? [], at, report)
+  return {
+    ...(path !== undefined && { path: compilePath(path, at, report) }),
+    ...(requestHeaders && { requestHeaders: new Set(requestHeaders.map((each) => each.toLowerCase())) }),
+    ...(responseHeaders && { responseHeaders }),
+    ...(forwardAuthorization !== undefined && { forwardAuthorization }),
+    ...(retries !== undefined && { retries }),
+    ...(format && { format }),
+    ...(payload && { payload }),
+  }
+}
+
+/** What an operation over a backend that forwards is answered by. */
+export interface ForwardedOperation {
+  /** Absent: it says nothing different. */
+  readonly upstream: OperationUpstream | undefined
+  readonly level: 'business' | 'fund'
+  /** Names of its path parameters. */
+  readonly parameters: readonly string[]
+  /** The client's method; GET includes HEAD. */
+  readonly method: string
+  /** Whether calls without a verified caller are forwarded too. */
+  readonly reportOnly: boolean
+  /** Where the operation stands in the configuration. */
+  readonly at: KeyPath
+}
+
+/** A backend of which an operation may have a view of its own, over the same connections. */
+export interface Shapeable extends Backend {
+  withRules(rules: Partial<ExchangeRules>): Backend
+}
+
+/** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
+export function compileOperationBackend(
+  backend: Shapeable,
+  { upstream, at }: ForwardedOperation,
+  report: Report,
+): Backend {
+  if (upstream === undefined) return backend
+  const rules = compileExchange(upstream, [...at, 'upstream'], report)
+  return Object.keys(rules).length === 0 ? backend : backend.withRules(rules)
+}
+
+function checkResponseHeaders(names: readonly string[], at: KeyPath, report: Report): void {
+  for (const [index, name] of names.entries())
+    if (isForbiddenResponseHeader(name))
+      report.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
 }
 
 function checkRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
@@ -92,8 +150,7 @@ function compileTargets(
   return usable.length > 0 && usable.length === parsed.length ? usable : undefined
 }
 
-function compilePath(template: string | undefined, at: KeyPath, report: Report): PathTemplate | undefined {
-  if (template === undefined) return undefined
+function compilePath(template: string, at: KeyPath, report: Report): PathTemplate | undefined {
   const compiled = compilePathTemplate(template)
   if (typeof compiled !== 'string') return compiled
   report.error([...at, 'path'], compiled)

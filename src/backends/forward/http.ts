@@ -19,22 +19,28 @@ import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { type TargetChanged, UpstreamTargets } from './targets.ts'
 
-export interface HttpBackendRules extends RequestHeaderRules, PoolRules {
+/** What an operation may say differently from its backend (C8.7). */
+export interface ExchangeRules {
+  /** Absent: the path of the client's request. */
+  readonly path: PathTemplate | undefined
+  readonly forwardAuthorization: boolean
+  /** The only headers of a client that pass, in lower case; undefined: all that may. */
+  readonly requestHeaders: ReadonlySet<string> | undefined
+  /** Further attempts at a call that may be repeated (C8.5). */
+  readonly retries: number
+  readonly format: 'json' | 'xml'
+  readonly payload: 'bare' | 'envelope'
+  /** Response headers that pass beyond the defaults. */
+  readonly responseHeaders: readonly string[]
+}
+
+export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
   readonly name: string
   /** The upstream's instances; their base paths are put before every request's. */
   readonly targets: readonly UpstreamAddress[]
-  /** Absent: the path of the client's request. */
-  readonly path: PathTemplate | undefined
   /** What Host says in place of the target's own. */
   readonly host: string | undefined
   readonly identify: Identify
-  readonly payload: 'bare' | 'envelope'
-  /** The only headers of a client that pass, in lower case; undefined: all that may. */
-  readonly requestHeaders: ReadonlySet<string> | undefined
-  /** Response headers that pass beyond the defaults. */
-  readonly responseHeaders: readonly string[]
-  /** Further attempts at a call that may be repeated (C8.5). */
-  readonly retries: number
   readonly ejection: EjectionRules
   readonly healthCheck: HealthCheckRules | undefined
   readonly targetChanged: TargetChanged
@@ -52,19 +58,26 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #requestHeaders: RequestHeaders
   readonly #stopChecks: readonly (() => void)[]
 
-  constructor(rules: HttpBackendRules, clock: Clock) {
+  /** @param shared the targets of the backend that this is a view of: it checks their health, and closes them */
+  constructor(rules: HttpBackendRules, clock: Clock, shared?: UpstreamTargets) {
     this.name = rules.name
     this.format = rules.format
     this.payload = rules.payload
     this.#rules = rules
     this.#clock = clock
-    this.targets = new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
+    this.targets = shared ?? new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
     this.#passed = passedNames(rules.responseHeaders)
     this.#requestHeaders = compileRequestHeaders(rules)
     const { healthCheck, host } = rules
-    this.#stopChecks = healthCheck
-      ? this.targets.all.map((target) => checkHealth(target, healthCheck, { host }))
-      : []
+    this.#stopChecks =
+      healthCheck && shared === undefined
+        ? this.targets.all.map((target) => checkHealth(target, healthCheck, { host }))
+        : []
+  }
+
+  /** The same upstream, over the same connections, with other rules for one operation. */
+  withRules(rules: Partial<ExchangeRules>): HttpBackend {
+    return new HttpBackend({ ...this.#rules, ...rules }, this.#clock, this.targets)
   }
 
   get retries(): number {

@@ -1,15 +1,18 @@
 import {
   choice,
   duration,
-  flag,
   list,
+  name,
   optional,
   path,
   section,
   text,
+  unset,
   wholeNumber,
   type Static,
 } from '../../config/schema.ts'
+import { answerKeys } from './answer-schema.ts'
+import { requestKeys } from './request-schema.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 
 const address = (description: string) =>
@@ -129,35 +132,12 @@ export const forwarding = {
       description: 'The `Host` header. Default: the host of the target, or `localhost` for a unix socket.',
     }),
   ),
-  path: optional(
-    text({
-      description: 'Path to send instead of the client’s, such as `/v2/{business}/{action}`.',
-    }),
-  ),
-  format: choice(['json', 'xml'], { default: 'json', description: 'Format that the service speaks.' }),
-  payload: choice(['bare', 'envelope'], {
-    default: 'bare',
-    description: 'Whether the service answers the data alone, or in an envelope of `Errors` and `Data`.',
-  }),
+  ...requestKeys,
+  ...answerKeys,
   identity: choice(['headers', 'token'], {
     default: 'headers',
     description:
       'How the service learns who calls: `X-Postern-…` headers, or one signed token in `X-Postern-Token`.',
-  }),
-  forwardAuthorization: flag({
-    default: false,
-    description: 'Forward the client’s `Authorization` header. A 401 of the service then reaches the client.',
-  }),
-  requestHeaders: optional(
-    list(text({ description: 'A header’s name.' }), {
-      unique: true,
-      description:
-        'The only headers of the client to forward. Default: all but those that state who calls or from where.',
-    }),
-  ),
-  responseHeaders: list(text({ description: 'A header’s name.' }), {
-    default: [],
-    description: 'Further response headers that reach the client, such as `Location` or `Cache-Control`.',
   }),
   maxConnections: wholeNumber({
     default: 256,
@@ -174,13 +154,6 @@ export const forwarding = {
     description:
       'An answer over TLS without a length: does it count as cut off (`cut`) or as complete (`accept`)?',
   }),
-  retries: wholeNumber({
-    default: 1,
-    minimum: 0,
-    maximum: 5,
-    description:
-      'How often a GET, HEAD or OPTIONS without a body is sent again after a failure of the target.',
-  }),
   ejection,
   healthCheck: optional(healthCheck),
   tls,
@@ -193,3 +166,15 @@ export const httpSchema = section(
 
 /** What compiling needs of all kinds that forward. */
 export type ForwardingConfig = Static<typeof httpSchema>
+
+/** The `upstream` section of an operation: what differs from its backend. A key that is left out is the backend's. */
+export const operationUpstreamSchema = section(
+  {
+    backend: optional(name({ description: 'The backend that answers, instead of that of the area.' })),
+    ...unset(requestKeys),
+    ...unset(answerKeys),
+  },
+  { description: 'What the service is sent, and answers, where this differs from the backend’s section.' },
+)
+
+export type OperationUpstream = Static<typeof operationUpstreamSchema>

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Backend, BackendAnswer, Call, Tunnel, UpgradeOutcome } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { HttpBackend, type HttpBackendRules } from './http.ts'
+import { type ExchangeRules, HttpBackend, type HttpBackendRules } from './http.ts'
 import type { HeaderText } from '../../http/header-text.ts'
 import {
   attemptOutcome,
@@ -13,7 +13,7 @@ import {
   upstreamFault,
 } from './response.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { NONE_TRIED } from './targets.ts'
+import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
 import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
 import { openWebsocket, type Handshake, type HandshakeOutcome } from '../websocket/upstream.ts'
@@ -36,16 +36,27 @@ export class StreamBackend implements Backend {
   readonly #clock: Clock
   readonly #plain: HttpBackend
   readonly #passed: ReadonlySet<string>
-  readonly #open = new Set<Tunnel>()
+  readonly #open: Set<Tunnel>
 
-  constructor(rules: StreamBackendRules, clock: Clock) {
+  /** @param owner the backend that this is a view of: it closes the targets and the tunnels */
+  constructor(rules: StreamBackendRules, clock: Clock, owner?: StreamBackend) {
     this.name = rules.name
     this.format = rules.format
     this.payload = rules.payload
     this.#rules = rules
     this.#clock = clock
-    this.#plain = new HttpBackend(rules, clock)
+    this.#plain = new HttpBackend(rules, clock, owner?.targets)
+    this.#open = owner === undefined ? new Set() : owner.#open
     this.#passed = passedNames(rules.responseHeaders)
+  }
+
+  get targets(): UpstreamTargets {
+    return this.#plain.targets
+  }
+
+  /** As of the `http` backend. */
+  withRules(rules: Partial<ExchangeRules>): StreamBackend {
+    return new StreamBackend({ ...this.#rules, ...rules }, this.#clock, this)
   }
 
   get requestHeaders(): ReadonlySet<string> | undefined {
