@@ -1,4 +1,4 @@
-/** The keys of forwarding backends that say what their upstream answers (C8.4, C8.6, C8.8). An operation may say them too. */
+/** The keys of forwarding backends that say what their upstream answers (C8.4, C8.6). An operation may say them too. */
 import { choice, list, text } from '../../config/schema.ts'
 
 export const answerKeys = {
