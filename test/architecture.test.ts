@@ -13,6 +13,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   kernel: 0,
   http: 1,
   config: 1,
+  modules: 2,
   scopes: 2,
   upstream: 2,
   contracts: 3,

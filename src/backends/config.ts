@@ -12,7 +12,8 @@ import {
   type Shapeable,
 } from './forward/compile-forwarding.ts'
 import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
-import { contentsOf, moduleSchema, sourceOf } from './module/load.ts'
+import { contentsOf } from '../modules/source.ts'
+import { moduleSchema } from './module/schema.ts'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 
@@ -89,8 +90,8 @@ async function openBackend(
 ): Promise<OpenedBackend | undefined> {
   if (config.kind === 'memory') return openMemory(name, config, report, dependencies)
   if (config.kind !== 'module') return openForwarding(name, config, report, dependencies)
-  const { openModule } = await import('./module/open.ts')
-  return openModule(name, config, report, dependencies)
+  const { openBackendModule } = await import('./module/open.ts')
+  return openBackendModule(name, config, report, dependencies)
 }
 
 async function openMemory(
@@ -155,10 +156,7 @@ const FILES: {
  * changed; for a module, whose files are known once it is, also of what was `loaded`.
  */
 export async function contentsOfBackend(config: BackendConfig, when: 'now' | 'loaded'): Promise<string> {
-  if (config.kind === 'module') {
-    const source = sourceOf(config)
-    return source === undefined ? '' : contentsOf(source, when)
-  }
+  if (config.kind === 'module') return contentsOf(config, when)
   const read = FILES[config.kind] as (config: BackendConfig) => (string | undefined)[]
   const digests = await Promise.all(read(config).map(digestOfFile))
   return digests.join(' ')

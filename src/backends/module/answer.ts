@@ -5,7 +5,6 @@ import { Fault } from '../../kernel/faults.ts'
 import { checkStatus, type ResponseHeaders, statusFault } from '../forward/response.ts'
 import { broken, ModuleStream, type StreamRules } from './stream.ts'
 import { jsonBodyOf } from './value.ts'
-import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface AnswerRules {
   /** Headers that reach the client, by lower-case name. */
@@ -165,38 +164,3 @@ export const faultOf = (thrown: unknown): Fault =>
   thrown instanceof Fault
     ? thrown
     : new Fault('upstream_broken', { cause: thrown, detail: 'the module threw' })
-
-/**
- * Finds the call whose module's code threw where nobody catches: in a timer, a listener, a stream, a promise of its own.
- * Left alone, each of these ends the process, and with it the calls of everybody else. Node keeps the asynchronous
- * context of what throws, so that the call can be told, and the process goes on: what broke is the module's own state.
- */
-
-/** Whoever answers for what a module's code does. */
-export interface Blamed {
-  /** Must not throw. */
-  failed(thrown: unknown): void
-}
-
-const blamed = new AsyncLocalStorage<Blamed>()
-
-/** Runs a module's code, and all that it sets off, on somebody's account. */
-export function onAccountOf<T>(somebody: Blamed, work: () => T): T {
-  install()
-  return blamed.run(somebody, work)
-}
-
-let installed = false
-
-function install(): void {
-  if (installed) return
-  installed = true
-  process.on('uncaughtException', attribute)
-}
-
-/** What is nobody's ends the process, as it would without this listener. Rejections that nobody handles come here too. */
-function attribute(thrown: unknown): void {
-  const somebody = blamed.getStore()
-  if (somebody !== undefined) somebody.failed(thrown)
-  else if (process.listenerCount('uncaughtException') === 1) throw thrown
-}

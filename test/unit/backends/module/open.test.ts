@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openModule } from '../../../../src/backends/module/open.ts'
-import type { ModuleConfig } from '../../../../src/backends/module/load.ts'
+import { openBackendModule } from '../../../../src/backends/module/open.ts'
+import type { ModuleConfig } from '../../../../src/backends/module/schema.ts'
 import { Report } from '../../../../src/config/report.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { makeCall } from '../../../support/calls.ts'
@@ -10,7 +10,7 @@ async function open(source: Partial<ModuleConfig>) {
   const report = new Report()
   const config = { options: {}, timeout: 200, idle: 200, responseHeaders: [], ...source }
   const funds: string[] = []
-  const backend = await openModule('mine', config, report, {
+  const backend = await openBackendModule('mine', config, report, {
     clock: systemClock,
     answerLimit: 1024,
     moduleFailed: () => undefined,

@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { configFiles } from '../../../support/config-files.ts'
-import { ROOT } from '../../../support/spawn-postern.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { ROOT } from '../../support/spawn-postern.ts'
 
 /**
  * Runs a program in a process of its own, since the test runner has a way of its own to import. It knows the functions
- * of module-files.ts, `write(name, text)`, `at(name)` and `say(value)`; answers what it says.
+ * of import-file.ts, `write(name, text)`, `at(name)` and `say(value)`; answers what it says.
  */
 function said(files: Readonly<Record<string, string>>, program: string): unknown[] {
   const folder = configFiles(files)('.')
   const code = `
     import { writeFileSync } from 'node:fs'
     import { join } from 'node:path'
-    const { importFile, contentsNow, contentsAsLoaded } = await import('${ROOT}/src/backends/module/load.ts')
+    const { importFile, contentsNow, contentsAsLoaded } = await import('${ROOT}/src/modules/import-file.ts')
     const at = (name) => join(${JSON.stringify(folder)}, name)
     const write = (name, text) => writeFileSync(at(name), text)
     const said = []

@@ -1,0 +1,23 @@
+import { duration, list, section, text, type Static } from '../../config/schema.ts'
+import { moduleKeys } from '../../modules/source.ts'
+
+export const moduleSchema = section(
+  {
+    ...moduleKeys('the backend'),
+    timeout: duration({
+      default: '30s',
+      description: 'How long the module may take until its answer begins. After that, the client gets 503.',
+    }),
+    idle: duration({
+      default: '1m',
+      description: 'Longest time between two pieces of a stream. After that, the client is cut off.',
+    }),
+    responseHeaders: list(text({ description: 'A header’s name.' }), {
+      default: [],
+      description: 'Further headers of its answers that reach the client, such as `Location`.',
+    }),
+  },
+  { description: 'Code of your own: a file or a package.' },
+)
+
+export type ModuleConfig = Static<typeof moduleSchema>
