@@ -30,6 +30,10 @@ export const PARTS = {
   nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
   openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
   promtool: { use: 'the form of the metrics', isThere: () => runs('promtool', '--version') },
+  python3: {
+    use: 'services of recipes that are written in Python',
+    isThere: () => runs('python3', '--version'),
+  },
   'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
   systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
   'the rights of root': { use: 'files of other users', isThere: () => process.geteuid?.() === 0 },
