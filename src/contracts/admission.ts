@@ -22,7 +22,7 @@ export interface Admission {
   admit(principal: Principal, exchange: Exchange): Verdict | undefined
   /**
    * Counts a call in flight to a backend. If the method is absent, or returns undefined, the backend has no limit.
-   * @param client id of the calling client; undefined if it was not verified
+   * @param client `Principal.clientKey` of the calling client; undefined if it was not verified
    * @throws Fault `backend_busy` if the backend has no place left; `too_many_backend_calls` if only the client's share
    *   is used up
    */
@@ -46,7 +46,7 @@ export interface Tallies {
  * it is sent to another process.
  */
 export interface RateUsage {
-  /** By client id. */
+  /** By `Principal.clientKey`. */
   readonly clients: Tallies
   /** By network: an IPv4 address, an IPv6 /64. */
   readonly addresses: Tallies

@@ -39,7 +39,8 @@ export interface PublicKeys {
 /** The requirements for tokens of one issuer (C4.4, C11.2). */
 export interface TokenPolicy {
   readonly issuer: string
-  readonly audience: string
+  /** Undefined: any, where a configuration says so (C11.2). */
+  readonly audience: string | undefined
   /** Lower case, without "application/". */
   readonly typ: readonly string[]
   readonly algorithms: readonly string[]
@@ -53,6 +54,8 @@ export interface TokenPolicy {
    * One day if absent.
    */
   readonly longestLife?: number
+  /** True if tokens that are bound to a key (`cnf`) are accepted without that key. Otherwise they are refused. */
+  readonly ignoresConfirmation?: boolean
 }
 
 /** The claims of a verified token, and the key that verified it. */

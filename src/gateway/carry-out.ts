@@ -139,7 +139,7 @@ function callSlot(
   { operation, principal, observation }: Decision,
 ): Release | undefined {
   const { name } = operation.backend
-  const client = principal?.client
+  const client = principal?.clientKey
   if (observation === undefined) return admission.occupy?.(name, client)
   try {
     return admission.occupy?.(name, client)

@@ -52,7 +52,7 @@ export function passServiceMaintenance(
   if (closure === undefined || closure.admitsAddress(exchange.clientAddress)) return undefined
   const caller = closure.clients.size === 0 ? undefined : findCaller(runtime, exchange, verified)
   if (caller instanceof VerifyFirst) return caller
-  if (caller === undefined || !closure.clients.has(caller.client))
+  if (caller === undefined || !closure.clients.has(caller.clientKey))
     throw refusal('service_maintenance', closure)
   return caller
 }
@@ -206,7 +206,7 @@ export function refuseInPlaceMaintenance(
 ): void {
   const closure = switches.place(business, action.area, backend.name)
   if (closure === undefined || closure.admitsAddress(exchange.clientAddress)) return
-  if (principal === undefined || !closure.clients.has(principal.client))
+  if (principal === undefined || !closure.clients.has(principal.clientKey))
     throw refusal('place_maintenance', closure)
 }
 

@@ -1,22 +1,8 @@
 import { join } from 'node:path'
 import type { Report } from '../config/report.ts'
-import {
-  choice,
-  duration,
-  flag,
-  list,
-  name,
-  optional,
-  section,
-  type Static,
-  text,
-  url,
-} from '../config/schema.ts'
+import { duration, flag, section, type Static } from '../config/schema.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
-import { isLoopback } from '../kernel/listen-address.ts'
 import type { KeysPlan } from './service-keys.ts'
-import { SUPPORTED_ALGORITHMS } from './signatures.ts'
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const satisfies readonly SigningAlgorithm[]
 
@@ -84,72 +70,3 @@ export const planKeys = (data: string, { rotation }: KeysConfig, longestLife = D
     longestLife: Math.ceil(Math.max(DAY, longestLife) / 1000),
   },
 })
-
-const issuer = section({
-  issuer: url({ description: 'Its `iss`, compared exactly.' }),
-  jwks: url({
-    description: 'URL of its key set. https, or http on loopback.',
-  }),
-  audience: text({ description: 'The `aud` that a token must have.' }),
-  typ: list(text({ description: 'A media type without `application/`, in lower case.' }), {
-    default: ['at+jwt'],
-    minItems: 1,
-    description: 'Accepted values of the header `typ`. RFC 9068 says `at+jwt`. Some issuers send `jwt`.',
-  }),
-  algorithms: list(choice(SUPPORTED_ALGORITHMS, { description: 'A signature algorithm.' }), {
-    default: ['ES256', 'RS256'],
-    minItems: 1,
-    description: 'Accepted signature algorithms.',
-  }),
-  scopeClaim: name({
-    default: 'scope',
-    description: 'Claim with the scope: values separated by spaces, or a list.',
-  }),
-  targetClaim: optional(
-    name({
-      description:
-        'Claim with the target: a business code, `b/CODE` or `f/CODE/FUND`. Default: the target is in the scope.',
-    }),
-  ),
-  clientClaim: name({
-    default: 'client_id',
-    description: 'Claim with the client id. Some issuers use `azp`.',
-  }),
-  leeway: duration({
-    orZero: true,
-    default: '0s',
-    description: 'Allowed difference between clocks when the expiry is checked, at most `60s`.',
-  }),
-  longestLife: duration({
-    default: '1d',
-    description: 'Longest lifetime of a token (`exp` minus `iat`), at most `30d`. Longer ones are refused.',
-  }),
-})
-
-export const issuersSchema = list(issuer, {
-  default: [],
-  description:
-    'Other issuers whose access tokens are accepted. With one or more, Postern is a sidecar: it serves `/api` only.',
-})
-
-export type IssuerConfig = Static<typeof issuer>
-
-/** Reports what the schema can't express. */
-export function compileIssuers(issuers: readonly IssuerConfig[], report: Report): void {
-  const seen = new Set<string>()
-  for (const [index, { issuer: iss, jwks, leeway, longestLife }] of issuers.entries()) {
-    const path = ['issuers', index]
-    const { protocol, hostname } = new URL(jwks)
-    if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
-      report.error([...path, 'jwks'], 'is http to another machine: anyone on the way could replace the keys')
-    if (leeway > LONGEST_LEEWAY) report.error([...path, 'leeway'], 'must be at most 60s')
-    if (longestLife > LONGEST_FOREIGN_TOKEN)
-      report.error(
-        [...path, 'longestLife'],
-        'must be at most 30d',
-        'revocation rules are kept as long as tokens live',
-      )
-    if (seen.has(iss)) report.error([...path, 'issuer'], 'is listed twice')
-    seen.add(iss)
-  }
-}

@@ -1,6 +1,6 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { IssuerConfig } from './config.ts'
+import type { IssuerConfig } from './issuers-config.ts'
 import { ForeignKeys, type KeysState } from './foreign-keys.ts'
 import { fetchJwks } from './key-set-reader.ts'
 

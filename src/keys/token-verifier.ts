@@ -121,7 +121,7 @@ interface Header {
 }
 
 /** `typ` is a media type: case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
-const plainType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+export const plainType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
 function checkHeader(header: Claims, policy: TokenPolicy): Header {
   const forbidden = FORBIDDEN.find((member) => Object.hasOwn(header, member))
@@ -139,8 +139,8 @@ const numericDate = (claims: Claims, name: string): number => {
   return value
 }
 
-const names = (audience: unknown, wanted: string): boolean =>
-  audience === wanted || (Array.isArray(audience) && audience.includes(wanted))
+const names = (audience: unknown, wanted: string | undefined): boolean =>
+  wanted === undefined || audience === wanted || (Array.isArray(audience) && audience.includes(wanted))
 
 /** `now` in seconds since the epoch, with fraction. */
 function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: TokenPolicy, now: number): void {
@@ -160,6 +160,9 @@ function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: Toke
 function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
   if (claims['iss'] !== policy.issuer) throw badToken('claim: iss')
   if (!names(claims['aud'], policy.audience)) throw badToken('claim: aud')
+  // RFC 7800 §3.1: such a token is good only with a proof of the key, which is not checked here.
+  if (Object.hasOwn(claims, 'cnf') && policy.ignoresConfirmation !== true)
+    throw badToken('claim: cnf, the token is bound to a key')
   checkDates(claims, policy, clock.now() / 1000)
 }
 

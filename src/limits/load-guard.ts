@@ -148,7 +148,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     return new Fault('overloaded', { retryAfter: RETRY_AFTER.overloaded, detail: 'the event loop is late' })
   }
 
-  admit({ client }: Principal, exchange: Exchange): Verdict | undefined {
+  admit({ clientKey: client }: Principal, exchange: Exchange): Verdict | undefined {
     const limits = this.#limitsOf(client)
     const { rate } = limits
     const left = rate === undefined ? 0 : this.#clients.take(client, rate, this.#now())

@@ -17,7 +17,8 @@ import { compileActions } from '../gateway/compile-actions.ts'
 import { compileIdentity } from '../identity/config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileIssuers, compileKeys } from '../keys/config.ts'
+import { compileKeys } from '../keys/config.ts'
+import { compileIssuers } from '../keys/issuers-config.ts'
 import { checkLoad } from '../limits/config.ts'
 import { compileAdmin } from '../operations/config.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
@@ -64,7 +65,10 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['admin'], run: ({ admin }, report) => compileAdmin(admin, report) },
   { needs: ['identity'], run: ({ identity }, report) => compileIdentity(identity, report) },
   { needs: ['keys'], run: ({ keys }, report) => compileKeys(keys, report) },
-  { needs: ['issuers'], run: ({ issuers }, report) => compileIssuers(issuers, report) },
+  {
+    needs: ['issuers', 'scopes'],
+    run: (all, report) => compileIssuers(all.issuers, report, catalogueOf(all)),
+  },
   {
     needs: ['load', 'backends'],
     run: ({ load, backends }, report) => checkLoad(load, report, Object.keys(backends)),

@@ -13,7 +13,8 @@ import {
   vendorSchema,
 } from '../gateway/config.ts'
 import { identitySchema } from '../identity/config.ts'
-import { issuersSchema, keysSchema } from '../keys/config.ts'
+import { keysSchema } from '../keys/config.ts'
+import { issuersSchema } from '../keys/issuers-config.ts'
 import { loadSchema } from '../limits/config.ts'
 import { adminSchema, logSchema } from '../operations/config.ts'
 import { type ClosableNames, maintenanceSchema } from '../operations/maintenance/config.ts'

@@ -1,12 +1,20 @@
 /** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
 import type { TokenVerifier, TokenPolicy, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
-import { foreignClaimsReader, readOwnClaims } from '../gateway/claims.ts'
+import { readOwnClaims } from '../gateway/claims.ts'
+import { foreignClaimsReader } from '../gateway/foreign-claims.ts'
 import type { TokenAuthority } from '../gateway/token-check.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { badToken, createTokenVerifier, type KeyFinder, parseCompactToken } from '../keys/token-verifier.ts'
-import { type IssuerConfig, SIGNING_ALGORITHMS } from '../keys/config.ts'
+import { SIGNING_ALGORITHMS } from '../keys/config.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
+import { type IssuerConfig, NO_AUDIENCE } from '../keys/issuers-config.ts'
+import {
+  badToken,
+  createTokenVerifier,
+  type KeyFinder,
+  parseCompactToken,
+  plainType,
+} from '../keys/token-verifier.ts'
 import type { ServiceUrls } from '../server/config.ts'
 
 interface Issuer {
@@ -35,21 +43,26 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
 function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issuer {
-  const { issuer, audience, typ, algorithms, leeway, longestLife } = config
+  const { issuer, audience, typ, algorithms, leeway, longestLife, confirmation } = config
   return {
     verifier: createTokenVerifier(keys.of(config), clock),
     policy: {
       issuer,
-      audience,
-      typ,
+      audience: audience === NO_AUDIENCE ? undefined : audience,
+      typ: typ.map(plainType),
       algorithms,
       leeway: seconds(leeway),
       longestLife: seconds(longestLife),
+      ignoresConfirmation: confirmation === 'ignore',
     },
     read: foreignClaimsReader({
+      issuer,
+      name: undefined,
       scope: config.scopeClaim,
+      scopeMap: config.scopeMap,
       target: config.targetClaim,
       client: config.clientClaim,
+      subject: config.subjectClaim,
     }),
   }
 }

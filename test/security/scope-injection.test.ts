@@ -5,8 +5,10 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import type { Verified } from '../../src/contracts/keys.ts'
-import { foreignClaimsReader, readOwnClaims } from '../../src/gateway/claims.ts'
+import { readOwnClaims } from '../../src/gateway/claims.ts'
+import { foreignClaimsReader } from '../../src/gateway/foreign-claims.ts'
 import { PRINCIPAL } from '../support/calls.ts'
+import { FOREIGN_CLAIMS } from '../support/foreign-issuer.ts'
 import { postForm } from '../support/oauth.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
@@ -248,7 +250,7 @@ describe('T3.11 whoever reads the claims', () => {
     })
 
   it('judges the very values that others will read in the text that they are told', () => {
-    const foreign = foreignClaimsReader({ scope: 'scope', target: undefined, client: 'client_id' })
+    const foreign = foreignClaimsReader(FOREIGN_CLAIMS)
     fc.assert(read(foreign))
     fc.assert(read(readOwnClaims))
   })

@@ -14,6 +14,7 @@ export type CallOverrides = Partial<Omit<Call, 'target'>> & { readonly target?: 
 export const PRINCIPAL: Principal = {
   subject: 'subject-1',
   client: 'client-1',
+  clientKey: 'client-1',
   issuer: 'http://api.example',
   ...scopeOf('fund.read target:b/ACME'),
   target: { level: 'business', business: code('ACME') },

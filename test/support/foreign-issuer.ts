@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose'
 import { onTestFinished } from 'vitest'
+import type { ForeignClaims } from '../../src/gateway/foreign-claims.ts'
 
 /** A key of a foreign issuer, as its owner has it. */
 export interface IssuerKey {
@@ -41,6 +42,17 @@ export const foreignToken = (
     .setIssuedAt(Math.floor(now / 1000))
     .setExpirationTime(Math.floor(now / 1000) + 3600)
     .sign(privateKey)
+
+/** How the claims of an issuer are read by default. */
+export const FOREIGN_CLAIMS: ForeignClaims = {
+  issuer: ISSUER,
+  name: undefined,
+  scope: 'scope',
+  scopeMap: undefined,
+  target: undefined,
+  client: 'client_id',
+  subject: 'sub',
+}
 
 export interface ForeignIssuer {
   /** Where its keys are. */

@@ -55,7 +55,9 @@ export async function issueAccessToken(
   const principal: Principal = Object.freeze({
     subject,
     client: client.id,
+    clientKey: client.id,
     issuer: urls.issuer,
+    issuerName: undefined,
     scope: scope.text,
     scopes: new Set(scope.values),
     target: scope.target,

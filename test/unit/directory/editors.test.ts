@@ -72,7 +72,8 @@ const acme = {
 const ann = { username: 'ann', customers: ['fixed'], access: { ACME: 'Reader' } }
 
 const token = (issuedAt: number, facts: Partial<Principal>): Principal => ({
-  ...{ subject: 'somebody', client: 'some-client', issuer: 'https://id.example.com', ...scopeOf('') },
+  ...{ subject: 'somebody', client: 'some-client', clientKey: 'some-client' },
+  ...{ issuer: 'https://id.example.com', ...scopeOf('') },
   ...{ target: undefined, tokenId: 'jti', family: undefined },
   ...{ issuedAt: Math.floor(issuedAt / 1000), expiresAt: Math.floor(issuedAt / 1000) + 900 },
   key: { isTrusted: () => true },

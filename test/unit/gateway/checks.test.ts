@@ -122,7 +122,7 @@ describe('C4.9 a place under maintenance', () => {
     refuseInPlaceMaintenance(
       makeGateway({ place: () => ({ ...closureFor('friend'), ...closure }) }).runtime,
       exchangeOf(FUND_LIST),
-      client === undefined ? undefined : principalWith({ client }),
+      client === undefined ? undefined : principalWith({ client, clientKey: client }),
       named(FUND_LIST).operation,
       'ACME',
     )

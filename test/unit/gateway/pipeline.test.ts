@@ -85,7 +85,7 @@ describe('C4.4 a decision waits for nothing', () => {
     const call = exchangeOf(FUND_LIST)
     expect(decide(listed.runtime, call, new Findings())).toBeInstanceOf(VerifyFirst)
     expect(decide(listed.runtime, call, new Findings(), PRINCIPAL)).toMatchObject({ principal: PRINCIPAL })
-    const another = principalWith({ client: 'client-2' })
+    const another = principalWith({ client: 'client-2', clientKey: 'client-2' })
     expect(codeOf(() => decide(listed.runtime, call, new Findings(), another))).toBe('service_maintenance')
     const closed = makeGateway({ service: () => closureFor() })
     expect(codeOf(() => decide(closed.runtime, call, new Findings()))).toBe('service_maintenance')

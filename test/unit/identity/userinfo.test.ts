@@ -9,7 +9,8 @@ const describeUser = (scope: string, options: TestIdentityOptions = {}, more: Pa
   const values = scope.split(' ')
   const target = values.map(parseTarget).find((each) => each !== undefined)
   return userinfo(openTestIdentity(options).identity.dependencies).describe({
-    ...{ subject: 'sub-alice', client: 'acme-books', issuer: ISSUER, ...scopeOf(scope), target },
+    ...{ subject: 'sub-alice', client: 'acme-books', clientKey: 'acme-books', issuer: ISSUER },
+    ...{ ...scopeOf(scope), target },
     ...{ tokenId: 't', family: undefined, issuedAt: 0, expiresAt: 1 },
     key: { isTrusted: () => true },
     ...more,

@@ -3,29 +3,10 @@ import { Report } from '../../../src/config/report.ts'
 import { viewOf } from '../../../src/config/schema-view.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
-import {
-  compileIssuers,
-  compileKeys,
-  type IssuerConfig,
-  type KeysConfig,
-  keysSchema,
-  planKeys,
-} from '../../../src/keys/config.ts'
+import { compileKeys, type KeysConfig, keysSchema, planKeys } from '../../../src/keys/config.ts'
 
-const [SECOND, MINUTE, DAY] = [1000, 60_000, 86_400_000]
+const [MINUTE, DAY] = [60_000, 86_400_000]
 const ROTATION: KeysConfig['rotation'] = { automatic: true, every: 30 * DAY, announce: DAY }
-const ISSUER: IssuerConfig = {
-  issuer: 'https://issuer.example',
-  jwks: 'https://issuer.example/keys',
-  audience: 'https://api.example',
-  typ: ['at+jwt'],
-  algorithms: ['ES256'],
-  scopeClaim: 'scope',
-  clientClaim: 'client_id',
-  leeway: 0,
-  longestLife: DAY,
-}
-
 const problemsOf = (report: Report): readonly string[] =>
   report.problems.map(({ path, severity }) => `${severity} ${path.join('.')}`)
 
@@ -71,44 +52,5 @@ describe('the configuration of the own keys', () => {
     })
     expect(planKeys('/data', { rotation }, MINUTE).rotation.longestLife).toBe(86_400)
     expect(planKeys('/data', { rotation }, 2 * DAY + 1).rotation.longestLife).toBe(2 * 86_400 + 1)
-  })
-})
-
-describe('the configuration of foreign issuers', () => {
-  const problems = (...issuers: readonly Partial<IssuerConfig>[]): readonly string[] => {
-    const report = new Report()
-    compileIssuers(
-      issuers.map((issuer) => ({ ...ISSUER, ...issuer })),
-      report,
-    )
-    return problemsOf(report)
-  }
-
-  it('T3.5 a key set comes over https, or over http from this machine', () => {
-    for (const jwks of [
-      'https://issuer.example/keys',
-      'http://127.0.0.1:8080/',
-      'http://[::1]/',
-      'http://localhost/',
-    ])
-      expect(problems({ jwks })).toEqual([])
-    for (const jwks of ['http://issuer.example/keys', 'http://192.0.2.1/', 'http://[2001:db8::1]/'])
-      expect(problems({ jwks })).toEqual(['error issuers.0.jwks'])
-  })
-
-  it('C4.16 clocks may differ by a minute at most', () => {
-    expect(problems({ leeway: 60 * SECOND })).toEqual([])
-    expect(problems({ leeway: 60 * SECOND + 1 })).toEqual(['error issuers.0.leeway'])
-  })
-
-  it('T3.12 a token may live for thirty days at most', () => {
-    expect(problems({ longestLife: 30 * DAY })).toEqual([])
-    expect(problems({ longestLife: 30 * DAY + 1 })).toEqual(['error issuers.0.longestLife'])
-  })
-
-  it('C11.2 no issuer is listed twice', () => {
-    const other = { issuer: 'https://other.example' }
-    expect(problems({}, other)).toEqual([])
-    expect(problems({}, other, {})).toEqual(['error issuers.2.issuer'])
   })
 })

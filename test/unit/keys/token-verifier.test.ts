@@ -41,6 +41,18 @@ describe('a genuine token', () => {
     expect(await verdict(withClaims({ aud: ['https://other.example', POLICY.audience] }))).toBe('genuine')
   })
 
+  it('C11.2 may have any audience, or none, where the policy names none', async () => {
+    for (const aud of ['https://other.example', undefined])
+      expect(await verdict(withClaims({ aud }), { ...POLICY, audience: undefined })).toBe('genuine')
+  })
+
+  it('C11.2 is refused if it is bound to a key, unless the policy ignores that', async () => {
+    for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null]) {
+      expect(await verdict(withClaims({ cnf }))).toBe('invalid_token')
+      expect(await verdict(withClaims({ cnf }), { ...POLICY, ignoresConfirmation: true })).toBe('genuine')
+    }
+  })
+
   it('is what the forgeries below start from', async () => {
     expect(await verdict(forge(world, HEADER, CLAIMS))).toBe('genuine')
   })

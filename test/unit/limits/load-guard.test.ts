@@ -11,7 +11,7 @@ import { LOAD_DEFAULTS, makeGuard, type TestGuard } from '../../support/load.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const RATE = { requests: 10, per: 1000, burst: 20 }
-const client = (id: string): Principal => ({ ...PRINCIPAL, client: id })
+const client = (id: string): Principal => ({ ...PRINCIPAL, client: id, clientKey: id })
 const ACME = client('acme-books')
 
 /** Exchanges that end when the test says so. */

@@ -32,6 +32,7 @@ async function opened() {
 const principal = (issuedAtMs: number, facts: Partial<Principal> = {}): Principal => ({
   subject: 'alice',
   client: 'acme-books',
+  clientKey: 'acme-books',
   issuer: 'https://id.example.com',
   ...scopeOf(''),
   target: { level: 'business', business: code('ACME') },

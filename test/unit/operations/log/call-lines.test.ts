@@ -46,6 +46,7 @@ const text = fc.oneof(
 const ALICE: Principal = {
   subject: 'alice',
   client: 'acme-books',
+  clientKey: 'acme-books',
   issuer: 'https://id.example',
   ...scopeOf('fund.read target:b/ACME'),
   target: { level: 'business', business: code('ACME') },
