@@ -27,6 +27,9 @@ export interface StatusVerdict {
   readonly code: FaultCode
 }
 
+/** Statuses whose Retry-After the client gets. */
+const TELLS_WAIT: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
 const ANSWER: StatusVerdict = { kind: 'answer', code: 'internal' }
 const fault = (code: FaultCode): StatusVerdict => ({ kind: 'fault', code })
 const errors = (code: FaultCode): StatusVerdict => ({ kind: 'errors', code })
@@ -44,7 +47,9 @@ const BY_STATUS: ReadonlyMap<number, StatusVerdict> = new Map([
   [415, errors('upstream_unsupported_media_type')],
   [429, errors('upstream_rate_limited')],
   [431, errors('upstream_too_large')],
+  [502, fault('upstream_unavailable')],
   [503, fault('upstream_unavailable')],
+  [504, fault('upstream_unavailable')],
 ])
 
 const BROKEN = fault('upstream_broken')
@@ -75,7 +80,7 @@ export function statusFault(
   const contentRange = first(headers['content-range'])
   const facts: FaultFacts = {
     detail: `the upstream answered ${status}`,
-    ...(retryAfter !== undefined && (status === 503 || status === 429) && { retryAfter }),
+    ...(retryAfter !== undefined && TELLS_WAIT.has(status) && { retryAfter }),
     ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),
     ...(kind === 'errors' && { status }),

@@ -188,8 +188,9 @@ describe('the answer of the http backend', () => {
     [401, 'upstream_broken', 500],
     [407, 'upstream_broken', 500],
     [500, 'upstream_broken', 500],
-    [502, 'upstream_broken', 500],
+    [502, 'upstream_unavailable', 503],
     [503, 'upstream_unavailable', 503],
+    [504, 'upstream_unavailable', 503],
     [888, 'upstream_broken', 500],
     [403, 'upstream_forbade', 401],
     [400, 'upstream_refused', 400],
@@ -214,7 +215,7 @@ describe('the answer of the http backend', () => {
     },
   )
 
-  it.each([503, 429])('C8.4 keeps the Retry-After of %i', async (status) => {
+  it.each([429, 502, 503, 504])('C8.4 keeps the Retry-After of %i', async (status) => {
     const { ask } = await begin((connection) =>
       connection.respond({ status, headers: { 'Retry-After': '7' } }),
     )
