@@ -23,7 +23,7 @@ const NO_BODY: CallBody = { kind: 'none' }
 /**
  * First half of C4.11: Content-Type, then the declared size, then whether there may or must be a body.
  * @param limit bytes
- * @throws Fault `unsupported_media_type`, `body_too_large`, `body_unexpected`, `body_missing`
+ * @throws Fault `unsupported_media_type`, `body_partial`, `body_too_large`, `body_unexpected`, `body_missing`
  */
 export function checkBody(head: Head, operation: Operation, limit: number): BodyPlan {
   const declared = declaredBody(head)
@@ -38,6 +38,7 @@ export function checkBody(head: Head, operation: Operation, limit: number): Body
   }
   const kind = checkContentType(facts)
   if (declared === 0 || kind === 'none') return planNothing(operation.body)
+  if (head.headers['content-range'] !== undefined) throw new Fault('body_partial')
   if (declared !== 'chunked') {
     if (declared > limit) throw new Fault('body_too_large')
     if (operation.body.kind === 'none') throw new Fault('body_unexpected')

@@ -3,6 +3,7 @@ import { cleanRequestHeaders } from '../http/end-to-end-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
+import type { Head } from '../http/head.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { readCallBody } from './body.ts'
@@ -60,7 +61,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     principal: decision.principal,
     place: decision.place,
     issuer: runtime.issuer,
-    headers: requestHeaders(exchange, decision),
+    headers: requestHeaders(exchange, decision, body),
     authorization: head.headers.authorization,
     body,
     accept: negotiated.kind === 'own' ? negotiated.type : undefined,
@@ -77,13 +78,29 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
 const DECISION_HEADER = 'x-postern-decision'
 
 /** Without codings and ranges where the client does not get the upstream's own bytes: they would be of other bytes. */
-function requestHeaders({ head, upgrade }: Exchange, decision: Decision): Record<string, string> {
+function requestHeaders(
+  { head, upgrade }: Exchange,
+  decision: Decision,
+  body: CallBody,
+): Record<string, string> {
   const { backend } = decision.operation
   const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
+  if (body.kind === 'stream') describeBody(clean, head)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
   const named = 'accept-encoding' in clean || 'range' in clean || 'if-range' in clean
   return named ? Object.fromEntries(Object.entries(clean).filter(([name]) => !OF_BYTES.has(name))) : clean
+}
+
+/**
+ * What else a body that passes unread needs, or it is stored as what it is not: its codings, and which part of the whole
+ * it is (RFC 9110 §14.5). They pass whatever `requestHeaders` says, as Content-Type does.
+ */
+function describeBody(clean: Record<string, string>, { headers }: Head): void {
+  for (const name of ['content-encoding', 'content-range'] as const) {
+    const value = headers[name]
+    if (value !== undefined) clean[name] = value
+  }
 }
 
 /** Headers that speak of the bytes as the upstream sends them. */

@@ -103,6 +103,7 @@ export const CHECKS: readonly Check[] = [
     title: "Content-Type, size, the body parses, the action's schema",
     faults: [
       'unsupported_media_type',
+      'body_partial',
       'body_too_large',
       'body_malformed',
       'body_missing',

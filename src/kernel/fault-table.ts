@@ -205,6 +205,9 @@ export const FAULTS = {
   body_malformed: bad('The request body could not be parsed.'),
   body_invalid: bad('The request body does not fit this action.'),
   body_missing: bad('This action needs a request body.'),
+  body_partial: bad(
+    'The request body is a part (Content-Range), and this action takes no parts. Send the whole.',
+  ),
   body_unexpected: bad('This action takes no request body.'),
 
   // C8.4: the upstream

@@ -27,6 +27,8 @@ const withActions = (loaded: Configuration): Configuration => {
     },
   }
   const items = { FundSummaries: 'FundSummary', Tags: 'Tag' }
+  const consuming = { ...rule, items, consumes: ['text/plain'] }
+  const raw = { POST: consuming, PUT: consuming }
   const more: Configuration['actions'] = [
     {
       ...action,
@@ -34,7 +36,7 @@ const withActions = (loaded: Configuration): Configuration => {
       methods: { GET: { ...rule, items }, POST: { ...rule, items, body: { required: false } } },
     },
     { ...action, action: 'typed', methods: { POST: { ...rule, items, body: { required: true, schema } } } },
-    { ...action, action: 'raw', methods: { POST: { ...rule, items, consumes: ['text/plain'] } } },
+    { ...action, action: 'raw', methods: raw },
   ]
   const { server } = loaded
   const limits = { ...server.limits, body: LIMIT }
@@ -359,5 +361,25 @@ describe('C7.6: sizes', () => {
       await ask('raw', { method: 'POST', headers: { 'Content-Type': JSON_ }, body: '{}' }),
       'unsupported_media_type',
     )
+  })
+
+  it('C8.2: of a body that passes unread the upstream gets the coding and the part that it is', async () => {
+    answers('{}')
+    const before = upstream.requests.length
+    const said = { 'Content-Encoding': 'gzip', 'Content-Range': 'bytes 4-7/8' }
+    const headers = { 'Content-Type': 'text/plain', ...said, Connection: 'Content-Range' }
+    expect((await ask('raw', { method: 'PUT', headers, body: 'part' })).status).toBe(200)
+    expect(upstream.requests[before]?.headers).toMatchObject({
+      'content-type': ['text/plain'],
+      'content-encoding': ['gzip'],
+      'content-range': ['bytes 4-7/8'],
+    })
+  })
+
+  it('C4.11: a part of a body that would be parsed is refused, and the upstream hears nothing', async () => {
+    const before = upstream.requests.length
+    const headers = { 'Content-Type': JSON_, 'Content-Range': 'bytes 0-1/9' }
+    expectFault(await ask('any', { method: 'POST', headers, body: '{}' }), 'body_partial')
+    expect(upstream.requests.length).toBe(before)
   })
 })

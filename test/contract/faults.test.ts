@@ -214,6 +214,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   body_too_large: write(`{"Name":"${'a'.repeat(1024 ** 2)}"}`),
   body_malformed: write('{'),
   body_invalid: write('{"Colour":"red"}'),
+  body_partial: write('{}', { 'Content-Type': 'application/json', 'Content-Range': 'bytes 0-1/9' }),
   body_missing: write(''),
   body_unexpected: call({ body: '{}', headers: { 'Content-Type': 'application/json' } }),
   upstream_unreachable: failing((connection) => connection.reset()),

@@ -256,6 +256,8 @@ describe('C4.11 checkBody', () => {
     expect(codeOf(() => checkBody(head({ ...json, 'content-length': '11' }), post, 10))).toBe(
       'body_too_large',
     )
+    const part = { ...json, 'content-length': '10', 'content-range': 'bytes 0-9/99' }
+    expect(codeOf(() => checkBody(head(part), post, 10))).toBe('body_partial')
     expect(codeOf(() => checkBody(head(json), post, 10))).toBe('body_missing')
     expect(checkBody(head({}), operation, 10)).toEqual({ kind: 'none' })
     expect(codeOf(() => checkBody(head({ ...json, 'content-length': '1' }), operation, 10))).toBe(
