@@ -27,6 +27,10 @@ export const python = (): string | undefined =>
 export const PARTS = {
   chromium: { use: 'the pages and the code flow in a browser', isThere: () => existsSync(CHROMIUM) },
   curl: { use: 'the commands of the README', isThere: () => runs('curl', '--version') },
+  lighttpd: {
+    use: 'the recipe for files',
+    isThere: () => existsSync('/usr/sbin/lighttpd') && existsSync('/usr/lib/lighttpd/mod_webdav.so'),
+  },
   nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
   openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
   promtool: { use: 'the form of the metrics', isThere: () => runs('promtool', '--version') },

@@ -11,10 +11,13 @@ if (start === undefined) {
   process.exit(2)
 }
 
+/** A terminal is not for files. */
+const shortened = (body: string): string => (body.length > 2000 ? `(${body.length} characters)` : body)
+
 const service = await start({
   folder: process.cwd(),
   portFor: (shown) => Promise.resolve(shown),
-  onRequest: (request) => console.log(`${requestText(request)}\n`),
+  onRequest: (request) => console.log(`${requestText({ ...request, body: shortened(request.body) })}\n`),
 })
 console.log(`${name}: listening; every request is shown. Stop it by Ctrl-C.\n`)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void service.stop())

@@ -9,7 +9,7 @@ export interface Surroundings {
   /** The folder of my.yaml. Files that the page names are put here. */
   readonly folder: string
   /** The port to listen on for one that the page shows: 9000 for a reader, a free one in a test. */
-  portFor(shown: number): Promise<number>
+  readonly portFor: (shown: number) => Promise<number>
   /** Told each request as it comes. */
   readonly onRequest?: (request: ReceivedRequest) => void
 }

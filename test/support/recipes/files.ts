@@ -1,0 +1,75 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { NGINX } from '../machine.ts'
+import type { Program } from './programs.ts'
+
+/** Texts or bytes by path. */
+export type Files = Readonly<Record<string, string | Buffer>>
+
+export interface Folder {
+  readonly path: string
+  readonly remove: () => void
+}
+
+/** A folder of its own with these files. */
+export function makeFolder(files: Files = {}): Folder {
+  const path = mkdtempSync(join(tmpdir(), 'postern-service-'))
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), content)
+  }
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/**
+ * An nginx whose `server` sections are these.
+ * @param folder of its own: configuration and temporary files
+ */
+export function nginxProgram({ path, remove }: Folder, servers: string): Program {
+  const file = join(path, 'nginx.conf')
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  writeFileSync(
+    file,
+    `daemon off;
+    worker_processes 1;
+    pid ${path}/nginx.pid;
+    error_log stderr warn;
+    ${process.getuid?.() === 0 ? 'user root;' : ''}
+    events { worker_connections 200; }
+    http {
+      access_log off;
+      ${temporary.map((name) => `${name}_temp_path ${path}/${name};`).join('\n')}
+      types { application/json json; application/xml xml; application/pdf pdf; }
+      ${servers}
+    }`,
+  )
+  return { command: NGINX, args: ['-p', path, '-e', 'stderr', '-c', file], cleanUp: remove }
+}
+
+/** An nginx that serves files, and nothing else. */
+export const nginxWithFiles =
+  (files: Files) =>
+  (port: number): Program => {
+    const folder = makeFolder(files)
+    return nginxProgram(folder, `server { listen 127.0.0.1:${port}; root ${folder.path}; }`)
+  }
+
+/** A lighttpd that serves files, and takes changed ones by PUT: also parts of them (`Content-Range`). */
+export const lighttpdWithFiles =
+  (files: Files) =>
+  (port: number): Program => {
+    const folder = makeFolder(files)
+    const file = join(folder.path, 'lighttpd.conf')
+    writeFileSync(
+      file,
+      `server.bind = "127.0.0.1"
+    server.port = ${port}
+    server.document-root = "${folder.path}"
+    server.modules = ( "mod_webdav" )
+    mimetype.assign = ( ".pdf" => "application/pdf" )
+    webdav.activate = "enable"
+    webdav.opts = ( "deprecated-unsafe-partial-put" => "enable" )`,
+    )
+    return { command: '/usr/sbin/lighttpd', args: ['-D', '-f', file], cleanUp: folder.remove }
+  }
