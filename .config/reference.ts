@@ -88,7 +88,9 @@ const membersOf = (schema: SchemaView, under = ''): Option[] =>
   Object.entries(schema.properties ?? {}).flatMap(([name, of]) => {
     const key = below(under, name)
     const option = { key, schema: of, required: schema.required?.includes(name) ?? false }
-    return mapItem(of) ? [option] : [option, ...membersOf(of, key)]
+    return mapItem(of)
+      ? [option]
+      : [option, ...[of, ...(of.anyOf ?? [])].flatMap((form) => membersOf(form, key))]
   })
 
 /** From so many keys of one shape on, they share a part. */

@@ -193,6 +193,13 @@ export const unset = <T extends TProperties>(properties: T): Unset<T> => {
 const withoutDefault = (item: TSchema): TSchema =>
   Object.fromEntries(Object.entries(item).filter(([key]) => key !== 'default'))
 
+/** A value of either form. Of a value that is neither, the problems of the nearer one are told. */
+export const either = <A extends TSchema, B extends TSchema>(
+  one: A,
+  other: B,
+  options: Described,
+): TUnsafe<Static<A> | Static<B>> => schemaOf({ anyOf: [one, other], ...options })
+
 type OneOf<T extends Readonly<Record<string, TSchema>>> = {
   [K in keyof T & string]: { readonly kind: K } & Static<T[K]>
 }[keyof T & string]

@@ -133,7 +133,7 @@ describe('C8.2: what the upstream gets', () => {
     expect(headers['x-forwarded-proto']).toEqual(['http'])
     expect(headers['x-forwarded-host']).toEqual([`127.0.0.1:${String(shared.gateway.port)}`])
     expect(headers['forwarded']).toHaveLength(1)
-    expect(head).not.toMatch(/6\.6\.6\.6|evil|gopher|666/)
+    expect(head).not.toMatch(/6\.6\.6\.6|evil|gopher|: 666/)
   })
 
   it("C8.2: exactly one Accept, the upstream's format, whatever the client's", async () => {

@@ -23,6 +23,8 @@ export const forwardingRules = (
   forwardAuthorization: false,
   requestHeaders: undefined,
   responseHeaders: [],
+  errors: undefined,
+  errorStatus: undefined,
   maxConnections: 256,
   connectionAge: 60_000,
   closeDelimited: 'cut',

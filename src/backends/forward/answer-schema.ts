@@ -1,5 +1,40 @@
 /** The keys of forwarding backends that say what their upstream answers (C8.4, C8.6). An operation may say them too. */
-import { choice, list, text } from '../../config/schema.ts'
+import {
+  choice,
+  either,
+  list,
+  literalText,
+  mapOf,
+  optional,
+  section,
+  wholeNumber,
+  text,
+  type Static,
+} from '../../config/schema.ts'
+import { POINTER_PATTERN } from '../../http/json-pointer.ts'
+
+const pointer = (description: string) =>
+  literalText({
+    pattern: POINTER_PATTERN,
+    expected: 'a path such as "/error/code"',
+    description,
+  })
+
+const errorPaths = section(
+  {
+    list: optional(
+      pointer('Path to the list, where there may be several errors. The other paths start at each.'),
+    ),
+    code: optional(pointer('Path to the code: a text or a number.')),
+    message: optional(pointer('Path to the message.')),
+  },
+  {
+    description:
+      'JSON Pointers; in XML the names of elements from the root on, and of attributes: `/fault/@code`.',
+  },
+)
+
+export type ErrorPaths = Static<typeof errorPaths>
 
 export const answerKeys = {
   format: choice(['json', 'xml'], { default: 'json', description: 'Format that the service speaks.' }),
@@ -11,4 +46,16 @@ export const answerKeys = {
     default: [],
     description: 'Further response headers that reach the client, such as `Location` or `Cache-Control`.',
   }),
+  errors: optional(
+    either(choice(['problem'], { description: 'Problem details (RFC 9457).' }), errorPaths, {
+      description: 'Where the service’s own 4xx answers tell errors. Clients then get these.',
+    }),
+  ),
+  errorStatus: optional(
+    mapOf(wholeNumber({ description: 'The status that the client gets.' }), {
+      keys: '^4[0-9]{2}$',
+      expectedKeys: 'a status from 400 to 499',
+      description: 'Statuses to give in place of the service’s own 4xx: `422: 400`.',
+    }),
+  ),
 }

@@ -16,6 +16,7 @@ import {
   type PathTemplate,
 } from './request.ts'
 import { isForbiddenResponseHeader } from './response.ts'
+import { compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './targets.ts'
 
@@ -47,7 +48,7 @@ export async function compileForwarding(
     name,
     vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, retries },
-    ...{ path: undefined, requestHeaders: undefined },
+    ...{ path: undefined, requestHeaders: undefined, errors: undefined, errorStatus: undefined },
     ...exchange,
     ...{ targets, identify, tls },
     host: config.host,
@@ -80,6 +81,7 @@ export function compileExchange(config: ExchangeConfig, at: KeyPath, report: Rep
     ...(retries !== undefined && { retries }),
     ...(format && { format }),
     ...(payload && { payload }),
+    ...compileAnswers(config, at, report),
   }
 }
 

@@ -20,7 +20,7 @@ export interface ForwardingBackend {
   readonly targets: UpstreamTargets
   pathOf(call: Call): string
   /** @throws Fault where the response is no answer (C8.4) */
-  answerOf(call: Call, response: UpstreamResponse): BackendAnswer
+  answerOf(call: Call, response: UpstreamResponse): BackendAnswer | Promise<BackendAnswer>
 }
 
 /** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
@@ -106,7 +106,7 @@ export class CallForwarding implements Forwarding, UpstreamRequest {
 }
 
 interface Settle {
-  readonly resolve: (answer: BackendAnswer) => void
+  readonly resolve: (answer: BackendAnswer | Promise<BackendAnswer>) => void
   readonly reject: (fault: Fault) => void
 }
 

@@ -12,7 +12,9 @@ import {
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
-import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, refusalAnswer } from './response.ts'
+import { type OwnErrors } from './own-errors.ts'
+import { Refusals, type UpstreamRefusal } from './refusal.ts'
+import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, type StatusVerdict } from './response.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
@@ -32,6 +34,10 @@ export interface ExchangeRules {
   readonly payload: 'bare' | 'envelope'
   /** Response headers that pass beyond the defaults. */
   readonly responseHeaders: readonly string[]
+  /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only (C8.8). */
+  readonly errors: OwnErrors | 'problem' | undefined
+  /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
+  readonly errorStatus: ReadonlyMap<number, number> | undefined
 }
 
 export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
@@ -56,6 +62,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly targets: UpstreamTargets
   readonly #passed: ReadonlySet<string>
   readonly #requestHeaders: RequestHeaders
+  readonly #refusals: Refusals
   readonly #stopChecks: readonly (() => void)[]
 
   /** @param shared the targets of the backend that this is a view of: it checks their health, and closes them */
@@ -68,6 +75,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.targets = shared ?? new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
     this.#passed = passedNames(rules.responseHeaders)
     this.#requestHeaders = compileRequestHeaders(rules)
+    this.#refusals = new Refusals(rules, clock)
     const { healthCheck, host } = rules
     this.#stopChecks =
       healthCheck && shared === undefined
@@ -121,14 +129,19 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */
-  answerOf(call: Call, response: UpstreamResponse): BackendAnswer {
+  answerOf(call: Call, response: UpstreamResponse): BackendAnswer | Promise<BackendAnswer> {
     const verdict = checkStatus(response.statusCode, {
       conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
       ranged: 'range' in call.headers,
       authorizationForwarded: this.#rules.forwardAuthorization && call.authorization !== undefined,
     })
     if (verdict.kind === 'answer') return this.#pass(call, response)
-    return refusalAnswer(verdict, response, this.format, this.#clock.now())
+    return this.refuse(verdict, response)
+  }
+
+  /** What the client gets of an answer that is no success. Throws the verdict's fault, unless own errors pass (C8.4). */
+  refuse(verdict: StatusVerdict, refusal: UpstreamRefusal): BackendAnswer | Promise<BackendAnswer> {
+    return this.#refusals.answer(verdict, refusal)
   }
 
   #pass(call: Call, { statusCode, headers, body }: UpstreamResponse): BackendAnswer {

@@ -1,10 +1,4 @@
 import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
-import type { Readable } from 'node:stream'
-import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
-import { errorsOf } from '../../http/envelope.ts'
-import { parseJson } from '../../http/json.ts'
-import type { JsonValue } from '../../http/json-value.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
 import type { AttemptOutcome } from './health.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import { connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
@@ -66,12 +60,19 @@ export function checkStatus(status: number, context: StatusContext): StatusVerdi
   return BY_STATUS.get(status) ?? (status >= 400 && status < 500 ? REFUSED : BROKEN)
 }
 
+/** Of a status that an operator tells in place of an upstream's own 4xx (C8.8). */
+export const verdictOfStatus = (status: number): StatusVerdict =>
+  BY_STATUS.get(status) ?? (status < 500 ? REFUSED : BROKEN)
+
 type UpstreamHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The fault of a verdict, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range. */
+/**
+ * The fault of a verdict, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range.
+ * @param statuses the upstream's own, and the one that is told in its place, if any
+ */
 export function statusFault(
   { kind, code }: StatusVerdict,
-  status: number,
+  { given, told: status = given }: { readonly given: number; readonly told?: number | undefined },
   headers: UpstreamHeaders,
   now: number,
 ): Fault {
@@ -79,7 +80,7 @@ export function statusFault(
   const allow = first(headers['allow'])
   const contentRange = first(headers['content-range'])
   const facts: FaultFacts = {
-    detail: `the upstream answered ${status}`,
+    detail: `the upstream answered ${given}`,
     ...(retryAfter !== undefined && TELLS_WAIT.has(status) && { retryAfter }),
     ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),
@@ -106,57 +107,7 @@ export function retryAfterSeconds(value: string | undefined, now: number): numbe
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_WAIT)
 }
 
-/** An upstream's answer that is no success. */
-export interface UpstreamRefusal {
-  readonly statusCode: number
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Only a whole body is read. */
-  readonly body: Buffer | Readable
-}
-
-/**
- * What the client gets of a refusal (C8.4): the upstream's own errors where its verdict lets them pass and they are
- * well formed, else the verdict's fault, thrown.
- */
-export function refusalAnswer(
-  verdict: StatusVerdict,
-  { statusCode, headers, body }: UpstreamRefusal,
-  format: 'json' | 'xml',
-  now: number,
-): BackendAnswer {
-  const errors = verdict.kind === 'errors' ? envelopeErrors(body, format) : undefined
-  if (!Buffer.isBuffer(body)) body.destroy()
-  const fault = statusFault(verdict, statusCode, headers, now)
-  if (errors === undefined) throw fault
-  return { status: statusCode, headers: errorHeaders(fault), body: { kind: 'errors', errors } }
-}
-
-/** What a client needs beside the upstream's own errors. */
-const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
-  ...(facts.retryAfter !== undefined && { 'retry-after': String(facts.retryAfter) }),
-  ...(facts.allow && { allow: facts.allow.join(', ') }),
-  ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
-})
-
 type Format = 'json' | 'xml'
-
-const PARSERS: Readonly<Record<Format, (bytes: Buffer) => JsonValue>> = {
-  json: (bytes) => parseJson(bytes),
-  xml: (bytes) => readXml(bytes, ENVELOPE_SCHEMA),
-}
-
-/**
- * The errors of an upstream's own envelope (C2.1, C8.4): undefined unless every one has both members as text, and
- * there is at least one. Of `Data` it counts only that it is there; it becomes `{}`.
- */
-export function envelopeErrors(body: Buffer | Readable, format: Format): readonly BackendError[] | undefined {
-  if (!Buffer.isBuffer(body) || body.length === 0) return undefined
-  try {
-    return errorsOf(PARSERS[format](body))
-  } catch {
-    return undefined
-  }
-}
 
 const TYPES: Readonly<Record<Format, RegExp>> = {
   json: /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i,

@@ -4,14 +4,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { type ExchangeRules, HttpBackend, type HttpBackendRules } from './http.ts'
 import type { HeaderText } from '../../http/header-text.ts'
-import {
-  attemptOutcome,
-  checkStatus,
-  passedNames,
-  refusalAnswer,
-  type StatusVerdict,
-  upstreamFault,
-} from './response.ts'
+import { attemptOutcome, checkStatus, passedNames, type StatusVerdict, upstreamFault } from './response.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
 import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
@@ -71,7 +64,7 @@ export class StreamBackend implements Backend {
     const outcome = await this.#attempt(call, socket, head)
     if (outcome.kind === 'open') return outcome
     const verdict = this.#verdictOn(call, outcome.statusCode)
-    return { kind: 'refused', answer: refusalAnswer(verdict, outcome, this.format, this.#clock.now()) }
+    return { kind: 'refused', answer: await this.#plain.refuse(verdict, outcome) }
   }
 
   /** Asks one target, and tells it what came of that. A handshake is not repeated: its client waits, and asks again. */

@@ -37,7 +37,7 @@ export async function checkAnswer(given: unknown, rules: AnswerRules): Promise<B
   if (verdict.kind === 'errors' && content.kind === 'errors') return { status, headers: {}, body: content }
   if (verdict.kind !== 'answer') {
     discard(content)
-    throw statusFault(verdict, status, checked, rules.now)
+    throw statusFault(verdict, { given: status }, checked, rules.now)
   }
   if (content.kind === 'errors') throw broken(`answered errors with the status ${status}`)
   return { status, headers: passing(checked, rules.passed), body: content }

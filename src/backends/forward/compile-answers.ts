@@ -1,0 +1,50 @@
+import type { KeyPath, Report } from '../../config/report.ts'
+import { parseJsonPointer } from '../../http/json-pointer.ts'
+import type { ErrorPaths } from './answer-schema.ts'
+import type { ExchangeRules } from './http.ts'
+import type { OwnErrors } from './own-errors.ts'
+import type { OperationUpstream } from './schema.ts'
+
+/** Statuses of the protocol that may be told in place of an upstream's own (C2). */
+const TOLD: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415, 429, 431, 500, 503])
+/** Those of an upstream's 4xx that never pass as its own (C8.4). */
+const NOT_OWN: ReadonlySet<string> = new Set(['401', '403', '407'])
+
+type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus'>
+
+/**
+ * Compiles the keys that say what comes back (C8.8): those that are given.
+ * @param at the section that holds them
+ */
+export function compileAnswers(config: AnswerConfig, at: KeyPath, report: Report): Partial<ExchangeRules> {
+  const { errors, errorStatus } = config
+  return {
+    ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], report) }),
+    ...(errorStatus && { errorStatus: compileErrorStatus(errorStatus, [...at, 'errorStatus'], report) }),
+  }
+}
+
+function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Report): OwnErrors | 'problem' {
+  if (config === 'problem') return config
+  const { list, code, message } = config
+  if (code === undefined && message === undefined)
+    report.error(at, 'names nothing to read; expected `code`, `message` or both')
+  return {
+    list: list === undefined ? undefined : parseJsonPointer(list),
+    code: code === undefined ? undefined : parseJsonPointer(code),
+    messages: message === undefined ? [] : [parseJsonPointer(message)],
+    codeOf: undefined,
+  }
+}
+
+function compileErrorStatus(
+  config: Readonly<Record<string, number>>,
+  at: KeyPath,
+  report: Report,
+): ReadonlyMap<number, number> {
+  for (const [given, told] of Object.entries(config)) {
+    if (NOT_OWN.has(given)) report.error([...at, given], 'never reaches a client, and so has no other status')
+    if (!TOLD.has(told)) report.error([...at, given], `expected one of ${[...TOLD].join(', ')}, got ${told}`)
+  }
+  return new Map(Object.entries(config).map(([given, told]) => [Number(given), told]))
+}

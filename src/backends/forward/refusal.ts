@@ -1,0 +1,139 @@
+import type { Readable } from 'node:stream'
+import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { after } from '../../kernel/clock.ts'
+import type { Fault } from '../../kernel/faults.ts'
+import { errorsOf } from '../../http/envelope.ts'
+import { parseJson } from '../../http/json.ts'
+import type { JsonValue } from '../../http/json-value.ts'
+import { readBody } from '../../http/read-body.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
+import type { UpstreamAddress } from '../../upstream/socket.ts'
+import { type TellsAddress, withoutAddresses } from './error-text.ts'
+import { type OwnErrors, problemErrors, readOwnErrors } from './own-errors.ts'
+import { isOfFormat, statusFault, type StatusVerdict, verdictOfStatus } from './response.ts'
+import { compileTellsAddress } from './upstream-names.ts'
+
+type Format = 'json' | 'xml'
+
+/** What a refusal's answer depends on, besides its status (C8.4, C8.8). */
+export interface RefusalRules {
+  readonly format: Format
+  readonly targets: readonly UpstreamAddress[]
+  readonly host: string | undefined
+  /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only. */
+  readonly errors: OwnErrors | 'problem' | undefined
+  /** Statuses that stand for the upstream's own 4xx; undefined: none. */
+  readonly errorStatus: ReadonlyMap<number, number> | undefined
+}
+
+/** An upstream's answer that is no success. */
+export interface UpstreamRefusal {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly body: Buffer | Readable
+}
+
+/** Bytes of a refusal that are read. */
+const LONGEST = 64 * 1024
+/** Milliseconds for which the rest of a refusal that comes slowly is waited for. */
+const PATIENCE = 5000
+
+/** RFC 9457 appendix B. */
+const PROBLEM: Readonly<Record<Format, OwnErrors>> = {
+  json: problemErrors([]),
+  xml: problemErrors(['problem']),
+}
+
+const PARSERS: Readonly<Record<Format, (bytes: Buffer) => JsonValue>> = {
+  json: (bytes) => parseJson(bytes),
+  xml: (bytes) => readXml(bytes, ENVELOPE_SCHEMA),
+}
+
+/** Makes the answers to an upstream's refusals. */
+export class Refusals {
+  readonly #rules: RefusalRules
+  readonly #clock: Clock
+  readonly #errors: OwnErrors | undefined
+  readonly #tellsAddress: TellsAddress
+
+  constructor(rules: RefusalRules, clock: Clock) {
+    this.#rules = rules
+    this.#clock = clock
+    this.#errors = rules.errors === 'problem' ? PROBLEM[rules.format] : rules.errors
+    this.#tellsAddress = compileTellsAddress(rules.targets, rules.host)
+  }
+
+  /**
+   * What the client gets of a refusal (C8.4, C8.8): the upstream's own errors where its verdict lets them pass and they
+   * can be read. A promise only where the rest of its body is waited for.
+   * @throws Fault that of the verdict, where there are none
+   */
+  answer(given: StatusVerdict, refusal: UpstreamRefusal): BackendAnswer | Promise<BackendAnswer> {
+    const { statusCode, headers, body } = refusal
+    const told = this.#rules.errorStatus?.get(statusCode)
+    const verdict = told === undefined ? given : verdictOfStatus(told)
+    const fault = statusFault(verdict, { given: statusCode, told }, headers, this.#clock.now())
+    const isRead = verdict.kind === 'errors' && this.#isReadable(refusal)
+    if (Buffer.isBuffer(body)) return this.#tell(isRead ? body : undefined, fault)
+    if (!isRead) {
+      body.destroy()
+      throw fault
+    }
+    return readSlow(body).then((bytes) => this.#tell(bytes, fault))
+  }
+
+  #isReadable({ headers, body }: UpstreamRefusal): boolean {
+    // Envelopes are taken from whole bodies of any type.
+    if (this.#errors === undefined) return Buffer.isBuffer(body)
+    const {
+      'content-type': type,
+      'content-encoding': coding = 'identity',
+      'content-length': length,
+    } = headers
+    return (
+      String(coding).toLowerCase() === 'identity' &&
+      isOfFormat(type === undefined ? undefined : String(type), this.#rules.format) &&
+      !(Number(length) > LONGEST)
+    )
+  }
+
+  #tell(bytes: Buffer | undefined, fault: Fault): BackendAnswer {
+    const errors = bytes === undefined || bytes.length === 0 ? undefined : this.#errorsIn(bytes, fault)
+    if (errors === undefined) throw fault
+    return {
+      status: fault.status,
+      headers: errorHeaders(fault),
+      body: { kind: 'errors', errors: withoutAddresses(errors, this.#tellsAddress, fault.row.text) },
+    }
+  }
+
+  #errorsIn(bytes: Buffer, { row }: Fault): readonly BackendError[] | undefined {
+    try {
+      const document = PARSERS[this.#rules.format](bytes)
+      return this.#errors === undefined ? errorsOf(document) : readOwnErrors(document, this.#errors, row)
+    } catch {
+      return undefined
+    }
+  }
+}
+
+/** The whole of a body that comes slowly; undefined if it is too long, breaks off, or does not end in time. */
+async function readSlow(body: Readable): Promise<Buffer | undefined> {
+  const cancel = after(PATIENCE, () => body.destroy())
+  try {
+    return await readBody(body, LONGEST)
+  } catch {
+    return undefined
+  } finally {
+    cancel()
+    body.destroy()
+  }
+}
+
+/** What a client needs beside the upstream's own errors. */
+const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
+  ...(facts.retryAfter !== undefined && { 'retry-after': String(facts.retryAfter) }),
+  ...(facts.allow && { allow: facts.allow.join(', ') }),
+  ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
+})
