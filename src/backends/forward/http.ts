@@ -8,13 +8,13 @@ import { CallForwarding, type ForwardingBackend } from './forwarding.ts'
 import {
   compileRequestHeaders,
   type Identify,
-  type PathTemplate,
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
 import { type OwnErrors } from './own-errors.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, type StatusVerdict } from './response.ts'
+import type { PathTemplate } from './path-template.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
@@ -88,6 +88,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return new HttpBackend({ ...this.#rules, ...rules }, this.#clock, this.targets)
   }
 
+  /** What operations may say differently. */
+  get rules(): ExchangeRules {
+    return this.#rules
+  }
+
   get retries(): number {
     return this.#rules.retries
   }
@@ -126,7 +131,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   pathWithoutQuery(call: Call): string {
     const { path } = this.#rules
-    return path === undefined ? call.target.path : path(call)
+    return path === undefined ? call.target.path : path.render(call)
   }
 
   /**
