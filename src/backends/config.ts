@@ -5,7 +5,6 @@ import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
 import {
   compileForwarding,
-  checkUnmatchedCalls,
   compileOperationBackend,
   type ForwardedOperation,
   type ForwardingDependencies,
@@ -50,8 +49,6 @@ export const backendsSchema = mapOf(backendSchema, {
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
 export interface OpenedBackend extends Backend {
   readonly forOperation?: (operation: ForwardedOperation, report: Report) => Backend
-  /** Reports why it cannot take calls that match no action, as a report-only area forwards them. */
-  readonly checkUnmatched?: (area: string, report: Report) => void
 }
 
 export type BackendConfig = Static<typeof backendSchema>
@@ -137,7 +134,6 @@ const withViews = (backend: Shapeable): OpenedBackend =>
   Object.assign(backend, {
     forOperation: (operation: ForwardedOperation, report: Report) =>
       compileOperationBackend(backend, operation, report),
-    checkUnmatched: (area: string, report: Report) => checkUnmatchedCalls(backend, area, report),
   })
 
 const reasonOf = (error: unknown): string => {

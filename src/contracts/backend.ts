@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { JsonValue } from '../http/json-value.ts'
+import type { PlainXmlRules } from '../http/plain-xml/rules.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Carrier } from './carrier.ts'
 import type { Place } from './places.ts'
@@ -134,6 +135,8 @@ export interface Backend {
   readonly format: BackendFormat
   /** `envelope`: its successful answers are envelopes already. `bare`: Postern wraps them (C8.6). */
   readonly payload: 'bare' | 'envelope'
+  /** How its own XML is read and written, where it speaks any XML (C7.7). Undefined: its XML is that of C7.5. */
+  readonly xml?: PlainXmlRules | undefined
   /**
    * Names of the client's headers that it takes, in lower case. Undefined: all that may be forwarded. Headers that
    * Postern sets itself are not among them.

@@ -7,7 +7,7 @@ import { readBody } from '../http/read-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { BodyRule, Operation } from './action-table.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
-import { PARSERS, writeRequest } from './conversion/tasks.ts'
+import { PARSERS, plainRequest, writeRequest } from './conversion/tasks.ts'
 
 /** How the body is to be taken; known before any of it is read (C4.11, C4.17). */
 export type BodyPlan =
@@ -99,13 +99,20 @@ export function parseBody(
 
 /** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
 function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: Operation): CallBody {
-  const { format } = backend
+  const { format, xml } = backend
+  if (xml !== undefined) return asXml(plainRequest(kind, bytes, xml, body.schema, body.validate))
   const value = PARSERS[kind](bytes, body.schema)
   body.validate?.(value)
   if (format === 'value') return { kind: 'value', value }
   const converted = kind === format ? bytes : writeRequest(value, format, items)
   return { kind: 'bytes', bytes: converted, contentType: MEDIA_TYPE_OF[format] }
 }
+
+const asXml = (bytes: Uint8Array): CallBody => ({
+  kind: 'bytes',
+  bytes: Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes),
+  contentType: MEDIA_TYPE_OF.xml,
+})
 
 /** The same for a large one, on another thread (T4.7). A value is parsed here, in slices: it cannot cross threads. */
 async function convertLarge(
@@ -114,12 +121,12 @@ async function convertLarge(
   { body, backend, items }: Operation,
   conversions: Conversions,
 ): Promise<CallBody> {
-  const { format, name } = backend
+  const { format, name, xml } = backend
   const to = format === 'xml' ? 'xml' : 'json'
   const { schema } = body
   const leave = await conversions.enter(name, onGone)
   try {
-    const checked = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items })
+    const checked = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items, xml })
     if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(checked) }
     return { kind: 'bytes', bytes: checked, contentType: MEDIA_TYPE_OF[format] }
   } finally {

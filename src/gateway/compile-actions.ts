@@ -53,7 +53,7 @@ export function compileActions(
     actions.push(compiled.action)
     routes.add({ ...compiled, pattern, path })
   }
-  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(context, report) }
+  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(context) }
 }
 
 function reportAreas({ areas, backends, catalogue }: CompileContext, report: Report): void {
@@ -67,12 +67,10 @@ function reportAreas({ areas, backends, catalogue }: CompileContext, report: Rep
   }
 }
 
-/** The backends of calls that match no action, which report-only areas forward too. */
-function reportOnlyAreas({ areas, backends }: CompileContext, report: Report): ReadonlyMap<string, Backend> {
+function reportOnlyAreas({ areas, backends }: CompileContext): ReadonlyMap<string, Backend> {
   const found = new Map<string, Backend>()
   for (const [name, area] of Object.entries(areas)) {
     const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
-    backend?.checkUnmatched?.(name, report)
     if (backend !== undefined) found.set(name, backend)
   }
   return found
@@ -112,7 +110,6 @@ function compileAction(
     area: config.area,
     name: config.action,
     parameters: parameterNames(pattern),
-    isNested: pattern.length > 1,
   }
   const methods = Object.entries(config.methods).flatMap(([method, operation]) => {
     const at = [...path, 'methods', method]
@@ -176,7 +173,7 @@ function compileOperation(
 
 /** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
 function backendOf(
-  { level, area, name: action, parameters, isNested }: Action,
+  { level, area, parameters }: Action,
   method: string,
   { upstream }: OperationConfig,
   { areas, backends }: CompileContext,
@@ -190,14 +187,9 @@ function backendOf(
     report.error([...at, 'backend'], `names no backend; there are ${[...backends.keys()].join(', ')}`)
     return undefined
   }
-  const calls = {
-    described: `${area}/${action}`,
-    level: level === 'b' ? 'business' : 'fund',
-    parameters,
-    isNested,
-    reportOnly: isReportOnly(areas[area]),
-  } as const
-  if (backend.forOperation) return backend.forOperation({ calls, method, upstream, at: path }, report)
+  const reportOnly = isReportOnly(areas[area])
+  const place = { level: level === 'b' ? 'business' : 'fund', parameters, method, reportOnly } as const
+  if (backend.forOperation) return backend.forOperation({ ...place, upstream, at: path }, report)
   for (const key of Object.keys(upstream ?? {}))
     if (key !== 'backend')
       report.error([...at, key], `is for backends of kind http and stream, and ${name} is of another kind`)

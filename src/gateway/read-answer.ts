@@ -21,8 +21,8 @@ const NONE = Buffer.alloc(0)
 /**
  * The envelope of a success that must be converted, or that is a value (C8.6). A small one is converted at once, a large
  * one on another thread (T4.7).
- * @throws Fault `answer_too_large`, `answer_unconvertible`, `conversion_busy`, `client_gone`; `upstream_broken` for what does not parse,
- *   or is no envelope where one was promised
+ * @throws Fault `answer_too_large`, `answer_unconvertible`, `answer_unmappable`, `conversion_busy`, `client_gone`;
+ *   `upstream_broken` for what does not parse, or is no envelope where one was promised
  */
 export function envelopeOf(
   body: BackendBody,
@@ -32,17 +32,22 @@ export function envelopeOf(
 ): Uint8Array | Promise<Uint8Array> {
   const { backend, to, items, limit } = rules
   if (body.kind === 'value') return successEnvelope(to, dataOf(body.value, backend), items)
-  if (body.kind === 'stream') return convertStream(body.stream, rules, conversions, onGone)
+  if (body.kind === 'stream') return convertStream(body, rules, conversions, onGone)
   const bytes = body.kind === 'bytes' ? body.bytes : NONE
   if (bytes.length > limit) throw tooLarge(limit)
-  const task = taskOf(bytes, rules)
+  const task = taskOf(bytes, body.kind === 'bytes' ? body.contentType : undefined, rules)
   return isSmall(bytes, true) ? convertAnswer(task) : convertLarge(task, rules, conversions, onGone)
 }
 
-const taskOf = (bytes: Buffer, { backend, to, items, limit }: EnvelopeRules): AnswerTask => ({
+const taskOf = (
+  bytes: Buffer,
+  contentType: string | undefined,
+  { backend, to, items, limit }: EnvelopeRules,
+): AnswerTask => ({
   kind: 'answer',
   bytes,
-  speech: { format: backend.format, payload: backend.payload },
+  contentType,
+  speech: { format: backend.format, payload: backend.payload, xml: backend.xml },
   to,
   items,
   limit,
@@ -64,7 +69,7 @@ async function convertLarge(
 
 /** The stream is not read before there is a slot, so that backpressure holds the upstream. */
 async function convertStream(
-  stream: Extract<BackendBody, { kind: 'stream' }>['stream'],
+  { stream, contentType }: Extract<BackendBody, { kind: 'stream' }>,
   rules: EnvelopeRules,
   conversions: Conversions,
   onGone: OnGone,
@@ -72,7 +77,7 @@ async function convertStream(
   let leave: (() => void) | undefined
   try {
     leave = await conversions.enter(rules.backend.name, onGone)
-    const task = taskOf(await readStream(stream, rules.limit), rules)
+    const task = taskOf(await readStream(stream, rules.limit), contentType, rules)
     return await (isSmall(task.bytes, true) ? convertAnswer(task) : conversions.run(task))
   } finally {
     leave?.()

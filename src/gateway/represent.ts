@@ -119,7 +119,10 @@ function envelop(
   // HEAD has the validators of GET (RFC 9110 §9.3.2). It has no payload, so that the configuration decides.
   const isHead = call.method === 'HEAD' && body.kind !== 'value'
   const converted = isHead ? !passesVerbatim(decision) : !verbatim
-  const headers = headersOf(answer, typeOfRanges(answer) ?? negotiated.contentType, converted)
+  const plainHeaders = headersOf(answer, typeOfRanges(answer) ?? negotiated.contentType, converted)
+  // An upstream's own elements may be those of a page with scripts: XML of C7.5 has no namespaces, and no such elements.
+  const headers =
+    backend.xml !== undefined && negotiated.format === 'xml' ? guardBytes(plainHeaders) : plainHeaders
   if (isHead) return { status, headers, body: undefined }
   if (verbatim) return passEnvelope(answer, status, headers, negotiated)
   // The bytes of a backend of format `value` are JSON: a module's large value, which was written already.

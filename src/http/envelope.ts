@@ -42,6 +42,14 @@ function stringify(data: JsonObject): string {
 export const successEnvelope = (format: Format, data: JsonObject, items?: ItemNames): Buffer =>
   Buffer.from(WRITERS[format]([], data, items))
 
+/** What stands before and behind the root element of an XML envelope's `Data`. */
+const [BEFORE_DATA = '', AFTER_DATA = ''] = writeXmlEnvelope([], {})
+  .split('<Data/>')
+  .map((part, at) => (at === 0 ? `${part}<Data>` : `</Data>${part}`))
+
+/** An enveloped success in XML whose `Data` holds one element, given as well-formed XML (C7.7). */
+export const spliceEnvelope = (element: string): Buffer => Buffer.from(BEFORE_DATA + element + AFTER_DATA)
+
 /** An enveloped failure of one or more errors; `Data` is empty. What XML cannot hold of a message becomes U+FFFD. */
 export const errorsEnvelope = (format: Format, errors: readonly EnvelopeError[]): Buffer =>
   Buffer.from(WRITERS[format](format === 'xml' ? errors.map(toXmlError) : errors, {}))

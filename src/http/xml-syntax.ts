@@ -13,6 +13,11 @@ const REST = `${START}\\-.0-9\\u{B7}\\u{300}-\\u{36F}\\u{203F}\\u{2040}`
 
 /** Nearly every key there is: answered without the long pattern. */
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_.-]*$/
+const NAME = `[${START}][${REST}]*`
+const QNAME = new RegExp(`^(?:${NAME}:)?${NAME}$`, 'u')
+
+/** Whether a text is a name with at most one prefix (Namespaces in XML 1.0 §4). */
+export const isQName = (text: string): boolean => PLAIN.test(text) || QNAME.test(text)
 
 /**
  * What has to be escaped: an underscore that reading would take for the start of an escape (the sixth character after

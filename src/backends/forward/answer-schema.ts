@@ -12,6 +12,7 @@ import {
   type Static,
 } from '../../config/schema.ts'
 import { POINTER_PATTERN } from '../../http/json-pointer.ts'
+import { xmlSchema } from './xml-schema.ts'
 
 const pointer = (description: string) =>
   literalText({
@@ -42,6 +43,7 @@ export const answerKeys = {
     default: 'bare',
     description: 'Whether the service answers the data alone, or in an envelope of `Errors` and `Data`.',
   }),
+  xml: optional(xmlSchema),
   responseHeaders: list(text({ description: 'A header’s name.' }), {
     default: [],
     description: 'Further response headers that reach the client, such as `Location` or `Cache-Control`.',

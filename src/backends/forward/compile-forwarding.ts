@@ -8,13 +8,19 @@ import { neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import type { ForwardingConfig, OperationUpstream } from './schema.ts'
 import type { ExchangeRules, HttpBackendRules } from './http.ts'
-import { type CallShape, checkTemplates, type UsedTemplate, usedPath } from './check-templates.ts'
-import { compilePathTemplate, type PathTemplate } from './path-template.ts'
-import { type Identify, identifyByHeaders, identifyByToken } from './request.ts'
+import {
+  compilePathTemplate,
+  type Identify,
+  identifyByHeaders,
+  identifyByToken,
+  type PathTemplate,
+} from './request.ts'
 import { isForbiddenResponseHeader } from './response.ts'
 import { compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './targets.ts'
+import { compileOperationXml, compileXml } from './compile-xml.ts'
+import type { XmlSection } from './xml-schema.ts'
 
 /** What forwarding backends need of the rest of the deployment. */
 export interface ForwardingDependencies {
@@ -38,14 +44,17 @@ export async function compileForwarding(
   const exchange = compileExchange(config, at, report)
   const identify = compileIdentity(name, config, at, report, dependencies)
   const tls = await compileTls(config, at, report)
-  if (targets === undefined) return undefined
   const { format, payload, forwardAuthorization, responseHeaders, retries } = config
+  const xml =
+    config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], report)
+  if (targets === undefined) return undefined
   return {
     name,
     vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, retries },
     ...{ path: undefined, requestHeaders: undefined, errors: undefined, errorStatus: undefined },
     ...exchange,
+    xml,
     ...{ targets, identify, tls },
     host: config.host,
     maxConnections: config.maxConnections,
@@ -85,60 +94,37 @@ export function compileExchange(config: ExchangeConfig, at: KeyPath, report: Rep
 export interface ForwardedOperation {
   /** Absent: it says nothing different. */
   readonly upstream: OperationUpstream | undefined
-  /** The calls that it may get. */
-  readonly calls: CallShape
+  readonly level: 'business' | 'fund'
+  /** Names of its path parameters. */
+  readonly parameters: readonly string[]
   /** The client's method; GET includes HEAD. */
   readonly method: string
+  /** Whether calls without a verified caller are forwarded too. */
+  readonly reportOnly: boolean
   /** Where the operation stands in the configuration. */
   readonly at: KeyPath
 }
 
 /** A backend of which an operation may have a view of its own, over the same connections. */
 export interface Shapeable extends Backend {
-  readonly rules: ExchangeRules
+  /** What its configuration says of XML (C7.7). */
+  readonly xmlSection: XmlSection | undefined
   withRules(rules: Partial<ExchangeRules>): Backend
 }
 
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
   backend: Shapeable,
-  { upstream, calls, at }: ForwardedOperation,
+  { upstream, at }: ForwardedOperation,
   report: Report,
 ): Backend {
-  const own = upstream === undefined ? {} : compileExchange(upstream, [...at, 'upstream'], report)
-  const shared = Object.fromEntries(Object.entries(backend.rules).filter(([key]) => !(key in own)))
-  checkTemplates(
-    [
-      ...templatesOf(own, [...at, 'upstream'], false),
-      ...templatesOf(shared, ['backends', backend.name], true),
-    ],
-    calls,
-    report,
-  )
-  return Object.keys(own).length === 0 ? backend : backend.withRules(own)
+  if (upstream === undefined) return backend
+  const where = [...at, 'upstream']
+  const { format, payload, xmlSection: inherited } = backend
+  const xml = compileOperationXml(upstream, { format, payload, inherited }, where, report)
+  const rules = { ...compileExchange(upstream, where, report), ...(xml && { xml }) }
+  return Object.keys(rules).length === 0 ? backend : backend.withRules(rules)
 }
-
-/**
- * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
- * (C8.7).
- */
-export function checkUnmatchedCalls(backend: Shapeable, area: string, report: Report): void {
-  const calls: CallShape = {
-    described: `a call of the area ${area} that matches no action`,
-    level: 'business',
-    parameters: [],
-    isNested: true,
-    reportOnly: true,
-  }
-  checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, report)
-}
-
-/** The templates that calls are sent by. @param at the section that holds them */
-const templatesOf = (
-  { path }: Partial<ExchangeRules>,
-  at: KeyPath,
-  isShared: boolean,
-): readonly UsedTemplate[] => (path ? [usedPath(path, [...at, 'path'], isShared)] : [])
 
 function checkResponseHeaders(names: readonly string[], at: KeyPath, report: Report): void {
   for (const [index, name] of names.entries())

@@ -3,22 +3,25 @@ import type { Backend, BackendAnswer, BackendBody, Call } from '../../contracts/
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { hasNoContent } from '../../http/head.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend } from './forwarding.ts'
 import {
   compileRequestHeaders,
   type Identify,
+  type PathTemplate,
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
 import { type OwnErrors } from './own-errors.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, type StatusVerdict } from './response.ts'
-import type { PathTemplate } from './path-template.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
+import type { XmlSetting } from './compile-xml.ts'
+import type { XmlSection } from './xml-schema.ts'
 import { type TargetChanged, UpstreamTargets } from './targets.ts'
 
 /** What an operation may say differently from its backend (C8.7). */
@@ -32,6 +35,8 @@ export interface ExchangeRules {
   readonly retries: number
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
+  /** What is said of its XML. Undefined: nothing. */
+  readonly xml?: XmlSetting | undefined
   /** Response headers that pass beyond the defaults. */
   readonly responseHeaders: readonly string[]
   /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only (C8.8). */
@@ -57,6 +62,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly name: string
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
+  readonly xml: PlainXmlRules | undefined
   readonly #rules: HttpBackendRules
   readonly #clock: Clock
   readonly targets: UpstreamTargets
@@ -70,6 +76,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.name = rules.name
     this.format = rules.format
     this.payload = rules.payload
+    this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined
     this.#rules = rules
     this.#clock = clock
     this.targets = shared ?? new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
@@ -88,9 +95,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return new HttpBackend({ ...this.#rules, ...rules }, this.#clock, this.targets)
   }
 
-  /** What operations may say differently. */
-  get rules(): ExchangeRules {
-    return this.#rules
+  get xmlSection(): XmlSection | undefined {
+    return this.#rules.xml?.section
   }
 
   get retries(): number {
@@ -105,41 +111,23 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#rules.host
   }
 
-  get forwardAuthorization(): boolean {
-    return this.#rules.forwardAuthorization
-  }
-
   answer(call: Call): Promise<BackendAnswer> {
-    return this.send(call, this)
-  }
-
-  /**
-   * Sends a call, and makes of the upstream's response what `as` says.
-   * @param as this backend, or what a module has changed of it
-   */
-  send<T>(call: Call, as: ForwardingBackend<T>): Promise<T> {
     const headers = this.headersOf(call)
     return headers instanceof Promise
-      ? headers.then((signed) => carry(call, signed, as))
-      : carry(call, headers, as)
+      ? headers.then((signed) => this.#carry(call, signed))
+      : this.#carry(call, headers)
+  }
+
+  #carry(call: Call, headers: HeaderText): Promise<BackendAnswer> {
+    return new Promise((resolve, reject) => {
+      call.carrier.carry(new CallForwarding(call, headers, this, { resolve, reject }))
+    })
   }
 
   /** Without the base path of the target that it will go to. */
   pathOf(call: Call): string {
-    return this.pathWithoutQuery(call) + this.queryOf(call, call.target.query)
-  }
-
-  pathWithoutQuery(call: Call): string {
     const { path } = this.#rules
-    return path === undefined ? call.target.path : path.render(call)
-  }
-
-  /**
-   * The query that is sent.
-   * @param query empty or with its `?`: the client's, or what a module has put in its place
-   */
-  queryOf(_call: Call, query: string): string {
-    return query
+    return (path === undefined ? call.target.path : path(call)) + call.target.query
   }
 
   /** The headers of C8.2; at once, unless a token has to be signed first. */
@@ -187,11 +175,6 @@ export class HttpBackend implements Backend, ForwardingBackend {
     await this.targets.close()
   }
 }
-
-const carry = <T>(call: Call, headers: HeaderText, as: ForwardingBackend<T>): Promise<T> =>
-  new Promise((resolve, reject) => {
-    call.carrier.carry(new CallForwarding(call, headers, as, { resolve, reject }))
-  })
 
 const PARTIAL_CONTENT = 206
 

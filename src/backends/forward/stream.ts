@@ -5,6 +5,8 @@ import { Fault } from '../../kernel/faults.ts'
 import { type ExchangeRules, HttpBackend, type HttpBackendRules } from './http.ts'
 import type { HeaderText } from '../../http/header-text.ts'
 import { attemptOutcome, checkStatus, passedNames, type StatusVerdict, upstreamFault } from './response.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import type { XmlSection } from './xml-schema.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
 import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
@@ -25,6 +27,7 @@ export class StreamBackend implements Backend {
   readonly name: string
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
+  readonly xml: PlainXmlRules | undefined
   readonly #rules: StreamBackendRules
   readonly #clock: Clock
   readonly #plain: HttpBackend
@@ -39,6 +42,7 @@ export class StreamBackend implements Backend {
     this.#rules = rules
     this.#clock = clock
     this.#plain = new HttpBackend(rules, clock, owner?.targets)
+    this.xml = this.#plain.xml
     this.#open = owner === undefined ? new Set() : owner.#open
     this.#passed = passedNames(rules.responseHeaders)
   }
@@ -47,8 +51,8 @@ export class StreamBackend implements Backend {
     return this.#plain.targets
   }
 
-  get rules(): ExchangeRules {
-    return this.#rules
+  get xmlSection(): XmlSection | undefined {
+    return this.#plain.xmlSection
   }
 
   /** As of the `http` backend. */

@@ -7,21 +7,28 @@ import { isEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts
 import { formToJson, parseForm } from '../../http/form.ts'
 import type { JsonObject, JsonValue } from '../../http/json-value.ts'
 import { parseJson, stringifyJson } from '../../http/json.ts'
-import { compileValidator } from '../../http/validate-body.ts'
+import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
+import { writePlainXml } from '../../http/plain-xml/from-json.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
 import { writeXml, type ItemNames } from '../../http/xml-write.ts'
 import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
+import { checkPlainBody, plainEnvelope } from './plain-xml.ts'
 
 /** What a backend answers: its format, and whether its successes are envelopes already. */
 export interface Speech {
   readonly format: BackendFormat
   readonly payload: 'bare' | 'envelope'
+  /** Of an upstream that speaks XML of its own (C7.7). */
+  readonly xml?: PlainXmlRules | undefined
 }
 
 /** Converts an upstream's answer into an envelope of another format (C8.6). */
 export interface AnswerTask {
   readonly kind: 'answer'
   readonly bytes: Uint8Array
+  /** As the upstream says. Its charset counts for XML of its own. */
+  readonly contentType?: string | undefined
   readonly speech: Speech
   readonly to: Format
   readonly items: ItemNames
@@ -37,6 +44,8 @@ export interface RequestTask {
   readonly to: 'json' | 'xml'
   readonly schema: BodySchema | undefined
   readonly items: ItemNames
+  /** Of an upstream that takes XML of its own (C7.7). */
+  readonly xml?: PlainXmlRules | undefined
 }
 
 export type Task = AnswerTask | RequestTask
@@ -56,11 +65,23 @@ const LIMITS = { depth: 200, nodes: 1_000_000, references: 1_000_000 }
 /** The converted answer may be this many times as long as the limit: XML is longer than JSON. */
 const MOST_GROWTH = 8
 
-/** Throws Fault `upstream_broken`, `answer_unconvertible`, `answer_too_large`. */
-export function convertAnswer({ bytes, speech, to, items, limit }: AnswerTask): Uint8Array {
-  const converted = successEnvelope(to, dataOf(parse(bytes, speech, limit), speech), items)
+/** Throws Fault `upstream_broken`, `answer_unconvertible`, `answer_unmappable`, `answer_too_large`. */
+export function convertAnswer(task: AnswerTask): Uint8Array {
+  const { limit } = task
+  const converted = task.speech.xml === undefined ? envelopeOf(task) : envelopeOfPlain(task, task.speech.xml)
   if (converted.length <= limit * MOST_GROWTH) return converted
   throw new Fault('answer_too_large', { detail: `converted, it has more than ${limit * MOST_GROWTH} bytes` })
+}
+
+const envelopeOf = ({ bytes, speech, to, items, limit }: AnswerTask): Uint8Array =>
+  successEnvelope(to, dataOf(parse(bytes, speech, limit), speech), items)
+
+function envelopeOfPlain({ bytes, contentType, to }: AnswerTask, rules: PlainXmlRules): Uint8Array {
+  try {
+    return plainEnvelope(bytes, contentType, rules, to)
+  } catch (thrown) {
+    throw toFault(thrown).code === 'answer_unmappable' ? thrown : broken(thrown)
+  }
 }
 
 /** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
@@ -104,10 +125,31 @@ const WRITERS: Readonly<Record<'json' | 'xml', (value: JsonValue, items: ItemNam
   xml: (value, items) => writeXml(value, 'ApiRequest', items),
 }
 
-function convertRequest({ bytes, as, to, schema, items }: RequestTask): Uint8Array {
+function convertRequest({ bytes, as, to, schema, items, xml }: RequestTask): Uint8Array {
+  if (xml !== undefined) return plainRequest(as, bytes, xml, schema, schema && compileValidator(schema))
   const value = PARSERS[as](bytes, schema)
   if (schema !== undefined) compileValidator(schema)(value)
   return as === to ? bytes : writeRequest(value, to, items)
+}
+
+/**
+ * A body for an upstream that takes XML of its own (C7.7): XML goes on byte for byte, all else is built by the mapping.
+ * @throws Fault `body_malformed`, `body_invalid`, `unsupported_media_type`
+ */
+export function plainRequest(
+  kind: BodyKind,
+  bytes: Uint8Array,
+  rules: PlainXmlRules,
+  schema: BodySchema | undefined,
+  validate: BodyValidator | undefined,
+): Uint8Array {
+  if (kind === 'xml') {
+    checkPlainBody(bytes, rules, validate)
+    return bytes
+  }
+  const value = PARSERS[kind](bytes, schema)
+  validate?.(value)
+  return Buffer.from(writePlainXml(value, rules))
 }
 
 /**

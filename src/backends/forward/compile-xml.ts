@@ -1,0 +1,175 @@
+import type { KeyPath, Report } from '../../config/report.ts'
+import type { BackendFormat } from '../../contracts/backend.ts'
+import { bindingProblem, declaredPrefix, NamespaceScope } from '../../http/plain-xml/namespaces.ts'
+import type { PathRule, PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import { isQName, isXmlText } from '../../http/xml-syntax.ts'
+import type { XmlSection } from './xml-schema.ts'
+
+/** What a backend or an operation says of XML, and what it is compiled to. */
+export interface XmlSetting {
+  /** With the keys of the backend that an operation leaves out. */
+  readonly section: XmlSection
+  /** Undefined: the dialect is Postern's. */
+  readonly rules: PlainXmlRules | undefined
+}
+
+/** What is known of a backend or operation beside its section `xml`. */
+export interface XmlContext {
+  readonly format: BackendFormat
+  readonly payload: 'bare' | 'envelope'
+  /** The section of the backend, if this is an operation's. */
+  readonly inherited: XmlSection | undefined
+}
+
+/** Compiles a section, or reports what is wrong in it. @param at the section's own path */
+export function compileXml(
+  given: XmlSection,
+  { format, payload, inherited }: XmlContext,
+  at: KeyPath,
+  report: Report,
+): XmlSetting {
+  const section = { ...inherited, ...given }
+  const { dialect = 'postern', root, attributes = {}, namespaces } = section
+  if (dialect === 'postern') {
+    for (const key of Object.keys(given))
+      if (key !== 'dialect') report.error([...at, key], 'needs `dialect: plain` beside it')
+    return { section, rules: undefined }
+  }
+  if (format !== 'xml') report.error([...at, 'dialect'], 'is plain, which needs `format: xml`')
+  if (payload === 'envelope')
+    report.error(
+      [...at, 'dialect'],
+      'is plain, but an envelope is XML of Postern; leave `payload: envelope` out',
+    )
+  if (root !== undefined && (!isQName(root) || root.startsWith('xmlns:')))
+    report.error([...at, 'root'], 'is no name of an XML element')
+  checkAttributes(section, at, report)
+  const rules = {
+    root,
+    attributes,
+    stripNamespaces: namespaces === 'strip',
+    paths: compilePaths(section, at, report),
+  }
+  return { section, rules }
+}
+
+function checkAttributes({ root, attributes = {} }: XmlSection, at: KeyPath, report: Report): void {
+  const path = [...at, 'attributes']
+  if (Object.keys(attributes).length > 0 && root === undefined)
+    report.error(path, 'are of the element that `root` names; expected `root` too')
+  let sound = true
+  for (const [name, value] of Object.entries(attributes)) {
+    const prefix = declaredPrefix(name)
+    const problem = prefix === undefined ? undefined : bindingProblem(prefix, value)
+    const why = !isQName(name) ? 'is no name of an XML attribute' : !isXmlText(value) ? UNFIT : problem
+    if (why === undefined) continue
+    report.error([...path, name], why)
+    sound = false
+  }
+  if (sound && (root === undefined || isQName(root))) checkPrefixes(root ?? 'root', attributes, at, report)
+}
+
+const UNFIT = 'holds a character that XML cannot'
+
+/** The XML of an operation, where it differs from its backend's; undefined: it is the backend's. */
+export function compileOperationXml(
+  given: Partial<Pick<XmlContext, 'format' | 'payload'>> & { readonly xml?: XmlSection | undefined },
+  backend: XmlContext,
+  at: KeyPath,
+  report: Report,
+): XmlSetting | undefined {
+  const { format = backend.format, payload = backend.payload, xml } = given
+  const isChanged = given.format !== undefined || given.payload !== undefined
+  if (xml === undefined && (backend.inherited === undefined || !isChanged || format !== 'xml'))
+    return undefined
+  return compileXml(xml ?? {}, { format, payload, inherited: backend.inherited }, [...at, 'xml'], report)
+}
+
+/** Every prefix of the root and its attributes must be declared among them. */
+function checkPrefixes(
+  root: string,
+  attributes: Readonly<Record<string, string>>,
+  at: KeyPath,
+  report: Report,
+): void {
+  const scope = new NamespaceScope((why) => {
+    throw new SyntaxError(why)
+  })
+  try {
+    scope.enter(root, attributes)
+  } catch (error) {
+    const why = error instanceof SyntaxError ? error.message : 'cannot be written'
+    report.error([...at, root.includes(':') ? 'root' : 'attributes'], `cannot be written as XML: ${why}`)
+  }
+}
+
+interface MutableRule extends PathRule {
+  type: PathRule['type']
+  isArray: boolean
+  readonly children: Map<string, MutableRule>
+}
+
+const newRule = (): MutableRule => ({ type: undefined, isArray: false, children: new Map() })
+
+/** What each list of paths says of the last name of a path. */
+const LISTS: Readonly<Record<'arrays' | 'numbers' | 'booleans', (rule: MutableRule) => void>> = {
+  arrays: (rule) => (rule.isArray = true),
+  numbers: (rule) => (rule.type = 'number'),
+  booleans: (rule) => (rule.type = 'boolean'),
+}
+
+function compilePaths(section: XmlSection, at: KeyPath, report: Report): PathRule {
+  const top = newRule()
+  for (const [list, apply] of Object.entries(LISTS) as [keyof typeof LISTS, (rule: MutableRule) => void][])
+    for (const [index, text] of (section[list] ?? []).entries()) {
+      const path = [...at, list, index]
+      const names = text.split('/')
+      const problem = problemOf(names, list, section)
+      if (problem !== undefined) report.error(path, problem)
+      else applyTo(top, names, apply, (why) => report.error(path, why))
+    }
+  return top
+}
+
+/** What is wrong with one path by itself. */
+function problemOf(
+  names: readonly string[],
+  list: keyof typeof LISTS,
+  { namespaces }: XmlSection,
+): string | undefined {
+  const [last = ''] = names.slice(-1)
+  const isAttribute = last.startsWith('@')
+  const elements = isAttribute ? names.slice(0, -1) : names
+  const all = isAttribute ? [...elements, last.slice(1)] : elements
+  const wrong = all.find((name) => !isQName(name))
+  if (wrong !== undefined) return `holds ${wrong}, which is no name of an XML element`
+  if (namespaces === 'strip' && all.some((name) => name.includes(':')))
+    return 'holds a prefix, and `namespaces: strip` leaves them out'
+  if (list !== 'arrays') return elements.length === 0 ? 'names an attribute without an element' : undefined
+  if (isAttribute) return 'names an attribute, and an element has each attribute once'
+  return elements.length < 2 ? 'names the root element, of which there is one' : undefined
+}
+
+/** Walks from the top to the last name of a path. A number or boolean holds no elements, and is of one type. */
+function applyTo(
+  top: MutableRule,
+  names: readonly string[],
+  apply: (rule: MutableRule) => void,
+  refuse: (why: string) => void,
+): void {
+  let rule = top
+  for (const name of names) {
+    if (rule.type !== undefined && !name.startsWith('@')) {
+      refuse(`stands in what another path says is a ${rule.type}`)
+      return
+    }
+    const next = rule.children.get(name) ?? newRule()
+    rule.children.set(name, next)
+    rule = next
+  }
+  const before = rule.type
+  apply(rule)
+  if (before !== undefined && rule.type !== before) refuse(`is listed as a ${before} too`)
+  if (rule.type !== undefined && [...rule.children.keys()].some((name) => !name.startsWith('@')))
+    refuse(`is a ${rule.type}, but another path stands in it`)
+}

@@ -1,0 +1,131 @@
+import { Fault } from '../../kernel/faults.ts'
+import { quoted } from '../body-text.ts'
+import { type JsonObject, type JsonValue, literalOf } from '../json-value.ts'
+import { escapeText, isQName, isXmlText } from '../xml-syntax.ts'
+import { ATTRIBUTE, buildRoot, setOwn, TEXT, type XmlNode, type XmlParent } from './fast-xml.ts'
+import { NamespaceScope } from './namespaces.ts'
+import { escapeAttribute } from './references.ts'
+import { BODY_LIMITS, type PathRule, type PlainXmlRules, ruleOf } from './rules.ts'
+
+const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+
+function refuse(why: string): never {
+  throw new Fault('body_malformed', { say: `For the data service it becomes XML: ${why}.`, quotes: true })
+}
+
+type Attributes = Record<string, string>
+
+const kindOf = (value: JsonValue): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'a list' : 'an object'
+
+const isObject = (value: JsonValue): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+
+/** The text of a scalar. Where a number or boolean is expected, `null` is the empty text, as it is read there. */
+function textOf(value: JsonValue, name: string, { type }: PathRule): string {
+  if (value === null && type !== undefined) return ''
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value === 'number' || JSON.isRawJSON(value)) return literalOf(value)
+  if (typeof value !== 'string')
+    refuse(`${quoted(name)} must be a text, a number or a boolean, and is ${kindOf(value)}`)
+  if (!isXmlText(value)) refuse(`${quoted(name)} holds a character that XML cannot`)
+  return value
+}
+
+/** Makes what fast-xml-parser's builder takes of a value: names checked, texts escaped. */
+class ElementBuilder {
+  readonly #scope = new NamespaceScope(refuse)
+  #depth = 0
+
+  element(name: string, value: JsonValue, rule: PathRule, given: Readonly<Attributes> = NONE): XmlNode {
+    if (!isQName(name)) refuse(`${quoted(name)} is no name of an element`)
+    if (++this.#depth > BODY_LIMITS.depth) refuse(`it is nested deeper than ${BODY_LIMITS.depth}`)
+    const node = isObject(value)
+      ? this.#parent(name, value, rule, given)
+      : this.#leaf(name, value, rule, given)
+    this.#depth--
+    return node
+  }
+
+  #leaf(name: string, value: JsonValue, rule: PathRule, attributes: Readonly<Attributes>): XmlNode {
+    this.#scope.enter(name, attributes)
+    this.#scope.leave()
+    const text = escapeText(textOf(value, name, rule))
+    return attributes === NONE ? text : { [ATTRIBUTE]: escaped(attributes), [TEXT]: text }
+  }
+
+  #parent(name: string, value: JsonObject, rule: PathRule, given: Readonly<Attributes>): XmlNode {
+    const attributes = attributesOf(value, rule, given)
+    this.#scope.enter(name, attributes)
+    const node: XmlParent = {}
+    if (attributes !== NONE) node[ATTRIBUTE] = escaped(attributes)
+    this.#content(name, value, rule, node)
+    this.#scope.leave()
+    return node
+  }
+
+  #content(name: string, value: JsonObject, rule: PathRule, node: XmlParent): void {
+    const text = value[TEXT]
+    let elements = 0
+    for (const key in value) {
+      if (key === TEXT || key.startsWith(ATTRIBUTE)) continue
+      elements++
+      setOwn(node, key, this.#member(key, value[key] ?? null, ruleOf(rule, key)))
+    }
+    if (text === undefined) return
+    if (elements > 0) refuse(`${quoted(name)} holds both a text and elements`)
+    node[TEXT] = escapeText(textOf(text, name, rule))
+  }
+
+  #member(name: string, value: JsonValue, rule: PathRule): XmlNode | readonly XmlNode[] {
+    if (!Array.isArray(value)) return this.element(name, value, rule)
+    return value.map((item) => {
+      if (Array.isArray(item)) refuse(`${quoted(name)} is a list within a list`)
+      return this.element(name, item, rule)
+    })
+  }
+}
+
+const NONE: Readonly<Attributes> = {}
+
+const escaped = (attributes: Readonly<Attributes>): Attributes => {
+  const texts: Attributes = {}
+  for (const name in attributes) setOwn(texts, name, escapeAttribute(attributes[name] ?? ''))
+  return texts
+}
+
+/** The attributes of an object, and those that the configuration gives its element, which it must not contradict. */
+function attributesOf(value: JsonObject, rule: PathRule, given: Readonly<Attributes>): Readonly<Attributes> {
+  let attributes: Attributes | undefined
+  for (const key in value) {
+    if (!key.startsWith(ATTRIBUTE)) continue
+    const name = key.slice(ATTRIBUTE.length)
+    if (!isQName(name)) refuse(`${quoted(key)} is no name of an attribute`)
+    attributes ??= { ...given }
+    const text = textOf(value[key] ?? null, key, ruleOf(rule, key))
+    if (Object.hasOwn(given, name) && given[name] !== text) refuse(`${quoted(key)} is not the body’s to set`)
+    setOwn(attributes, name, text)
+  }
+  return attributes ?? given
+}
+
+/** The one member of a body that is built without a configured root. */
+function rootOf(value: JsonValue): readonly [name: string, value: JsonValue] {
+  const [first, ...others] = isObject(value) ? Object.entries(value) : []
+  if (first === undefined || others.length > 0 || Array.isArray(first[1]))
+    refuse('expected an object with one member, which becomes the root element')
+  return first
+}
+
+/**
+ * The XML document of a JSON value (C7.7), as text to be sent in UTF-8: what `readPlainXml` reads back.
+ * @throws Fault `body_malformed` for what the mapping cannot say
+ */
+export function writePlainXml(value: JsonValue, { root, attributes, paths }: PlainXmlRules): string {
+  const [name, content] = root === undefined ? rootOf(value) : ([root, value] as const)
+  if (Array.isArray(content)) refuse('a list cannot be the root element')
+  const given = Object.keys(attributes).length === 0 ? NONE : attributes
+  return (
+    DECLARATION + buildRoot(name, new ElementBuilder().element(name, content, ruleOf(paths, name), given))
+  )
+}
