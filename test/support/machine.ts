@@ -5,6 +5,8 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 interface Part {
   /** What is tested with it. */
@@ -17,6 +19,10 @@ const runs = (program: string, ...args: string[]): boolean => {
   return error === undefined && status === 0
 }
 
+/** Where `npm ci --prefix .config/servers` puts servers that bring many packages. */
+export const SERVERS = fileURLToPath(new URL('../../.config/servers/node_modules', import.meta.url))
+const isServer = (name: string) => (): boolean => existsSync(join(SERVERS, name))
+
 export const CHROMIUM = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromium'
 export const NGINX = '/usr/sbin/nginx'
 
@@ -27,6 +33,7 @@ export const python = (): string | undefined =>
 export const PARTS = {
   chromium: { use: 'the pages and the code flow in a browser', isThere: () => existsSync(CHROMIUM) },
   curl: { use: 'the commands of the README', isThere: () => runs('curl', '--version') },
+  'json-server': { use: 'the recipe for it', isThere: isServer('json-server') },
   lighttpd: {
     use: 'the recipe for files',
     isThere: () => existsSync('/usr/sbin/lighttpd') && existsSync('/usr/lib/lighttpd/mod_webdav.so'),
@@ -40,6 +47,7 @@ export const PARTS = {
   },
   'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
   systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
+  verdaccio: { use: 'the recipe for a registry', isThere: isServer('verdaccio') },
   'the rights of root': { use: 'files of other users', isThere: () => process.geteuid?.() === 0 },
 } as const satisfies Readonly<Record<string, Part>>
 

@@ -55,6 +55,36 @@ export const nginxWithFiles =
     return nginxProgram(folder, `server { listen 127.0.0.1:${port}; root ${folder.path}; }`)
   }
 
+/** An nginx that serves the same files to whoever sends a header as it should be. */
+export const nginxWithKey =
+  (files: Files, header: string, value: string) =>
+  (port: number): Program => {
+    const folder = makeFolder(files)
+    const variable = `$http_${header.toLowerCase().replaceAll('-', '_')}`
+    return nginxProgram(
+      folder,
+      `server {
+      listen 127.0.0.1:${port};
+      root ${folder.path};
+      default_type application/json;
+      if (${variable} != "${value}") { return 401; }
+    }`,
+    )
+  }
+
+/** An nginx that serves another folder for each value of a header. */
+export const nginxByHeader =
+  (files: Files, header: string) =>
+  (port: number): Program => {
+    const folder = makeFolder(files)
+    const variable = `$http_${header.toLowerCase().replaceAll('-', '_')}`
+    return nginxProgram(
+      folder,
+      `map ${variable} $tenant { "~^[A-Z]+$" ${variable}; default nobody; }
+    server { listen 127.0.0.1:${port}; root ${folder.path}/$tenant; }`,
+    )
+  }
+
 /** A lighttpd that serves files, and takes changed ones by PUT: also parts of them (`Content-Range`). */
 export const lighttpdWithFiles =
   (files: Files) =>

@@ -1,4 +1,4 @@
-import { lighttpdWithFiles } from './files.ts'
+import { lighttpdWithFiles, nginxWithFiles } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startPrices } from './prices.ts'
 import { programService, pythonService } from './programs.ts'
@@ -6,6 +6,12 @@ import type { Recipe } from './service.ts'
 
 /** Lines of a document of 100,000 bytes. */
 const STATEMENT = `%PDF-1.4 ${'statement '.repeat(10_000)}`.slice(0, 100_000)
+
+const MEMBERS = {
+  'companies/ACME/funds/SUPER1/members.json':
+    '[{"id":7,"name":"Margaret Okafor"},{"id":8,"name":"Daniel Reyes"}]',
+  'companies/ACME/funds/SUPER1/members/7.json': '{"id":7,"name":"Margaret Okafor"}',
+}
 
 /** The real server of each page of config/recipes, by its name. `npm run recipe NAME` starts it for a reader. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
@@ -15,5 +21,9 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   mtls: { needs: ['curl', 'nginx', 'openssl'], start: startMutualTls },
   'server-sent-events': { needs: ['curl', 'python3'], start: pythonService('event-source.py') },
+  'tenant-in-path': {
+    needs: ['curl', 'nginx'],
+    start: (where) => programService(where, nginxWithFiles(MEMBERS)),
+  },
   websocket: { needs: ['curl'], start: startPrices },
 }
