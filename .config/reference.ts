@@ -128,9 +128,11 @@ function partsOf(schema: SchemaView, path: string): Part[] {
   return [{ path, text: schema.description ?? '', options: told }, ...deeper(told, path)]
 }
 
-/** The parts of maps and lists whose items are sections. */
+/** The parts of maps and lists whose items are sections, and of sections by kind. */
 const deeper = (options: readonly Option[], path: string): Part[] =>
-  options.flatMap(({ key, schema }) => partsOfItems(schema, below(path, key)))
+  options.flatMap(({ key, schema }) =>
+    schema.shapes ? partsOfKinds(schema, below(path, key)) : partsOfItems(schema, below(path, key)),
+  )
 
 function partsOfItems(schema: SchemaView, path: string): Part[] {
   const item = mapItem(schema)?.item

@@ -58,8 +58,8 @@ export interface User {
   /** `sub`: stable, never reused, not the username. */
   readonly subject: string
   readonly username: string
-  /** `$argon2id$…` */
-  readonly passwordHash: string
+  /** `$argon2id$…`; undefined for a user whose password code of the operator's verifies (C5.7). */
+  readonly passwordHash: string | undefined
   /** Ids of the customer clients that this user belongs to (C6.1.5). */
   readonly customers: readonly string[]
   readonly disabled: boolean
@@ -90,4 +90,13 @@ export interface PasswordHasher {
   hash(secret: string): Promise<string>
   /** Whether the secret fits. If `encoded` is undefined (no such user or client), it takes as long, and answers false. */
   verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean>
+}
+
+/** Verifies users' passwords, wherever they are kept (C5.7). */
+export interface PasswordVerifier {
+  /**
+   * Whether it is the user's password. If `user` is undefined (no such user), it takes as long as for a wrong password,
+   * and answers false. Rejects with Fault `identity_unavailable` or `people_unavailable`.
+   */
+  verify(password: string, user: User | undefined, owner: HashOwner): Promise<boolean>
 }

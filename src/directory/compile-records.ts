@@ -4,7 +4,13 @@ import type { Business } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../scopes/scope-token.ts'
-import { type BusinessRecord, type ClientRecord, CODE_PATTERN, type UserRecord } from './config.ts'
+import {
+  type BusinessRecord,
+  type ClientRecord,
+  CODE_PATTERN,
+  type PersonRecord,
+  type UserRecord,
+} from './config.ts'
 import type { RecordProblems } from './read-records.ts'
 import { redirectTrouble } from './redirect-uri.ts'
 import { isArgon2, isSecretHash } from './secret-hash.ts'
@@ -204,7 +210,12 @@ function checkCustomers({ customers }: UserRecord, known: ReferableNames, proble
   }
 }
 
-function checkAccess({ access }: UserRecord, known: ReferableNames, problems: RecordProblems): void {
+/** Reports businesses and roles that the configuration does not have. */
+export function checkAccess(
+  { access }: PersonRecord,
+  known: Pick<ReferableNames, 'businesses' | 'roles'>,
+  problems: RecordProblems,
+): void {
   for (const [code, role] of Object.entries(access)) {
     checkReferences('business', code, known.businesses, ['access', code], problems)
     checkReferences('role', role, known.roles, ['access', code], problems)
@@ -220,11 +231,16 @@ export function checkUser(record: UserRecord, known: ReferableNames, problems: R
 }
 
 /** The user as contracts/people.ts describes it. Roles that do not exist any more are left out. */
-export function compileUser(record: UserRecord, roles: ReadonlyMap<string, Access>): User {
-  const { password, access, ...same } = record
+export const compileUser = (
+  { password, ...person }: UserRecord,
+  roles: ReadonlyMap<string, Access>,
+): User => ({ ...compilePerson(person, roles), passwordHash: password })
+
+/** The same of a user whose password is not Postern's to verify. */
+export function compilePerson({ access, ...same }: PersonRecord, roles: ReadonlyMap<string, Access>): User {
   const entries = Object.entries(access).flatMap(([code, name]) => {
     const role = roles.get(name)
     return role === undefined ? [] : [[code, role] as const]
   })
-  return { ...same, passwordHash: password, access: new Map(entries) }
+  return { ...same, passwordHash: undefined, access: new Map(entries) }
 }

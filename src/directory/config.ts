@@ -3,6 +3,7 @@ import {
   day,
   duration,
   flag,
+  kinds,
   list,
   mapOf,
   opaque,
@@ -13,6 +14,7 @@ import {
   text,
   type Static,
 } from '../config/schema.ts'
+import { moduleKeys } from '../modules/source.ts'
 
 /**
  * A business or fund code. It is used as it is in a path segment and in a scope value (C3.4, C5.4), so it consists of
@@ -24,9 +26,9 @@ export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
  */
 const CLIENT_ID_PATTERN = '^[!-9;-~]{1,128}$'
 /** Whatever a person can type on one line; no space at either end. */
-const USERNAME_PATTERN = '^(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$'
+export const USERNAME_PATTERN = '^(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$'
 /** OIDC Core §2: at most 255 ASCII characters. It goes to backends in a header (C8.2). */
-const SUBJECT_PATTERN = '^[!-~]{1,255}$'
+export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
 
 export const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
 
@@ -139,16 +141,14 @@ const client = {
   }),
 }
 
-const user = {
-  subject: text({
-    pattern: SUBJECT_PATTERN,
-    expected: 'printable ASCII without spaces, at most 255 characters',
-    description: 'The claim `sub`. Never change it, and never give it to another user.',
-  }),
-  password: secret({
-    plain: true,
-    description: 'Hash of the password, `$argon2id$…`, made by `postern hash-password`.',
-  }),
+const subject = text({
+  pattern: SUBJECT_PATTERN,
+  expected: 'printable ASCII without spaces, at most 255 characters',
+  description: 'The claim `sub`. Never change it, and never give it to another user.',
+})
+
+/** What Postern knows of a user, wherever the password is. */
+const personal = {
   customers: list(text({ description: 'A client id.' }), {
     default: [],
     unique: true,
@@ -179,6 +179,15 @@ const user = {
   ),
 }
 
+const user = {
+  subject,
+  password: secret({
+    plain: true,
+    description: 'Hash of the password, `$argon2id$…`, made by `postern hash-password`.',
+  }),
+  ...personal,
+}
+
 /** A record in a file contains its key. */
 export const businessRecordSchema = section({ code: code('The business code.'), ...business })
 export const clientRecordSchema = section({
@@ -190,9 +199,17 @@ export const userRecordSchema = section({
   ...user,
 })
 
+/** A user of `people`, whose password Postern never sees the hash of. */
+export const personRecordSchema = section({
+  username: text({ pattern: USERNAME_PATTERN, description: 'The user name.' }),
+  subject,
+  ...personal,
+})
+
 export type BusinessRecord = Static<typeof businessRecordSchema>
 export type ClientRecord = Static<typeof clientRecordSchema>
 export type UserRecord = Static<typeof userRecordSchema>
+export type PersonRecord = Static<typeof personRecordSchema>
 
 const records = (what: string, key: string) =>
   optional(
@@ -224,6 +241,16 @@ export const directorySchema = section(
       default: {},
       description: 'The users, by user name.',
     }),
+    people: optional(
+      kinds(
+        {
+          module: section(moduleKeys('`findUserByName`, `findUserBySubject` and `verifyPassword`'), {
+            description: 'Code of your own that finds users and verifies their passwords.',
+          }),
+        },
+        { description: 'Users that live in another system. Those of `users` and of the store come first.' },
+      ),
+    ),
     files: section(
       {
         businesses: records('businesses', 'code'),
@@ -237,3 +264,4 @@ export const directorySchema = section(
 )
 
 export type DirectoryConfig = Static<typeof directorySchema>
+export type PeopleConfig = NonNullable<DirectoryConfig['people']>

@@ -80,33 +80,33 @@ export class StoredPeople implements People {
 }
 
 /**
- * The people of the configuration and of the store as one. If both have one of the same name, the configuration's
- * counts, since no command may change what it says. The store is not asked then, so people of the configuration can
- * log in while the store cannot be reached.
+ * The people of two layers as one, such as those of the configuration and of the store. If both have one of the same
+ * name, the first layer's counts, since no command may change what the configuration says. The second is not asked
+ * then, so people of the configuration can log in while the store cannot be reached.
  */
 export class LayeredPeople implements People {
-  readonly #configured: People
-  readonly #stored: People
+  readonly #first: People
+  readonly #second: People
 
-  constructor(configured: People, stored: People) {
-    this.#configured = configured
-    this.#stored = stored
+  constructor(first: People, second: People) {
+    this.#first = first
+    this.#second = second
   }
 
   async findClient(id: string): Promise<Client | undefined> {
-    return (await this.#configured.findClient(id)) ?? this.#stored.findClient(id)
+    return (await this.#first.findClient(id)) ?? this.#second.findClient(id)
   }
 
   async findUserByName(username: string): Promise<User | undefined> {
-    return (await this.#configured.findUserByName(username)) ?? this.#stored.findUserByName(username)
+    return (await this.#first.findUserByName(username)) ?? this.#second.findUserByName(username)
   }
 
   async findUserBySubject(subject: string): Promise<User | undefined> {
-    const configured = await this.#configured.findUserBySubject(subject)
-    if (configured !== undefined) return configured
-    const stored = await this.#stored.findUserBySubject(subject)
-    // The configuration has given the name to somebody else meanwhile: then the stored user does not count.
-    const taken = stored && (await this.#configured.findUserByName(stored.username))
-    return taken === undefined ? stored : undefined
+    const first = await this.#first.findUserBySubject(subject)
+    if (first !== undefined) return first
+    const second = await this.#second.findUserBySubject(subject)
+    // The first layer has given the name to somebody else meanwhile: then the user of the second does not count.
+    const taken = second && (await this.#first.findUserByName(second.username))
+    return taken === undefined ? second : undefined
   }
 }

@@ -4,7 +4,8 @@
  *
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
- * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once.
+ * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once:
+ * to a user of the store, or to one whom code of the operator's has found (C5.7).
  */
 import { LRUCache } from 'lru-cache'
 import { viewOf } from '../config/schema-view.ts'
@@ -33,6 +34,8 @@ export type StoredUser = {
 
 export type StoredSubject = {
   readonly username: string
+  /** Of a user of `directory.people`, who has no record of their own here. */
+  readonly module?: true
 }
 
 /** Defaults for members that an older version did not write. */
@@ -104,8 +107,13 @@ export class StoredDirectory {
     return this.#find(USER, username, readStoredUser)
   }
 
+  /** To whom a subject was given. */
+  findSubject(subject: string): Promise<StoredSubject | undefined> {
+    return this.#find(SUBJECT, subject, (value) => value as StoredSubject)
+  }
+
   async findUserBySubject(subject: string): Promise<StoredUser | undefined> {
-    const named = await this.#find(SUBJECT, subject, (value) => value as StoredSubject)
+    const named = await this.findSubject(subject)
     const user = named && (await this.findUser(named.username))
     // `user add` writes twice; in between, somebody else may have taken the name.
     return user?.record.subject === subject ? user : undefined

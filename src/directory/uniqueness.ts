@@ -5,6 +5,8 @@
  *
  * There are two exceptions. A user of one name in both layers is one person. A client that is disabled in the store
  * holds nothing. The configuration may take over either.
+ *
+ * The store also knows the subjects of users of `directory.people` who have logged in (C5.7): the same holds for them.
  */
 import type { Report } from '../config/report.ts'
 import type { Entry, Page, Store } from '../contracts/store.ts'
@@ -52,17 +54,22 @@ export async function* everyRecord(store: StoredIdentities, kind: string): Async
 
 async function reportSubjects(configured: Directory, store: StoredIdentities, report: Report): Promise<void> {
   for await (const { key: subject, value } of everyRecord(store, SUBJECT)) {
-    const { username } = value as StoredSubject
+    const { username, module } = value as StoredSubject
     if (claimedByConfiguration({ subject, username }, configured) === undefined) continue
-    // A `user add` that died half way leaves a subject without an owner.
-    const user = await store.find(USER, username)
-    if (user === undefined || readStoredUser(user.value).record.subject !== subject) continue
+    if (module !== true && !(await isOwned(subject, username, store))) continue
+    const where = module === true ? 'who was found by `directory.people`' : 'who is in the store'
     report.error(
       ['directory', 'users', configured.usersBySubject.get(subject)?.username ?? '', 'subject'],
-      `belongs to "${username}", who is in the store: the user here would get what that one holds`,
+      `belongs to "${username}", ${where}: the user here would get what that one holds`,
       'a subject is never given to another person; use a new one',
     )
   }
+}
+
+/** A `user add` that died half way leaves a subject without an owner. */
+async function isOwned(subject: string, username: string, store: StoredIdentities): Promise<boolean> {
+  const user = await store.find(USER, username)
+  return user !== undefined && readStoredUser(user.value).record.subject === subject
 }
 
 async function reportClients(configured: Directory, store: StoredIdentities, report: Report): Promise<void> {

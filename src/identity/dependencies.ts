@@ -1,7 +1,7 @@
 import type { Exchange } from '../contracts/exchange.ts'
 import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
-import type { Client, PasswordHasher, People, User } from '../contracts/people.ts'
+import type { Client, PasswordHasher, PasswordVerifier, People, User } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
@@ -33,6 +33,8 @@ export interface IdentityDeps {
   readonly deriver: SecretDeriver
   readonly store: Store
   readonly hasher: PasswordHasher
+  /** Verifies users' passwords. By the hasher if absent: Postern has all their hashes then. */
+  readonly passwords?: PasswordVerifier
   /**
    * Limits attempts at passwords, if the limiter lives longer than this configuration or serves several processes. Else
    * `openIdentity` makes one.
@@ -61,8 +63,8 @@ const holding = <T extends User | Client>(found: T | undefined): T | undefined =
  * directory cannot be reached.
  */
 export interface Holders extends People {
-  /** For the log (C12): the subject of a user name, also if that user may hold no tokens. */
-  findSubject(username: string): Promise<string | undefined>
+  /** Whom a user name means, also if that user may hold no tokens: for the log (C12), and to count failures. */
+  findNamed(username: string): Promise<User | undefined>
   /** For lists: the name of a client, also if it may hold no tokens. */
   findClientName(id: string): Promise<string | undefined>
 }
@@ -71,8 +73,13 @@ export const holdersOf = (people: People): Holders => ({
   findClient: async (id) => holding(await people.findClient(id)),
   findUserByName: async (username) => holding(await people.findUserByName(username)),
   findUserBySubject: async (subject) => holding(await people.findUserBySubject(subject)),
-  findSubject: async (username) => (await people.findUserByName(username))?.subject,
+  findNamed: (username) => people.findUserByName(username),
   findClientName: async (id) => (await people.findClient(id))?.name,
+})
+
+/** Verifies the passwords of users whose hashes Postern has. */
+export const hashedPasswords = (hasher: PasswordHasher): PasswordVerifier => ({
+  verify: (password, user, owner) => hasher.verify(password, user?.passwordHash, owner),
 })
 
 /**

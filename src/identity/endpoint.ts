@@ -1,4 +1,5 @@
 import type { Answer } from '../contracts/exchange.ts'
+import type { PasswordVerifier } from '../contracts/people.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Consents } from './browser/consents.ts'
 import type { SessionCookie, Sessions } from './browser/sessions.ts'
@@ -14,6 +15,7 @@ import type { Families } from './tokens/families.ts'
 /** What every step may use: the contracts of other folders, and identity's own state. */
 export interface StepDependencies extends IdentityDeps {
   readonly people: Holders
+  readonly passwords: PasswordVerifier
   readonly families: Families
   readonly codes: Codes
   readonly guessing: GuessingGuard

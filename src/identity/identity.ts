@@ -4,7 +4,7 @@ import { withStoreBudget } from '../kernel/store-budget.ts'
 import { openConsents } from './browser/consents.ts'
 import { openSessions, sessionCookie } from './browser/sessions.ts'
 import type { Attempt } from './context.ts'
-import { holdersOf, type IdentityDeps } from './dependencies.ts'
+import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies.ts'
 import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { describeService } from './endpoints/documents.ts'
@@ -28,6 +28,7 @@ export function openIdentity(deps: IdentityDeps): Identity {
   const dependencies: StepDependencies = {
     ...deps,
     people: holdersOf(deps.people),
+    passwords: deps.passwords ?? hashedPasswords(deps.hasher),
     families: openFamilies(deps),
     codes: openCodes(deps),
     sessions: openSessions(deps),

@@ -313,6 +313,8 @@ export const FAULTS = {
     'The parameter request_uri is not supported.',
   ),
   identity_unavailable: unavailable('The service cannot answer at the moment. Try again shortly.', 'error'),
+  // C5.7: code of the operator's that finds people
+  people_unavailable: unavailable('The service cannot answer at the moment. Try again shortly.', 'error'),
   identity_maintenance: unavailable('The service is under maintenance. Try again later.', 'info'),
 } as const satisfies Record<string, FaultRow>
 

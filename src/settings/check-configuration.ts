@@ -7,11 +7,13 @@ import type { Signer } from '../contracts/keys.ts'
 import {
   reportDangers,
   reportLonelyMemory,
+  refusePeopleOfSidecar,
   reportOpenedDemo,
   warnOfUnverifiedUpstreams,
   warnOfReportOnly,
 } from './dangers.ts'
 import { compileDirectory } from '../directory/compile.ts'
+import { openPeople } from '../directory/module-people/open-people.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
 import { compileIdentity } from '../identity/config.ts'
@@ -86,6 +88,7 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['areas', 'backends'], run: warnOfReportOnly },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
+  { needs: ['directory', 'issuers'], run: refusePeopleOfSidecar },
 ]
 
 /** The checks that `openParts` (start/service.ts) makes when it opens a configuration for serving. */
@@ -108,6 +111,14 @@ const PART_CHECKS: readonly Check[] = [
     run: async (all, report, environment) => {
       const directory = await compileDirectory(all.directory, catalogueOf(all), new Report(), environment)
       await reportOpenedDemo(all, directory, report)
+    },
+  },
+  {
+    needs: ['directory', 'issuers'],
+    run: async ({ directory: { people } }, report) => {
+      if (people === undefined) return
+      const opened = await openPeople(people, { clock: systemClock, report, note: () => undefined })
+      await opened?.close()
     },
   },
   {

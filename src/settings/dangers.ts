@@ -137,6 +137,12 @@ export function warnOfUnverifiedUpstreams({ backends }: Configuration, report: R
   }
 }
 
+/** A sidecar takes no passwords, so nobody would ever be found: a configuration that says so means something else. */
+export function refusePeopleOfSidecar(configuration: Configuration, report: Report): void {
+  if (configuration.directory.people === undefined || !isSidecar(configuration)) return
+  report.error(['directory', 'people'], 'has no use in a sidecar: the issuers of `issuers` know the people')
+}
+
 /** Areas in which nothing is refused. */
 export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readonly string[] =>
   Object.keys(areas).filter((area) => areas[area]?.mode === 'report-only')

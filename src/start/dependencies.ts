@@ -82,6 +82,7 @@ export async function openDependencies(
       }),
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
+    peopleFailed: (event, cause) => recorder.note('error', event, { module: 'directory.people', cause }),
     conversions: new Conversions(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
   }

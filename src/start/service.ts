@@ -21,7 +21,7 @@ import type { Switches } from '../contracts/switches.ts'
 import type { TokenRevoker, Revocations, RuleGuard } from '../contracts/tokens.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
-import { LayeredPeople, StoredPeople } from '../directory/people.ts'
+import type { PeopleOpening } from '../directory/module-people/open-people.ts'
 import type { OpenedFunds } from '../directory/places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
@@ -42,6 +42,7 @@ import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
+import { type OpenedPeople, openPeopleOf, peopleOf } from './people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
 /** The parts that outlive a configuration: state, keys, switches, limits. */
@@ -63,6 +64,8 @@ export interface Dependencies {
   readonly conversions: Conversions
   readonly targetChanged: BackendDependencies['targetChanged']
   readonly moduleFailed: BackendDependencies['moduleFailed']
+  /** Told of what the code of `directory.people` did outside of calls. */
+  readonly peopleFailed: PeopleOpening['note']
   readonly storedDirectory: StoredDirectory
   readonly rules: RuleGuard
   readonly tokenRevoker: TokenRevoker
@@ -77,7 +80,20 @@ export interface Parts {
   /** By backend: a digest of its files as they were when it was opened. */
   readonly contents: ReadonlyMap<string, string>
   readonly actions: CompiledActions
+  /** The code of `directory.people`. */
+  readonly people: OpenedPeople | undefined
 }
+
+/** What is to be closed when no configuration needs it any more. */
+export const closablesOf = ({
+  backends,
+  people,
+}: Pick<Parts, 'backends' | 'people'>): readonly Closable[] => [
+  ...backends.values(),
+  ...(people === undefined ? [] : [people.module]),
+]
+
+export type Closable = Pick<Backend, 'close'>
 
 /** What the public listener's doors serve. */
 export interface Service {
@@ -133,13 +149,15 @@ export async function openParts(
     answerLimit: configuration.server.limits.answer,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts)
+  const people = await openPeopleOf(configuration.directory.people, dependencies, report, before?.people)
   const backends = new Map([...kept, ...opened])
   const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
   if (!report.failed) {
     const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
-    return { configuration, catalogue, directory, backends, contents, actions }
+    return { configuration, catalogue, directory, backends, contents, actions, people }
   }
-  await closeBackends(opened.values())
+  const fresh = people === before?.people ? undefined : people
+  await closeAll(closablesOf({ backends: opened, people: fresh }))
   throw new ConfigurationError(report)
 }
 
@@ -176,9 +194,9 @@ function keptBackends(
 
 const LONGEST_CLOSE_MS = 5000
 
-/** Closes backends, and waits 5 s at most: a user's module that hangs must not keep the process from ending. */
-export const closeBackends = async (backends: Iterable<Backend>): Promise<void> => {
-  const closed = Promise.all([...backends].map((backend) => backend.close()))
+/** Closes all, and waits 5 s at most: a user's module that hangs must not keep the process from ending. */
+export const closeAll = async (closables: Iterable<Closable>): Promise<void> => {
+  const closed = Promise.all([...closables].map((closable) => closable.close()))
   const bound = new AbortController()
   await Promise.race([
     closed,
@@ -227,18 +245,18 @@ export function compileService(
 }
 
 function openOwnIdentity(
-  { configuration, directory, catalogue }: Parts,
+  parts: Parts,
   dependencies: Dependencies,
   urls: ServiceUrls,
   issuedTokens: TokenCheck,
   recorder: Recorder,
 ): Identity | undefined {
-  const { keys, clock, storedDirectory } = dependencies
+  const { configuration, directory, catalogue } = parts
+  const { keys, clock } = dependencies
   if (keys === undefined) return undefined
-  const stored = new StoredPeople(storedDirectory, directory.roles, clock)
   return openIdentity({
     ...dependencies,
-    people: new LayeredPeople(directory.people, stored),
+    ...peopleOf(parts, { ...dependencies, recorder }),
     places: directory.places,
     catalogue,
     signer: keys,

@@ -2,7 +2,6 @@
 import { conditionOf, Generation } from './generation.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
-import type { Backend } from '../contracts/backend.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -20,7 +19,7 @@ import { compileMetrics } from '../operations/metrics/metrics.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { bindPublicListener, type PublicListener } from '../server/public-listener.ts'
 import { digestOfHoldings } from './recorded-holdings.ts'
-import { closeBackends, compileService, openParts, type Parts } from './service.ts'
+import { closablesOf, closeAll, type Closable, compileService, openParts, type Parts } from './service.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   loadOf,
@@ -172,7 +171,7 @@ class ServingWorker implements Worker {
     this.flush()
     await this.abort()
     for (const { closeLog } of this.#serving()) closeLog()
-    await closeBackends(this.#backendsInUse())
+    await closeAll(this.#closablesInUse())
     this.stopWatching()
     this.dependencies.issuerKeys.close()
     this.dependencies.conversions.close()
@@ -197,15 +196,15 @@ class ServingWorker implements Worker {
     return [...this.#retiring, this.#current]
   }
 
-  #backendsInUse(): ReadonlySet<Backend> {
-    return new Set(this.#serving().flatMap(({ parts }) => [...parts.backends.values()]))
+  #closablesInUse(): ReadonlySet<Closable> {
+    return new Set(this.#serving().flatMap(({ parts }) => closablesOf(parts)))
   }
 
-  /** Closes the log, and the backends that no other generation uses. */
+  /** Closes the log, and the backends and modules that no other generation uses. */
   async #discard({ parts, closeLog }: Generation): Promise<void> {
-    const used = this.#backendsInUse()
+    const used = this.#closablesInUse()
     closeLog()
-    await closeBackends([...parts.backends.values()].filter((backend) => !used.has(backend)))
+    await closeAll(closablesOf(parts).filter((closable) => !used.has(closable)))
   }
 
   #compile(parts: Parts): Generation {

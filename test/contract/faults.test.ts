@@ -271,6 +271,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   identity_unavailable: arranged(() => {
     vi.spyOn(gateway.world.hasher, 'verify').mockRejectedValue(new Fault('identity_unavailable'))
   }, tokenRequest({})),
+  people_unavailable: 'test/contract/module-people.test.ts',
   identity_maintenance: arranged(closing('identity'), tokenRequest({})),
 }
 

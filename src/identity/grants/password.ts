@@ -28,19 +28,22 @@ export async function verifyUser(
   attempt: PasswordAttempt,
   dependencies: StepDependencies,
 ): Promise<User | undefined> {
-  const { key } = attempt
-  const named = await orUnavailable(dependencies.people.findUserByName(key.user))
-  const subject = named?.subject ?? (await orUnavailable(dependencies.people.findSubject(key.user)))
-  attempt.onNamed?.(subject)
-  const network = await dependencies.networks.recall(subject, key.network)
-  const standing = { nameExists: subject !== undefined, familiar: network.familiar }
-  return dependencies.guessing.attempt(key, standing, async () => {
+  const { people, guessing, networks, passwords } = dependencies
+  const named = await orUnavailable(people.findNamed(attempt.key.user))
+  attempt.onNamed?.(named?.subject)
+  // By the name that the directory has: some take several spellings for one, and each would buy further attempts.
+  const key = { ...attempt.key, user: named?.username ?? attempt.key.user }
+  const network = await networks.recall(named?.subject, key.network)
+  const standing = { nameExists: named !== undefined, familiar: network.familiar }
+  return guessing.attempt(key, standing, async () => {
     // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
-    const found = await orUnavailable(dependencies.people.findUserByName(key.user))
-    const right = await dependencies.hasher.verify(attempt.password, found?.passwordHash, hashOwnerOf(key))
-    if (!right || found === undefined || !attempt.mayLogIn(found)) return undefined
+    const found = await orUnavailable(people.findUserByName(key.user))
+    // Whoever may not log in here is nobody: a right password shall not show in the time either.
+    const user = found !== undefined && attempt.mayLogIn(found) ? found : undefined
+    const right = await passwords.verify(attempt.password, user, hashOwnerOf(key))
+    if (!right || user === undefined) return undefined
     await network.remember()
-    return found
+    return user
   })
 }
 

@@ -1,0 +1,134 @@
+import { pathText, Report } from '../../config/report.ts'
+import type { Access, Client, People, User } from '../../contracts/people.ts'
+import type { Business } from '../../contracts/places.ts'
+import type { Recorder } from '../../contracts/recorder.ts'
+import type { Store } from '../../contracts/store.ts'
+import type { TokenRevoker } from '../../contracts/tokens.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { checkAccess, compilePerson } from '../compile-records.ts'
+import type { PersonRecord } from '../config.ts'
+import { mayHold } from '../holdings.ts'
+import { problemsAt } from '../read-records.ts'
+import { SUBJECT, type StoredDirectory, type StoredSubject } from '../stored-directory.ts'
+import { timedCache } from './lookups.ts'
+import type { ModuleDirectory } from './module-directory.ts'
+
+export interface ModulePeopleParts {
+  readonly module: ModuleDirectory
+  /** The people of the configuration and of the store: their names and subjects are taken. */
+  readonly earlier: Pick<People, 'findUserByName' | 'findUserBySubject'>
+  readonly roles: ReadonlyMap<string, Access>
+  readonly businesses: ReadonlyMap<string, Business>
+  readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
+  readonly store: Pick<Store, 'create' | 'find'>
+  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly clock: Clock
+}
+
+/** Users whose loss was handled lately, and for how long that is remembered (milliseconds). */
+const MOST_LOST = 10_000
+const LOST_FOR = 30_000
+
+/**
+ * The users of `directory.people` (C5.7), with the roles of one configuration. A user whose name or subject belongs to
+ * the configuration or the store does not count: nobody gets what another one holds. Methods reject with Fault
+ * `people_unavailable`, or `identity_unavailable` if the store cannot be reached.
+ */
+export class ModulePeople implements People {
+  readonly #parts: ModulePeopleParts
+  /** What each user was made of: the module gets a copy of it. */
+  readonly #records = new WeakMap<User, PersonRecord>()
+  /** Records whose unknown roles were logged. */
+  readonly #checked = new WeakSet<PersonRecord>()
+  readonly #lost: ReturnType<typeof timedCache<true>>
+
+  constructor(parts: ModulePeopleParts) {
+    this.#parts = parts
+    this.#lost = timedCache<true>(MOST_LOST, LOST_FOR, parts.clock)
+  }
+
+  /** It has no clients. */
+  findClient(): Promise<Client | undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  async findUserByName(username: string): Promise<User | undefined> {
+    const record = await this.#parts.module.findByName(username)
+    if (record === undefined || (await this.#isTaken(record, username))) return undefined
+    return this.#user(record)
+  }
+
+  /** Of a user who is gone, or may hold nothing any more, all tokens and sessions end. */
+  async findUserBySubject(subject: string): Promise<User | undefined> {
+    const owner = await this.#parts.storedDirectory.findSubject(subject)
+    if (isOfStore(owner)) return undefined
+    const record = await this.#parts.module.findBySubject(subject)
+    if (record === undefined || !mayHold(record)) await this.#endAll(subject)
+    return record && this.#user(record)
+  }
+
+  /** What a user is to the module; undefined if the user is not from here. */
+  recordOf(user: User): PersonRecord | undefined {
+    return this.#records.get(user)
+  }
+
+  /**
+   * Records that a subject is this user's, so that it is never given to another one: before the first token.
+   * @returns false if it is somebody else's meanwhile
+   */
+  async claim({ subject, username }: User): Promise<boolean> {
+    const { storedDirectory, store } = this.#parts
+    const owner = await storedDirectory.findSubject(subject)
+    if (owner !== undefined) return !isOfStore(owner)
+    const value: StoredSubject = { username, module: true }
+    if (await store.create(SUBJECT, subject, { value })) return true
+    return !isOfStore((await store.find(SUBJECT, subject))?.value as StoredSubject | undefined)
+  }
+
+  async #isTaken({ subject, username }: PersonRecord, typed: string): Promise<boolean> {
+    const { earlier, storedDirectory, recorder } = this.#parts
+    // The name as typed is nobody's of the earlier layers, or they would not be asked.
+    if (username !== typed && (await earlier.findUserByName(username)) !== undefined) return true
+    const other = await earlier.findUserBySubject(subject)
+    if (other === undefined && !isOfStore(await storedDirectory.findSubject(subject))) return false
+    recorder.note('error', 'people_subject_taken', {
+      ...{ subject, username, of: other?.username },
+      detail: 'directory.people gave a user the subject of another one, so this user cannot log in',
+    })
+    return true
+  }
+
+  #user(record: PersonRecord): User {
+    this.#noteUnknown(record)
+    const user = compilePerson(record, this.#parts.roles)
+    this.#records.set(user, record)
+    return user
+  }
+
+  /** A role or business that the configuration does not have gives nothing, as in a record of the store. */
+  #noteUnknown(record: PersonRecord): void {
+    if (this.#checked.has(record)) return
+    this.#checked.add(record)
+    const report = new Report()
+    checkAccess(record, this.#parts, problemsAt(report, []))
+    if (!report.failed) return
+    const problems = report.problems.map(({ path, message }) => `${pathText(path)} ${message}`)
+    this.#parts.recorder.note('warn', 'people_access_unknown', { subject: record.subject, problems })
+  }
+
+  async #endAll(subject: string): Promise<void> {
+    if (this.#lost.has(subject)) return
+    this.#lost.set(subject, true)
+    try {
+      await this.#parts.tokenRevoker.end({ subject })
+    } catch (thrown) {
+      this.#lost.delete(subject)
+      throw thrown
+    }
+    const detail = 'directory.people says that the user is gone or may hold no tokens'
+    this.#parts.recorder.note('info', 'people_tokens_ended', { subject, detail })
+  }
+}
+
+const isOfStore = (owner: StoredSubject | undefined): boolean => owner !== undefined && owner.module !== true

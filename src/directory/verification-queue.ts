@@ -1,0 +1,92 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Fault, type FaultCode } from '../kernel/faults.ts'
+import { HashQueue, type Line } from './hash-queue.ts'
+
+/** How many durations are kept: they show how long a verification takes at the moment. */
+const KEPT_DURATIONS = 16
+
+export interface VerificationRules {
+  readonly atOnce: number
+  /** Jobs that may wait in the ordinary line. */
+  readonly waiting: number
+  readonly doubtfulWaiting: number
+  /** Milliseconds that one is thought to take before any was measured. */
+  readonly expected: number
+  /** Whether jobs that only pretend cost what real ones do, and show as well how long one takes. */
+  readonly alike: boolean
+  /** The fault of a full queue, and what is full, for the log. */
+  readonly full: FaultCode
+  readonly what: string
+  /** Tests pass their own. */
+  readonly timer?: ((ms: number) => Promise<void>) | undefined
+}
+
+const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+
+/**
+ * Runs verifications of passwords a few at a time (C6.3.5). One that can't succeed, since nobody has the name, takes as
+ * long (T3.9), but holds up nobody: someone who invents names must not keep others from logging in.
+ */
+export class VerificationQueue {
+  readonly #queue: HashQueue
+  readonly #rules: VerificationRules
+  readonly #retryAfter: number
+  readonly #timer: (ms: number) => Promise<void>
+  readonly #durations: Float64Array
+  #measured = 0
+
+  constructor(rules: VerificationRules) {
+    const { atOnce, waiting, doubtfulWaiting, expected, timer = systemTimer } = rules
+    this.#queue = new HashQueue({ concurrent: atOnce, ordinary: waiting, doubtful: doubtfulWaiting })
+    this.#rules = rules
+    this.#retryAfter = Math.max(1, Math.ceil((waiting * expected) / 1000 / atOnce))
+    this.#timer = timer
+    this.#durations = new Float64Array(KEPT_DURATIONS).fill(expected)
+  }
+
+  /** Runs a job in its turn. Rejects with the fault of the rules if too many wait. */
+  run<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
+    this.#refuseIfFull(line, owner)
+    return this.#measure(line, owner, job)
+  }
+
+  /**
+   * Resolves after the time of a real verification in this line, and rejects if a real one would (T3.9). The job that
+   * costs as much as a real one is run if that holds up nobody.
+   */
+  async pretend(line: Line, owner: string | undefined, job: () => Promise<unknown>): Promise<void> {
+    this.#refuseIfFull(line, owner)
+    const isRun = line === 'doubtful' || this.#queue.isFree('doubtful')
+    if (!isRun) await this.#timer(this.#expectedWait())
+    else if (this.#rules.alike) await this.#measure('doubtful', owner, job)
+    else await this.#queue.run('doubtful', owner, job)
+  }
+
+  /** Milliseconds that one of the last verifications took. */
+  typical(): number {
+    return this.#durations[Math.floor(Math.random() * KEPT_DURATIONS)] ?? this.#rules.expected
+  }
+
+  /** Milliseconds that a job in the ordinary line would take now. */
+  #expectedWait(): number {
+    const one = this.typical()
+    const rounds = Math.floor(this.#queue.ahead / this.#rules.atOnce)
+    // The jobs that run now are somewhere between start and end.
+    return rounds === 0 ? one : one * (rounds + Math.random())
+  }
+
+  #refuseIfFull(line: Line, owner: string | undefined): void {
+    if (!this.#queue.isFull(line, owner)) return
+    const { full, what } = this.#rules
+    throw new Fault(full, { detail: `the ${line} queue of ${what} is full`, retryAfter: this.#retryAfter })
+  }
+
+  #measure<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
+    return this.#queue.run(line, owner, async () => {
+      const started = performance.now()
+      const result = await job()
+      this.#durations[this.#measured++ % KEPT_DURATIONS] = performance.now() - started
+      return result
+    })
+  }
+}

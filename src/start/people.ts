@@ -1,0 +1,63 @@
+/** Who is found by a configuration: its own people, those of the store, and those whom the operator's code finds. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Report } from '../config/report.ts'
+import type { PasswordHasher, PasswordVerifier, People } from '../contracts/people.ts'
+import type { Directory } from '../directory/compile.ts'
+import type { DirectoryConfig } from '../directory/config.ts'
+import type { ModuleDirectory } from '../directory/module-people/module-directory.ts'
+import { ModulePeople, type ModulePeopleParts } from '../directory/module-people/module-people.ts'
+import { openPeople, type PeopleOpening } from '../directory/module-people/open-people.ts'
+import { LayeredPasswords } from '../directory/module-people/passwords.ts'
+import { LayeredPeople, StoredPeople } from '../directory/people.ts'
+import type { StoredDirectory } from '../directory/stored-directory.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { contentsOf } from '../modules/source.ts'
+
+/** The code of `directory.people`. */
+export interface OpenedPeople {
+  readonly config: NonNullable<DirectoryConfig['people']>
+  readonly module: ModuleDirectory
+  /** A digest of its files as they were when it was opened. */
+  readonly contents: string
+}
+
+export interface PeopleDependencies {
+  readonly clock: Clock
+  readonly peopleFailed: PeopleOpening['note']
+}
+
+/** What was opened before is kept if neither its section nor its files have changed. */
+export async function openPeopleOf(
+  config: DirectoryConfig['people'],
+  { clock, peopleFailed }: PeopleDependencies,
+  report: Report,
+  before: OpenedPeople | undefined,
+): Promise<OpenedPeople | undefined> {
+  if (config === undefined) return undefined
+  const same = isDeepStrictEqual(config, before?.config)
+  if (same && before?.contents === contentsOf(config, 'now')) return before
+  const module = await openPeople(config, { clock, report, note: peopleFailed })
+  return module && { config, module, contents: contentsOf(config, 'loaded') }
+}
+
+export interface LayerParts extends Pick<ModulePeopleParts, 'store' | 'tokenRevoker' | 'recorder' | 'clock'> {
+  readonly hasher: PasswordHasher
+  readonly storedDirectory: StoredDirectory
+}
+
+/** The people of the configuration, of the store and of `directory.people`, in this order. */
+export function peopleOf(
+  { directory, people: opened }: { readonly directory: Directory; readonly people: OpenedPeople | undefined },
+  parts: LayerParts,
+): { readonly people: People; readonly passwords?: PasswordVerifier } {
+  const { clock, hasher, storedDirectory } = parts
+  const { roles, businesses } = directory
+  const earlier = new LayeredPeople(directory.people, new StoredPeople(storedDirectory, roles, clock))
+  if (opened === undefined) return { people: earlier }
+  const { module } = opened
+  const people = new ModulePeople({ ...parts, module, earlier, roles, businesses })
+  return {
+    people: new LayeredPeople(earlier, people),
+    passwords: new LayeredPasswords({ hasher, module, people }),
+  }
+}
