@@ -64,6 +64,7 @@ const unauthorised = (text: string, challenge?: FaultRow['challenge']): FaultRow
   ...row(401, 'API_NOT_AUTHORISED', 'invalid_request', text),
   ...(challenge && { challenge }),
 })
+const missing = (text: string): FaultRow => row(404, 'API_NOT_FOUND', 'invalid_request', text)
 const large = (status: 413 | 414 | 431, text: string): FaultRow =>
   row(status, 'API_TOO_LARGE', 'invalid_request', text)
 
@@ -90,12 +91,7 @@ export const FAULTS = {
   target_too_long: large(414, 'The request target is too long. Shorten the path or the query.'),
   headers_too_large: large(431, 'The request headers are too large. Send fewer or shorter headers.'),
   request_timeout: bad('The request did not arrive in time. Send it again, without pausing.'),
-  outside: row(
-    404,
-    'API_NOT_FOUND',
-    'invalid_request',
-    'There is nothing at this path. Data endpoints live under /api/1.0/.',
-  ),
+  outside: missing('There is nothing at this path. Data endpoints live under /api/1.0/.'),
 
   // C4.2, C4.9: maintenance
   service_maintenance: unavailable(
@@ -158,12 +154,7 @@ export const FAULTS = {
   backend_busy: unavailable('The data service is busy. Try again after the Retry-After time.'),
 
   // C4.6 to C4.8: the action, the scope and the place that a call names
-  unknown_action: row(
-    404,
-    'API_NOT_FOUND',
-    'invalid_request',
-    'There is no such area or action at this address.',
-  ),
+  unknown_action: missing('There is no such area or action at this address.'),
   method_not_allowed: row(
     405,
     'API_METHOD_NOT_ALLOWED',
@@ -174,10 +165,7 @@ export const FAULTS = {
     'The access token does not carry a scope that allows this. Ask for one named in WWW-Authenticate.',
     'insufficient_scope',
   ),
-  unknown_place: row(
-    404,
-    'API_NOT_FOUND',
-    'invalid_request',
+  unknown_place: missing(
     'There is no such business or fund for this access token. Check the codes and the target the token was issued for.',
   ),
 
@@ -220,12 +208,7 @@ export const FAULTS = {
   upstream_broken: trouble(INTERNAL),
   upstream_forbade: unauthorised('The data service does not allow this for your account.'),
   upstream_refused: bad('The data service refused the request.'),
-  upstream_not_found: row(
-    404,
-    'API_NOT_FOUND',
-    'invalid_request',
-    'The data service has nothing at this address.',
-  ),
+  upstream_not_found: missing('The data service has nothing at this address.'),
   upstream_unauthorised: unauthorised(
     'The data service does not accept the credentials that were passed on.',
   ),
