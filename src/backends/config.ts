@@ -5,6 +5,7 @@ import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
 import {
   compileForwarding,
+  checkUnmatchedCalls,
   compileOperationBackend,
   type ForwardedOperation,
   type ForwardingDependencies,
@@ -49,6 +50,8 @@ export const backendsSchema = mapOf(backendSchema, {
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
 export interface OpenedBackend extends Backend {
   readonly forOperation?: (operation: ForwardedOperation, report: Report) => Backend
+  /** Reports why it cannot take calls that match no action, as a report-only area forwards them. */
+  readonly checkUnmatched?: (area: string, report: Report) => void
 }
 
 export type BackendConfig = Static<typeof backendSchema>
@@ -134,6 +137,7 @@ const withViews = (backend: Shapeable): OpenedBackend =>
   Object.assign(backend, {
     forOperation: (operation: ForwardedOperation, report: Report) =>
       compileOperationBackend(backend, operation, report),
+    checkUnmatched: (area: string, report: Report) => checkUnmatchedCalls(backend, area, report),
   })
 
 const reasonOf = (error: unknown): string => {

@@ -46,6 +46,8 @@ export interface Action {
   readonly name: string
   /** Names of the path parameters, from left to right. */
   readonly parameters: readonly string[]
+  /** Whether its path has more than one segment. */
+  readonly isNested: boolean
 }
 
 /**

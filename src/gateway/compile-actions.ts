@@ -53,7 +53,7 @@ export function compileActions(
     actions.push(compiled.action)
     routes.add({ ...compiled, pattern, path })
   }
-  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(context) }
+  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(context, report) }
 }
 
 function reportAreas({ areas, backends, catalogue }: CompileContext, report: Report): void {
@@ -67,10 +67,12 @@ function reportAreas({ areas, backends, catalogue }: CompileContext, report: Rep
   }
 }
 
-function reportOnlyAreas({ areas, backends }: CompileContext): ReadonlyMap<string, Backend> {
+/** The backends of calls that match no action, which report-only areas forward too. */
+function reportOnlyAreas({ areas, backends }: CompileContext, report: Report): ReadonlyMap<string, Backend> {
   const found = new Map<string, Backend>()
   for (const [name, area] of Object.entries(areas)) {
     const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
+    backend?.checkUnmatched?.(name, report)
     if (backend !== undefined) found.set(name, backend)
   }
   return found
@@ -110,6 +112,7 @@ function compileAction(
     area: config.area,
     name: config.action,
     parameters: parameterNames(pattern),
+    isNested: pattern.length > 1,
   }
   const methods = Object.entries(config.methods).flatMap(([method, operation]) => {
     const at = [...path, 'methods', method]
@@ -173,7 +176,7 @@ function compileOperation(
 
 /** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
 function backendOf(
-  { level, area, parameters }: Action,
+  { level, area, name: action, parameters, isNested }: Action,
   method: string,
   { upstream }: OperationConfig,
   { areas, backends }: CompileContext,
@@ -187,9 +190,14 @@ function backendOf(
     report.error([...at, 'backend'], `names no backend; there are ${[...backends.keys()].join(', ')}`)
     return undefined
   }
-  const reportOnly = isReportOnly(areas[area])
-  const place = { level: level === 'b' ? 'business' : 'fund', parameters, method, reportOnly } as const
-  if (backend.forOperation) return backend.forOperation({ ...place, upstream, at: path }, report)
+  const calls = {
+    described: `${area}/${action}`,
+    level: level === 'b' ? 'business' : 'fund',
+    parameters,
+    isNested,
+    reportOnly: isReportOnly(areas[area]),
+  } as const
+  if (backend.forOperation) return backend.forOperation({ calls, method, upstream, at: path }, report)
   for (const key of Object.keys(upstream ?? {}))
     if (key !== 'backend')
       report.error([...at, key], `is for backends of kind http and stream, and ${name} is of another kind`)

@@ -112,7 +112,7 @@ function unmatched(
   const backend = reportOnly.get(area)
   if (backend === undefined) throw new Fault('internal', { detail: 'a report-only area without a backend' })
   const level = segments[2] === 'f' ? 'f' : 'b'
-  const action: Action = { slot: -1, level, area, name: '', parameters: [] }
+  const action: Action = { slot: -1, level, area, name: '', parameters: [], isNested: true }
   return {
     operation: {
       action,

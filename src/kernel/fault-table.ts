@@ -198,7 +198,7 @@ export const FAULTS = {
   ),
   body_unexpected: bad('This action takes no request body.'),
 
-  // C8.4: the upstream
+  // C8.4, C8.7: the upstream
   upstream_unreachable: unavailable(
     'The data service cannot be reached at the moment. Try again shortly.',
     'error',
@@ -236,6 +236,9 @@ export const FAULTS = {
     'API_RATE_LIMITED',
     'temporarily_unavailable',
     'Too many requests for the data service. Wait before the next one.',
+  ),
+  unsendable_value: trouble(
+    'A part of this call cannot be passed on to the data service. If it should be, tell us the X-Request-Id.',
   ),
   answer_unconvertible: trouble(INTERNAL),
   answer_unmappable: trouble(

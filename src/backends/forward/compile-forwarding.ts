@@ -8,13 +8,9 @@ import { neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import type { ForwardingConfig, OperationUpstream } from './schema.ts'
 import type { ExchangeRules, HttpBackendRules } from './http.ts'
-import {
-  compilePathTemplate,
-  type Identify,
-  identifyByHeaders,
-  identifyByToken,
-  type PathTemplate,
-} from './request.ts'
+import { type CallShape, checkTemplates, type UsedTemplate, usedPath } from './check-templates.ts'
+import { compilePathTemplate, type PathTemplate } from './path-template.ts'
+import { type Identify, identifyByHeaders, identifyByToken } from './request.ts'
 import { isForbiddenResponseHeader } from './response.ts'
 import { compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
@@ -94,13 +90,10 @@ export function compileExchange(config: ExchangeConfig, at: KeyPath, report: Rep
 export interface ForwardedOperation {
   /** Absent: it says nothing different. */
   readonly upstream: OperationUpstream | undefined
-  readonly level: 'business' | 'fund'
-  /** Names of its path parameters. */
-  readonly parameters: readonly string[]
+  /** The calls that it may get. */
+  readonly calls: CallShape
   /** The client's method; GET includes HEAD. */
   readonly method: string
-  /** Whether calls without a verified caller are forwarded too. */
-  readonly reportOnly: boolean
   /** Where the operation stands in the configuration. */
   readonly at: KeyPath
 }
@@ -109,22 +102,58 @@ export interface ForwardedOperation {
 export interface Shapeable extends Backend {
   /** What its configuration says of XML (C7.7). */
   readonly xmlSection: XmlSection | undefined
+  readonly rules: ExchangeRules
   withRules(rules: Partial<ExchangeRules>): Backend
 }
 
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
   backend: Shapeable,
-  { upstream, at }: ForwardedOperation,
+  { upstream, calls, at }: ForwardedOperation,
   report: Report,
 ): Backend {
-  if (upstream === undefined) return backend
   const where = [...at, 'upstream']
-  const { format, payload, xmlSection: inherited } = backend
-  const xml = compileOperationXml(upstream, { format, payload, inherited }, where, report)
-  const rules = { ...compileExchange(upstream, where, report), ...(xml && { xml }) }
-  return Object.keys(rules).length === 0 ? backend : backend.withRules(rules)
+  const own = upstream === undefined ? {} : compileOwn(backend, upstream, where, report)
+  const shared = Object.fromEntries(Object.entries(backend.rules).filter(([key]) => !(key in own)))
+  checkTemplates(
+    [...templatesOf(own, where, false), ...templatesOf(shared, ['backends', backend.name], true)],
+    calls,
+    report,
+  )
+  return Object.keys(own).length === 0 ? backend : backend.withRules(own)
 }
+
+function compileOwn(
+  { format, payload, xmlSection: inherited }: Shapeable,
+  upstream: OperationUpstream,
+  at: KeyPath,
+  report: Report,
+): Partial<ExchangeRules> {
+  const xml = compileOperationXml(upstream, { format, payload, inherited }, at, report)
+  return { ...compileExchange(upstream, at, report), ...(xml && { xml }) }
+}
+
+/**
+ * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
+ * (C8.7).
+ */
+export function checkUnmatchedCalls(backend: Shapeable, area: string, report: Report): void {
+  const calls: CallShape = {
+    described: `a call of the area ${area} that matches no action`,
+    level: 'business',
+    parameters: [],
+    isNested: true,
+    reportOnly: true,
+  }
+  checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, report)
+}
+
+/** The templates that calls are sent by. @param at the section that holds them */
+const templatesOf = (
+  { path }: Partial<ExchangeRules>,
+  at: KeyPath,
+  isShared: boolean,
+): readonly UsedTemplate[] => (path ? [usedPath(path, [...at, 'path'], isShared)] : [])
 
 function checkResponseHeaders(names: readonly string[], at: KeyPath, report: Report): void {
   for (const [index, name] of names.entries())

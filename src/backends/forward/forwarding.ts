@@ -13,23 +13,25 @@ import type { UpstreamRequest } from '../../upstream/request.ts'
 import { isConnectionFault, isTimeout, upstreamFault } from './response.ts'
 import { NONE_TRIED, type Tried, type UpstreamTargets } from './targets.ts'
 
-/** What a forwarded call needs of its backend. */
-export interface ForwardingBackend {
+/** What a forwarded call needs of its backend. `T` is what it makes of the upstream's response. */
+export interface ForwardingBackend<T = BackendAnswer> {
   readonly host: string | undefined
   readonly retries: number
   readonly targets: UpstreamTargets
   pathOf(call: Call): string
   /** @throws Fault where the response is no answer (C8.4) */
-  answerOf(call: Call, response: UpstreamResponse): BackendAnswer | Promise<BackendAnswer>
+  answerOf(call: Call, response: UpstreamResponse): T | Promise<T>
 }
 
 /** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+export const isSafe = (method: string): boolean => SAFE.has(method)
+
 /** Milliseconds: the shortest timer there is. */
 const AT_ONCE = 1
 
 /** One call that is forwarded: its attempts, its end, and its cancellation when the client leaves. */
-export class CallForwarding implements Forwarding, UpstreamRequest {
+export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest {
   readonly method: string
   readonly path: string
   readonly headers: HeaderText
@@ -40,15 +42,15 @@ export class CallForwarding implements Forwarding, UpstreamRequest {
   /** Whether the attempt under way needs a new connection. */
   fresh = false
   readonly #call: Call
-  readonly #backend: ForwardingBackend
-  readonly #settle: Settle
+  readonly #backend: ForwardingBackend<T>
+  readonly #settle: Settle<T>
   readonly #retries: number
   /** The targets of all attempts, the latest one included. */
   #tried: Tried = NONE_TRIED
   #gone: Fault | undefined
   #reader: UpstreamReader | undefined
 
-  constructor(call: Call, headers: HeaderText, backend: ForwardingBackend, settle: Settle) {
+  constructor(call: Call, headers: HeaderText, backend: ForwardingBackend<T>, settle: Settle<T>) {
     this.method = call.method
     this.path = backend.pathOf(call)
     this.headers = headers
@@ -59,7 +61,7 @@ export class CallForwarding implements Forwarding, UpstreamRequest {
     this.#call = call
     this.#backend = backend
     this.#settle = settle
-    this.#retries = this.body === undefined && SAFE.has(call.method) ? backend.retries : 0
+    this.#retries = this.body === undefined && isSafe(call.method) ? backend.retries : 0
     call.onCancel(() => this.#cancel())
   }
 
@@ -105,8 +107,8 @@ export class CallForwarding implements Forwarding, UpstreamRequest {
   }
 }
 
-interface Settle {
-  readonly resolve: (answer: BackendAnswer | Promise<BackendAnswer>) => void
+interface Settle<T> {
+  readonly resolve: (answer: T | Promise<T>) => void
   readonly reject: (fault: Fault) => void
 }
 

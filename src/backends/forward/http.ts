@@ -9,13 +9,13 @@ import { CallForwarding, type ForwardingBackend } from './forwarding.ts'
 import {
   compileRequestHeaders,
   type Identify,
-  type PathTemplate,
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
 import { type OwnErrors } from './own-errors.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, type StatusVerdict } from './response.ts'
+import type { PathTemplate } from './path-template.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
@@ -99,6 +99,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#rules.xml?.section
   }
 
+  /** What operations may say differently. */
+  get rules(): ExchangeRules {
+    return this.#rules
+  }
+
   get retries(): number {
     return this.#rules.retries
   }
@@ -111,23 +116,41 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#rules.host
   }
 
-  answer(call: Call): Promise<BackendAnswer> {
-    const headers = this.headersOf(call)
-    return headers instanceof Promise
-      ? headers.then((signed) => this.#carry(call, signed))
-      : this.#carry(call, headers)
+  get forwardAuthorization(): boolean {
+    return this.#rules.forwardAuthorization
   }
 
-  #carry(call: Call, headers: HeaderText): Promise<BackendAnswer> {
-    return new Promise((resolve, reject) => {
-      call.carrier.carry(new CallForwarding(call, headers, this, { resolve, reject }))
-    })
+  answer(call: Call): Promise<BackendAnswer> {
+    return this.send(call, this)
+  }
+
+  /**
+   * Sends a call, and makes of the upstream's response what `as` says.
+   * @param as this backend, or what a module has changed of it
+   */
+  send<T>(call: Call, as: ForwardingBackend<T>): Promise<T> {
+    const headers = this.headersOf(call)
+    return headers instanceof Promise
+      ? headers.then((signed) => carry(call, signed, as))
+      : carry(call, headers, as)
   }
 
   /** Without the base path of the target that it will go to. */
   pathOf(call: Call): string {
+    return this.pathWithoutQuery(call) + this.queryOf(call, call.target.query)
+  }
+
+  pathWithoutQuery(call: Call): string {
     const { path } = this.#rules
-    return (path === undefined ? call.target.path : path(call)) + call.target.query
+    return path === undefined ? call.target.path : path.render(call)
+  }
+
+  /**
+   * The query that is sent.
+   * @param query empty or with its `?`: the client's, or what a module has put in its place
+   */
+  queryOf(_call: Call, query: string): string {
+    return query
   }
 
   /** The headers of C8.2; at once, unless a token has to be signed first. */
@@ -175,6 +198,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     await this.targets.close()
   }
 }
+
+const carry = <T>(call: Call, headers: HeaderText, as: ForwardingBackend<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    call.carrier.carry(new CallForwarding(call, headers, as, { resolve, reject }))
+  })
 
 const PARTIAL_CONTENT = 206
 

@@ -55,6 +55,10 @@ export class StreamBackend implements Backend {
     return this.#plain.xmlSection
   }
 
+  get rules(): ExchangeRules {
+    return this.#rules
+  }
+
   /** As of the `http` backend. */
   withRules(rules: Partial<ExchangeRules>): StreamBackend {
     return new StreamBackend({ ...this.#rules, ...rules }, this.#clock, this)

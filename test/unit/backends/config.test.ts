@@ -83,7 +83,7 @@ describe('the configuration of backends', () => {
       both: { ...HTTP, targets: [target] },
       neither: without,
       folded: { ...without, targets: [target, 'http://127.0.0.1/a/../b', 'http://127.0.0.1/%2e'] },
-      path: { ...HTTP, path: '/v2/{nothing}' },
+      path: { ...HTTP, path: '/v2/{nothing' },
       identity: { ...HTTP, identity: 'token' },
       pair: { ...HTTP, tls: { verify: 'always', cert: data('package.json') } },
       pem: {

@@ -1,0 +1,98 @@
+import type { Call } from '../../contracts/backend.ts'
+import { checkSegment, encodeSegment } from './segment-value.ts'
+import {
+  actionSegments,
+  compilePlaceholder,
+  parseTemplate,
+  placeholdersOf,
+  type Template,
+} from './template.ts'
+
+/** The path that a call is sent to, in place of the client's (C8.7). */
+export interface PathTemplate {
+  /**
+   * Between the slashes; the last one is empty if the path ends in a slash. `{action}` alone stands for all segments of
+   * the action, and `{fund}` alone for none in a call at business level.
+   */
+  readonly segments: readonly Template[]
+  /** The names of its placeholders. */
+  readonly placeholders: readonly string[]
+  /** @throws Fault `unsendable_value` */
+  readonly render: (call: Call) => string
+}
+
+/** Unreserved characters and few others: nothing that any upstream reads as something else. */
+const LITERAL = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
+
+/**
+ * Compiles `/companies/{business}/members/{memberId}.json`.
+ * @returns what is wrong with it, if anything is
+ */
+export function compilePathTemplate(source: string): PathTemplate | string {
+  if (!source.startsWith('/')) return 'must begin with "/"'
+  const texts = source.slice(1).split('/')
+  const segments: Template[] = []
+  for (const [index, text] of texts.entries()) {
+    const segment = parseSegment(text, index === texts.length - 1)
+    if (typeof segment === 'string') return segment
+    segments.push(segment)
+  }
+  const renderers = segments.map(compileSegment)
+  return {
+    segments,
+    placeholders: placeholdersOf(segments.flat()),
+    render: (call) => {
+      let path = ''
+      for (const render of renderers) path += render(call)
+      return path === '' ? '/' : path
+    },
+  }
+}
+
+function parseSegment(text: string, isLast: boolean): Template | string {
+  if (text === '' && !isLast) return 'has an empty segment'
+  if (text === '.' || text === '..') return 'has a segment of dots'
+  const segment = parseTemplate(text)
+  if (typeof segment === 'string') return segment
+  const isPlain = segment.every((part) => part.kind === 'placeholder' || LITERAL.test(part.text))
+  return isPlain
+    ? segment
+    : 'has characters that may not stand in a path as they are; a query goes into `query`'
+}
+
+/** The placeholder that a segment is, if it is nothing but one. */
+export const soleName = (segment: Template): string | undefined => {
+  const [part, ...others] = segment
+  return part?.kind === 'placeholder' && others.length === 0 ? part.name : undefined
+}
+
+/** Writes a segment, with the slash before it. */
+type SegmentRenderer = (call: Call) => string
+
+const WHOLE: Readonly<Record<string, SegmentRenderer>> = {
+  action: (call) => actionSegments(call).reduce((path, segment) => `${path}/${segment}`, ''),
+  fund: ({ fund }) => (fund === undefined ? '' : `/${encodeSegment(fund, 'fund')}`),
+}
+
+function compileSegment(segment: Template): SegmentRenderer {
+  const name = soleName(segment)
+  if (name === undefined) return compileMixed(segment)
+  const whole = Object.hasOwn(WHOLE, name) ? WHOLE[name] : undefined
+  if (whole) return whole
+  const value = compilePlaceholder(name)
+  return (call) => `/${encodeSegment(value(call), name)}`
+}
+
+/** Text alone, or text and placeholders. */
+function compileMixed(segment: Template): SegmentRenderer {
+  const [blamed] = placeholdersOf(segment)
+  const parts = segment.map((part): ((call: Call) => string) => {
+    if (part.kind === 'text') return () => part.text
+    const value = compilePlaceholder(part.name)
+    return (call) => encodeSegment(value(call), part.name)
+  })
+  const write = (call: Call): string => parts.reduce((text, part) => text + part(call), '')
+  if (blamed !== undefined) return (call) => `/${checkSegment(write(call), blamed)}`
+  const text = `/${segment.map((part) => (part.kind === 'text' ? part.text : '')).join('')}`
+  return () => text
+}

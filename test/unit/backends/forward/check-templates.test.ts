@@ -1,0 +1,80 @@
+import { expect, it } from 'vitest'
+import {
+  type CallShape,
+  checkTemplates,
+  usedPath,
+  usedText,
+} from '../../../../src/backends/forward/check-templates.ts'
+import { compilePathTemplate } from '../../../../src/backends/forward/path-template.ts'
+import { parseTemplate } from '../../../../src/backends/forward/template.ts'
+import { problemLines, Report } from '../../../../src/config/report.ts'
+
+const DETAIL: CallShape = {
+  described: 'member-data/member-detail/{memberId}',
+  level: 'fund',
+  parameters: ['memberId'],
+  isNested: true,
+  reportOnly: false,
+}
+const LIST: CallShape = {
+  described: 'fund-data/fund-list',
+  level: 'business',
+  parameters: [],
+  isNested: false,
+  reportOnly: false,
+}
+
+function problems(source: string, calls: CallShape, isShared = false): readonly string[] {
+  const report = new Report()
+  const path = compilePathTemplate(source)
+  const text = parseTemplate(source)
+  if (typeof path === 'string' || typeof text === 'string') throw new TypeError(source)
+  checkTemplates([usedPath(path, ['path'], isShared), usedText(text, ['text'], isShared)], calls, report)
+  return problemLines(report)
+}
+
+it('C8.7 built-in placeholders and path parameters are known', () => {
+  expect(problems('/{business}/{subject}/{client}/{area}/{version}/{actionVersion}', LIST)).toEqual([])
+  expect(problems('/{business}/{fund}/m-{memberId}', DETAIL)).toEqual([])
+  expect(problems('/{action}', LIST)).toEqual([])
+})
+
+it('C8.7 an unknown placeholder is told, with the name that was probably meant', () => {
+  expect(problems('/{busines}', LIST)[0]).toBe(
+    'path  has {busines}, which fund-data/fund-list does not have — did you mean "business"?',
+  )
+  expect(problems('/{memberid}', DETAIL)[0]).toContain('did you mean "memberId"?')
+  expect(problems('/{xyz}', LIST)[0]).toContain('there are {business}, {fund}, {subject}')
+})
+
+it('C8.7 {fund} of a business action is told; a backend’s path leaves it out as a whole segment', () => {
+  expect(problems('/{fund}', LIST)).toHaveLength(2)
+  expect(problems('/{fund}', LIST, true).map((line) => line.split(' ')[0])).toEqual(['text'])
+  expect(problems('/f-{fund}', LIST, true)).toHaveLength(2)
+  expect(problems('/{fund}', DETAIL)).toEqual([])
+})
+
+it('C8.7 a path parameter with the name of a built-in one is told where it is used', () => {
+  expect(problems('/{client}', { ...DETAIL, parameters: ['client'] })[0]).toContain('it could mean either')
+  expect(problems('/{business}', { ...DETAIL, parameters: ['client'] })).toEqual([])
+})
+
+it('C8.7 {action} of several segments stands as a whole segment of a path only', () => {
+  expect(problems('/{action}', DETAIL).map((line) => line.split(' ')[0])).toEqual(['text'])
+  expect(problems('/x-{action}', DETAIL)).toHaveLength(2)
+})
+
+it('C8.7 {subject} and {client} are refused in a report-only area', () => {
+  for (const name of ['subject', 'client'])
+    expect(problems(`/{${name}}`, { ...LIST, reportOnly: true })).toHaveLength(2)
+})
+
+it('C8.7 a template that operations share is told once, with the first operation that it does not suit', () => {
+  const report = new Report()
+  const path = compilePathTemplate('/{memberId}')
+  if (typeof path === 'string') throw new TypeError(path)
+  for (const calls of [DETAIL, LIST, { ...LIST, described: 'fund-data/other' }])
+    checkTemplates([usedPath(path, ['backends', 'funds', 'path'], true)], calls, report)
+  expect(problemLines(report)).toHaveLength(1)
+  expect(problemLines(report)[0]).toContain('fund-data/fund-list')
+})
