@@ -60,6 +60,9 @@ class DocumentCheck {
       this.#scope.enter(name, given)
       content?.open(name, given, this.#scope, this.#parser)
     })
+    this.#parser.on('processinginstruction', ({ target }) => {
+      if (target.includes(':')) this.#refuse(`the instruction ${printable(target)} has a colon in its name`)
+    })
     this.#parser.on('closetag', () => {
       content?.close()
       this.#closeElement()
