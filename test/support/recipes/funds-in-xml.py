@@ -2,6 +2,7 @@
 import sys
 import xml.etree.ElementTree as ET
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from xml.sax.saxutils import escape
 
 NAMESPACE = "urn:example:funds"
 FUNDS = """<?xml version="1.0" encoding="ISO-8859-1"?>
@@ -23,11 +24,11 @@ class Handler(BaseHTTPRequestHandler):
         try:
             fund = ET.fromstring(body)
         except ET.ParseError as error:
-            return self.answer(400, f"<Error><Code>NOT_XML</Code><Text>{error}</Text></Error>")
+            return self.answer(400, f"<Error><Code>NOT_XML</Code><Text>{escape(str(error))}</Text></Error>")
         if fund.tag != f"{{{NAMESPACE}}}Fund" or not fund.get("code"):
             return self.answer(422, "<Error><Code>NO_FUND</Code><Text>A Fund with a code is expected</Text></Error>")
         name = fund.findtext(f"{{{NAMESPACE}}}Name")
-        self.answer(201, f'<Fund xmlns="{NAMESPACE}" code="{fund.get("code")}"><Name>{name}</Name></Fund>')
+        self.answer(201, f'<Fund xmlns="{NAMESPACE}" code="{fund.get("code")}"><Name>{escape(name)}</Name></Fund>')
 
     def answer(self, status, text):
         body = text.encode("iso-8859-1")

@@ -25,5 +25,6 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     needs: ['curl', 'nginx'],
     start: (where) => programService(where, nginxWithFiles(MEMBERS)),
   },
+  xml: { needs: ['curl', 'python3'], start: pythonService('funds-in-xml.py') },
   websocket: { needs: ['curl'], start: startPrices },
 }

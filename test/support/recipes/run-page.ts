@@ -83,7 +83,7 @@ async function type(commands: readonly Command[], folder: string, { filled }: Po
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter)
   const { stdout, stderr } = await promisify(execFile)('bash', ['-u', '-c', script], {
     cwd: folder,
-    env: { ...process.env, PATH: path },
+    env: { ...process.env, PATH: path, npm_config_cache: join(folder, 'npm-cache') },
     maxBuffer: 1024 ** 3,
   })
   const outputs = stdout.split(MARK)

@@ -1,4 +1,4 @@
-"""A SOAP 1.1 service with one operation, ListFunds: python3 soap.py PORT"""
+"""A SOAP 1.1 service with the operations ListFunds and GetFund: python3 soap.py PORT"""
 import sys
 import xml.etree.ElementTree as ET
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,8 +12,12 @@ def envelope(content):
     return f'<soap:Envelope xmlns:soap="{SOAP}"><soap:Body>{content}</soap:Body></soap:Envelope>'
 
 
-def fault(text):
-    return 500, envelope(f"<soap:Fault><faultcode>soap:Client</faultcode><faultstring>{text}</faultstring></soap:Fault>")
+def fault(code, text):
+    return 500, envelope(f"<soap:Fault><faultcode>{code}</faultcode><faultstring>{text}</faultstring></soap:Fault>")
+
+
+def element_of(fund):
+    return f"<Fund><Code>{fund[0]}</Code><Name>{fund[1]}</Name></Fund>"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -30,18 +34,18 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
     def perform(self, body):
-        if self.headers.get("SOAPAction") != f'"{FUNDS}#ListFunds"':
-            return fault("unknown SOAPAction")
-        if not self.headers.get("Content-Type", "").startswith("text/xml"):
-            return fault("not text/xml")
-        call = ET.fromstring(body).find(f"{{{SOAP}}}Body/{{{FUNDS}}}ListFunds")
-        if call is None:
-            return fault("no ListFunds")
-        business = call.findtext(f"{{{FUNDS}}}Business", "")
-        if business not in OF:
-            return fault(f"no such business: {business}")
-        funds = "".join(f'<Fund code="{code}"><Name>{name}</Name></Fund>' for code, name in OF[business])
-        return 200, envelope(f'<ListFundsResponse xmlns="{FUNDS}">{funds}</ListFundsResponse>')
+        operation = ET.fromstring(body).find(f"{{{SOAP}}}Body/*")
+        name = operation.tag.removeprefix(f"{{{FUNDS}}}")
+        if self.headers.get("SOAPAction") != f'"{FUNDS}#{name}"':
+            return fault("soap:Client", "the SOAPAction is another one")
+        funds = OF.get(operation.findtext(f"{{{FUNDS}}}Business"), [])
+        if name == "GetFund":
+            code = operation.findtext(f"{{{FUNDS}}}Code")
+            funds = [fund for fund in funds if fund[0] == code]
+            if not funds:
+                return fault("soap:Client.NotFound", "There is no such fund")
+        content = "".join(element_of(fund) for fund in funds)
+        return 200, envelope(f'<{name}Response xmlns="{FUNDS}">{content}</{name}Response>')
 
     def log_message(self, *_):
         pass
