@@ -14,7 +14,7 @@ import {
 } from './forward/compile-forwarding.ts'
 import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
 import { contentsOf } from '../modules/source.ts'
-import { moduleSchema } from './module/schema.ts'
+import { type ModuleConfig, moduleSchema } from './module/schema.ts'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 
@@ -70,18 +70,46 @@ export interface BackendDependencies extends ForwardingDependencies {
 /**
  * Opens every configured backend, or reports why not. Only the chosen kinds are imported: an unused proxy library costs
  * start time. None connects before its first call.
+ * @param kept backends that are open already, which a module may run around
  */
 export async function compileBackends(
   slice: BackendsConfig,
   report: Report,
   dependencies: BackendDependencies,
+  kept: ReadonlyMap<string, OpenedBackend> = new Map(),
 ): Promise<ReadonlyMap<string, OpenedBackend>> {
-  const opened = Object.entries(slice).map(async ([name, config]) => {
-    const backend = await openBackend(name, config, report, dependencies)
+  const all = Object.entries(slice)
+  const around = all.flatMap(([name, config]) => (isOverAnother(config) ? [[name, config] as const] : []))
+  const others = all.filter(([, config]) => !isOverAnother(config))
+  const opened = await openAll(others, (name, config) => openBackend(name, config, report, dependencies))
+  const open = new Map([...kept, ...opened])
+  const modules = await openAll(around, (name, config) =>
+    openOver(name, config, { slice, open }, report, dependencies),
+  )
+  return new Map([...opened, ...modules])
+}
+
+async function openAll<C>(
+  entries: readonly (readonly [string, C])[],
+  open: (name: string, config: C) => Promise<OpenedBackend | undefined>,
+): Promise<ReadonlyMap<string, OpenedBackend>> {
+  const opened = entries.map(async ([name, config]) => {
+    const backend = await open(name, config)
     return backend === undefined ? [] : [[name, backend] as const]
   })
   return new Map((await Promise.all(opened)).flat())
 }
+
+interface OverAnother extends ModuleConfig {
+  readonly over: string
+}
+
+/** The backend that a module runs around (C8.9); undefined for any other backend. */
+export const backendUnder = (config: BackendConfig): string | undefined =>
+  config.kind === 'module' ? config.over : undefined
+
+const isOverAnother = (config: BackendConfig): config is BackendConfig & OverAnother =>
+  backendUnder(config) !== undefined
 
 type Of<K extends BackendConfig['kind']> = Extract<BackendConfig, { kind: K }>
 
@@ -96,6 +124,56 @@ async function openBackend(
   const { openBackendModule } = await import('./module/open.ts')
   return openBackendModule(name, config, report, dependencies)
 }
+
+interface OtherBackends {
+  /** Those that are opened now. */
+  readonly slice: BackendsConfig
+  /** Those that are open, but for modules around others. */
+  readonly open: ReadonlyMap<string, OpenedBackend>
+}
+
+/** A module around a backend that forwards, and around that backend's views. */
+async function openOver(
+  name: string,
+  config: OverAnother,
+  others: OtherBackends,
+  report: Report,
+  dependencies: BackendDependencies,
+): Promise<OpenedBackend | undefined> {
+  const under = others.open.get(config.over)
+  if (!isShapeable(under)) {
+    reportUnder(name, config.over, others, report)
+    return undefined
+  }
+  const [first, ...more] = under.sender.targets.all
+  if (more.some(({ address }) => address.basePath !== first?.address.basePath))
+    report.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
+  const { openForwardingModule } = await import('./module/open.ts')
+  const around = await openForwardingModule(name, config, under, report, dependencies)
+  if (around === undefined) return undefined
+  return Object.assign(around, {
+    forOperation: (operation: ForwardedOperation, problems: Report) => {
+      const view = compileOperationBackend(under, operation, problems)
+      return view === under ? around : around.around(view)
+    },
+  })
+}
+
+/** One that forwards and is not open has been reported itself. */
+function reportUnder(name: string, over: string, { slice, open }: OtherBackends, report: Report): void {
+  const kind = slice[over]?.kind
+  const at = ['backends', name, 'over']
+  if (kind === undefined && !open.has(over))
+    report.error(
+      at,
+      `names no backend; there are ${[...new Set([...Object.keys(slice), ...open.keys()])].join(', ')}`,
+    )
+  else if (kind !== 'http' && kind !== 'stream')
+    report.error(at, 'names a backend that does not forward; expected one of kind http or stream')
+}
+
+const isShapeable = (backend: OpenedBackend | undefined): backend is OpenedBackend & Shapeable =>
+  backend !== undefined && 'withRules' in backend
 
 async function openMemory(
   name: string,

@@ -94,6 +94,8 @@ export interface BackendAnswer {
   /** End-to-end response headers that may reach the client, by lower-case name; no content-type, no content-length. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: BackendBody
+  /** What the body is in, where that is not what the backend says. */
+  readonly speech?: Pick<Backend, 'name' | 'format' | 'payload' | 'xml'>
 }
 
 export type BackendBody =

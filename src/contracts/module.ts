@@ -118,3 +118,140 @@ export interface ModuleError {
   readonly code: string
   readonly message: string
 }
+
+/**
+ * The default export of a module with `over` in its section: it runs around a backend that forwards. Called as a
+ * `ModuleFactory` is.
+ */
+export type ForwardingModuleFactory<Options = unknown> = (
+  options: Options,
+  context: ModuleContext,
+) => ForwardingModule | Promise<ForwardingModule>
+
+/** Has `request`, `response` or both; or `answer` alone. */
+export interface ForwardingModule {
+  /** Changes what the upstream is sent. If it returns nothing, nothing is changed. */
+  request?(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
+  /**
+   * Makes the client's answer of the upstream's, whatever its status is. It is not called for a 304, nor if there was
+   * no answer: then the client gets 503.
+   */
+  response?(call: ForwardedCall, answer: UpstreamAnswer): ForwardedAnswer | Promise<ForwardedAnswer>
+  /** Answers by as many requests to the upstream as it takes. */
+  answer?(call: ForwardedCall, forward: Forward): ForwardedAnswer | Promise<ForwardedAnswer>
+  /** Whether it can answer now, for readiness; true if the method is absent. The upstream's health counts as well. */
+  healthy?(): boolean
+  /** Called once, after the last call. */
+  close?(): void | Promise<void>
+}
+
+/**
+ * Sends the client's request, with changes, to the upstream: at most 20 times for a call, 8 at once. Resolves with the
+ * answer, whatever its status is. Rejects with a ForwardError if there is none; thrown on, it becomes the answer that
+ * the client would have got without the module.
+ */
+export type Forward = (changes?: RequestChanges) => Promise<UpstreamAnswer>
+
+export interface ForwardError extends Error {
+  /**
+   * `upstream_unreachable`, `upstream_timeout`, `upstream_broken` (no HTTP, or changes that cannot be sent),
+   * `answer_too_large`, `client_gone`.
+   */
+  readonly code: string
+}
+
+/** One authorised call, and what is sent for it. */
+export interface ForwardedCall extends Omit<ModuleCall, 'body'> {
+  readonly body: ForwardedBody
+  /** What the upstream is sent if nothing is changed. */
+  readonly upstream: OutgoingRequest
+}
+
+export type ForwardedBody =
+  | ModuleBody
+  /** XML for an upstream that speaks XML. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
+
+/** A request as the upstream receives it, for signatures. */
+export interface OutgoingRequest {
+  /** GET, POST …; HEAD only if the module has neither `response` nor `answer`. */
+  readonly method: string
+  /** The request line's target: the base path of the backend's target, `path` and `query`. */
+  readonly target: string
+  /** Without the base path; canonical. */
+  readonly path: string
+  /** Empty, or `?` and what follows it. */
+  readonly query: string
+  /** The Host header. Undefined if the backend has several targets with hosts of their own. */
+  readonly host: string | undefined
+  /** Undefined if there is none, or if it is a stream. */
+  readonly body: Uint8Array | undefined
+  readonly contentType: string | undefined
+  /** The same request with changes. Rejects with a ForwardError if they cannot be sent. */
+  with(changes: RequestChanges): Promise<OutgoingRequest>
+}
+
+/** What a request to the upstream has in place of what the forwarder would send. What is absent stays as it is. */
+export interface RequestChanges {
+  /** With GET and HEAD the client's body is left out. */
+  readonly method?: string
+  /** Begins with `/` and follows the base path of the target. Parts that are not constants must be percent-encoded. */
+  readonly path?: string
+  /** The whole query; what the backend's `query` adds is added to it. */
+  readonly query?: string | URLSearchParams | Readonly<Record<string, string | readonly string[] | undefined>>
+  /**
+   * Set beside the client's headers or in place of them; undefined leaves one out. Host, Content-Type, Content-Length
+   * and others that frame a message are not allowed, nor are those that Postern makes: X-Postern-…, X-Request-Id,
+   * traceparent, Forwarded, X-Forwarded-…. The backend's own `headers` and `auth` win.
+   */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+  readonly body?: RequestBody
+}
+
+export type RequestBody =
+  | { readonly kind: 'none' }
+  /** Sent as JSON, of the type application/json if none is given. */
+  | { readonly kind: 'value'; readonly value: Json; readonly contentType?: string }
+  | { readonly kind: 'text'; readonly text: string; readonly contentType: string }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
+  | {
+      readonly kind: 'stream'
+      readonly stream: Readable
+      readonly contentType: string
+      /** Bytes, if known. */
+      readonly length?: number
+    }
+
+/**
+ * What the upstream answered. Returned as it is, it becomes what it would be without the module. `{ ...answer, status }`
+ * and the like pass its body on unread.
+ */
+export interface UpstreamAnswer {
+  readonly status: number
+  /** By lower-case name, without those of the connection. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly body: UpstreamBody
+  /**
+   * The body as JSON; null if it is empty. Objects have no prototype. Rejects with a ForwardError if it is no JSON. As
+   * `text` and `bytes`: all that a call reads is `server.limits.answer` at most.
+   */
+  json(): Promise<Json>
+  /** The body as UTF-8. */
+  text(): Promise<string>
+  bytes(): Promise<Uint8Array>
+  /** The body while it comes. It can be taken once, and not beside `json`, `text` and `bytes`. */
+  stream(): Readable
+}
+
+/** Stands for the body of an UpstreamAnswer, which passes on as it came. */
+export interface UpstreamBody {
+  readonly kind: 'upstream'
+  readonly contentType: string | undefined
+  /** Bytes, if known. */
+  readonly length: number | undefined
+}
+
+/** As of any module, or with the upstream's body. */
+export interface ForwardedAnswer extends Omit<ModuleAnswer, 'body'> {
+  readonly body?: ModuleAnswerBody | UpstreamBody
+}

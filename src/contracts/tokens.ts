@@ -17,12 +17,7 @@ export interface Revocations {
 }
 
 /** The tokens that a rule revokes: those that match every member. */
-export type RevokedTokens = RevokedIds & {
-  /** The `iss` of a foreign issuer: only its tokens. Absent: tokens of every issuer (C11.2). */
-  readonly issuer?: string
-}
-
-type RevokedIds =
+export type RevokedTokens =
   | { readonly jti: string }
   | { readonly family: string }
   | { readonly subject: string }

@@ -51,7 +51,7 @@ export const passesVerbatim = ({
 }: Pick<Decision, 'negotiated' | 'operation'>): boolean =>
   negotiated.kind === 'own' || isWanted(operation.backend, negotiated)
 
-const isWanted = ({ format, payload }: Backend, negotiated: Enveloped): boolean =>
+const isWanted = ({ format, payload }: Pick<Backend, 'format' | 'payload'>, negotiated: Enveloped): boolean =>
   payload === 'envelope' && format === negotiated.format
 
 /** An upstream's own errors in our envelope with empty `Data` (C8.4), in the format of errors (C2.4). */
@@ -111,7 +111,7 @@ function envelop(
   negotiated: Enveloped,
   runtime: Runtime,
 ): Answer | Promise<Answer> {
-  const { backend } = decision.operation
+  const backend = answer.speech ?? decision.operation.backend
   const { status: given, body } = answer
   const status = given === 204 || given === 205 ? 200 : given
   const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
@@ -187,13 +187,18 @@ function* piecesOf(bytes: Buffer): Generator<Buffer> {
 }
 
 function convert(
-  { body }: BackendAnswer,
+  { body, speech }: BackendAnswer,
   { operation }: Decision,
   head: Pick<Answer, 'status' | 'headers'>,
   { format, onGone }: { readonly format: Enveloped['format']; readonly onGone: OnGone },
   { answerLimit, conversions }: Runtime,
 ): Answer | Promise<Answer> {
-  const rules = { backend: operation.backend, to: format, items: operation.items, limit: answerLimit }
+  const rules = {
+    backend: speech ?? operation.backend,
+    to: format,
+    items: operation.items,
+    limit: answerLimit,
+  }
   const answerOf = (bytes: Uint8Array): Answer => ({ ...head, body: bufferOf(bytes) })
   const envelope = envelopeOf(body, rules, conversions, onGone)
   return envelope instanceof Promise ? envelope.then(answerOf) : answerOf(envelope)

@@ -7,6 +7,7 @@ import {
   compileBackends,
   contentsOfBackend,
   type OpenedBackend,
+  backendUnder,
 } from '../backends/config.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
@@ -148,7 +149,7 @@ export async function openParts(
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
   }
-  const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts)
+  const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts, kept)
   const people = await openPeopleOf(configuration.directory.people, dependencies, report, before?.people)
   const backends = new Map([...kept, ...opened])
   const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
@@ -173,6 +174,7 @@ async function contentsOf(
   return new Map(await Promise.all(digests))
 }
 
+/** A module that runs around another backend is kept only with that one. */
 function keptBackends(
   { backends, vendor, server }: Configuration,
   now: ReadonlyMap<string, string>,
@@ -184,8 +186,13 @@ function keptBackends(
   const same = Object.keys(backends).filter(
     (name) => isDeepStrictEqual(backends[name], old[name]) && now.get(name) === before.contents.get(name),
   )
+  const isKept = (name: string): boolean => {
+    const config = backends[name]
+    const under = config && backendUnder(config)
+    return under === undefined || same.includes(under)
+  }
   return new Map(
-    same.flatMap((name) => {
+    same.filter(isKept).flatMap((name) => {
       const backend = before.backends.get(name)
       return backend === undefined ? [] : [[name, backend]]
     }),

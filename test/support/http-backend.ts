@@ -25,7 +25,6 @@ export const forwardingRules = (
   responseHeaders: [],
   errors: undefined,
   errorStatus: undefined,
-  redirects: undefined,
   maxConnections: 256,
   connectionAge: 60_000,
   closeDelimited: 'cut',

@@ -7,7 +7,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import type { ForwardingConfig, OperationUpstream } from './schema.ts'
-import type { ExchangeRules, HttpBackendRules } from './http.ts'
+import type { ExchangeRules, HttpBackend, HttpBackendRules } from './http.ts'
 import { type CallShape, checkTemplates, type UsedTemplate, usedPath } from './check-templates.ts'
 import { compilePathTemplate, type PathTemplate } from './path-template.ts'
 import { type Identify, identifyByHeaders, identifyByToken } from './request.ts'
@@ -48,13 +48,7 @@ export async function compileForwarding(
     name,
     vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, retries },
-    ...{
-      path: undefined,
-      requestHeaders: undefined,
-      errors: undefined,
-      errorStatus: undefined,
-      redirects: undefined,
-    },
+    ...{ path: undefined, requestHeaders: undefined, errors: undefined, errorStatus: undefined },
     ...exchange,
     xml,
     ...{ targets, identify, tls },
@@ -109,7 +103,9 @@ export interface Shapeable extends Backend {
   /** What its configuration says of XML (C7.7). */
   readonly xmlSection: XmlSection | undefined
   readonly rules: ExchangeRules
-  withRules(rules: Partial<ExchangeRules>): Backend
+  /** What sends. */
+  readonly sender: HttpBackend
+  withRules(rules: Partial<ExchangeRules>): Shapeable
 }
 
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
@@ -117,7 +113,7 @@ export function compileOperationBackend(
   backend: Shapeable,
   { upstream, calls, at }: ForwardedOperation,
   report: Report,
-): Backend {
+): Shapeable {
   const where = [...at, 'upstream']
   const own = upstream === undefined ? {} : compileOwn(backend, upstream, where, report)
   const shared = Object.fromEntries(Object.entries(backend.rules).filter(([key]) => !(key in own)))

@@ -59,6 +59,10 @@ export class StreamBackend implements Backend {
     return this.#rules
   }
 
+  get sender(): HttpBackend {
+    return this.#plain
+  }
+
   /** As of the `http` backend. */
   withRules(rules: Partial<ExchangeRules>): StreamBackend {
     return new StreamBackend({ ...this.#rules, ...rules }, this.#clock, this)

@@ -29,35 +29,41 @@ type Members = Readonly<Record<string, unknown>>
  */
 export async function checkAnswer(given: unknown, rules: AnswerRules): Promise<BackendAnswer> {
   const { status = 200, headers = {}, body = NONE } = membersOf(given, 'an answer')
-  if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 599)
-    throw broken(`answered the status ${String(status)}`)
+  const code = checkStatusOf(status)
   const checked = checkHeaders(membersOf(headers, 'headers'))
   const content = await checkBody(membersOf(body, 'a body'), rules)
-  const verdict = checkStatus(status, { ...rules, authorizationForwarded: false })
-  if (verdict.kind === 'errors' && content.kind === 'errors') return { status, headers: {}, body: content }
+  const verdict = checkStatus(code, { ...rules, authorizationForwarded: false })
+  if (verdict.kind === 'errors' && content.kind === 'errors')
+    return { status: code, headers: {}, body: content }
   if (verdict.kind !== 'answer') {
     discard(content)
-    throw statusFault(verdict, { given: status }, checked, rules.now)
+    throw statusFault(verdict, { given: code }, checked, rules.now)
   }
-  if (content.kind === 'errors') throw broken(`answered errors with the status ${status}`)
-  return { status, headers: passing(checked, rules.passed), body: content }
+  if (content.kind === 'errors') throw broken(`answered errors with the status ${code}`)
+  return { status: code, headers: passing(checked, rules.passed), body: content }
 }
 
 const NONE = { kind: 'none' } as const
 
-function membersOf(given: unknown, expected: string): Members {
+/** @throws Fault upstream_broken for what is no final status */
+export function checkStatusOf(given: unknown): number {
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 200 && given <= 599) return given
+  throw broken(`answered the status ${String(given)}`)
+}
+
+export function membersOf(given: unknown, expected: string): Members {
   if (typeof given === 'object' && given !== null) return given as Members
   throw broken(`answered ${given === null ? 'null' : typeof given} for ${expected}`)
 }
 
 /** Characters of all headers together, and lines: as much as an upstream of the `http` backend may send. */
-const MOST_HEAD = 16 * 1024
-const MOST_LINES = 100
+export const MOST_HEAD = 16 * 1024
+export const MOST_LINES = 100
 
 const isSendable = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= MOST_HEAD && isHeaderValue(value)
 
-function checkHeaders(given: Members): ResponseHeaders {
+export function checkHeaders(given: Members): ResponseHeaders {
   const checked: ResponseHeaders = {}
   let size = 0
   let count = 0
@@ -121,10 +127,10 @@ function checkBody(body: Members, rules: AnswerRules): BackendBody | Promise<Bac
   throw broken(`answered a body of the kind ${String(kind)}`)
 }
 
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+export const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-function mediaTypeOf(given: unknown): string | undefined {
+export function mediaTypeOf(given: unknown): string | undefined {
   if (given === undefined) return undefined
   if (isSendable(given) && given.length <= MOST_TYPE && given.includes('/')) return given
   throw broken('answered a contentType that is no media type')
@@ -132,7 +138,7 @@ function mediaTypeOf(given: unknown): string | undefined {
 
 const MOST_TYPE = 256
 
-function lengthOf(given: unknown): number | undefined {
+export function lengthOf(given: unknown): number | undefined {
   if (given === undefined || (typeof given === 'number' && Number.isSafeInteger(given) && given >= 0))
     return given
   throw broken('answered a stream whose length is no number of bytes')

@@ -1,15 +1,17 @@
 import type { KeyPath, Report } from '../../config/report.ts'
 import type { Backend } from '../../contracts/backend.ts'
-import type { ModuleBackend, ModuleContext, ModuleFactory } from '../../contracts/module.ts'
+import type { ForwardingModule, ModuleBackend, ModuleContext, ModuleFactory } from '../../contracts/module.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { openModule } from '../../modules/open-module.ts'
 import { defaultExportOf } from '../../modules/source.ts'
 import { readCode, type Code } from '../../scopes/scope-token.ts'
-import { UserModule } from './module.ts'
+import { type ModuleRules, UserModule } from './module.ts'
 import type { ModuleFailed } from './question.ts'
 import type { ModuleConfig } from './schema.ts'
+import type { Shapeable } from '../forward/compile-forwarding.ts'
 import { isForbiddenResponseHeader } from '../forward/response.ts'
+import { ModuleOverForwarder } from '../over/over.ts'
 
 export interface ModuleDependencies {
   readonly clock: Clock
@@ -24,8 +26,32 @@ export async function openBackendModule(
   name: string,
   config: ModuleConfig,
   report: Report,
-  { clock, funds, answerLimit, moduleFailed }: ModuleDependencies,
+  dependencies: ModuleDependencies,
 ): Promise<Backend | undefined> {
+  const opened = await openUserModule(name, config, report, dependencies, asBackend)
+  return opened && new UserModule(opened.module, opened.rules, dependencies.clock)
+}
+
+/** The same around a backend that forwards (C8.9). */
+export async function openForwardingModule(
+  name: string,
+  config: ModuleConfig,
+  under: Shapeable,
+  report: Report,
+  dependencies: ModuleDependencies,
+): Promise<ModuleOverForwarder | undefined> {
+  const opened = await openUserModule(name, config, report, dependencies, asForwardingModule)
+  return opened && new ModuleOverForwarder(opened.module, under, opened.rules, dependencies.clock)
+}
+
+/** @param check throws an Error that says why what the module made cannot be used */
+async function openUserModule<T>(
+  name: string,
+  config: ModuleConfig,
+  report: Report,
+  { funds, answerLimit, moduleFailed }: ModuleDependencies,
+  check: (made: unknown) => T,
+): Promise<{ readonly module: T; readonly rules: ModuleRules } | undefined> {
   const at: KeyPath = ['backends', name]
   for (const [index, header] of config.responseHeaders.entries())
     if (isForbiddenResponseHeader(header))
@@ -38,10 +64,10 @@ export async function openBackendModule(
   const failed: ModuleFailed = (thrown, call) => moduleFailed(name, thrown, call)
   const opening = { at, report, timeout, failed: (thrown: unknown) => failed(thrown, undefined) }
   const module = await openModule(config, opening, (exports) =>
-    make(factoryOf(exports), config.options, context),
+    Promise.resolve(factoryOf(exports)(structuredClone(config.options), context)).then(check),
   )
   if (module === undefined) return undefined
-  return new UserModule(module, { name, timeout, idle, responseHeaders, answerLimit, failed }, clock)
+  return { module, rules: { name, timeout, idle, responseHeaders, answerLimit, failed } }
 }
 
 function factoryOf(exports: unknown): ModuleFactory {
@@ -58,15 +84,23 @@ function fundCode(text: string): Code {
   )
 }
 
-async function make(
-  factory: ModuleFactory,
-  options: unknown,
-  context: ModuleContext,
-): Promise<ModuleBackend> {
-  const made: unknown = await factory(structuredClone(options), context)
-  if (isBackend(made)) return made
+function asBackend(made: unknown): ModuleBackend {
+  if (hasFunction(made, 'answer')) return made as ModuleBackend
   throw new Error('what it made has no function `answer`')
 }
 
-const isBackend = (made: unknown): made is ModuleBackend =>
-  typeof made === 'object' && made !== null && 'answer' in made && typeof made.answer === 'function'
+function asForwardingModule(made: unknown): ForwardingModule {
+  const around = hasFunction(made, 'request') || hasFunction(made, 'response')
+  if (hasFunction(made, 'answer') !== around) return made as ForwardingModule
+  throw new Error(
+    around
+      ? 'what it made has `answer` beside `request` or `response`; expected one of the two ways'
+      : 'what it made has none of the functions `request`, `response` and `answer`',
+  )
+}
+
+const hasFunction = (made: unknown, name: string): boolean =>
+  typeof made === 'object' &&
+  made !== null &&
+  name in made &&
+  typeof (made as Readonly<Record<string, unknown>>)[name] === 'function'

@@ -1,9 +1,15 @@
-import { duration, list, section, text, type Static } from '../../config/schema.ts'
+import { duration, list, name, optional, section, text, type Static } from '../../config/schema.ts'
 import { moduleKeys } from '../../modules/source.ts'
 
 export const moduleSchema = section(
   {
     ...moduleKeys('the backend'),
+    over: optional(
+      name({
+        description:
+          'The backend of kind `http` or `stream` that it runs around: it changes requests and answers, or makes several requests.',
+      }),
+    ),
     timeout: duration({
       default: '30s',
       description: 'How long the module may take until its answer begins. After that, the client gets 503.',

@@ -184,7 +184,6 @@ const NAMES: ClosableNames = {
   area: new Set(['fund-data']),
   backend: new Set(['sample']),
   client: new Set(['acme-books']),
-  issuer: undefined,
 }
 
 function compile(entries: object[]) {

@@ -1,0 +1,144 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Call } from '../../contracts/backend.ts'
+import type { UpstreamResponse } from '../../upstream/reader.ts'
+import type { ForwardingBackend } from '../forward/forwarding.ts'
+import type { HttpBackend } from '../forward/http.ts'
+import type { Question } from '../module/question.ts'
+import { broken } from '../module/stream.ts'
+import { checkChanges, type ChangeRules } from './changes.ts'
+import { type ReadBudget, ReceivedAnswer } from './received-answer.ts'
+import { prepareRequest, type PreparedRequest } from './request.ts'
+
+/** Requests that a module may send for one call, and how many of them at once. */
+const MOST_FORWARDS = 20
+const MOST_AT_ONCE = 8
+
+/**
+ * Connections are opened and used in this context, not in that of the call which needs one first: they serve others
+ * later, and must neither hold that call in memory nor be its fault.
+ */
+const outside = AsyncLocalStorage.snapshot()
+
+/** The requests that a module sends for one call (C8.9): bounded, and ended with the call. */
+export class Forwards {
+  readonly #call: Call
+  readonly #sender: HttpBackend
+  readonly #rules: ChangeRules
+  readonly #budget: ReadBudget
+  readonly #open = new Set<OpenForward>()
+  readonly #waiting: (() => void)[] = []
+  #sent = 0
+  #atOnce = 0
+  #bodySent = false
+  #ended = false
+
+  constructor(call: Call, sender: HttpBackend, { signal }: Pick<Question, 'signal'>, rules: ChangeRules) {
+    this.#call = call
+    this.#sender = sender
+    this.#rules = rules
+    this.#budget = { limit: rules.limit, used: 0 }
+    signal.addEventListener('abort', () => this.#end(() => true), { once: true })
+  }
+
+  /**
+   * Sends the client's request with changes. Rejects with the fault of an upstream that does not answer, or with
+   * `upstream_broken` for changes that cannot be sent and for one request too many.
+   */
+  send(given: unknown): Promise<ReceivedAnswer> {
+    return outside(async () => {
+      if (++this.#sent > MOST_FORWARDS) throw broken(`sent more than ${MOST_FORWARDS} requests for one call`)
+      const changes = await checkChanges(given, this.#rules)
+      const prepared = prepareRequest(this.#call, this.#sender, changes)
+      await this.#turn()
+      try {
+        return await this.#sendNow(prepared)
+      } finally {
+        this.#atOnce -= 1
+        this.#waiting.shift()?.()
+      }
+    })
+  }
+
+  /** Resolves when there is a place for one more. */
+  async #turn(): Promise<void> {
+    while (this.#atOnce >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#atOnce += 1
+  }
+
+  async #sendNow(prepared: PreparedRequest): Promise<ReceivedAnswer> {
+    if (this.#ended) throw broken('sent a request for a call that was over')
+    this.#takeBody(prepared)
+    const open = new OpenForward()
+    this.#open.add(open)
+    try {
+      const call: Call = { ...prepared.call, onCancel: (listener) => open.onCancel(listener) }
+      const response = await this.#sender.send(call, sentAs(this.#sender, prepared))
+      const passOn = (as: UpstreamResponse) => this.#sender.answerOf(call, as)
+      open.answer = new ReceivedAnswer(response, passOn, this.#budget)
+      return open.answer
+    } catch (thrown) {
+      this.#open.delete(open)
+      throw thrown
+    }
+  }
+
+  /** The client's body is read once. */
+  #takeBody({ call: { body } }: PreparedRequest): void {
+    if (body.kind !== 'stream') return
+    const isClients = this.#call.body.kind === 'stream' && this.#call.body.stream === body.stream
+    if (isClients && this.#bodySent) throw broken('sent the client’s body, which streams, a second time')
+    this.#bodySent ||= isClients
+  }
+
+  /** The client's body was taken by the module itself, and cannot be sent as it came. */
+  bodyTaken(): void {
+    this.#bodySent = true
+  }
+
+  /** The call is answered. What was not passed on is let go, and nothing more is sent. */
+  end(): void {
+    this.#end((open) => open.answer?.body.isPassed !== true)
+  }
+
+  #end(which: (open: OpenForward) => boolean): void {
+    this.#ended = true
+    outside(() => {
+      for (const open of this.#open)
+        if (which(open)) {
+          this.#open.delete(open)
+          open.cancel()
+        }
+    })
+  }
+
+  /** Whether an upstream's answer had this entity tag, which is of other bytes than a module makes. */
+  cameWith(etag: unknown): boolean {
+    return [...this.#open].some(({ answer }) => answer?.headers['etag'] === etag)
+  }
+}
+
+/** A request that was sent, until its answer is let go. */
+class OpenForward {
+  answer: ReceivedAnswer | undefined
+  readonly #listeners: (() => void)[] = []
+
+  onCancel(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  cancel(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+/** The response itself, unread. */
+const sentAs = (
+  sender: HttpBackend,
+  { path, query, retries }: PreparedRequest,
+): ForwardingBackend<UpstreamResponse> => ({
+  host: sender.host,
+  targets: sender.targets,
+  retries,
+  pathOf: () => path + query,
+  answerOf: (_call, response) => response,
+})

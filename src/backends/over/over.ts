@@ -1,0 +1,194 @@
+import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
+import type { Forward, ForwardedCall, ForwardingModule } from '../../contracts/module.ts'
+import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import { onAccountOf } from '../../modules/blame.ts'
+import type { Shapeable } from '../forward/compile-forwarding.ts'
+import type { HttpBackend } from '../forward/http.ts'
+import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from '../module/answer.ts'
+import { AnswerChecks, closeModule, isWell, type ModuleRules } from '../module/module.ts'
+import {
+  begunAnswer,
+  type Question,
+  questionOf,
+  type QuestionRules,
+  withoutStream,
+} from '../module/question.ts'
+import { forwardedCallOf } from './forwarded-call.ts'
+import { Forwards } from './forwards.ts'
+import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
+
+/**
+ * Code of the user's that runs around a backend which forwards (C8.9). It has the formats of that backend, so that what
+ * the code leaves alone passes as it would without it.
+ */
+export class ModuleOverForwarder implements Backend {
+  readonly name: string
+  readonly format: 'json' | 'xml'
+  readonly payload: 'bare' | 'envelope'
+  readonly xml: PlainXmlRules | undefined
+  readonly #module: ForwardingModule
+  readonly #sender: HttpBackend
+  readonly #rules: ModuleRules & QuestionRules
+  readonly #clock: Clock
+  readonly #answers: AnswerChecks
+  readonly #isWell: () => boolean
+
+  /** @param under what it runs around; of an operation, that backend's view. It is closed by whoever opened it */
+  constructor(
+    module: ForwardingModule,
+    under: Shapeable,
+    rules: ModuleRules,
+    clock: Clock,
+    after: After = realAfter,
+  ) {
+    const { sender } = under
+    const responseHeaders = [...sender.rules.responseHeaders, ...rules.responseHeaders]
+    this.name = rules.name
+    this.#module = module
+    this.#sender = rules.responseHeaders.length === 0 ? sender : sender.withRules({ responseHeaders })
+    this.format = this.#sender.format
+    this.payload = this.#sender.payload
+    this.xml = this.#sender.xml
+    this.#rules = { ...rules, after }
+    this.#clock = clock
+    this.#answers = new AnswerChecks({ ...rules, responseHeaders }, clock, after)
+    this.#isWell = () => under.healthy?.() !== false
+  }
+
+  /** The same module around another view of the same backend. */
+  around(under: Shapeable): ModuleOverForwarder {
+    return new ModuleOverForwarder(this.#module, under, this.#rules, this.#clock, this.#rules.after)
+  }
+
+  get requestHeaders(): ReadonlySet<string> | undefined {
+    return this.#sender.requestHeaders
+  }
+
+  /** Rejects with a fault of C8.4: the forwarder's, `upstream_broken` for what the module does wrong, `upstream_timeout`. */
+  answer(call: Call): Promise<BackendAnswer> {
+    return questionOf(call, this.#rules, (question) => new Run(call, question, this.#parts()).answer())
+  }
+
+  #parts(): RunParts {
+    return { module: this.#module, sender: this.#sender, answers: this.#answers, name: this.name }
+  }
+
+  healthy(): boolean {
+    return this.#isWell() && isWell(this.#module, this.#rules)
+  }
+
+  close(): Promise<void> {
+    return closeModule(this.#module, this.#rules)
+  }
+}
+
+interface RunParts {
+  readonly module: ForwardingModule
+  readonly sender: HttpBackend
+  readonly answers: AnswerChecks
+  readonly name: string
+}
+
+/** One call, answered by a module and its forwarder. */
+class Run {
+  readonly #call: Call
+  readonly #question: Question
+  readonly #parts: RunParts
+  readonly #forwards: Forwards
+  readonly #base: Call
+
+  constructor(call: Call, question: Question, parts: RunParts) {
+    const { module, sender, answers } = parts
+    this.#call = call
+    this.#question = question
+    this.#parts = parts
+    this.#base = baseOf(call, module)
+    this.#forwards = new Forwards(this.#base, sender, question, answers.rulesOf(call))
+  }
+
+  async answer(): Promise<BackendAnswer> {
+    const { module } = this.#parts
+    try {
+      const view = await this.#view()
+      if (module.answer === undefined) return await this.#aroundOne(view)
+      const forward: Forward = (changes) => this.#forward(changes)
+      return await this.#question.run(async () => this.#finish(await module.answer?.(view, forward)))
+    } finally {
+      this.#forwards.end()
+    }
+  }
+
+  /** `request` and `response`: each has its time; the forwarder has its own deadlines in between. */
+  async #aroundOne(view: ForwardedCall): Promise<BackendAnswer> {
+    const { module } = this.#parts
+    const changes = module.request && (await this.#question.run(() => module.request?.(view)))
+    const received = await this.#forwards.send(changes)
+    if (module.response === undefined || received.status === NOT_MODIFIED) return received.body.pass()
+    return this.#question.run(async () => this.#finish(await module.response?.(view, received)))
+  }
+
+  #view(): Promise<ForwardedCall> {
+    const { sender, answers } = this.#parts
+    return forwardedCallOf(this.#call, this.#base, {
+      ...answers.rulesOf(this.#call),
+      sender,
+      signal: this.#question.signal,
+      bodyTaken: () => this.#forwards.bodyTaken(),
+    })
+  }
+
+  /** Fails on the module's account: what it does not handle is its own, and never the end of the process. */
+  #forward(changes: unknown): Promise<ReceivedAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<ReceivedAnswer>()
+    const account = this.#question
+    this.#forwards
+      .send(changes)
+      .then(resolve, (thrown: unknown) => onAccountOf(account, () => reject(thrown)))
+    // It was told by its signal that nobody waits any more.
+    const ignore = (): void => void promise.catch(() => undefined)
+    account.signal.addEventListener('abort', ignore, { once: true })
+    return promise
+  }
+
+  async #finish(given: unknown): Promise<BackendAnswer> {
+    if (given instanceof ReceivedAnswer) return this.#passed(given.body.pass())
+    const { status = 200, headers = {}, body } = membersOf(given, 'an answer')
+    if (body instanceof ReceivedBody)
+      return this.#passed(body.pass(checkStatusOf(status), checkHeaders(membersOf(headers, 'headers'))))
+    const { answers, name } = this.#parts
+    const answer = await checkAnswer(given, answers.rulesOf(this.#call))
+    const begun = await begunAnswer(answer, this.#call.method, this.#question)
+    return { ...begun, headers: this.#weakened(begun.headers), speech: { name, ...VALUE } }
+  }
+
+  async #passed(passing: Promise<BackendAnswer>): Promise<BackendAnswer> {
+    const answer = await passing
+    return this.#call.method === 'HEAD' ? withoutStream(answer) : answer
+  }
+
+  /** A strong entity tag of the upstream's is of the upstream's bytes (RFC 9110 §8.8.1). */
+  #weakened(headers: BackendAnswer['headers']): BackendAnswer['headers'] {
+    const { etag } = headers
+    if (typeof etag !== 'string' || !etag.startsWith('"') || !this.#forwards.cameWith(etag)) return headers
+    return { ...headers, etag: `W/${etag}` }
+  }
+}
+
+const VALUE = { format: 'value', payload: 'bare' } as const
+const NOT_MODIFIED = 304
+
+/** Of the upstream's own bytes, which a module that sees the answer need not pass on. */
+const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
+/** Of one representation, where an answer may be made of several. */
+const OF_ONE: ReadonlySet<string> = new Set([...OF_BYTES, 'if-none-match', 'if-modified-since'])
+
+/** What is sent upstream for a call before a module changes anything: one that sees the answer gets it whole. */
+function baseOf(call: Call, module: ForwardingModule): Call {
+  if (module.answer === undefined && module.response === undefined) return call
+  const isHead = call.method === 'HEAD'
+  const isRead = isHead || call.method === 'GET'
+  const left = module.answer !== undefined && isRead ? OF_ONE : OF_BYTES
+  const headers = Object.fromEntries(Object.entries(call.headers).filter(([name]) => !left.has(name)))
+  return { ...call, headers, method: isHead ? 'GET' : call.method }
+}
