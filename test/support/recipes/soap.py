@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SOAP = "http://schemas.xmlsoap.org/soap/envelope/"
 FUNDS = "urn:example:funds"
-OF = {"ACME": [("SUPER1", "Harbour View"), ("SUPER2", "Pacific Retirement")], "GLOBEX": [("GROWTH", "Globex Growth")]}
+OF = {"ACME": [("SUPER1", "Harbour View")], "GLOBEX": [("GROWTH", "Globex Growth")]}
 
 
 def envelope(content):
