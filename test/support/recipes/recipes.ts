@@ -27,4 +27,5 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   xml: { needs: ['curl', 'python3'], start: pythonService('funds-in-xml.py') },
   websocket: { needs: ['curl'], start: startPrices },
+  soap: { needs: ['curl', 'python3'], start: pythonService('soap.py') },
 }
