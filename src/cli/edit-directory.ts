@@ -62,7 +62,8 @@ async function workOn(
   try {
     await withState(configuration, ({ store, feed, tokenRevoker }) => {
       const parts = { store, feed, tokenRevoker, clock: systemClock, configured, catalogue }
-      const users = new UserEditor({ ...parts, hasher: new Hasher() })
+      const peopleElsewhere = configuration.directory.people !== undefined
+      const users = new UserEditor({ ...parts, hasher: new Hasher(), peopleElsewhere })
       return work({ clients: new ClientEditor(parts), users })
     })
     return EXIT.done

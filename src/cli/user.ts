@@ -170,7 +170,8 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
 }
 
-const NOTES = `Users of the configuration are listed, and changed only in the configuration. All subcommands take --config FILE
+const NOTES = `Users of the configuration are listed, and changed only in the configuration. People whom directory.people finds
+are neither listed nor changed: they live in another system. All subcommands take --config FILE
 (default: POSTERN_CONFIG, else config/demo.yaml). A running service follows within a second.`
 
 /** `postern user …`: manages the users in the store. */

@@ -25,6 +25,8 @@ import {
 
 export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher
+  /** Whether `directory.people` finds further users. */
+  readonly peopleElsewhere?: boolean
 }
 
 /** A user as an operator writes it. Without a subject, a random one is used. */
@@ -161,7 +163,7 @@ export class UserEditor {
   /** Resolves with the subject. */
   async #change(username: string, changes: Partial<UserRecord>): Promise<string> {
     this.#refuseConfigured(username)
-    const at = { kind: USER, key: username, missing: `There is no user "${username}".` }
+    const at = { kind: USER, key: username, missing: this.#missing(username) }
     const { record } = await changeRecord(this.#parts, at, (value): StoredUser => ({
       record: { ...readStoredUser(value).record, ...changes },
     }))
@@ -176,6 +178,13 @@ export class UserEditor {
   async #endAll(subject: string): Promise<void> {
     await this.#parts.tokenRevoker.end({ subject })
     await untilInForce(this.#parts)
+  }
+
+  #missing(username: string): string {
+    const missing = `There is no user "${username}".`
+    return this.#parts.peopleElsewhere === true
+      ? `${missing} People whom \`directory.people\` finds are changed in their own system. \`postern revoke --subject\` ends what one holds.`
+      : missing
   }
 
   #refuseConfigured(username: string): void {

@@ -423,6 +423,21 @@ describe('C5.7 names and subjects of several layers', () => {
   })
 })
 
+describe('C5.7 what an operator can do', () => {
+  it('C5.7 a user is shut out by the same name and subject in the configuration, disabled', async () => {
+    const own = await postern({ change: withPeople(puppet.people) })
+    const held = await login(own, 'dora')
+    expect(held.status).toBe(200)
+    const { configuration, worker } = own
+    const shut = { ...configuration.directory.users['alice']!, subject: DORA.subject, disabled: true }
+    const directory = { ...configuration.directory, users: { dora: shut } }
+    await worker?.prepare({ ...configuration, directory })
+    await worker?.commit()
+    expect(await login(own, 'dora')).toMatchObject(INVALID)
+    expect(await refresh(own, held)).toMatchObject(INVALID)
+  })
+})
+
 const MODULE = (word: string): string => `
 export const findUserByName = (username) => ({ username, subject: 'subject-of-' + username, customers: ['acme-books'],
   access: { ACME: 'Read-only' } })

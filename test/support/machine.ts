@@ -25,6 +25,7 @@ const isServer = (name: string) => (): boolean => existsSync(join(SERVERS, name)
 
 export const CHROMIUM = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromium'
 export const NGINX = '/usr/sbin/nginx'
+export const SLAPD = '/usr/sbin/slapd'
 
 /** The first Python that can verify signatures. */
 export const python = (): string | undefined =>
@@ -46,6 +47,7 @@ export const PARTS = {
     isThere: () => runs('python3', '--version'),
   },
   'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
+  slapd: { use: 'users in LDAP', isThere: () => existsSync(SLAPD) },
   systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
   verdaccio: { use: 'the recipe for a registry', isThere: isServer('verdaccio') },
   'the rights of root': { use: 'files of other users', isThere: () => process.geteuid?.() === 0 },

@@ -3,6 +3,7 @@ import { startMutualTls } from './mutual-tls.ts'
 import { startPrices } from './prices.ts'
 import { programService, pythonService } from './programs.ts'
 import type { Recipe } from './service.ts'
+import { startDirectory } from './slapd.ts'
 
 /** Lines of a document of 100,000 bytes. */
 const STATEMENT = `%PDF-1.4 ${'statement '.repeat(10_000)}`.slice(0, 100_000)
@@ -25,6 +26,8 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     needs: ['curl', 'nginx'],
     start: (where) => programService(where, nginxWithFiles(MEMBERS)),
   },
+  'users-in-ldap': { needs: ['curl', 'openssl', 'slapd'], start: startDirectory },
+  'users-in-sql': { needs: ['curl'] },
   xml: { needs: ['curl', 'python3'], start: pythonService('funds-in-xml.py') },
   websocket: { needs: ['curl'], start: startPrices },
   soap: { needs: ['curl', 'python3'], start: pythonService('soap.py') },

@@ -61,6 +61,8 @@ async function opened() {
     ...{ clock, store, serving, ended },
     clients: new ClientEditor(parts),
     users: new UserEditor(parts),
+    /** Beside people that live elsewhere. */
+    usersBeside: new UserEditor({ ...parts, peopleElsewhere: true }),
     people: new StoredPeople(stored, configured.roles, clock),
   }
 }
@@ -321,6 +323,13 @@ describe('users of the store', () => {
       expect(ended).toEqual([])
     },
   )
+
+  it('C5.7 disable says where people are changed who are not in the store', async () => {
+    const { usersBeside } = await opened()
+    expect(await problems(usersBeside.disable('nobody'))).toEqual([
+      expect.stringMatching(/^There is no user "nobody"\. .*own system.*`postern revoke --subject`/),
+    ])
+  })
 
   it('are listed after those of the configuration, without their passwords', async () => {
     const { users } = await opened()
