@@ -223,7 +223,7 @@ function revokedText({ outcome, sessions, families, codes, consents }: Revoked):
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 const RULE = { jti: text, family: text, subject: text, client: text, business: text }
-const OPTIONS = { preview: flag, consents: flag, force: flag, config: text, reason: text }
+const OPTIONS = { issuer: text, preview: flag, consents: flag, force: flag, config: text, reason: text }
 
 export const revokeCommand: Command = {
   help: `Usage: postern revoke OPTIONS
@@ -235,6 +235,7 @@ export const revokeCommand: Command = {
   --business CODE     A business: families, codes and access tokens
                       With several of --subject, --client and --business, only what matches all of them
 
+  --issuer NAME       In a sidecar with several issuers: the issuer that the id is of, by its name or URL
   --consents          Consents too. Without it, they stay
   --preview           Show what would be revoked, and change nothing
   --force             Also if an id is not known. Without it, that is refused: exit code 1

@@ -17,7 +17,12 @@ export interface Revocations {
 }
 
 /** The tokens that a rule revokes: those that match every member. */
-export type RevokedTokens =
+export type RevokedTokens = RevokedIds & {
+  /** The `iss` of a foreign issuer: only its tokens. Absent: tokens of every issuer (C11.2). */
+  readonly issuer?: string
+}
+
+type RevokedIds =
   | { readonly jti: string }
   | { readonly family: string }
   | { readonly subject: string }

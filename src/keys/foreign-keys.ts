@@ -11,6 +11,8 @@ export interface ForeignKeysParts {
   readonly issuer: string
   /** Resolves with the keys of the key set (RFC 7517 §5); rejects if it cannot be read. */
   readonly fetchKeys: () => Promise<readonly Jwk[]>
+  /** The issuer's introspection endpoint, if a reading has brought it. */
+  readonly introspectionEndpoint?: () => string | undefined
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   /** Resolves after so many milliseconds. Tests pass their own. */
@@ -64,6 +66,7 @@ export class ForeignKeys implements KeyFinder {
   readonly #absent = new LRUCache<string, number>({ max: MAX_ABSENT })
   readonly #reported = new Set<string>()
   #waiting = 0
+  #endpointAsked = false
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -113,6 +116,19 @@ export class ForeignKeys implements KeyFinder {
     if (found.length > 0) return this.#trust(found, algorithm)
     if (kid !== undefined) this.#absent.set(kid, this.#reader.begunAt)
     return undefined
+  }
+
+  /**
+   * The issuer's introspection endpoint, as its metadata says. Rejects with Fault `token_judge_unavailable` if that
+   * cannot be read, or names none.
+   */
+  async introspectionEndpoint(): Promise<string> {
+    const known = (): string | undefined => this.#parts.introspectionEndpoint?.()
+    this.#endpointAsked = true
+    if (known() === undefined) await this.#wait(() => known() !== undefined)
+    const endpoint = known()
+    if (endpoint !== undefined) return endpoint
+    throw new Fault('token_judge_unavailable', { detail: 'the issuer names no introspection endpoint' })
   }
 
   /** Without a `kid` exactly one key must fit. */
@@ -181,9 +197,10 @@ export class ForeignKeys implements KeyFinder {
     }
   }
 
-  /** Whether a token that these keys have verified was used since the last call. */
+  /** Whether a token that these keys have verified, or the endpoint, was used since the last call. */
   #takeAsked(): boolean {
-    let asked = false
+    let asked = this.#endpointAsked
+    this.#endpointAsked = false
     for (const { standing } of this.#used.values()) asked = standing.takeAsked() || asked
     return asked
   }

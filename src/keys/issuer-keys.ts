@@ -2,24 +2,26 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerConfig } from './issuers-config.ts'
 import { ForeignKeys, type KeysState } from './foreign-keys.ts'
-import { fetchJwks } from './key-set-reader.ts'
+import { IssuerSource } from './issuer-source.ts'
+import { Introspector } from './introspection.ts'
 
 export interface IssuerCondition {
   readonly issuer: string
   readonly state: KeysState
 }
 
-/** What the keys depend on: the issuer, and where its key set is. */
-type Source = Pick<IssuerConfig, 'issuer' | 'jwks'>
+/** What the keys and the introspection depend on. */
+type Source = Pick<IssuerConfig, 'issuer' | 'jwks' | 'introspection'>
 
 /**
- * The keys of all foreign issuers. They outlive a configuration: if `issuer` and `jwks` stay the same, a reload keeps
- * the keys, so that tokens are accepted even if the issuer is down at that moment.
+ * The keys of all foreign issuers, and what introspects their opaque tokens. They outlive a configuration: if what they
+ * depend on stays the same, a reload keeps them, so that tokens are accepted even if the issuer is down at that moment.
  */
 export class IssuerKeys {
   readonly #clock: Clock
   readonly #recorder: Pick<Recorder, 'note'>
   readonly #opened = new Map<string, ForeignKeys>()
+  readonly #introspectors = new Map<string, Introspector>()
   #configured: readonly Source[] = []
 
   constructor(clock: Clock, recorder: Pick<Recorder, 'note'>) {
@@ -28,26 +30,46 @@ export class IssuerKeys {
   }
 
   /** The keys of an issuer. The first call for an issuer starts reading them. */
-  of({ issuer, jwks }: Source): ForeignKeys {
-    const id = idOf({ issuer, jwks })
+  of(source: Source): ForeignKeys {
+    const { issuer, jwks } = source
+    const id = idOf(source)
     const known = this.#opened.get(id)
     if (known !== undefined) return known
     const [clock, recorder] = [this.#clock, this.#recorder]
-    const opened = new ForeignKeys({ issuer, fetchKeys: () => fetchJwks(jwks), clock, recorder })
+    const found = new IssuerSource({ issuer, jwks, introspects: asksForEndpoint(source), recorder })
+    const opened = new ForeignKeys({
+      issuer,
+      fetchKeys: () => found.fetchKeys(),
+      introspectionEndpoint: () => found.introspectionEndpoint,
+      clock,
+      recorder,
+    })
     this.#opened.set(id, opened)
     opened.start()
+    return opened
+  }
+
+  /** Introspects the opaque tokens of an issuer; undefined if that is not configured. */
+  introspectorOf(source: Source): Introspector | undefined {
+    const { issuer, introspection } = source
+    if (introspection === undefined) return undefined
+    const id = introspectionIdOf(source)
+    const known = this.#introspectors.get(id)
+    if (known !== undefined) return known
+    const { url, clientId, clientSecret } = introspection
+    const [clock, recorder] = [this.#clock, this.#recorder]
+    const endpoint = (): Promise<string> =>
+      url === undefined ? this.of(source).introspectionEndpoint() : Promise.resolve(url)
+    const opened = new Introspector({ issuer, endpoint, clientId, clientSecret, clock, recorder })
+    this.#introspectors.set(id, opened)
     return opened
   }
 
   /** Closes the keys of all other issuers: tokens that they have verified are no longer accepted. */
   keepOnly(configured: readonly Source[]): void {
     this.#configured = configured
-    const kept = new Set(configured.map(idOf))
-    for (const [id, keys] of this.#opened) {
-      if (kept.has(id)) continue
-      keys.close()
-      this.#opened.delete(id)
-    }
+    closeOthers(this.#opened, new Set(configured.map(idOf)))
+    closeOthers(this.#introspectors, new Set(configured.map(introspectionIdOf)))
   }
 
   /** The state of each issuer of the configuration in force. */
@@ -63,4 +85,20 @@ export class IssuerKeys {
   }
 }
 
-const idOf = ({ issuer, jwks }: Source): string => JSON.stringify([issuer, jwks])
+function closeOthers(opened: Map<string, { close(): void }>, kept: ReadonlySet<string>): void {
+  for (const [id, part] of opened) {
+    if (kept.has(id)) continue
+    part.close()
+    opened.delete(id)
+  }
+}
+
+/** Whether the metadata must say where tokens are introspected. */
+const asksForEndpoint = ({ introspection }: Source): boolean =>
+  introspection !== undefined && introspection.url === undefined
+
+const idOf = (source: Source): string =>
+  JSON.stringify([source.issuer, source.jwks ?? '', asksForEndpoint(source)])
+
+const introspectionIdOf = (source: Source): string =>
+  JSON.stringify([idOf(source), source.introspection ?? {}])

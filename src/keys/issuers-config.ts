@@ -7,15 +7,17 @@ import {
   list,
   literalText,
   mapOf,
+  name,
   optional,
+  secret,
   section,
   type Static,
   text,
   url,
 } from '../config/schema.ts'
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
-import { isLoopback } from '../kernel/listen-address.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
+import { isFetchable } from './issuer-metadata.ts'
 import { SUPPORTED_ALGORITHMS } from './signatures.ts'
 
 const claim = (description: string, more: { default?: string } = {}) =>
@@ -30,10 +32,18 @@ const claim = (description: string, more: { default?: string } = {}) =>
 export const NO_AUDIENCE = 'none'
 
 const issuer = section({
+  name: optional(
+    name({
+      description: 'A short name. Required with several issuers: limits and lists say `NAME:CLIENT` then.',
+    }),
+  ),
   issuer: url({ description: 'Its `iss`, compared exactly.' }),
-  jwks: url({
-    description: 'URL of its key set. https, or http on loopback.',
-  }),
+  jwks: optional(
+    url({
+      description:
+        'URL of its key set. https, or http on loopback. Default: as the metadata of the issuer says.',
+    }),
+  ),
   audience: text({
     description: 'The `aud` that a token must have. `none`: not checked; tokens for other services pass too.',
   }),
@@ -70,6 +80,24 @@ const issuer = section({
   ),
   clientClaim: claim('Claim with the client id. Some issuers use `azp`.', { default: 'client_id' }),
   subjectClaim: claim('Claim with the subject.', { default: 'sub' }),
+  introspection: optional(
+    section(
+      {
+        url: optional(
+          url({
+            description:
+              'URL of the endpoint. https, or http on loopback. Default: as the metadata of the issuer says.',
+          }),
+        ),
+        clientId: text({ description: 'Client id of this service at the issuer.' }),
+        clientSecret: secret({ description: 'Its secret, sent by HTTP Basic.' }),
+      },
+      {
+        description:
+          'Opaque tokens are introspected by this issuer (RFC 7662). One issuer at most may have this section.',
+      },
+    ),
+  ),
   confirmation: choice(['refuse', 'ignore'], {
     default: 'refuse',
     description:
@@ -97,10 +125,17 @@ export type IssuerConfig = Static<typeof issuer>
 /** A check of one issuer beyond the schema. */
 type IssuerCheck = (config: IssuerConfig, at: KeyPath, report: Report, catalogue: Catalogue) => void
 
-const checkAddress: IssuerCheck = ({ jwks }, at, report) => {
-  const { protocol, hostname } = new URL(jwks)
-  if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
-    report.error([...at, 'jwks'], 'is http to another machine: anyone on the way could replace the keys')
+const checkAddresses: IssuerCheck = ({ issuer: iss, jwks, introspection }, at, report) => {
+  const check = (key: string, url: string | undefined, danger: string): void => {
+    if (url !== undefined && !isFetchable(url))
+      report.error([...at, key], `is http to another machine: anyone on the way could ${danger}`)
+  }
+  check('jwks', jwks, 'replace the keys')
+  check('introspection', introspection?.url, 'read tokens and the secret')
+  if (jwks !== undefined && (introspection === undefined || introspection.url !== undefined)) return
+  check('issuer', iss, 'name other keys; its metadata is read, since `jwks` or an endpoint is not given')
+  if (new URL(iss).search !== '')
+    report.error([...at, 'issuer'], 'has a query, so its metadata cannot be found', 'give `jwks`')
 }
 
 const checkTimes: IssuerCheck = ({ leeway, longestLife }, at, report) => {
@@ -139,15 +174,53 @@ const checkScopeMap: IssuerCheck = ({ scopeMap = {} }, at, report, catalogue) =>
         )
 }
 
-const CHECKS: readonly IssuerCheck[] = [checkAddress, checkTimes, warnOfRisks, checkScopeMap]
+const CHECKS: readonly IssuerCheck[] = [checkAddresses, checkTimes, warnOfRisks, checkScopeMap]
 
 /** Reports what the schema can't express. */
 export function compileIssuers(issuers: readonly IssuerConfig[], report: Report, catalogue: Catalogue): void {
-  const seen = new Set<string>()
   for (const [index, config] of issuers.entries()) {
     const at = ['issuers', index]
     for (const check of CHECKS) check(config, at, report, catalogue)
-    if (seen.has(config.issuer)) report.error([...at, 'issuer'], 'is listed twice')
-    seen.add(config.issuer)
+    checkBeside(config, issuers.slice(0, index), at, report)
+    if (issuers.length > 1 && config.name === undefined)
+      report.error([...at, 'name'], 'is missing: with several issuers, limits and lists say `NAME:CLIENT`')
+  }
+}
+
+/** What an issuer may not have in common with those before it. */
+function checkBeside(
+  config: IssuerConfig,
+  before: readonly IssuerConfig[],
+  at: KeyPath,
+  report: Report,
+): void {
+  if (before.some(({ issuer: iss }) => iss === config.issuer))
+    report.error([...at, 'issuer'], 'is listed twice')
+  if (config.name !== undefined && before.some((other) => other.name === config.name))
+    report.error([...at, 'name'], `is the name of two issuers: "${config.name}"`)
+  if (config.introspection !== undefined && before.some(({ introspection }) => introspection !== undefined))
+    report.error([...at, 'introspection'], 'is there twice: an opaque token does not say whose it is')
+}
+
+/** The names of the issuers if there are several; undefined if there is one, or none: then no name is used. */
+export const issuerNames = (
+  issuers: readonly Pick<IssuerConfig, 'name'>[],
+): ReadonlySet<string> | undefined =>
+  issuers.length > 1 ? new Set(issuers.flatMap((config) => config.name ?? [])) : undefined
+
+/**
+ * What is wrong with a client in a limit or a list: with several issuers it must be `NAME:CLIENT`. Undefined if nothing.
+ * @param names what `issuerNames` gives
+ */
+export function clientKeyProblem(
+  client: string,
+  names: ReadonlySet<string> | undefined,
+): { readonly message: string; readonly hint: string } | undefined {
+  const colon = client.indexOf(':')
+  if (names === undefined || (colon > 0 && names.has(client.slice(0, colon)))) return undefined
+  const [example = 'NAME'] = names
+  return {
+    message: `does not say which issuer's client it is: "${client}"`,
+    hint: `expected NAME:CLIENT, such as "${example}:${client}"`,
   }
 }

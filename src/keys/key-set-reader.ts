@@ -1,25 +1,11 @@
-import { Readable } from 'node:stream'
-import { readBody } from '../http/read-body.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { fetchJsonBytes } from './fetch-json.ts'
 import { type Jwk, rsaWeakness } from './signatures.ts'
 
 /** Milliseconds. */
 const TIMEOUT = 5_000
 /** Bytes: room for some hundreds of RSA keys. */
 const LARGEST = 256 * 1024
-
-/** Rejects with RangeError if the body is larger than LARGEST, or breaks off. */
-async function readText({ body }: Response): Promise<string> {
-  if (body === null) return ''
-  const stream = Readable.fromWeb(body)
-  try {
-    return (await readBody(stream, LARGEST)).toString()
-  } catch (cause) {
-    throw new RangeError('the key set is too large, or broke off', { cause })
-  } finally {
-    stream.destroy()
-  }
-}
 
 const isKey = (value: unknown): value is Jwk =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -29,13 +15,14 @@ const isKey = (value: unknown): value is Jwk =>
  * Rejects with an Error if there is no good answer within 5 seconds.
  */
 export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
-  const response = await fetch(url, {
-    headers: { accept: 'application/jwk-set+json, application/json' },
-    redirect: 'error',
+  const bytes = await fetchJsonBytes({
+    url,
+    what: 'the key set',
+    accept: 'application/jwk-set+json, application/json',
+    largest: LARGEST,
     signal: AbortSignal.timeout(TIMEOUT),
   })
-  if (response.status !== 200) throw new Error(`the key set answered ${response.status}`)
-  const { keys } = JSON.parse(await readText(response)) as { keys?: unknown }
+  const { keys } = JSON.parse(bytes.toString()) as { keys?: unknown }
   if (!Array.isArray(keys)) throw new TypeError('the key set has no keys')
   return keys.filter(isKey)
 }
@@ -130,11 +117,12 @@ const FRESH = 60_000
 const RETRY = 5_000
 /**
  * Milliseconds between the starts of two readings, whatever the reason: it limits what unknown ids cost the issuer.
+ * From the third failure in a row on it doubles, up to RETRY.
  */
 export const INTERVAL = 1_000
 
 /**
- * Decides when a foreign key set is read: one reading at a time, at most one a second.
+ * Decides when a foreign key set is read: one reading at a time, at most one a second, and fewer while they fail.
  *
  * A slow issuer must not hold up all callers. So after a slow failure, or two failures in a row, only the caller that
  * starts the next reading waits for it, and all others fail at once. After one quick failure all wait for the next
@@ -202,7 +190,8 @@ export class KeySetReader {
   }
 
   #untilDue(): number {
-    return this.#begunAt + INTERVAL - this.#parts.clock.monotonic()
+    const pause = Math.min(RETRY, INTERVAL * 2 ** Math.max(0, this.#failures - 2))
+    return this.#begunAt + pause - this.#parts.clock.monotonic()
   }
 
   /** A reading that begins after this call. All who call before it begins share it. */
@@ -238,7 +227,7 @@ export class KeySetReader {
     } catch (cause) {
       if (!this.failing) this.#parts.changed({ cause })
       this.#failures += 1
-      this.#slow = this.#untilDue() <= 0
+      this.#slow = this.#parts.clock.monotonic() - this.#begunAt >= INTERVAL
       throw cause
     }
   }

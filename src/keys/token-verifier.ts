@@ -54,7 +54,7 @@ export interface CompactToken {
 }
 
 /** Characters. Request headers have a limit of their own; this one holds even if that is set high. */
-const LONGEST = 16 * 1024
+export const LONGEST_TOKEN = 16 * 1024
 const LIMITS = { depth: 16, nodes: 2000 }
 
 /** `detail` goes to the log, so it must never contain a piece of the token. */
@@ -73,7 +73,7 @@ function decodePart(part: string, name: string): Buffer {
 }
 
 /** Of two equal keys JSON.parse takes the last, other parsers the first: such a token is refused (T3.3). */
-function parseObject(bytes: Buffer, name: string): Claims {
+export function parseObject(bytes: Buffer, name: string): Claims {
   let value: unknown
   try {
     parseJson(bytes, LIMITS)
@@ -90,7 +90,7 @@ function parseObject(bytes: Buffer, name: string): Claims {
 
 /** Throws Fault `invalid_token` on everything but one canonical spelling of a JWS of two JSON objects. */
 export function parseCompactToken(token: string): CompactToken {
-  if (token.length > LONGEST) throw badToken('too long')
+  if (token.length > LONGEST_TOKEN) throw badToken('too long')
   const [header, payload, signature, ...more] = token.split('.', 4)
   // Five parts are a JWE, two an unsecured token without its empty signature.
   if (header === undefined || payload === undefined || signature === undefined || more.length > 0)
@@ -103,7 +103,7 @@ export function parseCompactToken(token: string): CompactToken {
 }
 
 /** Seconds, if the policy says nothing (T3.3). */
-const LONGEST_LIFE = LONGEST_ACCESS_TOKEN / 1000
+export const LONGEST_LIFE = LONGEST_ACCESS_TOKEN / 1000
 
 /** Seconds by which clocks of several machines may differ. A token must work at the moment when it is issued. */
 const CLOCK_SKEW = 5
@@ -133,7 +133,7 @@ function checkHeader(header: Claims, policy: TokenPolicy): Header {
   return { alg, kid }
 }
 
-const numericDate = (claims: Claims, name: string): number => {
+export const numericDate = (claims: Claims, name: string): number => {
   const value = claims[name]
   if (typeof value !== 'number' || !Number.isFinite(value)) throw badToken(`claim: ${name} is no number`)
   return value
@@ -157,7 +157,8 @@ function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: Toke
     throw badToken('claim: nbf is in the future')
 }
 
-function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
+/** @throws Fault `invalid_token` */
+export function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
   if (claims['iss'] !== policy.issuer) throw badToken('claim: iss')
   if (!names(claims['aud'], policy.audience)) throw badToken('claim: aud')
   // RFC 7800 §3.1: such a token is good only with a proof of the key, which is not checked here.

@@ -1,5 +1,6 @@
 import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
 import type { KeyPath, Report } from '../config/report.ts'
+import { clientKeyProblem } from '../keys/issuers-config.ts'
 import { compileRate, type Rate } from './buckets.ts'
 
 const rate = (description: string) =>
@@ -36,7 +37,11 @@ const clients = section(
           inFlight('Most calls of this client in flight. Default: `load.clients.inFlight`.'),
         ),
       }),
-      { default: {}, keys: '^\\S+$', description: 'Other limits for single clients, by client id.' },
+      {
+        default: {},
+        keys: '^\\S+$',
+        description: 'Other limits for single clients, by client id; with several issuers by `NAME:CLIENT`.',
+      },
     ),
   },
   { default: {}, description: 'Limits per client. Only calls with a valid token count.' },
@@ -119,8 +124,19 @@ const ratePaths = (config: LoadConfig): readonly (readonly [KeyPath, RateConfig 
   ),
 ]
 
-/** Reports what the schema cannot say. @param backendNames those of the configuration */
-export function checkLoad(config: LoadConfig, report: Report, backendNames: readonly string[]): void {
+/** The names of the configuration that limits may use. */
+export interface LoadNames {
+  readonly backends: ReadonlySet<string>
+  /** Undefined unless there are several: then clients are named with their issuer. */
+  readonly issuers: ReadonlySet<string> | undefined
+}
+
+/** Reports what the schema cannot say. */
+export function checkLoad(config: LoadConfig, report: Report, { backends, issuers }: LoadNames): void {
+  for (const id of Object.keys(config.clients.byId)) {
+    const wrong = clientKeyProblem(id, issuers)
+    if (wrong) report.error(['load', 'clients', 'byId', id], wrong.message, wrong.hint)
+  }
   for (const [path, settings] of ratePaths(config)) {
     if (settings !== undefined && (settings.per === 0 || settings.per % 1000 !== 0))
       report.error(
@@ -130,7 +146,7 @@ export function checkLoad(config: LoadConfig, report: Report, backendNames: read
       )
   }
   for (const name of Object.keys(config.backends.byName)) {
-    if (!backendNames.includes(name))
+    if (!backends.has(name))
       report.error(['load', 'backends', 'byName', name], 'is not a backend of this configuration')
   }
 }

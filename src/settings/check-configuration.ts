@@ -20,7 +20,7 @@ import { compileIdentity } from '../identity/config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { compileKeys } from '../keys/config.ts'
-import { compileIssuers } from '../keys/issuers-config.ts'
+import { compileIssuers, issuerNames } from '../keys/issuers-config.ts'
 import { checkLoad } from '../limits/config.ts'
 import { compileAdmin } from '../operations/config.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
@@ -72,8 +72,9 @@ const SECTION_CHECKS: readonly Check[] = [
     run: (all, report) => compileIssuers(all.issuers, report, catalogueOf(all)),
   },
   {
-    needs: ['load', 'backends'],
-    run: ({ load, backends }, report) => checkLoad(load, report, Object.keys(backends)),
+    needs: ['load', 'backends', 'issuers'],
+    run: ({ load, backends, issuers }, report) =>
+      checkLoad(load, report, { backends: new Set(Object.keys(backends)), issuers: issuerNames(issuers) }),
   },
   { needs: ['workers'], run: ({ workers }, report) => compileWorkers(workers, report) },
   {
@@ -81,7 +82,7 @@ const SECTION_CHECKS: readonly Check[] = [
     run: ({ store, workers }, report) => compileStore(store, countWorkers(workers), report),
   },
   {
-    needs: ['maintenance', 'areas', 'backends', 'directory'],
+    needs: ['maintenance', 'areas', 'backends', 'directory', 'issuers'],
     run: (all, report) => compileMaintenance(all.maintenance, closableNames(all), report),
   },
   { needs: ['backends', 'workers'], run: reportLonelyMemory },

@@ -14,7 +14,7 @@ import {
 } from '../gateway/config.ts'
 import { identitySchema } from '../identity/config.ts'
 import { keysSchema } from '../keys/config.ts'
-import { issuersSchema } from '../keys/issuers-config.ts'
+import { issuerNames, issuersSchema } from '../keys/issuers-config.ts'
 import { loadSchema } from '../limits/config.ts'
 import { adminSchema, logSchema } from '../operations/config.ts'
 import { type ClosableNames, maintenanceSchema } from '../operations/maintenance/config.ts'
@@ -92,6 +92,7 @@ export function closableNames(configuration: Named): ClosableNames {
     area: new Set(Object.keys(areas)),
     backend: new Set(Object.keys(backends)),
     business: files.businesses === undefined && hasBusinesses ? new Set(Object.keys(businesses)) : undefined,
+    issuer: issuerNames(configuration.issuers),
     client: files.clients === undefined && !sidecar ? new Set(Object.keys(clients)) : undefined,
   }
 }

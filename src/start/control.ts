@@ -22,6 +22,7 @@ import type {
 } from '../operations/admin/routes.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
 import type { Operator } from '../operations/maintenance/records.ts'
+import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
@@ -89,8 +90,9 @@ export class ServiceControl implements OperatorControl {
     return withoutSecrets(viewOf(configurationSchema), this.#configuration)
   }
 
-  async revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
+  async revoke(named: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
     const { tokenRevoker } = this.#parts.state
+    const tokens = withIss(named, this.#configuration.issuers)
     const problems = options.force ? [] : await this.#unknown(tokens)
     if (problems.length > 0) return { outcome: 'unknown', problems }
     if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
@@ -102,7 +104,8 @@ export class ServiceControl implements OperatorControl {
   /** A sidecar has no directory, so every id of its issuers may be revoked. */
   async #unknown(tokens: RevokedTokens): Promise<readonly string[]> {
     const { state, holdings } = this.#parts
-    if (isSidecar(this.#configuration)) return []
+    const problems = issuerProblems(tokens, this.#configuration.issuers)
+    if (isSidecar(this.#configuration) || problems.length > 0) return problems
     return unknownIds(tokens, { ...state, holdings: holdings() })
   }
 

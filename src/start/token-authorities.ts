@@ -7,7 +7,9 @@ import type { TokenAuthority } from '../gateway/token-check.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { SIGNING_ALGORITHMS } from '../keys/config.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
+import type { Introspector } from '../keys/introspection.ts'
 import { type IssuerConfig, NO_AUDIENCE } from '../keys/issuers-config.ts'
+import { isOpaque } from '../keys/token-form.ts'
 import {
   badToken,
   createTokenVerifier,
@@ -21,6 +23,8 @@ interface Issuer {
   readonly verifier: TokenVerifier
   readonly policy: TokenPolicy
   readonly read: (verified: Verified) => Principal
+  /** Undefined unless the issuer's opaque tokens are accepted. */
+  readonly introspector: Introspector | undefined
 }
 
 /** Verifies our own access tokens (C6.1.8), without leeway (C4.16). */
@@ -42,7 +46,8 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
-function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issuer {
+/** @param name undefined if there is one issuer only */
+function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock, keys: IssuerKeys): Issuer {
   const { issuer, audience, typ, algorithms, leeway, longestLife, confirmation } = config
   return {
     verifier: createTokenVerifier(keys.of(config), clock),
@@ -55,9 +60,10 @@ function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issue
       longestLife: seconds(longestLife),
       ignoresConfirmation: confirmation === 'ignore',
     },
+    introspector: keys.introspectorOf(config),
     read: foreignClaimsReader({
       issuer,
-      name: undefined,
+      name,
       scope: config.scopeClaim,
       scopeMap: config.scopeMap,
       target: config.targetClaim,
@@ -67,15 +73,27 @@ function openIssuer(config: IssuerConfig, clock: Clock, keys: IssuerKeys): Issue
   }
 }
 
-/** Verifies tokens of these issuers only. The unverified `iss` claim selects the issuer whose policy and keys are used. */
+/**
+ * Verifies tokens of these issuers only. The unverified `iss` claim of a JWS selects the issuer whose policy and keys are
+ * used. An opaque token is introspected by the one issuer that is configured so; without one it is refused.
+ */
 export function foreignAuthority(
   configs: readonly IssuerConfig[],
   clock: Clock,
   keys: IssuerKeys,
 ): TokenAuthority {
-  const issuers = new Map(configs.map((config) => [config.issuer, openIssuer(config, clock, keys)]))
+  const named = configs.length > 1
+  const issuers = new Map(
+    configs.map((config) => [
+      config.issuer,
+      openIssuer(config, named ? config.name : undefined, clock, keys),
+    ]),
+  )
+  const opaque = [...issuers.values()].find(({ introspector }) => introspector !== undefined)
   return {
     verify: async (token) => {
+      if (opaque?.introspector !== undefined && isOpaque(token))
+        return opaque.read(await opaque.introspector.verify(token, opaque.policy))
       const { iss } = parseCompactToken(token).payload
       const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
       if (issuer === undefined) throw badToken('claim: iss')

@@ -72,11 +72,12 @@ export class RecordedLife implements LongestLife {
 interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
   readonly subject: string
   readonly jti?: string | undefined
+  readonly issuer?: string | undefined
 }
 
 /** One kind of rule: the members that it names, and the key under which such rules are kept. */
 interface RuleKind {
-  readonly members: readonly (keyof RuleFacts)[]
+  readonly members: readonly Exclude<keyof RuleFacts, 'issuer'>[]
   /** Undefined if a fact is missing. */
   readonly keyOf: (facts: RuleFacts) => string | undefined
   /** Whether it revokes only what was begun by a process that did not know the rule yet. */
@@ -113,7 +114,8 @@ const RULE_KINDS: readonly RuleKind[] = [
   },
 ]
 
-const factsOf = ({ tokenId, family, subject, client, target }: Principal): RuleFacts => ({
+const factsOf = ({ tokenId, family, subject, client, target, issuer }: Principal): RuleFacts => ({
+  issuer,
   jti: tokenId,
   family,
   subject,
@@ -121,10 +123,15 @@ const factsOf = ({ tokenId, family, subject, client, target }: Principal): RuleF
   business: target?.business,
 })
 
+/** The key of a rule for the tokens of one issuer. No id has two NULs, so it is no key of another rule. */
+const ofIssuer = (key: string, issuer: string): string => `${key}\0\0${issuer}`
+
 /** A rule as the change feed holds it. */
 interface Rule {
   readonly kind: RuleKind
   readonly key: string
+  /** Undefined: it ends tokens of every issuer. */
+  readonly issuer: string | undefined
   /** Milliseconds since the epoch. Used only for what has no `asOf`. */
   readonly issuedBefore: number
 }
@@ -138,15 +145,16 @@ const writeRule = (tokens: RevokedTokens, issuedBefore: number): StoredValue => 
 
 /** Undefined if this version does not know such a rule. */
 function readRule(value: StoredValue): Rule | undefined {
+  const { issuedBefore, issuer } = value
+  if (issuer !== undefined && typeof issuer !== 'string') return undefined
   const named = MEMBERS.filter((member) => value[member] !== undefined)
   if (named.some((member) => typeof value[member] !== 'string')) return undefined
   const kind = RULE_KINDS.find(
     ({ members }) => members.length === named.length && named.every((member) => members.includes(member)),
   )
   const key = kind?.keyOf(value as unknown as RuleFacts)
-  const { issuedBefore } = value
   if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { kind, key, issuedBefore }
+  return { kind, key, issuer, issuedBefore }
 }
 
 export interface RevocationParts {
@@ -167,6 +175,8 @@ interface RuleEffect {
 interface Table {
   readonly kind: RuleKind
   readonly effects: Map<string, RuleEffect>
+  /** The rules for the tokens of one issuer, by `ofIssuer`. */
+  readonly effectsOfIssuers: Map<string, RuleEffect>
 }
 
 const REVOCATION_TOPIC = 'revocation'
@@ -189,7 +199,11 @@ const SKEW = 60_000
  */
 export class RevocationRules implements Revocations, Revoker, RuleGuard {
   readonly #parts: RevocationParts
-  readonly #tables: readonly Table[] = RULE_KINDS.map((kind) => ({ kind, effects: new Map() }))
+  readonly #tables: readonly Table[] = RULE_KINDS.map((kind) => ({
+    kind,
+    effects: new Map(),
+    effectsOfIssuers: new Map(),
+  }))
   /** How many rules there are. Mostly none: then a call costs one comparison. */
   #count = 0
   #asOf = 0
@@ -223,13 +237,13 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   }
 
   #covers(facts: RuleFacts, asOf: number | undefined, issuedAt: number): boolean {
-    for (const { kind, effects } of this.#tables) {
-      if (effects.size === 0) continue
+    for (const { kind, effects, effectsOfIssuers } of this.#tables) {
+      if (effects.size === 0 && effectsOfIssuers.size === 0) continue
       const key = kind.keyOf(facts)
-      const effect = key === undefined ? undefined : effects.get(key)
-      if (effect === undefined) continue
-      if (!kind.timed) return true
-      if (asOf === undefined ? issuedAt <= effect.issuedBefore + SPREAD : asOf < effect.sequence) return true
+      if (key === undefined) continue
+      if (ends(kind, effects.get(key), asOf, issuedAt)) return true
+      if (effectsOfIssuers.size === 0 || facts.issuer === undefined) continue
+      if (ends(kind, effectsOfIssuers.get(ofIssuer(key, facts.issuer)), asOf, issuedAt)) return true
     }
     return false
   }
@@ -257,13 +271,28 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       this.#change(rule, (before) => (before && before.expiresAt > endOf(change) ? before : undefined))
   }
 
-  #change({ kind, key }: Rule, next: (before: RuleEffect | undefined) => RuleEffect | undefined): void {
-    const effects = this.#tables[RULE_KINDS.indexOf(kind)]?.effects
+  #change(rule: Rule, next: (before: RuleEffect | undefined) => RuleEffect | undefined): void {
+    const { kind, issuer } = rule
+    const table = this.#tables[RULE_KINDS.indexOf(kind)]
+    const effects = issuer === undefined ? table?.effects : table?.effectsOfIssuers
+    const key = issuer === undefined ? rule.key : ofIssuer(rule.key, issuer)
     const effect = next(effects?.get(key))
     if (effect) effects?.set(key, effect)
     else effects?.delete(key)
-    this.#count = this.#tables.reduce((sum, table) => sum + table.effects.size, 0)
+    this.#count = this.#tables.reduce((sum, each) => sum + each.effects.size + each.effectsOfIssuers.size, 0)
   }
+}
+
+/** Whether the rules of one key end what was begun. @param issuedAt milliseconds since the epoch */
+function ends(
+  { timed }: RuleKind,
+  effect: RuleEffect | undefined,
+  asOf: number | undefined,
+  issuedAt: number,
+): boolean {
+  if (effect === undefined) return false
+  if (!timed) return true
+  return asOf === undefined ? issuedAt <= effect.issuedBefore + SPREAD : asOf < effect.sequence
 }
 
 const endOf = ({ expiresAt }: Change): number => expiresAt ?? Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import { withForwardedActions } from '../support/forwarded-action.ts'
 import { bearer, envelopeOf, expectFault, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream, type UpstreamAnswer } from '../support/start-upstream.ts'
@@ -29,25 +29,13 @@ beforeAll(async () => {
   gateway = await startPostern({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
-    change: withActions,
+    change: withForwardedActions(UPSTREAMS),
   })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(async () => {
   await Promise.all([gateway.close(), upstream.close()])
 })
-
-/** One action each, like `fund-list`. */
-function withActions(loaded: Configuration): Configuration {
-  const list = loaded.actions.find(({ action }) => action === 'fund-list')!
-  const get = list.methods.GET!
-  const actions = Object.entries(UPSTREAMS).map(([action, given]) => ({
-    ...list,
-    action,
-    methods: { GET: { ...get, upstream: given } },
-  }))
-  return { ...loaded, actions: [...loaded.actions, ...actions] }
-}
 
 function told(action: keyof typeof UPSTREAMS, answer: UpstreamAnswer, accept = 'application/json') {
   upstream.behave((connection) => connection.respond(answer))

@@ -25,6 +25,7 @@ export const forwardingRules = (
   responseHeaders: [],
   errors: undefined,
   errorStatus: undefined,
+  redirects: undefined,
   maxConnections: 256,
   connectionAge: 60_000,
   closeDelimited: 'cut',

@@ -9,10 +9,34 @@ import {
   section,
   wholeNumber,
   text,
+  url,
   type Static,
 } from '../../config/schema.ts'
 import { POINTER_PATTERN } from '../../http/json-pointer.ts'
 import { xmlSchema } from './xml-schema.ts'
+
+/** Redirects that may follow each other. */
+const MOST_REDIRECTS = 5
+
+const redirects = section(
+  {
+    max: wholeNumber({
+      minimum: 0,
+      maximum: MOST_REDIRECTS,
+      description: 'How many redirects, one after the other, are followed for a call.',
+    }),
+    origins: list(url({ description: 'An origin, such as `https://files.example.com`.' }), {
+      default: [],
+      unique: true,
+      description:
+        'Other origins to follow to. They learn nothing of the call but `Accept`, `Range` and `traceparent`.',
+    }),
+  },
+  {
+    description:
+      'Redirects to follow for GET and HEAD, within the service’s own origin and path. Default: none.',
+  },
+)
 
 const pointer = (description: string) =>
   literalText({
@@ -36,6 +60,7 @@ const errorPaths = section(
 )
 
 export type ErrorPaths = Static<typeof errorPaths>
+export type RedirectsConfig = Static<typeof redirects>
 
 export const answerKeys = {
   format: choice(['json', 'xml'], { default: 'json', description: 'Format that the service speaks.' }),
@@ -53,6 +78,7 @@ export const answerKeys = {
       description: 'Where the service’s own 4xx answers tell errors. Clients then get these.',
     }),
   ),
+  redirects: optional(redirects),
   errorStatus: optional(
     mapOf(wholeNumber({ description: 'The status that the client gets.' }), {
       keys: '^4[0-9]{2}$',

@@ -1,6 +1,7 @@
 import type { KeyPath, Report } from '../../config/report.ts'
 import { parseJsonPointer } from '../../http/json-pointer.ts'
-import type { ErrorPaths } from './answer-schema.ts'
+import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
+import type { RedirectRules } from './redirects.ts'
 import type { ExchangeRules } from './http.ts'
 import type { OwnErrors } from './own-errors.ts'
 import type { OperationUpstream } from './schema.ts'
@@ -10,16 +11,17 @@ const TOLD: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415, 42
 /** Those of an upstream's 4xx that never pass as its own (C8.4). */
 const NOT_OWN: ReadonlySet<string> = new Set(['401', '403', '407'])
 
-type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus'>
+type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus' | 'redirects'>
 
 /**
  * Compiles the keys that say what comes back (C8.8): those that are given.
  * @param at the section that holds them
  */
 export function compileAnswers(config: AnswerConfig, at: KeyPath, report: Report): Partial<ExchangeRules> {
-  const { errors, errorStatus } = config
+  const { errors, errorStatus, redirects } = config
   return {
     ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], report) }),
+    ...(redirects && { redirects: compileRedirects(redirects, [...at, 'redirects'], report) }),
     ...(errorStatus && { errorStatus: compileErrorStatus(errorStatus, [...at, 'errorStatus'], report) }),
   }
 }
@@ -35,6 +37,16 @@ function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Repo
     messages: message === undefined ? [] : [parseJsonPointer(message)],
     codeOf: undefined,
   }
+}
+
+function compileRedirects({ max, origins }: RedirectsConfig, at: KeyPath, report: Report): RedirectRules {
+  const named = origins.map((text, index) => {
+    const url = URL.parse(text)
+    if (url === null || url.pathname !== '/' || url.search !== '')
+      report.error([...at, 'origins', index], 'expected scheme, host and port alone, without a path')
+    return url?.origin ?? ''
+  })
+  return { max, origins: new Set(named) }
 }
 
 function compileErrorStatus(

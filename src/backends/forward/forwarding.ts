@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
 import type { HeaderText } from '../../http/header-text.ts'
+import type { HttpUrl } from '../../http/reference.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
   NOT_SENT,
@@ -11,7 +12,8 @@ import {
 } from '../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
 import { isConnectionFault, isTimeout, upstreamFault } from './response.ts'
-import { NONE_TRIED, type Tried, type UpstreamTargets } from './targets.ts'
+import { type Redirectable, type Redirected, type Redirects, urlOf } from './redirects.ts'
+import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } from './targets.ts'
 
 /** What a forwarded call needs of its backend. `T` is what it makes of the upstream's response. */
 export interface ForwardingBackend<T = BackendAnswer> {
@@ -19,9 +21,21 @@ export interface ForwardingBackend<T = BackendAnswer> {
   readonly retries: number
   readonly targets: UpstreamTargets
   pathOf(call: Call): string
+  /** For GET and HEAD; undefined: none are followed. */
+  readonly redirects: Redirects | undefined
   /** @throws Fault where the response is no answer (C8.4) */
-  answerOf(call: Call, response: UpstreamResponse): T | Promise<T>
+  answerOf(call: Call, response: UpstreamResponse, source: ResponseSource): T | Promise<T>
 }
+
+/** What answered a call. */
+export interface ResponseSource {
+  /** Made when it is asked for. */
+  readonly url: HttpUrl
+  readonly redirected: Redirected | undefined
+}
+
+/** Methods whose redirects are followed. */
+const FOLLOWED: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -31,7 +45,7 @@ export const isSafe = (method: string): boolean => SAFE.has(method)
 const AT_ONCE = 1
 
 /** One call that is forwarded: its attempts, its end, and its cancellation when the client leaves. */
-export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest {
+export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest, ResponseSource {
   readonly method: string
   readonly path: string
   readonly headers: HeaderText
@@ -41,6 +55,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   readonly eager: boolean
   /** Whether the attempt under way needs a new connection. */
   fresh = false
+  redirected: Redirected | undefined
   readonly #call: Call
   readonly #backend: ForwardingBackend<T>
   readonly #settle: Settle<T>
@@ -78,13 +93,36 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     const target = this.#backend.targets.choose(this.#tried)
     this.fresh = this.#tried.length > 0
     this.#tried = [...this.#tried, target]
-    this.#reader = target.send(this, callback)
-    if (this.#gone) this.#reader.cancel(this.#gone)
+    this.redirected = undefined
+    const { redirects } = this.#backend
+    const isFollowed = redirects !== undefined && FOLLOWED.has(this.method) && FOLLOWED.has(this.#call.method)
+    const last = isFollowed ? redirects.callbackOf(this.#redirectable(target, callback)) : callback
+    this.#reading(target.send(this, last))
+  }
+
+  #reading(reader: UpstreamReader): void {
+    this.#reader = reader
+    if (this.#gone) reader.cancel(this.#gone)
+  }
+
+  #redirectable(target: UpstreamTarget, callback: UpstreamCallback): Redirectable {
+    return {
+      request: this,
+      target,
+      callback,
+      reading: (reader) => this.#reading(reader),
+      redirected: (how) => (this.redirected = how),
+    }
+  }
+
+  get url(): HttpUrl {
+    const target = this.#tried.at(-1) ?? this.#backend.targets.choose(NONE_TRIED)
+    return this.redirected?.url ?? urlOf(target, this.path)
   }
 
   answered(response: UpstreamResponse): void {
     try {
-      this.#settle.resolve(this.#backend.answerOf(this.#call, response))
+      this.#settle.resolve(this.#backend.answerOf(this.#call, response, this))
     } catch (error) {
       this.failed(error)
     }

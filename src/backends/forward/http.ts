@@ -5,7 +5,8 @@ import { Fault } from '../../kernel/faults.ts'
 import { hasNoContent } from '../../http/head.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import { CallForwarding, type ForwardingBackend } from './forwarding.ts'
+import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
+import { type RedirectRules, Redirects } from './redirects.ts'
 import {
   compileRequestHeaders,
   type Identify,
@@ -43,6 +44,8 @@ export interface ExchangeRules {
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
   readonly errorStatus: ReadonlyMap<number, number> | undefined
+  /** Redirects that are followed; undefined: none (C8.8). */
+  readonly redirects: RedirectRules | undefined
 }
 
 export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
@@ -69,6 +72,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #passed: ReadonlySet<string>
   readonly #requestHeaders: RequestHeaders
   readonly #refusals: Refusals
+  readonly redirects: Redirects | undefined
   readonly #stopChecks: readonly (() => void)[]
 
   /** @param shared the targets of the backend that this is a view of: it checks their health, and closes them */
@@ -83,11 +87,23 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#passed = passedNames(rules.responseHeaders)
     this.#requestHeaders = compileRequestHeaders(rules)
     this.#refusals = new Refusals(rules, clock)
+    this.redirects = this.#compileRedirects()
     const { healthCheck, host } = rules
     this.#stopChecks =
       healthCheck && shared === undefined
         ? this.targets.all.map((target) => checkHealth(target, healthCheck, { host }))
         : []
+  }
+
+  #compileRedirects(): Redirects | undefined {
+    const { redirects, host, timeouts } = this.#rules
+    if (redirects === undefined || redirects.max === 0) return undefined
+    return new Redirects(redirects, {
+      targets: this.targets,
+      host,
+      firstByte: timeouts.firstByte,
+      clock: this.#clock,
+    })
   }
 
   /** The same upstream, over the same connections, with other rules for one operation. */
@@ -164,19 +180,31 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */
-  answerOf(call: Call, response: UpstreamResponse): BackendAnswer | Promise<BackendAnswer> {
+  answerOf(
+    call: Call,
+    response: UpstreamResponse,
+    { redirected }: ResponseSource,
+  ): BackendAnswer | Promise<BackendAnswer> {
     const verdict = checkStatus(response.statusCode, {
       conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
       ranged: 'range' in call.headers,
-      authorizationForwarded: this.#rules.forwardAuthorization && call.authorization !== undefined,
+      authorizationForwarded:
+        this.#rules.forwardAuthorization && call.authorization !== undefined && redirected?.left !== true,
     })
     if (verdict.kind === 'answer') return this.#pass(call, response)
-    return this.refuse(verdict, response)
+    return this.refuse(verdict, response, redirected?.stopped)
   }
 
-  /** What the client gets of an answer that is no success. Throws the verdict's fault, unless own errors pass (C8.4). */
-  refuse(verdict: StatusVerdict, refusal: UpstreamRefusal): BackendAnswer | Promise<BackendAnswer> {
-    return this.#refusals.answer(verdict, refusal)
+  /**
+   * What the client gets of an answer that is no success. Throws the verdict's fault, unless own errors pass (C8.4).
+   * @param stopped why a redirect was not followed, for the log
+   */
+  refuse(
+    verdict: StatusVerdict,
+    refusal: UpstreamRefusal,
+    stopped?: string,
+  ): BackendAnswer | Promise<BackendAnswer> {
+    return this.#refusals.answer(verdict, refusal, stopped)
   }
 
   #pass(call: Call, { statusCode, headers, body }: UpstreamResponse): BackendAnswer {

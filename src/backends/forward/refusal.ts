@@ -67,13 +67,18 @@ export class Refusals {
   /**
    * What the client gets of a refusal (C8.4, C8.8): the upstream's own errors where its verdict lets them pass and they
    * can be read. A promise only where the rest of its body is waited for.
+   * @param stopped why a redirect was not followed, for the log
    * @throws Fault that of the verdict, where there are none
    */
-  answer(given: StatusVerdict, refusal: UpstreamRefusal): BackendAnswer | Promise<BackendAnswer> {
+  answer(
+    given: StatusVerdict,
+    refusal: UpstreamRefusal,
+    stopped?: string,
+  ): BackendAnswer | Promise<BackendAnswer> {
     const { statusCode, headers, body } = refusal
     const told = this.#rules.errorStatus?.get(statusCode)
     const verdict = told === undefined ? given : verdictOfStatus(told)
-    const fault = statusFault(verdict, { given: statusCode, told }, headers, this.#clock.now())
+    const fault = statusFault(verdict, { given: statusCode, told, stopped }, headers, this.#clock.now())
     const isRead = verdict.kind === 'errors' && this.#isReadable(refusal)
     if (Buffer.isBuffer(body)) return this.#tell(isRead ? body : undefined, fault)
     if (!isRead) {

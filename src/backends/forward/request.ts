@@ -43,8 +43,10 @@ const callers = new WeakMap<Principal, HeaderText>()
 function callerOf(principal: Principal): HeaderText {
   const known = callers.get(principal)
   if (known !== undefined) return known
-  const { subject, client, scope } = principal
+  const { subject, client, scope, issuer, issuerName } = principal
   let text = headerLine('x-postern-subject', headerValue(subject))
+  // C11.2: a subject or a client of one issuer is not that of another.
+  if (issuerName !== undefined) text = followedBy(text, headerLine('x-postern-issuer', headerValue(issuer)))
   text = followedBy(text, headerLine('x-postern-client', headerValue(client)))
   text = followedBy(text, headerLine('x-postern-scope', headerValue(scope)))
   callers.set(principal, text)

@@ -1,6 +1,7 @@
 import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
 import type { AttemptOutcome } from './health.ts'
 import type { IncomingHttpHeaders } from 'node:http'
+import { referenceForLog } from '../../http/reference.ts'
 import { connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 
 /** What of the call the meaning of an upstream's status depends on. */
@@ -66,13 +67,25 @@ export const verdictOfStatus = (status: number): StatusVerdict =>
 
 type UpstreamHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** Where a redirect points, for the log. */
+function pointingTo(status: number, { location }: UpstreamHeaders): string {
+  const place = status >= 300 && status < 400 ? first(location) : undefined
+  return place === undefined ? '' : `, which points to ${referenceForLog(place)}`
+}
+
+interface RefusedStatus {
+  readonly given: number
+  readonly told?: number | undefined
+  readonly stopped?: string | undefined
+}
+
 /**
  * The fault of a verdict, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range.
- * @param statuses the upstream's own, and the one that is told in its place, if any
+ * @param what the upstream's own status; the one that is told in its place, if any; why a redirect was not followed
  */
 export function statusFault(
   { kind, code }: StatusVerdict,
-  { given, told: status = given }: { readonly given: number; readonly told?: number | undefined },
+  { given, told: status = given, stopped }: RefusedStatus,
   headers: UpstreamHeaders,
   now: number,
 ): Fault {
@@ -80,7 +93,7 @@ export function statusFault(
   const allow = first(headers['allow'])
   const contentRange = first(headers['content-range'])
   const facts: FaultFacts = {
-    detail: `the upstream answered ${given}`,
+    detail: `the upstream answered ${given}${pointingTo(given, headers)}${stopped === undefined ? '' : `: ${stopped}`}`,
     ...(retryAfter !== undefined && TELLS_WAIT.has(status) && { retryAfter }),
     ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),

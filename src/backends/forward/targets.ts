@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { type AttemptOutcome, Ejection, type EjectionRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { attemptOutcome } from './response.ts'
+import { OtherOrigins } from './other-origins.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
 import { type PoolRules, UpstreamPool } from '../../upstream/pool.ts'
 import type { UpstreamCallback, UpstreamReader } from '../../upstream/reader.ts'
@@ -59,11 +60,20 @@ export class UpstreamTarget {
 
   /** Sends an attempt of a call. Its outcome counts for ejection. `request.path` is without the target's base path. */
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
+    return this.probe(request, this.#counted(callback))
+  }
+
+  /** The same, but `request.path` is with the target's base path, or outside of it. */
+  sendAbsolute(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
+    return this.#pool.send(request, this.#counted(callback))
+  }
+
+  #counted(callback: UpstreamCallback): UpstreamCallback {
     const settle = this.enter()
-    return this.probe(request, (error, response) => {
+    return (error, response) => {
       settle(error === null ? 'good' : attemptOutcome(error))
       callback(error, response)
-    })
+    }
   }
 
   /** For an attempt that is sent by other means (a websocket): the result is to be called with its outcome. */
@@ -96,6 +106,7 @@ export const NONE_TRIED: Tried = []
 export class UpstreamTargets {
   readonly all: readonly UpstreamTarget[]
   readonly #only: UpstreamTarget | undefined
+  readonly #others: OtherOrigins
   #turn = 0
 
   constructor(
@@ -106,6 +117,12 @@ export class UpstreamTargets {
   ) {
     this.all = addresses.map((address) => new UpstreamTarget(address, rules, clock, changed))
     this.#only = this.all.length === 1 ? this.all[0] : undefined
+    this.#others = new OtherOrigins(rules)
+  }
+
+  /** The connections to an origin that redirects may lead to. @param origin one that the configuration names */
+  otherOrigin(origin: string): UpstreamPool {
+    return this.#others.poolOf(origin)
   }
 
   /** @param tried the targets of the attempts that failed */
@@ -141,6 +158,6 @@ export class UpstreamTargets {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.all.map((target) => target.close()))
+    await Promise.all([...this.all.map((target) => target.close()), this.#others.close()])
   }
 }

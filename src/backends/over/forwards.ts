@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Call } from '../../contracts/backend.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
-import type { ForwardingBackend } from '../forward/forwarding.ts'
+import type { ForwardingBackend, ResponseSource } from '../forward/forwarding.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import type { Question } from '../module/question.ts'
 import { broken } from '../module/stream.ts'
@@ -72,8 +72,8 @@ export class Forwards {
     this.#open.add(open)
     try {
       const call: Call = { ...prepared.call, onCancel: (listener) => open.onCancel(listener) }
-      const response = await this.#sender.send(call, sentAs(this.#sender, prepared))
-      const passOn = (as: UpstreamResponse) => this.#sender.answerOf(call, as)
+      const { response, source } = await this.#sender.send(call, sentAs(this.#sender, prepared))
+      const passOn = (as: UpstreamResponse) => this.#sender.answerOf(call, as, source)
       open.answer = new ReceivedAnswer(response, passOn, this.#budget)
       return open.answer
     } catch (thrown) {
@@ -131,14 +131,20 @@ class OpenForward {
   }
 }
 
+interface Received {
+  readonly response: UpstreamResponse
+  readonly source: ResponseSource
+}
+
 /** The response itself, unread. */
 const sentAs = (
   sender: HttpBackend,
   { path, query, retries }: PreparedRequest,
-): ForwardingBackend<UpstreamResponse> => ({
+): ForwardingBackend<Received> => ({
   host: sender.host,
   targets: sender.targets,
+  redirects: sender.redirects,
   retries,
   pathOf: () => path + query,
-  answerOf: (_call, response) => response,
+  answerOf: (_call, response, source) => ({ response, source }),
 })

@@ -59,7 +59,8 @@ async function forEachKind(
   { consents = false }: EndOptions,
   act: RecordAction,
 ): Promise<Ended> {
-  if ('jti' in tokens) return NOTHING
+  // Nothing is stored of what a foreign issuer has issued.
+  if ('jti' in tokens || tokens.issuer !== undefined) return NOTHING
   const where: IndexValues = tokens
   const ofSubject = 'subject' in tokens && Object.keys(where).length === 1
   const sessions = ofSubject ? await act(SESSION, where) : 0

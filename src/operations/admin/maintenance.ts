@@ -46,7 +46,7 @@ const SETTABLE: Members = {
   },
   clients: {
     type: 'array',
-    items: text('A client id.'),
+    items: text('A client id; with several issuers `NAME:CLIENT`.'),
     maxItems: 1000,
     description: 'Clients that pass all the same, if their token verifies.',
   },

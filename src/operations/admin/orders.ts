@@ -35,6 +35,10 @@ const REVOCABLE = {
   business: text('A business code: families, codes and access tokens for it are ended.'),
 }
 
+const ISSUER = text(
+  'In a sidecar: only tokens of this issuer, by its name or its `iss`. Required with several issuers for a `jti`, a subject or a client.',
+)
+
 const OPTIONS: Members = {
   preview: { type: 'boolean', description: 'Tell what would be ended; change nothing.' },
   consents: { type: 'boolean', description: 'End consents too; they stay otherwise.' },
@@ -53,7 +57,9 @@ function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens 
   const fits = REVOCATIONS.some(
     (row) => row.length === named.length && named.every((key) => row.some((word) => word === key)),
   )
-  return fits ? (Object.fromEntries(named.map((key) => [key, body[key]])) as RevokedTokens) : undefined
+  if (!fits) return undefined
+  const members = body['issuer'] === undefined ? named : [...named, 'issuer']
+  return Object.fromEntries(members.map((key) => [key, body[key]])) as unknown as RevokedTokens
 }
 
 export const REVOKE_ROUTE: AdminRoute = {
@@ -62,7 +68,7 @@ export const REVOKE_ROUTE: AdminRoute = {
   operationId: 'revoke',
   summary:
     'End what is held, at once and for good: one token, one family, all of a user, client or business, or what several of the latter have in common',
-  body: members({ ...REVOCABLE, ...OPTIONS, ...WHO }),
+  body: members({ ...REVOCABLE, issuer: ISSUER, ...OPTIONS, ...WHO }),
   answers: {
     200: [
       'Ended in this process; everywhere within a second. How many of each that the store held; access tokens are ended too, and nobody counts them',

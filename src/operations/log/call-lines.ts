@@ -92,8 +92,8 @@ function compileCaller(): (principal: Principal, business: string | undefined) =
   }
 }
 
-function describeCaller({ client, subject, target }: Principal): Caller {
-  const text = member('client', client) + member('subject', subject)
+function describeCaller({ issuerName, client, subject, target }: Principal): Caller {
+  const text = member('issuer', issuerName) + member('client', client) + member('subject', subject)
   return { text, atTarget: text + member('business', target?.business) }
 }
 

@@ -3,6 +3,7 @@ import { duration, list, optional, section, text, type Static } from '../../conf
 import type { KeyPath, Report } from '../../config/report.ts'
 import { didYouMean } from '../../config/problem-text.ts'
 import { compileAddressList } from '../../http/addresses.ts'
+import { clientKeyProblem } from '../../keys/issuers-config.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
 
 /** RFC 3339, with its zone: a time without one means something else on every machine. */
@@ -38,7 +39,7 @@ const entrySchema = section({
   }),
   allowClients: list(text({ description: 'A client id.' }), {
     default: [],
-    description: 'Client ids that may still call with a valid token.',
+    description: 'Client ids that may still call with a valid token; with several issuers `NAME:CLIENT`.',
   }),
 })
 
@@ -57,6 +58,8 @@ export interface ClosableNames {
   readonly area: ReadonlySet<string>
   readonly backend: ReadonlySet<string>
   readonly client: ReadonlySet<string> | undefined
+  /** Undefined unless there are several: then clients are named with their issuer. */
+  readonly issuer: ReadonlySet<string> | undefined
 }
 
 export interface SwitchProblem {
@@ -102,6 +105,8 @@ export function switchProblems(entry: MaintenanceSwitch, names: ClosableNames): 
   const wrongAddress = addressProblem(addresses)
   if (wrongAddress !== undefined) problems.push({ member: 'addresses', message: wrongAddress })
   for (const id of clients) {
+    const ambiguous = clientKeyProblem(id, names.issuer)
+    if (ambiguous) problems.push({ member: 'clients', ...ambiguous })
     const wrong = nameProblem('client', id, names)
     if (wrong) problems.push({ member: 'clients', client: id, ...wrong })
   }

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
-import { compileIssuers, type IssuerConfig } from '../../../src/keys/issuers-config.ts'
+import {
+  clientKeyProblem,
+  compileIssuers,
+  type IssuerConfig,
+  issuerNames,
+} from '../../../src/keys/issuers-config.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 
 const [SECOND, DAY] = [1000, 86_400_000]
@@ -19,17 +24,20 @@ const ISSUER: IssuerConfig = {
 }
 const CATALOGUE = compileCatalogue([{ name: 'fund.read', description: 'See funds', implies: [] }])
 
-const reportOf = (issuers: readonly Partial<IssuerConfig>[]): Report => {
+/** Members that are undefined are left out. */
+type Changes = { readonly [key in keyof IssuerConfig]?: IssuerConfig[key] | undefined }
+
+const reportOf = (issuers: readonly Changes[]): Report => {
   const report = new Report()
   compileIssuers(
-    issuers.map((issuer) => ({ ...ISSUER, ...issuer })),
+    issuers.map((issuer) => ({ ...ISSUER, ...issuer }) as IssuerConfig),
     report,
     CATALOGUE,
   )
   return report
 }
 
-const problems = (...issuers: readonly Partial<IssuerConfig>[]): readonly string[] =>
+const problems = (...issuers: readonly Changes[]): readonly string[] =>
   reportOf(issuers).problems.map(({ path, severity }) => `${severity} ${path.join('.')}`)
 
 describe('the configuration of foreign issuers', () => {
@@ -56,15 +64,15 @@ describe('the configuration of foreign issuers', () => {
   })
 
   it('C11.2 no issuer is listed twice', () => {
-    const other = { issuer: 'https://other.example' }
-    expect(problems({}, other)).toEqual([])
-    expect(problems({}, other, {})).toEqual(['error issuers.2.issuer'])
+    const [one, other] = [{ name: 'one' }, { name: 'other', issuer: 'https://other.example' }]
+    expect(problems(one, other)).toEqual([])
+    expect(problems(one, other, { name: 'third' })).toEqual(['error issuers.2.issuer'])
   })
 
   it('C11.2 warns, by its name, of an issuer whose tokens need no audience, or no proof of their key', () => {
     const warned = reportOf([
-      { audience: 'none' },
-      { confirmation: 'ignore', issuer: 'https://other.example' },
+      { name: 'one', audience: 'none' },
+      { name: 'other', confirmation: 'ignore', issuer: 'https://other.example' },
     ])
     expect(warned.failed).toBe(false)
     expect(warned.problems.map(({ path, message }) => [path.join('.'), message])).toEqual([
@@ -78,5 +86,54 @@ describe('the configuration of foreign issuers', () => {
     const [problem] = reportOf([{ scopeMap: { readers: ['fund.read', 'fund.raed'] } }]).problems
     expect(problem).toMatchObject({ path: ['issuers', 0, 'scopeMap', 'readers', 1], severity: 'error' })
     expect(problem?.hint).toContain('fund.read')
+  })
+
+  it('C11.2 several issuers need names, each its own; one issuer needs none', () => {
+    const other = { issuer: 'https://other.example' }
+    expect(problems({})).toEqual([])
+    expect(problems({ name: 'one' }, other)).toEqual(['error issuers.1.name'])
+    expect(problems({ name: 'one' }, { ...other, name: 'one' })).toEqual(['error issuers.1.name'])
+  })
+
+  it('C11.2 one issuer at most introspects, since an opaque token does not say whose it is', () => {
+    const introspection = { clientId: 'postern', clientSecret: 'secret' }
+    const other = { name: 'other', issuer: 'https://other.example' }
+    expect(problems({ name: 'one', introspection }, other)).toEqual([])
+    const twice = problems({ name: 'one', introspection }, { ...other, introspection })
+    expect(twice).toEqual(['error issuers.1.introspection'])
+  })
+
+  it('T3.5 tokens and the secret for introspection go over https, or stay on this machine', () => {
+    const introspection = { clientId: 'postern', clientSecret: 'secret' }
+    for (const url of ['https://issuer.example/introspect', 'http://127.0.0.1/introspect'])
+      expect(problems({ introspection: { ...introspection, url } })).toEqual([])
+    const url = 'http://issuer.example/introspect'
+    expect(problems({ introspection: { ...introspection, url } })).toEqual(['error issuers.0.introspection'])
+  })
+
+  it('T3.5 metadata is read over https, or from this machine', () => {
+    const http = { issuer: 'http://issuer.example' }
+    expect(problems({ jwks: undefined })).toEqual([])
+    expect(problems({ issuer: 'http://127.0.0.1:1', jwks: undefined })).toEqual([])
+    expect(problems(http)).toEqual([])
+    expect(problems({ ...http, jwks: undefined })).toEqual(['error issuers.0.issuer'])
+    const introspection = { clientId: 'postern', clientSecret: 'secret' }
+    expect(problems({ ...http, introspection })).toEqual(['error issuers.0.issuer'])
+    expect(problems({ issuer: 'https://issuer.example/?a=b', jwks: undefined })).toEqual([
+      'error issuers.0.issuer',
+    ])
+  })
+})
+
+describe('C11.2 a client in limits and lists', () => {
+  it('C11.2 is named with its issuer where there are several', () => {
+    expect(issuerNames([])).toBeUndefined()
+    expect(issuerNames([{ name: 'one' }])).toBeUndefined()
+    const names = issuerNames([{ name: 'one' }, { name: 'two' }])
+    expect(clientKeyProblem('app', undefined)).toBeUndefined()
+    for (const key of ['one:app', 'two:app', 'one:a:b', 'one:'])
+      expect(clientKeyProblem(key, names)).toBeUndefined()
+    for (const key of ['app', 'three:app', ':app', 'One:app'])
+      expect(clientKeyProblem(key, names)).toMatchObject({ hint: expect.stringContaining('one:') as string })
   })
 })

@@ -290,7 +290,7 @@ describe('rates over several workers', () => {
 describe('load configuration', () => {
   const problems = (load: object): readonly string[] => {
     const report = new Report()
-    checkLoad({ ...LOAD_DEFAULTS, ...load }, report, ['sample'])
+    checkLoad({ ...LOAD_DEFAULTS, ...load }, report, { backends: new Set(['sample']), issuers: undefined })
     return report.problems.map(({ path }) => path.join('.'))
   }
 

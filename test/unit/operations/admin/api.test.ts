@@ -35,6 +35,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       area: new Set(['a']),
       backend: new Set(['b']),
       client: new Set(['c']),
+      issuer: undefined,
     }),
     hasStoredClient: (id) => Promise.resolve(id === 'stored'),
     configuration: () => ({ vendor: 'postern' }),

@@ -184,6 +184,7 @@ const NAMES: ClosableNames = {
   area: new Set(['fund-data']),
   backend: new Set(['sample']),
   client: new Set(['acme-books']),
+  issuer: undefined,
 }
 
 function compile(entries: object[]) {

@@ -1,0 +1,191 @@
+import { after, type Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { followedBy, headerLine, headersOf, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
+import { type HttpUrl, isBelow, resolveReference } from '../../http/reference.ts'
+import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from '../../upstream/reader.ts'
+import type { UpstreamRequest } from '../../upstream/request.ts'
+import type { UpstreamTarget, UpstreamTargets } from './targets.ts'
+
+export interface RedirectRules {
+  /** Redirects of one call that are followed, one after the other. */
+  readonly max: number
+  /** Origins that may be gone to, as `URL.origin` writes them. */
+  readonly origins: ReadonlySet<string>
+}
+
+/** What redirects depend on besides. */
+interface Surroundings {
+  readonly targets: UpstreamTargets
+  /** The configured Host header, by which the upstream may know itself. */
+  readonly host: string | undefined
+  /** Milliseconds for all steps of a call together. */
+  readonly firstByte: number
+  readonly clock: Clock
+}
+
+/** Statuses that say "get it there" (RFC 9110 §15.4), and do so for GET and HEAD alike. */
+const FOLLOWED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** All that another origin learns of a call, besides its method. */
+const FOR_OTHERS = ['accept', 'range', 'traceparent'] as const
+
+/** What a call was answered by, if not by the URL that it was sent to. */
+export interface Redirected {
+  /** Undefined: it was no redirect that was followed. */
+  readonly url: HttpUrl | undefined
+  /** Whether another origin answered, or had a part in it. */
+  readonly left: boolean
+  /** Why the redirect that is the answer was not followed. */
+  readonly stopped: string | undefined
+}
+
+/** Of one attempt at a call. */
+export interface Redirectable {
+  readonly request: UpstreamRequest
+  readonly target: UpstreamTarget
+  /** Is told which reader can end the call from now on. */
+  readonly reading: (reader: UpstreamReader) => void
+  /** Is told before the callback what answers, if there was a redirect. */
+  readonly redirected: (how: Redirected) => void
+  readonly callback: UpstreamCallback
+}
+
+interface Step {
+  readonly target: UpstreamTarget
+  readonly url: HttpUrl
+  readonly left: boolean
+  readonly count: number
+}
+
+/** Follows an upstream's redirects (C8.8). For calls that are GET or HEAD, here and there. */
+export class Redirects {
+  readonly #rules: RedirectRules
+  readonly #around: Surroundings
+
+  constructor(rules: RedirectRules, around: Surroundings) {
+    this.#rules = rules
+    this.#around = around
+  }
+
+  /** The callback for the attempt's first request: it calls the attempt's own once there is an answer that is given. */
+  callbackOf(attempt: Redirectable): UpstreamCallback {
+    const started = this.#around.clock.monotonic()
+    return (error, response) => {
+      if (response === undefined || !FOLLOWED.has(response.statusCode)) attempt.callback(error, response)
+      else new Following(attempt, started, this.#rules, this.#around).take(response)
+    }
+  }
+}
+
+/** One attempt that was answered by a redirect. */
+class Following {
+  readonly #attempt: Redirectable
+  readonly #rules: RedirectRules
+  readonly #around: Surroundings
+  readonly #stopTimer: () => void
+  #step: Step
+  #reader: UpstreamReader | undefined
+
+  constructor(attempt: Redirectable, started: number, rules: RedirectRules, around: Surroundings) {
+    this.#attempt = attempt
+    this.#rules = rules
+    this.#around = around
+    const { request, target } = attempt
+    this.#step = { target, url: urlOf(target, request.path), left: false, count: 0 }
+    const left = Math.max(1, around.firstByte - (around.clock.monotonic() - started))
+    this.#stopTimer = after(left, () => this.#reader?.cancel(tooSlow()))
+  }
+
+  take(response: UpstreamResponse): void {
+    const next = FOLLOWED.has(response.statusCode) ? this.#next(response) : 'it is no redirect'
+    if (typeof next === 'string') {
+      this.#end(next)
+      this.#attempt.callback(null, response)
+      return
+    }
+    if (!Buffer.isBuffer(response.body)) response.body.destroy()
+    this.#step = next
+    this.#send(next)
+  }
+
+  #end(stopped: string): void {
+    const { count, url, left } = this.#step
+    this.#stopTimer()
+    this.#attempt.redirected({ url: count === 0 ? undefined : url, left, stopped })
+  }
+
+  /** Where a redirect goes, or why it is not followed. */
+  #next({ headers: { location } }: UpstreamResponse): Step | string {
+    const { target, url: from, left, count } = this.#step
+    if (count >= this.#rules.max) return `${this.#rules.max} redirects are followed`
+    if (location === undefined) return 'it names no place'
+    const url = resolveReference(location, from)
+    if (typeof url === 'string') return url
+    if (from.origin.startsWith('https:') && !url.origin.startsWith('https:'))
+      return 'it leads from https to http'
+    const named = this.#rules.origins.has(url.origin)
+    const own = this.#ownTarget(url.origin, target, left)
+    if (own === undefined && !named) return 'it leads to another origin'
+    if (own !== undefined && !named && !isBelow(url.path, own.address.basePath))
+      return 'it leads out of the target’s path'
+    return { target: own ?? target, url, left: left || own === undefined, count: count + 1 }
+  }
+
+  /** The target of the same upstream that an origin is; none once the call has left it. */
+  #ownTarget(origin: string, current: UpstreamTarget, left: boolean): UpstreamTarget | undefined {
+    if (left) return undefined
+    const { targets, host } = this.#around
+    if (origin === current.address.origin || origin === originByHost(current, host)) return current
+    return targets.all.find(({ address }) => address.socketPath === undefined && address.origin === origin)
+  }
+
+  #send({ target, url, left }: Step): void {
+    const path = url.path + url.query
+    const { request } = this.#attempt
+    const callback: UpstreamCallback = (error, response) => {
+      if (response !== undefined) this.take(response)
+      else this.#fail(error)
+    }
+    this.#reader = left
+      ? this.#around.targets
+          .otherOrigin(url.origin)
+          .send(
+            { ...request, path, headers: forOthers(request.headers), host: undefined, fresh: false },
+            callback,
+          )
+      : target.sendAbsolute({ ...request, path, fresh: false }, callback)
+    this.#attempt.reading(this.#reader)
+  }
+
+  #fail(error: Error | null): void {
+    this.#stopTimer()
+    this.#attempt.callback(error)
+  }
+}
+
+const tooSlow = (): Fault =>
+  new Fault('upstream_timeout', { detail: 'the upstream’s redirects took longer than one answer may' })
+
+/** @param sent path and query, without the target's base path */
+export function urlOf({ address: { origin, basePath } }: UpstreamTarget, sent: string): HttpUrl {
+  const target = basePath + sent
+  const mark = target.indexOf('?')
+  const end = mark === -1 ? target.length : mark
+  return { origin, path: target.slice(0, end), query: target.slice(end) }
+}
+
+/** The origin by which a target knows itself, if the Host header tells it another one than its own. */
+export const originByHost = (
+  { address: { origin } }: UpstreamTarget,
+  host: string | undefined,
+): string | undefined =>
+  host === undefined ? undefined : URL.parse(`${origin.slice(0, origin.indexOf(':'))}://${host}`)?.origin
+
+function forOthers(headers: HeaderText): HeaderText {
+  const given = headersOf(headers)
+  let text = NO_HEADERS
+  for (const name of FOR_OTHERS) {
+    const value = given[name]
+    if (value !== undefined) text = followedBy(text, headerLine(name, value))
+  }
+  return text
+}

@@ -1,0 +1,65 @@
+import { Readable } from 'node:stream'
+import { readBody } from '../http/read-body.ts'
+
+export interface JsonRequest {
+  readonly url: string
+  /** The name of the answer in error messages: `the key set`. */
+  readonly what: string
+  readonly accept: string
+  /** Bytes of the answer's body. */
+  readonly largest: number
+  /** Aborts the whole request. */
+  readonly signal: AbortSignal
+  /** Only with a body. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The form of a POST. Without it the request is a GET. */
+  readonly form?: URLSearchParams
+  /** Whether the answer must say that it is `application/json`. */
+  readonly strictType?: boolean
+}
+
+/** An answer with another status than 200. */
+export class UnexpectedStatus extends Error {
+  override readonly name = 'UnexpectedStatus'
+}
+
+/**
+ * The bytes of an answer of an issuer. Redirects are not followed: the configuration, or the issuer's metadata, says
+ * which server answers. Rejects with UnexpectedStatus; with RangeError if the body is too large, or breaks off; with
+ * another Error if there is no answer, or the signal aborts.
+ */
+export async function fetchJsonBytes(request: JsonRequest): Promise<Buffer> {
+  const { url, what, accept, form, headers, signal } = request
+  const response = await fetch(url, {
+    headers: { accept, ...headers },
+    ...(form !== undefined && { method: 'POST', body: form }),
+    redirect: 'error',
+    signal,
+  })
+  const refusal = refusalOf(response, request)
+  if (refusal === undefined) return readBounded(response, request)
+  await response.body?.cancel()
+  throw refusal === response.status
+    ? new UnexpectedStatus(`${what} answered ${refusal}`)
+    : new TypeError(`${what} is no application/json`)
+}
+
+/** The status, or the type, if it is another one than expected. */
+function refusalOf({ status, headers }: Response, { strictType }: JsonRequest): number | 'type' | undefined {
+  if (status !== 200) return status
+  if (strictType !== true) return undefined
+  const [type = ''] = (headers.get('content-type') ?? '').split(';')
+  return type.trim().toLowerCase() === 'application/json' ? undefined : 'type'
+}
+
+async function readBounded({ body }: Response, { what, largest }: JsonRequest): Promise<Buffer> {
+  if (body === null) return Buffer.alloc(0)
+  const stream = Readable.fromWeb(body)
+  try {
+    return await readBody(stream, largest)
+  } catch (cause) {
+    throw new RangeError(`${what} is too large, or broke off`, { cause })
+  } finally {
+    stream.destroy()
+  }
+}

@@ -1,0 +1,223 @@
+import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { LRUCache } from 'lru-cache'
+import type { Claims, KeyStanding, TokenPolicy, Verified } from '../contracts/keys.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import { after as systemAfter, type After, type Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { requestIntrospection, checkIntrospected } from './introspection-call.ts'
+import { Slots } from './slots.ts'
+import { badToken, LONGEST_TOKEN } from './token-verifier.ts'
+
+export interface IntrospectorParts {
+  /** The `iss` of the issuer. */
+  readonly issuer: string
+  /** Resolves with the URL of the introspection endpoint; rejects if it is not known at the moment. */
+  readonly endpoint: () => Promise<string>
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly clock: Clock
+  readonly recorder: Pick<Recorder, 'note'>
+  /** The timer of the deadline. Tests pass their own. */
+  readonly after?: After
+}
+
+/** Milliseconds that an answer counts: of an active token, and of any other. */
+const ACTIVE = 60_000
+const INACTIVE = 10_000
+/** Milliseconds after which an answer about a token in use is asked for again, so that no call waits for it. */
+const RENEW = 50_000
+/** Milliseconds between two attempts to renew an answer, and between two requests while the endpoint fails. */
+const PAUSE = 1_000
+/** Failures in a row after which the endpoint counts as failing. */
+const FAILING = 3
+/** Milliseconds for a whole introspection, the wait for a place included. */
+const DEADLINE = 2_000
+/** Requests at once, and tokens that may wait for a place. */
+const AT_ONCE = 32
+const WAITING = 1_000
+/** Answers that are remembered, and the bytes that they may take together. */
+const MOST_KNOWN = 10_000
+const LARGEST_KNOWN = 32 * 1024 * 1024
+/** Bytes of a remembered answer beside its text. */
+const ENTRY_OVERHEAD = 512
+
+/** What is known of one token. */
+interface Known {
+  /** Undefined if the token is not active. */
+  readonly claims: Claims | undefined
+  /** Bytes. */
+  readonly size: number
+  readonly standing: AnswerStanding
+}
+
+/**
+ * Introspects the opaque tokens of one issuer (RFC 7662, C11.2).
+ *
+ * An answer counts for 60 s, by the token's hash. A token that is in use is introspected again 10 s before that, so
+ * that its calls need not wait and its websockets stay open. Failures are Fault `token_judge_unavailable` (C4.15).
+ */
+export class Introspector {
+  readonly #parts: IntrospectorParts
+  readonly #known = new LRUCache<string, Known>({
+    max: MOST_KNOWN,
+    maxSize: LARGEST_KNOWN,
+    sizeCalculation: ({ size }) => size,
+  })
+  /** By hash: one request at a time for one token. */
+  readonly #asked = new Map<string, Promise<Known>>()
+  readonly #slots = new Slots(AT_ONCE, WAITING)
+  /** Failed requests in a row. */
+  #failures = 0
+  #failedAt = Number.NEGATIVE_INFINITY
+  #closed = false
+
+  constructor(parts: IntrospectorParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * The claims of an opaque token, with `iss` and `iat` where the answer has none. Rejects with Fault `invalid_token` if
+   * it is not active or does not fit the policy; with `token_judge_unavailable` if that cannot be told now.
+   */
+  async verify(token: string, policy: TokenPolicy): Promise<Verified> {
+    if (token.length > LONGEST_TOKEN) throw badToken('too long')
+    const id = hash('sha256', token, 'base64url')
+    const known = this.#known.get(id)
+    const { claims, standing } = known?.standing.counts() === true ? known : await this.#ask(id, token)
+    if (claims === undefined) throw badToken('introspection: not active')
+    return { claims: checkIntrospected(claims, policy, this.#parts.clock), key: standing }
+  }
+
+  /** From now on no token that this object has introspected is accepted. */
+  close(): void {
+    this.#closed = true
+    this.#known.clear()
+  }
+
+  #ask(id: string, token: string): Promise<Known> {
+    const asked = this.#asked.get(id)
+    if (asked !== undefined) return asked
+    const asking = this.#introspect(token)
+      .then(({ claims, length }) => this.#keep(id, token, claims, length))
+      .finally(() => this.#asked.delete(id))
+    this.#asked.set(id, asking)
+    return asking
+  }
+
+  /** An answer that says the same as the one before keeps what was made of that: the principal, its tunnels. */
+  #keep(id: string, token: string, claims: Claims | undefined, length: number): Known {
+    const { clock } = this.#parts
+    const before = this.#known.peek(id)
+    const until = clock.monotonic() + (claims === undefined ? INACTIVE : ACTIVE)
+    if (before?.standing.counts() === true && isDeepStrictEqual(before.claims, claims)) {
+      before.standing.prolong(until)
+      return before
+    }
+    before?.standing.end()
+    const standing = new AnswerStanding(until, {
+      now: () => (this.#closed ? Number.POSITIVE_INFINITY : clock.monotonic()),
+      renew: () => void this.#ask(id, token).catch(() => undefined),
+    })
+    const known = { claims, size: length + ENTRY_OVERHEAD, standing }
+    if (!this.#closed) this.#known.set(id, known)
+    return known
+  }
+
+  async #introspect(token: string): ReturnType<typeof requestIntrospection> {
+    const { clock, after = systemAfter } = this.#parts
+    if (this.#failures >= FAILING) {
+      const now = clock.monotonic()
+      if (now - this.#failedAt < PAUSE) throw unavailable(new Error('the last requests failed a moment ago'))
+      this.#failedAt = now
+    }
+    const deadline = new AbortController()
+    const cancel = after(DEADLINE, () => deadline.abort(new Error('no answer in time')))
+    try {
+      await this.#slots.enter(deadline.signal)
+      try {
+        return await this.#send(token, deadline.signal)
+      } finally {
+        this.#slots.leave()
+      }
+    } catch (cause) {
+      throw isUnavailable(cause) ? cause : unavailable(cause)
+    } finally {
+      cancel()
+    }
+  }
+
+  async #send(token: string, signal: AbortSignal): ReturnType<typeof requestIntrospection> {
+    const { issuer, endpoint, clock, recorder } = this.#parts
+    try {
+      signal.throwIfAborted()
+      const url = await beforeAbort(endpoint(), signal)
+      const answer = await requestIntrospection({ ...this.#parts, url, token, signal })
+      if (this.#failures > 0) recorder.note('info', 'introspection_works_again', { issuer })
+      this.#failures = 0
+      return answer
+    } catch (cause) {
+      if (this.#failures === 0) recorder.note('error', 'introspection_failed', { issuer, cause })
+      this.#failures += 1
+      this.#failedAt = clock.monotonic()
+      throw cause
+    }
+  }
+}
+
+const unavailable = (cause: unknown): Fault =>
+  new Fault('token_judge_unavailable', { cause, detail: 'the token cannot be introspected' })
+
+const isUnavailable = (thrown: unknown): boolean =>
+  thrown instanceof Fault && thrown.code === 'token_judge_unavailable'
+
+/** Settles as the promise does, unless the signal aborts first. */
+const beforeAbort = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+
+interface StandingParts {
+  /** Milliseconds, monotonic; infinite once nothing counts any more. */
+  readonly now: () => number
+  readonly renew: () => void
+}
+
+/** Whether an answer about a token still counts. It asks for the next one in time, as long as somebody uses it. */
+class AnswerStanding implements KeyStanding {
+  readonly #parts: StandingParts
+  #until: number
+  #renewAt: number
+
+  constructor(until: number, parts: StandingParts) {
+    this.#parts = parts
+    this.#until = until
+    this.#renewAt = until - (ACTIVE - RENEW)
+  }
+
+  isTrusted(): boolean {
+    const now = this.#parts.now()
+    if (now >= this.#until) return false
+    if (now >= this.#renewAt) {
+      this.#renewAt = now + PAUSE
+      this.#parts.renew()
+    }
+    return true
+  }
+
+  /** The same, without asking. */
+  counts(): boolean {
+    return this.#parts.now() < this.#until
+  }
+
+  prolong(until: number): void {
+    this.#until = until
+    this.#renewAt = until - (ACTIVE - RENEW)
+  }
+
+  end(): void {
+    this.#until = Number.NEGATIVE_INFINITY
+  }
+}

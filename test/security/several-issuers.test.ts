@@ -1,0 +1,351 @@
+import { describe, expect, it } from 'vitest'
+import { type CryptoKey, SignJWT } from 'jose'
+import type { IssuerConfig } from '../../src/keys/issuers-config.ts'
+import { makeIssuerKey } from '../support/foreign-issuer.ts'
+import { INTROSPECTION, OPENID, startIssuerServer } from '../support/issuer-server.ts'
+import { movableClock } from '../support/movable-clock.ts'
+import { postern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
+import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
+
+// C11.2: a sidecar for issuers that others run, found by their metadata; T3.4, T3.5 for opaque tokens and key sets.
+
+const AUDIENCE = 'https://api.example'
+const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
+const SOON = { timeout: 8_000, interval: 20 }
+
+const [keyOfOne, keyOfTwo] = [await makeIssuerKey('same'), await makeIssuerKey('same')]
+
+/** An access token; RFC 9068 unless told otherwise. */
+const sign = (
+  { kid, privateKey }: { kid: string; privateKey: CryptoKey },
+  issuer: string,
+  claims: object = {},
+  typ = 'at+jwt',
+): Promise<string> =>
+  new SignJWT({
+    ...{ client_id: 'app', scope: 'fund.read target:b/ACME', jti: 'same-id', sub: 'someone' },
+    ...{ iss: issuer, aud: AUDIENCE, iat: seconds() - 10, exp: seconds() + 600 },
+    ...claims,
+  })
+    .setProtectedHeader({ alg: 'ES256', typ, kid })
+    .sign(privateKey)
+
+const seconds = (): number => Math.floor(Date.now() / 1000)
+
+const DEFAULTS: Omit<IssuerConfig, 'issuer'> = {
+  ...{ audience: AUDIENCE, typ: ['at+jwt'], algorithms: ['ES256'], scopeClaim: 'scope' },
+  ...{ clientClaim: 'client_id', subjectClaim: 'sub', confirmation: 'refuse' as const, leeway: 0 },
+  longestLife: 86_400_000,
+}
+
+interface Scene {
+  readonly sidecar: StartedPostern
+  readonly upstream: Upstream
+  readonly call: (token: string, headers?: Record<string, string>) => Promise<number>
+  /** The values of a header of the last call that the upstream got. */
+  readonly told: (name: string) => readonly string[] | undefined
+}
+
+async function scene(
+  issuers: readonly (Partial<IssuerConfig> & { issuer: string })[],
+  options: StartOptions = {},
+): Promise<Scene> {
+  const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
+  const sidecar = await postern({
+    config: 'sidecar.yaml',
+    ...options,
+    environment: { UPSTREAM_URL: upstream.url },
+    change: (loaded) => {
+      const changed = { ...loaded, issuers: issuers.map((issuer) => ({ ...DEFAULTS, ...issuer })) }
+      return options.change?.(changed) ?? changed
+    },
+  })
+  return {
+    sidecar,
+    upstream,
+    call: async (token, headers = {}) =>
+      (
+        await fetch(`${sidecar.baseUrl}${LIST}`, {
+          headers: { Authorization: `Bearer ${token}`, ...headers },
+        })
+      ).status,
+    told: (name) => upstream.requests.at(-1)?.headers[name],
+  }
+}
+
+/** Two issuers that use the same `kid`, client id, subject and `jti`. */
+async function twoIssuers(options: StartOptions = {}) {
+  const [one, two] = [await startIssuerServer([keyOfOne.jwk]), await startIssuerServer([keyOfTwo.jwk])]
+  const made = await scene(
+    [
+      { name: 'one', issuer: one.url },
+      { name: 'two', issuer: two.url },
+    ],
+    options,
+  )
+  const [ofOne, ofTwo] = [await sign(keyOfOne, one.url), await sign(keyOfTwo, two.url)]
+  return { ...made, one, two, ofOne, ofTwo }
+}
+
+describe('C11.2 an issuer of which only `issuer` is configured', () => {
+  it('C11.2 is found by its metadata, and the upstream is told what it was told before', async () => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const { call, told } = await scene([{ issuer: server.url }])
+    expect(await call(await sign(keyOfOne, server.url))).toBe(200)
+    expect(told('x-postern-client')).toEqual(['app'])
+    expect(told('x-postern-issuer')).toBeUndefined()
+  })
+
+  it('C4.15 that is down at the start: its tokens are 503, and good as soon as it is there', async () => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const metadata = server.answers.get(OPENID) as object
+    server.answers.set(OPENID, (response) => response.destroy())
+    const clock = movableClock(Date.now())
+    const { call, upstream } = await scene([{ issuer: server.url }], { clock })
+    const token = await sign(keyOfOne, server.url)
+    expect(await call(token)).toBe(503)
+    expect(upstream.requests).toEqual([])
+    server.answers.set(OPENID, metadata)
+    clock.advance(6_000)
+    await expect.poll(() => call(token), SOON).toBe(200)
+  })
+
+  it('T3.5 whose metadata names another issuer is never believed, and the log says why', async () => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    server.answers.set(OPENID, { ...(server.answers.get(OPENID) as object), issuer: 'https://other.example' })
+    const { call, sidecar, upstream } = await scene([{ issuer: server.url }])
+    for (const iss of [server.url, 'https://other.example'])
+      expect(await call(await sign(keyOfOne, iss))).toBe(iss === server.url ? 503 : 401)
+    expect(upstream.requests).toEqual([])
+    const line = sidecar.log().find(({ event }) => event === 'issuer_metadata_refused')
+    expect(line).toMatchObject({ level: 'error', issuer: server.url })
+    expect(String(line?.['reason'])).toContain('other.example')
+  })
+
+  it.each(['JWT', 'jwt', 'application/jwt'])('C11.2 may call its tokens %s', async (written) => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const { call } = await scene([{ issuer: server.url, typ: [written] }])
+    expect(await call(await sign(keyOfOne, server.url, {}, 'JWT'))).toBe(200)
+    expect(await call(await sign(keyOfOne, server.url, {}, 'at+jwt'))).toBe(401)
+  })
+
+  it('C11.2 refuses a token that is bound to a key, unless it is told to ignore that', async () => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const bound = await sign(keyOfOne, server.url, { cnf: { jkt: 'thumbprint' } })
+    const { call, upstream } = await scene([{ issuer: server.url }])
+    expect(await call(bound)).toBe(401)
+    expect(upstream.requests).toEqual([])
+    expect(await (await scene([{ issuer: server.url, confirmation: 'ignore' }])).call(bound)).toBe(200)
+  })
+})
+
+describe('C11.2 two issuers', () => {
+  it('C11.2 are each believed with their own keys only', async () => {
+    const { call, one, two, ofOne, ofTwo, upstream } = await twoIssuers()
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 200])
+    const reached = upstream.requests.length
+    expect(await call(await sign(keyOfOne, two.url))).toBe(401)
+    expect(await call(await sign(keyOfTwo, one.url))).toBe(401)
+    expect(upstream.requests).toHaveLength(reached)
+  })
+
+  it('C8.2 the upstream is told whose subject and client it is; no client can say that itself', async () => {
+    const { call, told, one, two, ofOne, ofTwo } = await twoIssuers()
+    const forged = {
+      'X-Postern-Issuer': 'https://forged.example',
+      'x-postern-ISSUER': 'https://forged.example',
+    }
+    await call(ofOne, forged)
+    expect(told('x-postern-issuer')).toEqual([one.url])
+    await call(ofTwo)
+    expect(told('x-postern-issuer')).toEqual([two.url])
+    expect(told('x-postern-client')).toEqual(['app'])
+  })
+
+  it('T2.2 with one issuer, no client can send its own X-Postern-Issuer either', async () => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const { call, told } = await scene([{ issuer: server.url }])
+    await call(await sign(keyOfOne, server.url), { 'X-Postern-Issuer': 'https://forged.example' })
+    expect(told('x-postern-issuer')).toBeUndefined()
+  })
+
+  it('C4.5 have clients with rates of their own, also if their ids are the same', async () => {
+    const rate = { requests: 2, per: 60_000 }
+    const { call, ofOne, ofTwo } = await twoIssuers({
+      change: (loaded) => ({
+        ...loaded,
+        load: { ...loaded.load, clients: { ...loaded.load.clients, byId: { 'one:app': { rate } } } },
+      }),
+    })
+    const statuses = async (token: string): Promise<number[]> => [
+      await call(token),
+      await call(token),
+      await call(token),
+    ]
+    expect(await statuses(ofOne)).toEqual([200, 200, 429])
+    expect(await statuses(ofTwo)).toEqual([200, 200, 200])
+  })
+
+  it('C9.2 have clients of their own on lists of maintenance', async () => {
+    const { call, sidecar, ofOne, ofTwo } = await twoIssuers()
+    sidecar.switches.set([{ scope: { kind: 'service' }, clients: ['two:app'] }])
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([503, 200])
+    sidecar.switches.set([{ scope: { kind: 'area', name: 'fund-data' }, clients: ['one:app', 'app'] }])
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 503])
+  })
+
+  it('C12 stand by their names in the lines of calls', async () => {
+    const { call, sidecar, ofTwo } = await twoIssuers()
+    await call(ofTwo)
+    expect(sidecar.log().find(({ event }) => event === 'call')).toMatchObject({
+      issuer: 'two',
+      client: 'app',
+    })
+  })
+})
+
+describe('C6.3.3 a revocation in a sidecar', () => {
+  const revoke = (sidecar: StartedPostern, body: object): Promise<{ outcome: string }> => {
+    const {
+      jti,
+      subject,
+      client,
+      issuer,
+      force = false,
+    } = body as Record<string, string> & { force?: boolean }
+    const tokens = { ...(jti && { jti }), ...(subject && { subject }), ...(client && { client }) }
+    return sidecar.control.revoke(
+      { ...tokens, ...(issuer && { issuer }) } as never,
+      { preview: false, consents: false, force },
+      { via: 'test' },
+    )
+  }
+
+  it.each([{ client: 'app' }, { subject: 'someone' }, { jti: 'same-id' }])(
+    'C11.2 of %j ends it at the issuer that it names only',
+    async (tokens) => {
+      const { call, sidecar, one, ofOne, ofTwo } = await twoIssuers()
+      expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 200])
+      expect((await revoke(sidecar, { ...tokens, issuer: 'one' })).outcome).toBe('revoked')
+      expect([await call(ofOne), await call(ofTwo)]).toEqual([401, 200])
+      // Not remembered by any cache.
+      expect(await call(await sign(keyOfOne, one.url, { iat: seconds() - 20 }))).toBe(401)
+    },
+  )
+
+  it('C11.2 that names no issuer is refused where there are several; forced, it holds for all', async () => {
+    const { call, sidecar, two, ofOne, ofTwo } = await twoIssuers()
+    expect(await revoke(sidecar, { client: 'app' })).toMatchObject({ outcome: 'unknown' })
+    expect(await revoke(sidecar, { client: 'app', issuer: 'three' })).toMatchObject({ outcome: 'unknown' })
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 200])
+    await revoke(sidecar, { client: 'app', issuer: two.url })
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 401])
+    await revoke(sidecar, { client: 'app', force: true })
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([401, 401])
+  })
+})
+
+describe('C11.2 an issuer with opaque tokens', () => {
+  const introspection = { clientId: 'postern', clientSecret: 'a-secret-of-postern' }
+
+  async function opaque(over: Partial<IssuerConfig> = {}, options: StartOptions = {}) {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const active = {
+      ...{ active: true, token_type: 'Bearer', aud: AUDIENCE, sub: 'someone', client_id: 'app' },
+      ...{ scope: 'fund.read target:b/ACME', iat: seconds() - 10, exp: seconds() + 600 },
+    }
+    server.answers.set(INTROSPECTION, active)
+    const made = await scene([{ issuer: server.url, introspection, ...over }], options)
+    return { ...made, server, active, asked: () => server.asked(INTROSPECTION).length }
+  }
+
+  it('C11.2 are accepted as its introspection says, at the endpoint of its metadata', async () => {
+    const { call, told, asked, server, active } = await opaque()
+    expect([await call('opaque'), await call('opaque')]).toEqual([200, 200])
+    expect(asked()).toBe(1)
+    expect(told('x-postern-subject')).toEqual(['someone'])
+    expect(told('x-postern-scope')).toEqual(['fund.read target:b/ACME'])
+    server.answers.set(INTROSPECTION, { ...active, active: false })
+    expect(await call('another')).toBe(401)
+  })
+
+  it('C11.2 its signed tokens are judged by their signature, and never sent anywhere', async () => {
+    const { call, asked, server, upstream } = await opaque()
+    const good = await sign(keyOfOne, server.url)
+    expect(await call(good)).toBe(200)
+    const reached = upstream.requests.length
+    const [header = '', payload = '', signature = ''] = good.split('.')
+    for (const token of [
+      await sign(keyOfTwo, server.url),
+      await sign(keyOfOne, 'https://other.example'),
+      await sign(keyOfOne, server.url, { exp: seconds() - 1 }),
+      `${header}.${payload}.`,
+      `${header}.${payload}`,
+      header,
+      `${good}.${signature}`,
+      `${header}.${payload}.${signature}==`,
+      'abc.def.ghi',
+    ])
+      expect(await call(token)).toBe(401)
+    expect(upstream.requests).toHaveLength(reached)
+    expect(asked()).toBe(0)
+  })
+
+  it('C11.2 without introspection an opaque token is 401, and nobody is asked', async () => {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const { call, upstream } = await scene([{ issuer: server.url }])
+    expect(await call('opaque')).toBe(401)
+    expect(upstream.requests).toEqual([])
+    expect(server.asked(INTROSPECTION)).toHaveLength(0)
+  })
+
+  it('T3.4 is a rule, a revocation and an end at the issuer, all seen in time', async () => {
+    const clock = movableClock(Date.now())
+    const { call, server, sidecar, asked, active } = await opaque({}, { clock })
+    expect(await call('opaque')).toBe(200)
+    server.answers.set(INTROSPECTION, { active: false })
+    clock.advance(61_000)
+    expect(await call('opaque')).toBe(401)
+    expect(asked()).toBe(2)
+    server.answers.set(INTROSPECTION, active)
+    expect(await call('another')).toBe(200)
+    await sidecar.control.revoke(
+      { client: 'app' },
+      { preview: false, consents: false, force: false },
+      { via: 'test' },
+    )
+    expect(await call('another')).toBe(401)
+    expect(await call('a-third')).toBe(401)
+  })
+
+  it('C4.15 are 503 while the endpoint is down, and the log holds neither token nor secret', async () => {
+    const { call, server, sidecar, upstream } = await opaque()
+    server.answers.set(INTROSPECTION, (response) => response.destroy())
+    expect(await call('a-secret-opaque-token')).toBe(503)
+    expect(upstream.requests).toEqual([])
+    const log = sidecar.logLines().join('')
+    expect(log).toContain('introspection_failed')
+    expect(log).not.toContain('a-secret-opaque-token')
+    expect(log).not.toContain('a-secret-of-postern')
+  })
+
+  it('C11.2 are known by the claims that are configured, roles mapped', async () => {
+    const { call, told, server, active } = await opaque({
+      scopeClaim: 'realm_access.roles',
+      scopeMap: { 'funds-reader': ['fund.read'] },
+      targetClaim: 'https://example.com/business',
+      clientClaim: 'azp',
+      subjectClaim: 'client_id',
+      audience: 'none',
+    })
+    server.answers.set(INTROSPECTION, {
+      ...{ ...active, aud: undefined, sub: undefined, azp: 'portal', scope: 'fund.write' },
+      realm_access: { roles: ['funds-reader', 'offline_access'] },
+      'https://example.com/business': ['ACME'],
+    })
+    expect(await call('opaque')).toBe(200)
+    expect(told('x-postern-subject')).toEqual(['app'])
+    expect(told('x-postern-client')).toEqual(['portal'])
+    expect(told('x-postern-scope')).toEqual(['fund.read'])
+  })
+})
