@@ -2,6 +2,7 @@ import { lighttpdWithFiles, nginxWithFiles } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startPrices } from './prices.ts'
 import { programService, pythonService } from './programs.ts'
+import { startSidecarScene } from './sidecar.ts'
 import type { Recipe } from './service.ts'
 import { startDirectory } from './slapd.ts'
 
@@ -22,6 +23,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   mtls: { needs: ['curl', 'nginx', 'openssl'], start: startMutualTls },
   'server-sent-events': { needs: ['curl', 'python3'], start: pythonService('event-source.py') },
+  'sidecar-two-issuers': { needs: ['curl'], start: startSidecarScene },
   'tenant-in-path': {
     needs: ['curl', 'nginx'],
     start: (where) => programService(where, nginxWithFiles(MEMBERS)),
