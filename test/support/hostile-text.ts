@@ -6,6 +6,9 @@ import { parseForm } from '../../src/http/form.ts'
 import { parseNumberLiteral } from '../../src/http/json-value.ts'
 import { printable } from '../../src/http/body-text.ts'
 import { escapeName, escapeText, isXmlText, toXmlText, unescapeName } from '../../src/http/xml-syntax.ts'
+import { plainEnvelope } from '../../src/gateway/conversion/plain-xml.ts'
+import { writePlainXml } from '../../src/http/plain-xml/from-json.ts'
+import type { PlainXmlRules } from '../../src/http/plain-xml/rules.ts'
 import { readXml } from '../../src/http/xml-read.ts'
 import { FORMATS } from '../../src/http/body-schema.ts'
 import { CANONICAL_PATH, canonicalSegment } from '../../src/http/request-target.ts'
@@ -85,6 +88,26 @@ const bytes = (text: string): Buffer => Buffer.from(text)
 const negotiation = compileNegotiation({ vendor: 'postern', defaultFormat: 'json' })
 
 /** Whatever reads what a client may send. */
+const PLAIN_XML: PlainXmlRules = {
+  root: 'a',
+  attributes: {},
+  stripNamespaces: true,
+  paths: {
+    type: undefined,
+    isArray: false,
+    children: new Map([['a', { type: 'number', isArray: false, children: new Map() }]]),
+  },
+}
+
+const plain = (text: string): void => {
+  for (const to of ['xml', 'json'] as const)
+    try {
+      plainEnvelope(bytes(text), undefined, PLAIN_XML, to)
+    } catch {
+      // refused: what counts is how long that took
+    }
+}
+
 export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   cleanLine,
   quoteClean,
@@ -104,6 +127,11 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   readXml: (text) => readXml(bytes(text), undefined, { bytes: 8 * MEBIBYTE }),
   'readXml, in an element': (text) => readXml(bytes(`<a>${text}</a>`), undefined, { bytes: 8 * MEBIBYTE }),
   'readXml, as a name': (text) => readXml(bytes(`<${text}/>`), undefined, { bytes: 8 * MEBIBYTE }),
+  'plain XML': (text) => plain(text),
+  'plain XML, in an element': (text) => plain(`<a>${text}</a>`),
+  'plain XML, in an attribute': (text) => plain(`<a b="${text}"/>`),
+  'plain XML, of texts in JSON': (text) => writePlainXml({ b: text, '@c': text }, PLAIN_XML),
+  'plain XML, of a name in JSON': (text) => writePlainXml({ [text]: '' }, PLAIN_XML),
   formatOfErrors: (text) => negotiation.formatOfErrors(text),
   ...Object.fromEntries(Object.entries(FORMATS).map(([name, { test }]) => [`format ${name}`, test])),
 }
@@ -143,6 +171,10 @@ export const HOSTILE = [
     '<a>',
     ']]>',
     '&#1;',
+    '<!---->',
+    '<?a?>',
+    '<![CDATA[]]>',
+    '<!DOCTYPE ',
   ],
   ...[
     'a/b;',

@@ -26,14 +26,22 @@ const READERS: Readonly<Record<Typed, (text: string) => JsonValue | undefined>> 
   boolean: (text) => BOOLEANS.get(text),
 }
 
-const AROUND = /^[\t\n\r ]+|[\t\n\r ]+$/g
+const isBlankAt = (text: string, at: number): boolean => ' \t\n\r'.includes(text.charAt(at))
+
+/** Without the white space of XML around it. An expression with `+$` would try each blank as the first one (T2.9). */
+function trimmed(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && isBlankAt(text, start)) start++
+  while (start < end && isBlankAt(text, end - 1)) end--
+  return text.slice(start, end)
+}
 
 /** The value of a text. One that is empty where a number or boolean is expected is null. */
 function valueOf(text: string, name: string, { type }: PathRule): JsonValue {
   if (type === undefined) return text
-  const trimmed = text.replaceAll(AROUND, '')
-  if (trimmed === '') return null
-  const value = READERS[type](trimmed)
+  const bare = trimmed(text)
+  if (bare === '') return null
+  const value = READERS[type](bare)
   if (value !== undefined) return value
   throw new Fault('answer_unmappable', { detail: `XML: the text of ${printable(name)} is no ${type}` })
 }
