@@ -228,8 +228,8 @@ const FILES: {
   readonly [K in Exclude<BackendConfig['kind'], 'module'>]: (config: Of<K>) => (string | undefined)[]
 } = {
   memory: ({ data }) => [data],
-  http: ({ tls }) => [tls.ca, tls.cert, tls.key],
-  stream: ({ tls }) => [tls.ca, tls.cert, tls.key],
+  http: ({ tls, auth }) => [tls.ca, tls.cert, tls.key, auth?.oauth2?.tls.ca],
+  stream: ({ tls, auth }) => [tls.ca, tls.cert, tls.key, auth?.oauth2?.tls.ca],
 }
 
 /**

@@ -163,6 +163,33 @@ const isStopped = (folded: string): boolean => STOPPED.has(folded) || STOPPED_FA
 /** Whether a header is none that a client's request can ever bring to an upstream, whatever the configuration says. */
 export const neverPasses = (name: string): boolean => isStopped(foldName(name))
 
+/** What Postern says in each request to an upstream, what frames the message, or which bytes are asked for; folded. */
+const MADE: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'host',
+  'accept',
+  'accept-encoding',
+  'authorization',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+  'traceparent',
+  'x-request-id',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'expect',
+  'range',
+  'if-range',
+])
+
+/** Whether a header is Postern's own: no configuration gives it another value. */
+export function isMadeByPostern(name: string): boolean {
+  const folded = foldName(name)
+  return MADE.has(folded) || /^(?:x-postern-|sec-websocket-)/.test(folded)
+}
+
 /** By name as it came: most calls bring the same few. Longer names are matched each time. */
 const decided = new LRUCache<string, boolean>({ max: 1000 })
 const LONGEST_DECIDED = 64

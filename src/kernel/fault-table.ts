@@ -205,6 +205,10 @@ export const FAULTS = {
   ),
   upstream_timeout: unavailable('The data service did not answer in time. Try again shortly.', 'error'),
   upstream_unavailable: unavailable('The data service is unavailable at the moment. Try again shortly.'),
+  upstream_token_unavailable: unavailable(
+    'The data service cannot be used at the moment. Try again after the Retry-After time.',
+    'error',
+  ),
   upstream_broken: trouble(INTERNAL),
   upstream_forbade: unauthorised('The data service does not allow this for your account.'),
   upstream_refused: bad('The data service refused the request.'),

@@ -80,6 +80,10 @@ export async function openDependencies(
         backend,
         target,
       }),
+    tokenChanged: (backend, reason) =>
+      reason === undefined
+        ? recorder.note('info', 'upstream_token_works_again', { backend })
+        : recorder.note('warn', 'upstream_token_failed', { backend, detail: reason }),
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
     peopleFailed: (event, cause) => recorder.note('error', event, { module: 'directory.people', cause }),

@@ -64,6 +64,7 @@ export interface Dependencies {
   readonly openedFunds: OpenedFunds
   readonly conversions: Conversions
   readonly targetChanged: BackendDependencies['targetChanged']
+  readonly tokenChanged: BackendDependencies['tokenChanged']
   readonly moduleFailed: BackendDependencies['moduleFailed']
   /** Told of what the code of `directory.people` did outside of calls. */
   readonly peopleFailed: PeopleOpening['note']
@@ -146,6 +147,7 @@ export async function openParts(
     funds: dependencies.openedFunds,
     signer: dependencies.keys,
     targetChanged: dependencies.targetChanged,
+    tokenChanged: dependencies.tokenChanged,
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
   }

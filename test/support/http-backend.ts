@@ -1,6 +1,7 @@
 import { HttpBackend, type HttpBackendRules } from '../../src/backends/forward/http.ts'
 import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 import { identifyByHeaders } from '../../src/backends/forward/request.ts'
+import { TokenSources } from '../../src/backends/forward/auth/token-sources.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 
 type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {
@@ -21,6 +22,8 @@ export const forwardingRules = (
   format: 'json',
   payload: 'bare',
   forwardAuthorization: false,
+  credentials: undefined,
+  sources: new TokenSources(systemClock, () => undefined),
   requestHeaders: undefined,
   responseHeaders: [],
   errors: undefined,

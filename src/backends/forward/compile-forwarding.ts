@@ -6,6 +6,8 @@ import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
+import { compileAuthorization } from './auth/compile.ts'
+import { TokenSources } from './auth/token-sources.ts'
 import type { ForwardingConfig, OperationUpstream } from './schema.ts'
 import type { ExchangeRules, HttpBackend, HttpBackendRules } from './http.ts'
 import { type CallShape, checkTemplates, type UsedTemplate, usedPath } from './check-templates.ts'
@@ -26,6 +28,8 @@ export interface ForwardingDependencies {
   readonly signer: Signer | undefined
   /** Told of targets that are put out or taken back. */
   readonly targetChanged: (backend: string, target: string, change: TargetChange) => void
+  /** Told why a backend gets no access tokens for its upstream; undefined once it gets them again. */
+  readonly tokenChanged: (backend: string, failure: string | undefined) => void
 }
 
 /** Compiles what forwarding backends have in common; undefined if a problem was reported that leaves nothing to open. */
@@ -37,7 +41,8 @@ export async function compileForwarding(
 ): Promise<HttpBackendRules | undefined> {
   const at = ['backends', name]
   const targets = compileTargets(config, at, report)
-  const exchange = compileExchange(config, at, report)
+  const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
+  const exchange = compileExchange(config, at, report, sources)
   const identify = compileIdentity(name, config, at, report, dependencies)
   const tls = await compileTls(config, at, report)
   const { format, payload, forwardAuthorization, responseHeaders, retries } = config
@@ -48,16 +53,11 @@ export async function compileForwarding(
     name,
     vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, retries },
-    ...{
-      path: undefined,
-      requestHeaders: undefined,
-      errors: undefined,
-      errorStatus: undefined,
-      redirects: undefined,
-    },
+    ...{ path: undefined, requestHeaders: undefined, credentials: undefined },
+    ...{ errors: undefined, errorStatus: undefined, redirects: undefined },
     ...exchange,
     xml,
-    ...{ targets, identify, tls },
+    ...{ targets, identify, tls, sources },
     host: config.host,
     maxConnections: config.maxConnections,
     timeouts: config.timeouts,
@@ -76,15 +76,20 @@ type ExchangeConfig = Omit<OperationUpstream, 'backend'>
  * Compiles the keys that an operation may say differently from its backend (C8.7): those that are given.
  * @param at the section that holds them
  */
-export function compileExchange(config: ExchangeConfig, at: KeyPath, report: Report): Partial<ExchangeRules> {
-  const { path, requestHeaders, responseHeaders, forwardAuthorization, retries, format, payload } = config
+export function compileExchange(
+  config: ExchangeConfig,
+  at: KeyPath,
+  report: Report,
+  sources: TokenSources,
+): Partial<ExchangeRules> {
+  const { path, requestHeaders, responseHeaders, retries, format, payload } = config
   checkRequestHeaders(requestHeaders ?? [], at, report)
   checkResponseHeaders(responseHeaders ?? [], at, report)
   return {
     ...(path !== undefined && { path: compilePath(path, at, report) }),
     ...(requestHeaders && { requestHeaders: new Set(requestHeaders.map((each) => each.toLowerCase())) }),
     ...(responseHeaders && { responseHeaders }),
-    ...(forwardAuthorization !== undefined && { forwardAuthorization }),
+    ...compileAuthorization(config, at, report, sources),
     ...(retries !== undefined && { retries }),
     ...(format && { format }),
     ...(payload && { payload }),
@@ -132,13 +137,13 @@ export function compileOperationBackend(
 }
 
 function compileOwn(
-  { format, payload, xmlSection: inherited }: Shapeable,
+  { format, payload, xmlSection: inherited, sender }: Shapeable,
   upstream: OperationUpstream,
   at: KeyPath,
   report: Report,
 ): Partial<ExchangeRules> {
   const xml = compileOperationXml(upstream, { format, payload, inherited }, at, report)
-  return { ...compileExchange(upstream, at, report), ...(xml && { xml }) }
+  return { ...compileExchange(upstream, at, report, sender.sources), ...(xml && { xml }) }
 }
 
 /**

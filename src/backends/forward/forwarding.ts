@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
-import type { HeaderText } from '../../http/header-text.ts'
+import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { HttpUrl } from '../../http/reference.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type UpstreamResponse,
 } from '../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
+import { type Authorized, authorize } from './auth/authorized.ts'
 import { isConnectionFault, isTimeout, upstreamFault } from './response.ts'
 import { type Redirectable, type Redirected, type Redirects, urlOf } from './redirects.ts'
 import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } from './targets.ts'
@@ -44,11 +45,14 @@ export const isSafe = (method: string): boolean => SAFE.has(method)
 /** Milliseconds: the shortest timer there is. */
 const AT_ONCE = 1
 
+const UNAUTHORIZED = 401
+
 /** One call that is forwarded: its attempts, its end, and its cancellation when the client leaves. */
 export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest, ResponseSource {
   readonly method: string
   readonly path: string
-  readonly headers: HeaderText
+  /** Of the attempt under way, credentials included. */
+  headers: HeaderText
   readonly host: string | undefined
   readonly body: Buffer | Readable | undefined
   readonly length: number | undefined
@@ -60,15 +64,32 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   readonly #backend: ForwardingBackend<T>
   readonly #settle: Settle<T>
   readonly #retries: number
+  /** Without our credentials. */
+  readonly #common: HeaderText
+  #authorized: Authorized | undefined
+  /** Whether it was sent again with other credentials, which happens once. */
+  #isRenewed = false
   /** The targets of all attempts, the latest one included. */
   #tried: Tried = NONE_TRIED
   #gone: Fault | undefined
   #reader: UpstreamReader | undefined
 
-  constructor(call: Call, headers: HeaderText, backend: ForwardingBackend<T>, settle: Settle<T>) {
+  /**
+   * @param headers those of every call
+   * @param authorized the credentials that go with them to the upstream, and to nobody else
+   */
+  constructor(
+    call: Call,
+    headers: HeaderText,
+    authorized: Authorized | undefined,
+    backend: ForwardingBackend<T>,
+    settle: Settle<T>,
+  ) {
     this.method = call.method
     this.path = backend.pathOf(call)
-    this.headers = headers
+    this.#common = headers
+    this.#authorized = authorized
+    this.headers = authorized === undefined ? headers : followedBy(headers, authorized.line)
     this.host = backend.host
     this.body = bodyOf(call)
     this.length = call.body.kind === 'stream' ? call.body.length : undefined
@@ -88,8 +109,14 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     return again ? AT_ONCE : null
   }
 
-  /** One attempt. If the client has left meanwhile, it is cancelled at once. */
+  /** One attempt. Another one follows it where the upstream refused our credentials, and there are others (C8.7). */
   send(callback: UpstreamCallback): void {
+    const renewable = this.#authorized?.credentials.renewable === true
+    this.#sendOnce(renewable ? this.#unlessRefused(callback) : callback)
+  }
+
+  /** If the client has left meanwhile, it is cancelled at once. */
+  #sendOnce(callback: UpstreamCallback): void {
     const target = this.#backend.targets.choose(this.#tried)
     this.fresh = this.#tried.length > 0
     this.#tried = [...this.#tried, target]
@@ -118,6 +145,34 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   get url(): HttpUrl {
     const target = this.#tried.at(-1) ?? this.#backend.targets.choose(NONE_TRIED)
     return this.redirected?.url ?? urlOf(target, this.path)
+  }
+
+  #unlessRefused(callback: UpstreamCallback): UpstreamCallback {
+    return (error, response) => {
+      const renewed = response?.statusCode === UNAUTHORIZED ? this.#renewed() : undefined
+      if (response === undefined || renewed === undefined) {
+        callback(error, response)
+        return
+      }
+      if (!Buffer.isBuffer(response.body)) response.body.destroy()
+      renewed
+        .then((authorized) => {
+          this.#authorized = authorized
+          this.headers = followedBy(this.#common, authorized.line)
+          this.#sendOnce(this.#unlessRefused(callback))
+        })
+        .catch(callback)
+    }
+  }
+
+  /** Other credentials; undefined if the call is not to be sent again. Those that were refused are not sent again. */
+  #renewed(): Promise<Authorized> | undefined {
+    // Another origin, to which a redirect led, did not get them.
+    if (this.#authorized === undefined || this.redirected?.left === true) return undefined
+    const { credentials, line } = this.#authorized
+    if (!credentials.refused(line) || this.#retries === 0 || this.#isRenewed) return undefined
+    this.#isRenewed = true
+    return Promise.resolve(authorize(this.#call, credentials))
   }
 
   answered(response: UpstreamResponse): void {

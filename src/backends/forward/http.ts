@@ -7,6 +7,9 @@ import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { type RedirectRules, Redirects } from './redirects.ts'
+import { type Authorized, authorize } from './auth/authorized.ts'
+import type { Credentials } from './auth/credentials.ts'
+import type { TokenSources } from './auth/token-sources.ts'
 import {
   compileRequestHeaders,
   type Identify,
@@ -30,6 +33,8 @@ export interface ExchangeRules {
   /** Absent: the path of the client's request. */
   readonly path: PathTemplate | undefined
   readonly forwardAuthorization: boolean
+  /** What the upstream knows Postern by. */
+  readonly credentials: Credentials | undefined
   /** The only headers of a client that pass, in lower case; undefined: all that may. */
   readonly requestHeaders: ReadonlySet<string> | undefined
   /** Further attempts at a call that may be repeated (C8.5). */
@@ -55,6 +60,8 @@ export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, Poo
   /** What Host says in place of the target's own. */
   readonly host: string | undefined
   readonly identify: Identify
+  /** The access tokens of the backend and its operations. */
+  readonly sources: TokenSources
   readonly ejection: EjectionRules
   readonly healthCheck: HealthCheckRules | undefined
   readonly targetChanged: TargetChanged
@@ -120,6 +127,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#rules
   }
 
+  get sources(): TokenSources {
+    return this.#rules.sources
+  }
+
   get retries(): number {
     return this.#rules.retries
   }
@@ -147,9 +158,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
    */
   send<T>(call: Call, as: ForwardingBackend<T>): Promise<T> {
     const headers = this.headersOf(call)
-    return headers instanceof Promise
-      ? headers.then((signed) => carry(call, signed, as))
-      : carry(call, headers, as)
+    const authorized = this.authorize(call)
+    return headers instanceof Promise || authorized instanceof Promise
+      ? Promise.all([headers, authorized]).then((both) => carry(call, ...both, as))
+      : carry(call, headers, authorized, as)
   }
 
   /** Without the base path of the target that it will go to. */
@@ -170,7 +182,13 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return query
   }
 
-  /** The headers of C8.2; at once, unless a token has to be signed first. */
+  /** What the upstream knows Postern by; at once, unless a token has to be fetched first. */
+  authorize(call: Call): Authorized | undefined | Promise<Authorized> {
+    const { credentials } = this.#rules
+    return credentials === undefined ? undefined : authorize(call, credentials)
+  }
+
+  /** The headers of C8.2, but for our credentials; at once, unless a token has to be signed first. */
   headersOf(call: Call): HeaderText | Promise<HeaderText> {
     const headers = this.#requestHeaders(call)
     const caller = this.#rules.identify(call)
@@ -224,13 +242,18 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   async close(): Promise<void> {
     for (const stop of this.#stopChecks) stop()
-    await this.targets.close()
+    await Promise.all([this.targets.close(), this.sources.close()])
   }
 }
 
-const carry = <T>(call: Call, headers: HeaderText, as: ForwardingBackend<T>): Promise<T> =>
+const carry = <T>(
+  call: Call,
+  headers: HeaderText,
+  authorized: Authorized | undefined,
+  as: ForwardingBackend<T>,
+): Promise<T> =>
   new Promise((resolve, reject) => {
-    call.carrier.carry(new CallForwarding(call, headers, as, { resolve, reject }))
+    call.carrier.carry(new CallForwarding(call, headers, authorized, as, { resolve, reject }))
   })
 
 const PARTIAL_CONTENT = 206

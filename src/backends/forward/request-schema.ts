@@ -1,5 +1,6 @@
 /** The keys of forwarding backends that say what an upstream is sent (C8.2, C8.7). An operation may say them too. */
 import { flag, list, optional, text, wholeNumber } from '../../config/schema.ts'
+import { authSchema } from './auth/schema.ts'
 
 export const requestKeys = {
   path: optional(
@@ -11,6 +12,7 @@ export const requestKeys = {
     default: false,
     description: 'Forward the client’s `Authorization` header. A 401 of the service then reaches the client.',
   }),
+  auth: optional(authSchema),
   requestHeaders: optional(
     list(text({ description: 'A header’s name.' }), {
       unique: true,

@@ -3,7 +3,9 @@ import type { KeyStanding, Signer } from '../../contracts/keys.ts'
 import type { Place } from '../../contracts/places.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { foldName } from '../../http/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
+import type { Credentials } from './auth/credentials.ts'
 import { LRUCache } from 'lru-cache'
 import { forwardedLines } from '../../http/forwarded.ts'
 
@@ -135,17 +137,20 @@ export interface RequestHeaderRules {
   readonly vendor: string
   readonly format: 'json' | 'xml'
   readonly forwardAuthorization: boolean
+  /** Whose header takes the place of a client's. */
+  readonly credentials: Credentials | undefined
 }
 
-/** Writes the headers of the upstream request (C8.2), but for who calls (upstream-identity.ts) and what frames it. */
+/** Writes the headers of the upstream request (C8.2), but for who calls, credentials, and what frames it. */
 export type RequestHeaders = (call: Call) => HeaderText
 
 /** Nothing of the client's is among Postern's own names: those were taken out of it (http/header-text.ts). */
 export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
   const asked = compileRequested(rules)
+  const own = rules.credentials === undefined ? clientsOwn : clientsOwnBut(foldName(rules.credentials.name))
   return (call) => {
     const { headers, body, id, traceparent, authorization } = call
-    let text = clientsOwn(headers)
+    let text = own(headers)
     // Without it any coding would do (RFC 9110 §12.5.3). The client's own is here only where the bytes pass verbatim.
     if (headers['accept-encoding'] === undefined) text = followedBy(text, UNCODED)
     text = followedBy(text, call.accept === undefined ? asked(call) : requested(call.accept, call.version))
@@ -166,6 +171,16 @@ function clientsOwn(headers: Call['headers']): HeaderText {
   for (const name in headers) text = followedBy(text, headerLine(name, headers[name] ?? ''))
   return text
 }
+
+/** Without the header of this name, in any spelling that an upstream may read as the same. */
+const clientsOwnBut =
+  (replaced: string) =>
+  (headers: Call['headers']): HeaderText => {
+    let text = NO_HEADERS
+    for (const name in headers)
+      if (foldName(name) !== replaced) text = followedBy(text, headerLine(name, headers[name] ?? ''))
+    return text
+  }
 
 const requested = (accept: string, version: number): HeaderText =>
   followedBy(headerLine('accept', accept), headerLine('x-postern-action-version', String(version)))

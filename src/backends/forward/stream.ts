@@ -3,7 +3,7 @@ import type { Backend, BackendAnswer, Call, Tunnel, UpgradeOutcome } from '../..
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { type ExchangeRules, HttpBackend, type HttpBackendRules } from './http.ts'
-import type { HeaderText } from '../../http/header-text.ts'
+import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { attemptOutcome, checkStatus, passedNames, type StatusVerdict, upstreamFault } from './response.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { XmlSection } from './xml-schema.ts'
@@ -12,6 +12,8 @@ import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
 import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
 import { openWebsocket, type Handshake, type HandshakeOutcome } from '../websocket/upstream.ts'
+
+const UNAUTHORIZED = 401
 
 export interface StreamBackendRules extends HttpBackendRules {
   /** Whether a websocket ends with the token that opened it. */
@@ -85,7 +87,11 @@ export class StreamBackend implements Backend {
 
   /** Asks one target, and tells it what came of that. A handshake is not repeated: its client waits, and asks again. */
   async #attempt(call: Call, socket: Socket, head: Buffer): Promise<HandshakeOutcome> {
-    const given = await this.#plain.headersOf(call)
+    const [headers, authorized] = await Promise.all([
+      this.#plain.headersOf(call),
+      this.#plain.authorize(call),
+    ])
+    const given = authorized === undefined ? headers : followedBy(headers, authorized.line)
     const target = this.#plain.targets.choose(NONE_TRIED)
     const settle = target.enter()
     try {
@@ -93,6 +99,8 @@ export class StreamBackend implements Backend {
       const rules = { ...this.#rules, target: target.address }
       const outcome = await openWebsocket(handshake, socket, head, rules)
       settle('good')
+      if (outcome.kind === 'answer' && outcome.statusCode === UNAUTHORIZED)
+        authorized?.credentials.refused(authorized.line)
       return outcome
     } catch (error) {
       settle(attemptOutcome(error))

@@ -32,6 +32,7 @@ async function compile(slice: BackendsConfig) {
     funds: undefined,
     signer: undefined,
     targetChanged: () => undefined,
+    tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 1024,
   })

@@ -4,7 +4,12 @@ import { compileRequestHeaders } from '../../../../src/backends/forward/request.
 import { forwardedLines } from '../../../../src/http/forwarded.ts'
 import { makeCall } from '../../../support/calls.ts'
 
-const headers = compileRequestHeaders({ vendor: 'postern', format: 'json', forwardAuthorization: false })
+const headers = compileRequestHeaders({
+  vendor: 'postern',
+  format: 'json',
+  forwardAuthorization: false,
+  credentials: undefined,
+})
 
 describe('the headers of an upstream request', () => {
   it('C8.2 forwarding headers are those of each call, whoever called before, and however many', () => {

@@ -1,0 +1,22 @@
+import { headerLine, type HeaderText } from '../../../http/header-text.ts'
+
+/**
+ * What an upstream knows Postern by (C8.7). Kept apart from the other headers of a call: it goes to the targets of its
+ * backend, and to no other origin.
+ */
+export interface Credentials {
+  /** The header that they stand in, in lower case. A client's header of that name is dropped. */
+  readonly name: string
+  /** Whether there may be others once the upstream has refused these. */
+  readonly renewable: boolean
+  /** The header's line; a promise where a token has to be fetched first. Rejects with Fault `upstream_token_unavailable`. */
+  line(): HeaderText | Promise<HeaderText>
+  /** The upstream answered 401 to a call with this line. Answers whether the call may be sent again, with another one. */
+  refused(line: HeaderText): boolean
+}
+
+/** Credentials that never change. Throws Fault `internal` for a value that is no header value. */
+export function fixedCredentials(name: string, value: string): Credentials {
+  const line = headerLine(name, value)
+  return { name, renewable: false, line: () => line, refused: () => false }
+}

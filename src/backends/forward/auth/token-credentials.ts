@@ -1,0 +1,150 @@
+import { headerLine, type HeaderText } from '../../../http/header-text.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { Fault } from '../../../kernel/faults.ts'
+import type { Credentials } from './credentials.ts'
+import { type GrantedToken, NoToken } from './token-answer.ts'
+
+/** Milliseconds. */
+const SECOND = 1000
+/** Milliseconds that a token is renewed ahead of its end; of a short life, half of it. */
+const AHEAD = 30 * SECOND
+/** Milliseconds that a token lives whose life is not told, and that any lives at most. */
+const UNTOLD_LIFE = 60 * SECOND
+const LONGEST_LIFE = 24 * 60 * 60 * SECOND
+/** Milliseconds from one failure to the next attempt: doubled each time, between these. */
+const SHORTEST_WAIT = SECOND
+const LONGEST_WAIT = 30 * SECOND
+
+const waitAfter = (failures: number): number => Math.min(SHORTEST_WAIT * 2 ** (failures - 1), LONGEST_WAIT)
+
+interface HeldToken {
+  readonly line: HeaderText
+  /** Clock.monotonic(). */
+  readonly renewAt: number
+  readonly expiresAt: number
+}
+
+export interface TokenCredentialsParts {
+  /** Rejects with NoToken. Called once at a time. */
+  readonly ask: () => Promise<GrantedToken>
+  readonly clock: Clock
+  /** Told why tokens cannot be got, when that begins and when the reason changes; undefined once they can again. */
+  readonly changed: (failure: string | undefined) => void
+}
+
+/**
+ * An access token of the client credentials grant, for all calls of a backend (C8.7). Nothing happens without calls: one
+ * that finds the token near its end has it renewed, and is sent with the old one; one that finds none waits.
+ */
+export class TokenCredentials implements Credentials {
+  readonly name = 'authorization'
+  readonly renewable = true
+  readonly #parts: TokenCredentialsParts
+  #token: HeldToken | undefined
+  #fetching: Promise<HeaderText> | undefined
+  /** Fetches that failed, in a row. */
+  #failures = 0
+  /** Clock.monotonic() before which none begins. */
+  #retryAt = Number.NEGATIVE_INFINITY
+  /** Of the last failure; undefined if the last fetch succeeded. */
+  #reason: string | undefined
+  /** Tokens that the upstream refused, of late. */
+  #refusals = 0
+  /** Clock.monotonic() of the last one. */
+  #refusedAt = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  constructor(parts: TokenCredentialsParts) {
+    this.#parts = parts
+  }
+
+  line(): HeaderText | Promise<HeaderText> {
+    const now = this.#parts.clock.monotonic()
+    const token = this.#token
+    if (token === undefined || now >= token.expiresAt) return this.#wait(now)
+    if (now >= token.renewAt) this.#renew(now)
+    return token.line
+  }
+
+  /**
+   * A token is thrown away once, however many calls it was refused to. An upstream that refuses every token must not
+   * cost a fetch per call, nor take the token from others whom it serves: after a refusal the next token stays for 1 s
+   * whatever the upstream says of it, then 2 s, up to 30 s. A minute without refusals ends that.
+   */
+  refused(line: HeaderText): boolean {
+    if (this.#token?.line !== line) return true
+    const now = this.#parts.clock.monotonic()
+    const since = now - this.#refusedAt
+    if (since >= 2 * LONGEST_WAIT) this.#refusals = 0
+    if (this.#refusals > 0 && since < waitAfter(this.#refusals)) return false
+    this.#refusals += 1
+    this.#refusedAt = now
+    this.#token = undefined
+    return true
+  }
+
+  /** From now on nothing is fetched. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #wait(now: number): Promise<HeaderText> {
+    if (this.#fetching !== undefined) return this.#fetching
+    return this.#mayFetch(now) ? this.#fetch(now) : Promise.reject(this.#unavailable(now))
+  }
+
+  #renew(now: number): void {
+    // Nobody waits for it. If it fails, `changed` tells, and the next call tries again.
+    if (this.#fetching === undefined && this.#mayFetch(now)) this.#fetch(now).catch(() => undefined)
+  }
+
+  #mayFetch(now: number): boolean {
+    return !this.#isClosed && now >= this.#retryAt
+  }
+
+  #fetch(began: number): Promise<HeaderText> {
+    this.#fetching = this.#fetchFrom(began).finally(() => {
+      this.#fetching = undefined
+    })
+    return this.#fetching
+  }
+
+  async #fetchFrom(began: number): Promise<HeaderText> {
+    try {
+      const token = this.#hold(await this.#parts.ask(), began)
+      this.#failures = 0
+      this.#tell(undefined)
+      return token.line
+    } catch (error) {
+      this.#failures += 1
+      const now = this.#parts.clock.monotonic()
+      this.#retryAt = now + waitAfter(this.#failures)
+      this.#tell(error instanceof NoToken ? error.message : 'it could not be asked')
+      throw this.#unavailable(now)
+    }
+  }
+
+  /** Its life counts from the request on: the endpoint cannot have counted from earlier. */
+  #hold({ accessToken, life = UNTOLD_LIFE }: GrantedToken, began: number): HeldToken {
+    const lasts = Math.min(life, LONGEST_LIFE)
+    const expiresAt = began + lasts
+    if (lasts < SECOND || expiresAt <= this.#parts.clock.monotonic())
+      throw new NoToken('its token had expired when it came')
+    const line = headerLine(this.name, `Bearer ${accessToken}`)
+    this.#token = { line, renewAt: expiresAt - Math.min(AHEAD, lasts / 2), expiresAt }
+    return this.#token
+  }
+
+  #tell(reason: string | undefined): void {
+    if (reason === this.#reason || this.#isClosed) return
+    this.#reason = reason
+    this.#parts.changed(reason)
+  }
+
+  #unavailable(now: number): Fault {
+    return new Fault('upstream_token_unavailable', {
+      detail: `no token for the upstream: ${this.#reason ?? 'the backend was closed'}`,
+      retryAfter: Math.max(0, this.#retryAt - now) / SECOND,
+    })
+  }
+}

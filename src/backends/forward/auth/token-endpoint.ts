@@ -1,0 +1,134 @@
+import type { Readable } from 'node:stream'
+import { headerLine, followedBy, type HeaderText, NO_HEADERS } from '../../../http/header-text.ts'
+import { readBody } from '../../../http/read-body.ts'
+import { type After, after as systemAfter } from '../../../kernel/clock.ts'
+import { Fault } from '../../../kernel/faults.ts'
+import { UpstreamPool } from '../../../upstream/pool.ts'
+import type { UpstreamResponse } from '../../../upstream/reader.ts'
+import type { UpstreamRequest } from '../../../upstream/request.ts'
+import type { OAuth2Config } from './schema.ts'
+import { type GrantedToken, NoToken, readTokenAnswer, type TokenAnswer } from './token-answer.ts'
+
+/** Milliseconds from the request to the last byte of the answer. */
+const DEADLINE = 5000
+/** Bytes of the answer. */
+const LARGEST = 64 * 1024
+
+/**
+ * A token endpoint, asked by the client credentials grant (RFC 6749 §4.4). Each request has a connection of its own,
+ * whose certificate is always verified.
+ */
+export class TokenEndpoint {
+  readonly #request: UpstreamRequest
+  readonly #pool: UpstreamPool
+  readonly #after: After
+  #giveUp: (reason: NoToken) => void = () => undefined
+
+  /** @param ca PEM text of the authorities to trust instead of the system's */
+  constructor(config: OAuth2Config, ca: Buffer | undefined, after: After = systemAfter) {
+    const url = new URL(config.tokenUrl)
+    const { origin, host } = url
+    this.#request = requestOf(config, url)
+    this.#after = after
+    this.#pool = new UpstreamPool(
+      { name: config.tokenUrl, origin, basePath: '', socketPath: undefined, host },
+      {
+        timeouts: { connect: DEADLINE, firstByte: DEADLINE, idle: DEADLINE },
+        maxConnections: 1,
+        connectionAge: DEADLINE,
+        // A body that is not whole is no JSON object.
+        closeDelimited: 'accept',
+        tls: { ...(ca && { ca }) },
+      },
+    )
+  }
+
+  /** Asks for a token; not while it is being asked. Rejects with NoToken. */
+  async ask(): Promise<GrantedToken> {
+    return readTokenAnswer(await this.#answer())
+  }
+
+  #answer(): Promise<TokenAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<TokenAnswer>()
+    this.#giveUp = (reason) => {
+      reject(reason)
+      reader.cancel(new Fault('upstream_timeout', { detail: reason.message }))
+    }
+    const stop = this.#after(DEADLINE, () => this.#giveUp(new NoToken('it did not answer within 5 s')))
+    const reader = this.#pool.send(this.#request, (error, response) => {
+      if (response === undefined) reject(new NoToken(`it cannot be asked (${wordFor(error)})`))
+      else void readAnswer(response).then(resolve, reject)
+    })
+    return promise.finally(stop)
+  }
+
+  /** Ends what is being asked. */
+  close(): Promise<void> {
+    this.#giveUp(new NoToken('the backend was closed'))
+    return this.#pool.close()
+  }
+}
+
+async function readAnswer({ statusCode, headers, body }: UpstreamResponse): Promise<TokenAnswer> {
+  return { status: statusCode, contentType: headers['content-type'], body: await wholeOf(body) }
+}
+
+async function wholeOf(body: Buffer | Readable): Promise<Buffer> {
+  if (Buffer.isBuffer(body)) return body
+  try {
+    return await readBody(body, LARGEST)
+  } catch (error) {
+    const large = error instanceof Fault && error.code === 'body_too_large'
+    throw new NoToken(large ? 'its answer is larger than 64 KiB' : 'its answer broke off')
+  } finally {
+    body.destroy()
+  }
+}
+
+/** A failure as one word or a sentence of ours: messages of sockets may name certificates and addresses. */
+function wordFor(error: Error | null): string {
+  if (error instanceof Fault) return error.message
+  return error !== null && 'code' in error && typeof error.code === 'string' ? error.code : 'no connection'
+}
+
+function requestOf(config: OAuth2Config, { pathname, search }: URL): UpstreamRequest {
+  const lines = {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'content-type': 'application/x-www-form-urlencoded',
+    'user-agent': 'postern',
+    ...(config.clientAuthentication === 'basic' && { authorization: clientCredentials(config) }),
+  }
+  return {
+    method: 'POST',
+    path: pathname + search,
+    headers: Object.entries(lines).reduce<HeaderText>(
+      (text, [name, value]) => followedBy(text, headerLine(name, value)),
+      NO_HEADERS,
+    ),
+    host: undefined,
+    body: Buffer.from(formOf(config).toString()),
+    length: undefined,
+    eager: true,
+    fresh: true,
+  }
+}
+
+/** RFC 6749 §2.3.1: id and secret are encoded as in a form before they are joined. */
+function clientCredentials({ clientId, clientSecret }: OAuth2Config): string {
+  const joined = [clientId, clientSecret].map(formEncode).join(':')
+  return `Basic ${Buffer.from(joined).toString('base64')}`
+}
+
+const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
+
+function formOf(config: OAuth2Config): URLSearchParams {
+  const { scope, audience, resource, clientId, clientSecret } = config
+  return new URLSearchParams({
+    grant_type: 'client_credentials',
+    ...(scope !== undefined && { scope }),
+    ...(audience !== undefined && { audience }),
+    ...(resource !== undefined && { resource }),
+    ...(config.clientAuthentication === 'post' && { client_id: clientId, client_secret: clientSecret }),
+  })
+}

@@ -1,0 +1,36 @@
+import type { Configuration } from '../../src/settings/configuration.ts'
+import type { OAuth2Config } from '../../src/backends/forward/auth/schema.ts'
+import { answerJson, type UpstreamBehaviour } from './start-upstream.ts'
+
+/** A token endpoint's answer; `others` beside or in place of its members. */
+export const grant = (token: string, others: Readonly<Record<string, unknown>> = {}): UpstreamBehaviour =>
+  answerJson({ access_token: token, token_type: 'Bearer', expires_in: 3600, ...others })
+
+/** A token of its own with each answer: `token-1`, `token-2`, … */
+export function grantEach(others: Readonly<Record<string, unknown>> = {}): UpstreamBehaviour {
+  let count = 0
+  return (connection) => grant(`token-${(count += 1)}`, others)(connection)
+}
+
+/** The key `auth` with an endpoint at this address, as it is after loading. */
+export const oauth2 = (tokenUrl: string, others: Partial<OAuth2Config> = {}) => ({
+  oauth2: {
+    tokenUrl,
+    clientId: 'postern',
+    clientSecret: 'not-told-to-anybody',
+    clientAuthentication: 'basic' as const,
+    tls: {},
+    ...others,
+  },
+})
+
+type HttpConfig = Extract<Configuration['backends'][string], { kind: 'http' }>
+
+/** Changes the backend `funds` of config/upstream.yaml. */
+export const withFunds =
+  (changes: Partial<HttpConfig>) =>
+  (loaded: Configuration): Configuration => {
+    const { funds } = loaded.backends
+    if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+    return { ...loaded, backends: { ...loaded.backends, funds: { ...funds, ...changes } } }
+  }
