@@ -31,8 +31,14 @@ async function serve(data: string): Promise<Served> {
   }
 }
 
-const refresh = (served: Served, token: string) =>
-  postForm(served, '/connect/token', { params: { grant_type: 'refresh_token', refresh_token: token } })
+/** Sends a refresh, again with the same token while the store is too busy to answer in time (C6.1.4). */
+async function refresh(served: Served, token: string) {
+  const params = { grant_type: 'refresh_token', refresh_token: token }
+  for (;;) {
+    const answer = await postForm(served, '/connect/token', { params })
+    if (answer.status !== 503) return answer
+  }
+}
 
 /** Refreshes one family as fast as it goes until the service dies; the last refresh token that was answered. */
 async function refreshUntilDeath(served: Served, token: string): Promise<string> {

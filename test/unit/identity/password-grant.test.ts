@@ -141,7 +141,9 @@ describe('C6.1.8 the tokens', () => {
     expect(principal).toEqual({
       subject: payload.sub,
       client: payload['client_id'],
+      clientKey: payload['client_id'],
       issuer: payload.iss,
+      issuerName: undefined,
       scope: payload['scope'],
       scopes: new Set(String(payload['scope']).split(' ')),
       target: { level: 'business', business: 'ACME' },
