@@ -41,6 +41,8 @@ export interface ModuleBackend {
 export interface ModuleCaller {
   readonly subject: string
   readonly client: string
+  /** The `iss` of the token. In a sidecar with several issuers, a subject or client is known only together with it. */
+  readonly issuer: string
   /** The token's scope values. */
   readonly scopes: ReadonlySet<string>
 }

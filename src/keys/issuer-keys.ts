@@ -8,6 +8,8 @@ import { Introspector } from './introspection.ts'
 export interface IssuerCondition {
   readonly issuer: string
   readonly state: KeysState
+  /** Whether its opaque tokens can be told without its keys and its metadata. */
+  readonly introspects: boolean
 }
 
 /** What the keys and the introspection depend on. */
@@ -77,6 +79,7 @@ export class IssuerKeys {
     return this.#configured.map((source) => ({
       issuer: source.issuer,
       state: this.#opened.get(idOf(source))?.state ?? 'unknown',
+      introspects: source.introspection?.url !== undefined,
     }))
   }
 

@@ -59,7 +59,8 @@ export function conditionOf(
 ): Condition {
   const issuers = issuerKeys.conditions()
   // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
-  const withoutKeys = issuers.length > 0 && issuers.every(({ state }) => state === 'unknown')
+  const withoutKeys =
+    issuers.length > 0 && issuers.every(({ state, introspects }) => state === 'unknown' && !introspects)
   return {
     failing: [...(withoutKeys ? ['issuer keys'] : []), ...(trouble === undefined ? [] : ['store'])],
     degraded: [
@@ -80,6 +81,6 @@ const degradedIssuer = ({ issuer, state }: IssuerCondition): Degradation => ({
   name: `issuer ${issuer}`,
   reason:
     state === 'unknown'
-      ? 'its keys could not be fetched yet; calls with its tokens are 503'
+      ? 'its keys could not be fetched yet; calls with its signed tokens are 503'
       : 'its keys could not be fetched the last time; those that are known go on',
 })

@@ -329,6 +329,16 @@ describe('C11.2 an issuer with opaque tokens', () => {
     expect(log).not.toContain('a-secret-of-postern')
   })
 
+  it('C11.1 with an endpoint of its own it is ready without metadata and keys', async () => {
+    const server = await startIssuerServer()
+    server.answers.clear()
+    const url = server.url + INTROSPECTION
+    const { sidecar } = await scene([{ issuer: server.url, introspection: { ...introspection, url } }])
+    const ready = await fetch(`${sidecar.adminUrl}/health/ready`)
+    expect(ready.status).toBe(200)
+    expect(await ready.json()).toMatchObject({ failing: [], degraded: [{ name: `issuer ${server.url}` }] })
+  })
+
   it('C11.2 are known by the claims that are configured, roles mapped', async () => {
     const { call, told, server, active } = await opaque({
       scopeClaim: 'realm_access.roles',

@@ -25,6 +25,7 @@ export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body
     caller: {
       subject: principal.subject,
       client: principal.client,
+      issuer: principal.issuer,
       scopes: new Set(principal.scopes),
     },
     headers: { ...call.headers },

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { IssuerKeys } from '../../../src/keys/issuer-keys.ts'
 import { ISSUER, makeIssuerKey, startForeignIssuer } from '../../support/foreign-issuer.ts'
+import { INTROSPECTION, OPENID, startIssuerServer } from '../../support/issuer-server.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const key = await makeIssuerKey('a')
@@ -27,9 +28,9 @@ describe('C11.2 the keys of all foreign issuers', () => {
     const { keys, source } = await opened()
     expect(keys.conditions()).toEqual([])
     keys.keepOnly([source])
-    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'unknown' }])
+    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'unknown', introspects: false }])
     await keys.of(source).find('a', 'ES256')
-    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'fresh' }])
+    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'fresh', introspects: false }])
     keys.keepOnly([])
     expect(keys.conditions()).toEqual([])
   })
@@ -51,5 +52,39 @@ describe('C11.2 the keys of all foreign issuers', () => {
     const standing = (await keys.of(source).find('a', 'ES256'))?.[0]?.standing
     keys.close()
     expect(standing?.isTrusted()).toBe(false)
+  })
+
+  it('C11.2 are found by the metadata where no key set is configured', async () => {
+    const { keys } = await opened()
+    const found = await startIssuerServer([key.jwk])
+    expect(await keys.of({ issuer: found.url }).find('a', 'ES256')).toHaveLength(1)
+  })
+
+  it('C11.2 what introspects is kept with every reload that says the same of it, and ended with others', async () => {
+    const { keys } = await opened()
+    const server = await startIssuerServer([key.jwk])
+    const introspection = { clientId: 'postern', clientSecret: 'secret' }
+    const source = { issuer: server.url, introspection }
+    const found = keys.introspectorOf(source)
+    expect(keys.introspectorOf({ issuer: server.url })).toBeUndefined()
+    keys.keepOnly([source])
+    expect(keys.introspectorOf({ ...source, introspection: { ...introspection } })).toBe(found)
+    const other = { ...source, introspection: { ...introspection, clientSecret: 'another' } }
+    expect(keys.introspectorOf(other)).not.toBe(found)
+    keys.keepOnly([other])
+    expect(keys.introspectorOf(source)).not.toBe(found)
+  })
+
+  it('C4.15 the endpoint of introspection is as the metadata says; without it, nothing can be told', async () => {
+    const { keys } = await opened()
+    const server = await startIssuerServer([key.jwk])
+    const introspection = { clientId: 'postern', clientSecret: 'secret' }
+    const endpoint = () => keys.of({ issuer: server.url, introspection }).introspectionEndpoint()
+    expect(await endpoint()).toBe(`${server.url}${INTROSPECTION}`)
+    const without = await startIssuerServer([key.jwk])
+    without.answers.set(OPENID, { issuer: without.url, jwks_uri: `${without.url}/keys` })
+    await expect(
+      keys.of({ issuer: without.url, introspection }).introspectionEndpoint(),
+    ).rejects.toMatchObject({ code: 'token_judge_unavailable' })
   })
 })
