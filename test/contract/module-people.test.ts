@@ -153,7 +153,7 @@ describe('C5.7 a user of another system', () => {
     expect(puppet.calls).toEqual([])
   })
 
-  it('C5.7 may be spelled in several ways, and is one user to those who count failures', async () => {
+  it('C5.7 T3.14 may be spelled in several ways, and is one user to those who count failures', async () => {
     const { findUserByName } = puppet.answers
     puppet.answers.findUserByName = (name, call) => findUserByName(name.toLowerCase(), call)
     expect((await login(gateway, 'DORA', 'dora-password')).status).toBe(200)
@@ -386,7 +386,7 @@ describe('C5.7 names and subjects of several layers', () => {
     expect(puppet.called('verifyPassword').map(({ args }) => args[0])).toEqual([undefined])
   })
 
-  it('C5.7 who has the subject of somebody else does not log in, and the log tells it', async () => {
+  it('C5.7 T3.14 who has the subject of somebody else does not log in, and the log tells it', async () => {
     const { subject } = gateway.configuration.directory.users['alice']!
     found['mallory'] = { ...DORA, username: 'mallory', subject }
     expect(await login(gateway, 'mallory')).toMatchObject(INVALID)

@@ -43,9 +43,14 @@ const STRANGERS = ['', 'nobody', 'ACME-BOOKS', 'Alice', 'alice ', 'alice\0', '__
 
 /** What every directory must answer. */
 export function describePeople(subject: PeopleUnderTest): void {
+  describeClients(subject)
+  describeUsers(subject, HASH)
+}
+
+function describeClients(subject: PeopleUnderTest): void {
   const opened = () => subject.open(WRITTEN)
 
-  describe(subject.name, () => {
+  describe(`${subject.name}: clients`, () => {
     it('answers a client as it was written, defaults filled in, times in seconds', async () => {
       expect(await (await opened()).findClient('acme-books')).toEqual({
         id: 'acme-books',
@@ -72,13 +77,34 @@ export function describePeople(subject: PeopleUnderTest): void {
       })
     })
 
+    it.each(STRANGERS)('knows no client by %j: keys compare exactly', async (key) => {
+      expect(await (await opened()).findClient(key)).toBeUndefined()
+    })
+
+    it('answers the same, asked again and all at once', async () => {
+      const people = await opened()
+      const first = await people.findClient('acme-books')
+      const again = await Promise.all(Array.from({ length: 50 }, () => people.findClient('acme-books')))
+      for (const found of again) expect(found).toEqual(first)
+    })
+  })
+}
+
+/**
+ * What every directory must answer of users.
+ * @param passwordHash of all of them: undefined where Postern does not have it
+ */
+export function describeUsers(subject: PeopleUnderTest, passwordHash: string | undefined): void {
+  const opened = () => subject.open(WRITTEN)
+
+  describe(`${subject.name}: users`, () => {
     it('answers a user by name and by subject, the roles resolved', async () => {
       const people = await opened()
       const alice = await people.findUserByName('alice')
       expect(alice).toEqual({
         subject: 'subject-of-alice',
         username: 'alice',
-        passwordHash: HASH,
+        passwordHash,
         customers: ['acme-books'],
         disabled: false,
         locked: false,
@@ -95,9 +121,8 @@ export function describePeople(subject: PeopleUnderTest): void {
       expect(await people.findUserBySubject('subject-of-bob')).toEqual(found)
     })
 
-    it.each(STRANGERS)('knows nobody by %j: keys compare exactly', async (key) => {
+    it.each(STRANGERS)('knows no user by %j: keys compare exactly', async (key) => {
       const people = await opened()
-      expect(await people.findClient(key)).toBeUndefined()
       expect(await people.findUserByName(key)).toBeUndefined()
       expect(await people.findUserBySubject(key)).toBeUndefined()
     })
@@ -110,8 +135,8 @@ export function describePeople(subject: PeopleUnderTest): void {
 
     it('answers the same, asked again and all at once', async () => {
       const people = await opened()
-      const first = await people.findClient('acme-books')
-      const again = await Promise.all(Array.from({ length: 50 }, () => people.findClient('acme-books')))
+      const first = await people.findUserByName('alice')
+      const again = await Promise.all(Array.from({ length: 50 }, () => people.findUserByName('alice')))
       for (const found of again) expect(found).toEqual(first)
     })
   })

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { People } from '../../src/contracts/people.ts'
+import type { PeopleUser } from '../../src/contracts/people-module.ts'
 import { LayeredPeople, StoredPeople } from '../../src/directory/people.ts'
 import { Report } from '../../src/config/report.ts'
 import { clientRecordSchema, userRecordSchema } from '../../src/directory/config.ts'
@@ -9,9 +10,10 @@ import { ChangeFeed } from '../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../src/stores/memory.ts'
 import { makeDirectory } from '../support/directory.ts'
 import { manualAfter } from '../support/manual-after.ts'
+import { makeModulePeople } from '../support/module-people.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { keepNotes } from '../support/notes.ts'
-import { describePeople, type WrittenPeople } from './people.contract.ts'
+import { describePeople, describeUsers, type WrittenPeople } from './people.contract.ts'
 
 async function inStore({ clients, users }: WrittenPeople): Promise<People> {
   const clock = movableClock()
@@ -48,3 +50,28 @@ describePeople({
   open: async (written) =>
     new LayeredPeople((await makeDirectory(written)).people, await inStore({ clients: {}, users: {} })),
 })
+
+/** As a table of the operator's would have them. */
+const elsewhere = async ({ users }: WrittenPeople): Promise<People> => {
+  const rows = Object.entries(users).map(([username, user]) => ({
+    username,
+    ...user,
+    password: undefined,
+  })) as unknown as PeopleUser[]
+  const { people } = await makeModulePeople({
+    findUserByName: (name) => rows.find(({ username }) => username === name),
+    findUserBySubject: (key) => Promise.resolve(rows.find(({ subject }) => subject === key)),
+    verifyPassword: () => false,
+  })
+  return people
+}
+
+describeUsers({ name: 'C5.7 People of another system', open: elsewhere }, undefined)
+
+describeUsers(
+  {
+    name: 'C5.7 People of another system beneath a configuration',
+    open: async (written) => new LayeredPeople((await makeDirectory()).people, await elsewhere(written)),
+  },
+  undefined,
+)

@@ -25,6 +25,18 @@ const createBackend: ModuleFactory<Options> = ({ greeting }, { name }) => ({
 
 export default createBackend
 `
+const PEOPLE = `import type { PeopleFactory, PeopleUser } from 'postern/people'
+
+const DORA: PeopleUser = { subject: 'subject-of-dora', username: 'dora', access: { ACME: 'Administrator' } }
+
+const createPeople: PeopleFactory<{ password: string }> = (options) => ({
+  findUserByName: (username) => (username === 'dora' ? DORA : undefined),
+  findUserBySubject: async (subject, { signal }) => (signal.aborted ? null : DORA),
+  verifyPassword: (user, password) => user !== undefined && password === options.password,
+})
+
+export default createPeople
+`
 const PACKAGED = `export default ({ greeting }) => ({
   answer: ({ business }) => ({ body: { kind: 'value', value: { Greeting: greeting, Business: business } } }) })`
 
@@ -57,6 +69,9 @@ describe('C8.1: the published package, in a project of its own', () => {
       'package.json': JSON.stringify({ name: 'project', private: true, type: 'module' }),
       'backend.ts': BACKEND,
       'wrong.ts': BACKEND.replace('Business: call.business', 'Business: 1n'),
+      'people.ts': PEOPLE,
+      'wrong-people.ts': PEOPLE.replace('=== options.password', ''),
+      'people.yaml': `${yaml('file: backend.ts')}directory:\n  people: { kind: module, file: people.ts, options: { password: x } }\n`,
       'file.yaml': yaml('file: backend.ts'),
       'package.yaml': yaml('package: packaged-backend'),
       'typescript.yaml': yaml('file: node_modules/packaged-backend/backend.ts'),
@@ -100,6 +115,7 @@ describe('C8.1: the published package, in a project of its own', () => {
     const all = await readdir(join(project, 'node_modules/postern'), { recursive: true })
     expect(all).toContain('dist/main.js')
     expect(all).toContain('dist/contracts/module.d.ts')
+    expect(all).toContain('dist/contracts/people-module.d.ts')
     expect(all).toContain('dist/identity/pages/postern.css')
     expect(all.filter((name) => /^(src|test|deploy)\b/.test(name))).toEqual([])
     expect(all.filter((name) => /^dist\/.*(?<!\.d)\.ts$/.test(name))).toEqual([])
@@ -111,7 +127,13 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect((refused as { stdout: string }).stdout).toContain('bigint')
   }, 60_000)
 
-  it.each(['file.yaml', 'package.yaml'])('finds %s can be served', async (file) => {
+  it('C5.7 types code that finds people: a password is right or wrong, and nothing else', async () => {
+    await compile('people.ts')
+    const refused: unknown = await compile('wrong-people.ts').catch((error: unknown) => error)
+    expect((refused as { stdout: string }).stdout).toContain('boolean')
+  }, 60_000)
+
+  it.each(['file.yaml', 'package.yaml', 'people.yaml'])('finds %s can be served', async (file) => {
     expect((await postern('check', file)).stdout).toBe(`${file}: can be served\n`)
   })
 

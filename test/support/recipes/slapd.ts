@@ -70,7 +70,7 @@ export async function startSlapd({ certificates, port, entries }: SlapdParts): P
     `${['core', 'cosine', 'inetorgperson'].map((name) => `include /etc/ldap/schema/${name}.schema`).join('\n')}
 modulepath /usr/lib/ldap
 moduleload back_mdb
-allow bind_anon_cred
+allow bind_anon_dn
 TLSCertificateFile ${certificate}
 TLSCertificateKeyFile ${key}
 database mdb
