@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { listen } from './own-server.ts'
-import { ownFile, startProgram, type Program } from './programs.ts'
+import { nodeProgram, startProgram } from './programs.ts'
 import { record, type ReceivedRequest } from './recorder.ts'
 import { freePort, type Service, type Surroundings } from './service.ts'
 
@@ -20,11 +20,6 @@ const guarded =
     response.end(allowed ? '[{"code":"SUPER1"},{"code":"SUPER2"}]' : '{"error":"invalid_token"}')
   }
 
-const issuerProgram = (port: number): Program => ({
-  command: process.execPath,
-  args: [ownFile('issuer.ts'), String(port)],
-})
-
 /** Port 9001 of the page is the issuer's, 9000 the service's. */
 export async function startGuardedByTokens({ portFor, onRequest }: Surroundings): Promise<Service> {
   const requests: ReceivedRequest[] = []
@@ -34,7 +29,7 @@ export async function startGuardedByTokens({ portFor, onRequest }: Surroundings)
   }
   const [issuerPort, servicePort] = [await freePort(), await freePort()]
   const started = [
-    await startProgram(issuerProgram(issuerPort), issuerPort),
+    await startProgram(nodeProgram('issuer.ts', issuerPort), issuerPort),
     await listen(guarded(`http://127.0.0.1:${issuerPort}`), servicePort),
     await record(await portFor(9001), issuerPort, note),
     await record(await portFor(9000), servicePort, note),

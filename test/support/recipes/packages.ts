@@ -12,7 +12,7 @@ const MEMBERS = [
   { id: '3', business: 'GLOBEX', fund: 'GROWTH', name: 'Peter Lee' },
 ]
 
-const nodeProgram = (
+const packageProgram = (
   file: string,
   args: readonly string[],
   cleanUp: () => void,
@@ -28,7 +28,7 @@ const nodeProgram = (
 export function jsonServer(port: number): Program {
   const folder = makeFolder({ 'db.json': JSON.stringify({ members: MEMBERS }) })
   const args = ['--host', '127.0.0.1', '--port', String(port), join(folder.path, 'db.json')]
-  return nodeProgram('json-server/lib/bin.js', args, folder.remove)
+  return packageProgram('json-server/lib/bin.js', args, folder.remove)
 }
 
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('base64')
@@ -51,5 +51,5 @@ export const verdaccio =
         log: { type: stdout, format: json, level: fatal }`,
     })
     const args = ['--config', join(folder.path, 'config.yaml'), '--listen', `127.0.0.1:${port}`]
-    return nodeProgram('verdaccio/bin/verdaccio', args, folder.remove, { VERDACCIO_PUBLIC_URL: publicUrl })
+    return packageProgram('verdaccio/bin/verdaccio', args, folder.remove, { VERDACCIO_PUBLIC_URL: publicUrl })
   }

@@ -68,3 +68,14 @@ export const pythonService =
   (file: string) =>
   (where: Surroundings): Promise<Service> =>
     programService(where, (port) => ({ command: 'python3', args: [ownFile(file), String(port)] }))
+
+/** A program of this folder for Node, which is given its port. */
+export const nodeProgram = (file: string, port: number): Program => ({
+  command: process.execPath,
+  args: [ownFile(file), String(port)],
+})
+
+export const nodeService =
+  (file: string) =>
+  (where: Surroundings): Promise<Service> =>
+    programService(where, (port) => nodeProgram(file, port))

@@ -1,9 +1,11 @@
-import { lighttpdWithFiles, nginxWithFiles } from './files.ts'
+import { lighttpdWithFiles, nginxWithFiles, nginxWithKey } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
+import { startGuardedByTokens } from './oauth2.ts'
+import { verdaccio } from './packages.ts'
 import { startPrices } from './prices.ts'
 import { programService, pythonService } from './programs.ts'
-import { startSidecarScene } from './sidecar.ts'
 import type { Recipe } from './service.ts'
+import { startSidecarScene } from './sidecar.ts'
 import { startDirectory } from './slapd.ts'
 
 /** Lines of a document of 100,000 bytes. */
@@ -14,6 +16,8 @@ const MEMBERS = {
     '[{"id":7,"name":"Margaret Okafor"},{"id":8,"name":"Daniel Reyes"}]',
   'companies/ACME/funds/SUPER1/members/7.json': '{"id":7,"name":"Margaret Okafor"}',
 }
+
+const FUNDS = '[{"code":"SUPER1"},{"code":"SUPER2"}]'
 
 /** The real server of each page of config/recipes, by its name. `npm run recipe NAME` starts it for a reader. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
@@ -33,4 +37,14 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   xml: { needs: ['curl', 'python3'], start: pythonService('funds-in-xml.py') },
   websocket: { needs: ['curl'], start: startPrices },
   soap: { needs: ['curl', 'python3'], start: pythonService('soap.py') },
+  'api-key': {
+    needs: ['curl', 'nginx'],
+    start: (where) =>
+      programService(where, nginxWithKey({ 'v1/ACME/funds': FUNDS }, 'X-API-Key', 'key-of-the-example')),
+  },
+  oauth2: { needs: ['curl'], start: startGuardedByTokens },
+  registry: {
+    needs: ['curl', 'verdaccio'],
+    start: async (where) => programService(where, verdaccio('http://127.0.0.1:8080/')),
+  },
 }

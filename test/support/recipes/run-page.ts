@@ -61,10 +61,11 @@ export async function runPage(page: RecipePage, { start }: Recipe): Promise<void
       await type(page.after, folder, ports)
       expectReceived(page, service, ports)
     } catch (error) {
-      throw new Error(`${String(error)}\n${postern.output()}`, { cause: error })
-    } finally {
+      // Its log is whole only then.
       await postern.stop()
+      throw new Error(`${String(error)}\n${postern.output()}`, { cause: error })
     }
+    await postern.stop()
   } finally {
     await service?.stop()
     rmSync(folder, { recursive: true, force: true })
