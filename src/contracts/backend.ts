@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { JsonPointer } from '../http/json-pointer.ts'
 import type { JsonValue } from '../http/json-value.ts'
 import type { PlainXmlRules } from '../http/plain-xml/rules.ts'
 import type { RequestTarget } from '../http/request-target.ts'
@@ -95,7 +96,7 @@ export interface BackendAnswer {
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: BackendBody
   /** What the body is in, where that is not what the backend says. */
-  readonly speech?: Pick<Backend, 'name' | 'format' | 'payload' | 'xml'>
+  readonly speech?: Pick<Backend, 'name' | 'format' | 'payload' | 'xml' | 'data'>
 }
 
 export type BackendBody =
@@ -139,6 +140,8 @@ export interface Backend {
   readonly payload: 'bare' | 'envelope'
   /** How its own XML is read and written, where it speaks any XML (C7.7). Undefined: its XML is that of C7.5. */
   readonly xml?: PlainXmlRules | undefined
+  /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */
+  readonly data?: JsonPointer | undefined
   /**
    * Names of the client's headers that it takes, in lower case. Undefined: all that may be forwarded. Headers that
    * Postern sets itself are not among them.

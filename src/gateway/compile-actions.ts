@@ -178,7 +178,7 @@ function compileOperation(
 function backendOf(
   { level, area, name: action, parameters, isNested }: Action,
   method: string,
-  { upstream }: OperationConfig,
+  { upstream, produces }: OperationConfig,
   { areas, backends }: CompileContext,
   path: KeyPath,
   report: Report,
@@ -197,7 +197,11 @@ function backendOf(
     isNested,
     reportOnly: isReportOnly(areas[area]),
   } as const
-  if (backend.forOperation) return backend.forOperation({ calls, method, upstream, at: path }, report)
+  if (backend.forOperation)
+    return backend.forOperation(
+      { calls, method, producesOwn: produces !== undefined, upstream, at: path },
+      report,
+    )
   for (const key of Object.keys(upstream ?? {}))
     if (key !== 'backend')
       report.error([...at, key], `is for backends of kind http and stream, and ${name} is of another kind`)

@@ -36,7 +36,7 @@ export function envelopeOf(
   const bytes = body.kind === 'bytes' ? body.bytes : NONE
   if (bytes.length > limit) throw tooLarge(limit)
   const task = taskOf(bytes, body.kind === 'bytes' ? body.contentType : undefined, rules)
-  return isSmall(bytes, true) ? convertAnswer(task) : convertLarge(task, rules, conversions, onGone)
+  return isSmall(bytes, isOfXml(task)) ? convertAnswer(task) : convertLarge(task, rules, conversions, onGone)
 }
 
 const taskOf = (
@@ -47,11 +47,14 @@ const taskOf = (
   kind: 'answer',
   bytes,
   contentType,
-  speech: { format: backend.format, payload: backend.payload, xml: backend.xml },
+  speech: { format: backend.format, payload: backend.payload, xml: backend.xml, data: backend.data },
   to,
   items,
   limit,
 })
+
+/** Whether XML is read or written. */
+const isOfXml = ({ speech, to }: AnswerTask): boolean => speech.format === 'xml' || to === 'xml'
 
 async function convertLarge(
   task: AnswerTask,
@@ -78,7 +81,7 @@ async function convertStream(
   try {
     leave = await conversions.enter(rules.backend.name, onGone)
     const task = taskOf(await readStream(stream, rules.limit), contentType, rules)
-    return await (isSmall(task.bytes, true) ? convertAnswer(task) : conversions.run(task))
+    return await (isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task))
   } finally {
     leave?.()
     stream.destroy()

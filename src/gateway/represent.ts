@@ -126,11 +126,14 @@ function envelop(
   if (isHead) return { status, headers, body: undefined }
   if (verbatim) return passEnvelope(answer, status, headers, negotiated)
   // The bytes of a backend of format `value` are JSON: a module's large value, which was written already.
-  if (hasPayload && backend.format !== 'xml' && negotiated.format === 'json' && backend.payload === 'bare')
-    return wrapped(status, headers, body)
+  if (hasPayload && negotiated.format === 'json' && isBareJson(backend)) return wrapped(status, headers, body)
   const onGone: OnGone = (listener) => call.onCancel(listener)
   return convert(answer, decision, { status, headers }, { format: negotiated.format, onGone }, runtime)
 }
+
+/** Whether an answer becomes an envelope by what is put around it. */
+const isBareJson = ({ format, payload, data }: Pick<Backend, 'format' | 'payload' | 'data'>): boolean =>
+  format !== 'xml' && payload === 'bare' && data === undefined
 
 /** The type of a 206 with several ranges (RFC 9110 §14.6); undefined for any other answer. */
 function typeOfRanges({ status, body }: BackendAnswer): string | undefined {

@@ -13,6 +13,10 @@ export const parseJsonPointer = (text: string): JsonPointer =>
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
+/** As RFC 6901 writes it. */
+export const pointerText = (pointer: JsonPointer): string =>
+  pointer.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
 const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
 
 /** The part that a pointer leads to (RFC 6901 §4); undefined if it leads nowhere. */

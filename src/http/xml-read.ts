@@ -140,6 +140,14 @@ function readElement(element: XmlElement, schema: BodySchema | undefined): JsonV
   return refuse(element, `does not hold what is expected: ${kinds.join(' or ')}`)
 }
 
+/** The same as an object whose one member is the root: for who looks for a part of it. Throws Fault `body_malformed`. */
+export function readXmlDocument(bytes: Uint8Array, limits: Partial<XmlLimits> = XML_LIMITS): JsonObject {
+  const root = readXmlTree(bytes, { ...XML_LIMITS, ...limits })
+  const document = Object.create(null) as JsonObject
+  document[unescapeName(root.name)] = readElement(root, undefined)
+  return document
+}
+
 /**
  * The JSON value of an XML body (C7.5): by its marks, else by the action's schema, else text or object. The root may
  * have any name. Whether the value fits the schema in all else is for the schema's check to say. Throws Fault

@@ -19,6 +19,9 @@ const UPSTREAMS = {
     errorStatus: { '422': 400, '423': 503, '409': 404 },
   },
   plain: {},
+  xml: { format: 'xml', errors: { code: '/fault/@code', message: '/fault/detail/text' } },
+  xmlList: { format: 'xml', errors: { list: '/errors/error', code: '/code', message: '/text' } },
+  xmlProblem: { format: 'xml', errors: 'problem' },
 } as const
 
 let upstream: Upstream
@@ -135,6 +138,51 @@ describe('C8.8 an upstream’s own 4xx become Errors', () => {
   it('C8.8 problem details without detail tell their title', async () => {
     const response = await told('problem', json(409, { type: 'urn:x', title: 'Short' }, PROBLEM))
     expect(errorsOf(response.body)).toEqual([{ Code: 'x', Message: 'Short' }])
+  })
+})
+
+describe('C8.8 an upstream’s own 4xx in XML become Errors', () => {
+  const xml = (body: string, type = 'application/xml'): UpstreamAnswer => ({
+    status: 422,
+    headers: { 'Content-Type': type },
+    body,
+  })
+  it.each([
+    ['<fault code="E1"><detail><text>a &amp; b</text></detail></fault>', 'E1', 'a & b'],
+    [
+      '<s:fault xmlns:s="urn:s" s:code="E1"><s:detail><s:text lang="en">No.</s:text></s:detail></s:fault>',
+      'E1',
+      'No.',
+    ],
+    ['<?xml version="1.0" encoding="ISO-8859-1"?><fault><detail><text>\xfc</text></detail></fault>', '', 'ü'],
+    ['<!DOCTYPE fault><fault code="E1"/>', 'E1', 'The data service refused the request.'],
+  ])('C8.8 %s', async (body, code, message) => {
+    const response = await told('xml', { ...xml(''), body: Buffer.from(body, 'latin1') })
+    expect(errorsOf(response.body)).toEqual([{ Code: code || 'API_BAD_REQUEST', Message: message }])
+  })
+
+  it('C8.8 a list of one or several elements', async () => {
+    const one = '<error><code>E1</code><text>One</text></error>'
+    expect(errorsOf((await told('xmlList', xml(`<errors>${one}</errors>`))).body)).toEqual([
+      { Code: 'E1', Message: 'One' },
+    ])
+    expect(errorsOf((await told('xmlList', xml(`<errors>${one}${one}</errors>`))).body)).toHaveLength(2)
+  })
+
+  it('C8.8, RFC 9457 problem details', async () => {
+    const body =
+      '<problem xmlns="urn:ietf:rfc:7807"><type>https://example.com/probs/no-credit</type><title>T</title></problem>'
+    const response = await told('xmlProblem', xml(body, 'application/problem+xml'))
+    expect(errorsOf(response.body)).toEqual([{ Code: 'no-credit', Message: 'T' }])
+  })
+
+  it.each([
+    '<!DOCTYPE fault [<!ENTITY e "x">]><fault code="E1"/>',
+    '<fault code="E1">',
+    '<fault code="E1"/><fault/>',
+    '{"fault":{"@code":"E1"}}',
+  ])('C8.8 %s tells nothing', async (body) => {
+    expectFault(await told('xml', { ...xml(body), status: 404 }), 'upstream_not_found')
   })
 })
 

@@ -29,6 +29,7 @@ export const forwardingRules = (
   errors: undefined,
   errorStatus: undefined,
   redirects: undefined,
+  data: undefined,
   maxConnections: 256,
   connectionAge: 60_000,
   closeDelimited: 'cut',

@@ -78,6 +78,9 @@ export const answerKeys = {
       description: 'Where the service’s own 4xx answers tell errors. Clients then get these.',
     }),
   ),
+  data: optional(
+    pointer('Path to the part of a bare answer that clients get: `/items`. In XML by names: `/Funds/Fund`.'),
+  ),
   redirects: optional(redirects),
   errorStatus: optional(
     mapOf(wholeNumber({ description: 'The status that the client gets.' }), {

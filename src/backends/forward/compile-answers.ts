@@ -11,19 +11,40 @@ const TOLD: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415, 42
 /** Those of an upstream's 4xx that never pass as its own (C8.4). */
 const NOT_OWN: ReadonlySet<string> = new Set(['401', '403', '407'])
 
-type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus' | 'redirects'>
+type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus' | 'redirects' | 'data' | 'payload'>
 
 /**
  * Compiles the keys that say what comes back (C8.8): those that are given.
  * @param at the section that holds them
  */
 export function compileAnswers(config: AnswerConfig, at: KeyPath, report: Report): Partial<ExchangeRules> {
-  const { errors, errorStatus, redirects } = config
+  const { errors, errorStatus, redirects, data, payload } = config
+  if (data !== undefined && payload === 'envelope')
+    report.error([...at, 'data'], 'is for bare answers, and `payload: envelope` stands beside it')
   return {
     ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], report) }),
+    ...(data !== undefined && { data: parseJsonPointer(data) }),
     ...(redirects && { redirects: compileRedirects(redirects, [...at, 'redirects'], report) }),
     ...(errorStatus && { errorStatus: compileErrorStatus(errorStatus, [...at, 'errorStatus'], report) }),
   }
+}
+
+/**
+ * Reports where an operation says `data` that its answers are not of.
+ * @param backend how the backend of the operation answers
+ */
+export function checkDataKey(
+  { data, payload }: AnswerConfig,
+  backend: { readonly payload: 'bare' | 'envelope' },
+  producesOwn: boolean,
+  at: KeyPath,
+  report: Report,
+): void {
+  if (data === undefined) return
+  if (payload === undefined && backend.payload === 'envelope')
+    report.error([...at, 'data'], 'is for bare answers, and the backend answers envelopes')
+  if (producesOwn)
+    report.error([...at, 'data'], 'is for enveloped answers, and this operation has `produces`')
 }
 
 function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Report): OwnErrors | 'problem' {

@@ -14,7 +14,7 @@ import { type CallShape, checkTemplates, type UsedTemplate, usedPath } from './c
 import { compilePathTemplate, type PathTemplate } from './path-template.ts'
 import { type Identify, identifyByHeaders, identifyByToken } from './request.ts'
 import { isForbiddenResponseHeader } from './response.ts'
-import { compileAnswers } from './compile-answers.ts'
+import { checkDataKey, compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './targets.ts'
 import { compileOperationXml, compileXml } from './compile-xml.ts'
@@ -54,7 +54,7 @@ export async function compileForwarding(
     vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, retries },
     ...{ path: undefined, requestHeaders: undefined, credentials: undefined },
-    ...{ errors: undefined, errorStatus: undefined, redirects: undefined },
+    ...{ errors: undefined, errorStatus: undefined, redirects: undefined, data: undefined },
     ...exchange,
     xml,
     ...{ targets, identify, tls, sources },
@@ -105,6 +105,8 @@ export interface ForwardedOperation {
   readonly calls: CallShape
   /** The client's method; GET includes HEAD. */
   readonly method: string
+  /** Whether its answers are of types of their own, without an envelope (C7.1). */
+  readonly producesOwn: boolean
   /** Where the operation stands in the configuration. */
   readonly at: KeyPath
 }
@@ -122,11 +124,12 @@ export interface Shapeable extends Backend {
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
   backend: Shapeable,
-  { upstream, calls, at }: ForwardedOperation,
+  { upstream, calls, producesOwn, at }: ForwardedOperation,
   report: Report,
 ): Shapeable {
   const where = [...at, 'upstream']
   const own = upstream === undefined ? {} : compileOwn(backend, upstream, where, report)
+  checkDataKey(upstream ?? {}, backend, producesOwn, where, report)
   const shared = Object.fromEntries(Object.entries(backend.rules).filter(([key]) => !(key in own)))
   checkTemplates(
     [...templatesOf(own, where, false), ...templatesOf(shared, ['backends', backend.name], true)],

@@ -3,6 +3,7 @@ import type { Backend, BackendAnswer, BackendBody, Call } from '../../contracts/
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { hasNoContent } from '../../http/head.ts'
+import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
@@ -51,6 +52,8 @@ export interface ExchangeRules {
   readonly errorStatus: ReadonlyMap<number, number> | undefined
   /** Redirects that are followed; undefined: none (C8.8). */
   readonly redirects: RedirectRules | undefined
+  /** The part of a bare answer that is the data; undefined: all of it (C8.8). */
+  readonly data: JsonPointer | undefined
 }
 
 export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
@@ -73,6 +76,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined
+  readonly data: JsonPointer | undefined
   readonly #rules: HttpBackendRules
   readonly #clock: Clock
   readonly targets: UpstreamTargets
@@ -87,6 +91,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.name = rules.name
     this.format = rules.format
     this.payload = rules.payload
+    this.data = rules.payload === 'bare' ? rules.data : undefined
     this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined
     this.#rules = rules
     this.#clock = clock

@@ -72,8 +72,9 @@ function messageIn(item: JsonValue, { messages }: OwnErrors): string | undefined
 /** The member that holds the text of an XML element with attributes. */
 const XML_TEXT = '#text'
 
-/** Numbers as they are written. Of XML's repeated elements the first one. Undefined for what is no text. */
+/** Numbers as they are written; of a list, as XML's repeated elements are, the first one. Undefined for what is no text. */
 function textOf(value: JsonValue): string | undefined {
+  if (Array.isArray(value)) return typeof value[0] === 'string' ? value[0] : undefined
   if (typeof value === 'string') return value
   if (typeof value === 'number' || JSON.isRawJSON(value)) return literalOf(value)
   if (isJsonObject(value) && Object.hasOwn(value, XML_TEXT)) return textOf(value[XML_TEXT] ?? null)

@@ -2,10 +2,14 @@ import type { Readable } from 'node:stream'
 import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { after } from '../../kernel/clock.ts'
-import type { Fault } from '../../kernel/faults.ts'
+import { Fault } from '../../kernel/faults.ts'
 import { errorsOf } from '../../http/envelope.ts'
 import { parseJson } from '../../http/json.ts'
 import type { JsonValue } from '../../http/json-value.ts'
+import { decodeXml } from '../../http/plain-xml/decode.ts'
+import { doctypeOf } from '../../http/plain-xml/prolog.ts'
+import { BODY_LIMITS, type PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import { readPlainXml } from '../../http/plain-xml/to-json.ts'
 import { readBody } from '../../http/read-body.ts'
 import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
@@ -45,9 +49,28 @@ const PROBLEM: Readonly<Record<Format, OwnErrors>> = {
   xml: problemErrors(['problem']),
 }
 
-const PARSERS: Readonly<Record<Format, (bytes: Buffer) => JsonValue>> = {
+type Parsers = Readonly<Record<Format, (bytes: Buffer, contentType: string | undefined) => JsonValue>>
+
+const ENVELOPE_PARSERS: Parsers = {
   json: (bytes) => parseJson(bytes),
   xml: (bytes) => readXml(bytes, ENVELOPE_SCHEMA),
+}
+
+/** XML of any kind, by the names of its elements without prefixes. */
+const ANY_XML: PlainXmlRules = {
+  root: undefined,
+  attributes: {},
+  stripNamespaces: true,
+  paths: { type: undefined, isArray: false, children: new Map() },
+}
+
+const OWN_PARSERS: Parsers = {
+  json: (bytes) => parseJson(bytes),
+  xml: (bytes, contentType) => {
+    const document = decodeXml(bytes, contentType)
+    if (doctypeOf(document.text) === 'subset') throw new Fault('body_malformed')
+    return readPlainXml(document, BODY_LIMITS, ANY_XML)
+  },
 }
 
 /** Makes the answers to an upstream's refusals. */
@@ -80,31 +103,29 @@ export class Refusals {
     const verdict = told === undefined ? given : verdictOfStatus(told)
     const fault = statusFault(verdict, { given: statusCode, told, stopped }, headers, this.#clock.now())
     const isRead = verdict.kind === 'errors' && this.#isReadable(refusal)
-    if (Buffer.isBuffer(body)) return this.#tell(isRead ? body : undefined, fault)
+    const contentType = contentTypeOf(headers)
+    if (Buffer.isBuffer(body)) return this.#tell(isRead ? body : undefined, contentType, fault)
     if (!isRead) {
       body.destroy()
       throw fault
     }
-    return readSlow(body).then((bytes) => this.#tell(bytes, fault))
+    return readSlow(body).then((bytes) => this.#tell(bytes, contentType, fault))
   }
 
   #isReadable({ headers, body }: UpstreamRefusal): boolean {
     // Envelopes are taken from whole bodies of any type.
     if (this.#errors === undefined) return Buffer.isBuffer(body)
-    const {
-      'content-type': type,
-      'content-encoding': coding = 'identity',
-      'content-length': length,
-    } = headers
+    const { 'content-encoding': coding = 'identity', 'content-length': length } = headers
     return (
       String(coding).toLowerCase() === 'identity' &&
-      isOfFormat(type === undefined ? undefined : String(type), this.#rules.format) &&
+      isOfFormat(contentTypeOf(headers), this.#rules.format) &&
       !(Number(length) > LONGEST)
     )
   }
 
-  #tell(bytes: Buffer | undefined, fault: Fault): BackendAnswer {
-    const errors = bytes === undefined || bytes.length === 0 ? undefined : this.#errorsIn(bytes, fault)
+  #tell(bytes: Buffer | undefined, contentType: string | undefined, fault: Fault): BackendAnswer {
+    const isEmpty = bytes === undefined || bytes.length === 0
+    const errors = isEmpty ? undefined : this.#errorsIn(bytes, contentType, fault)
     if (errors === undefined) throw fault
     return {
       status: fault.status,
@@ -113,15 +134,24 @@ export class Refusals {
     }
   }
 
-  #errorsIn(bytes: Buffer, { row }: Fault): readonly BackendError[] | undefined {
+  #errorsIn(
+    bytes: Buffer,
+    contentType: string | undefined,
+    { row }: Fault,
+  ): readonly BackendError[] | undefined {
+    const { format } = this.#rules
     try {
-      const document = PARSERS[this.#rules.format](bytes)
-      return this.#errors === undefined ? errorsOf(document) : readOwnErrors(document, this.#errors, row)
+      return this.#errors === undefined
+        ? errorsOf(ENVELOPE_PARSERS[format](bytes, contentType))
+        : readOwnErrors(OWN_PARSERS[format](bytes, contentType), this.#errors, row)
     } catch {
       return undefined
     }
   }
 }
+
+const contentTypeOf = ({ 'content-type': type }: UpstreamRefusal['headers']): string | undefined =>
+  type === undefined ? undefined : String(type)
 
 /** The whole of a body that comes slowly; undefined if it is too long, breaks off, or does not end in time. */
 async function readSlow(body: Readable): Promise<Buffer | undefined> {

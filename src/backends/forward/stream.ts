@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { type ExchangeRules, HttpBackend, type HttpBackendRules } from './http.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { attemptOutcome, checkStatus, passedNames, type StatusVerdict, upstreamFault } from './response.ts'
+import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { XmlSection } from './xml-schema.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
@@ -30,6 +31,7 @@ export class StreamBackend implements Backend {
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined
+  readonly data: JsonPointer | undefined
   readonly #rules: StreamBackendRules
   readonly #clock: Clock
   readonly #plain: HttpBackend
@@ -45,6 +47,7 @@ export class StreamBackend implements Backend {
     this.#clock = clock
     this.#plain = new HttpBackend(rules, clock, owner?.targets)
     this.xml = this.#plain.xml
+    this.data = this.#plain.data
     this.#open = owner === undefined ? new Set() : owner.#open
     this.#passed = passedNames(rules.responseHeaders)
   }

@@ -1,6 +1,7 @@
 import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Forward, ForwardedCall, ForwardingModule } from '../../contracts/module.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
+import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { onAccountOf } from '../../modules/blame.ts'
 import type { Shapeable } from '../forward/compile-forwarding.ts'
@@ -27,6 +28,7 @@ export class ModuleOverForwarder implements Backend {
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined
+  readonly data: JsonPointer | undefined
   readonly #module: ForwardingModule
   readonly #sender: HttpBackend
   readonly #rules: ModuleRules & QuestionRules
@@ -50,6 +52,7 @@ export class ModuleOverForwarder implements Backend {
     this.format = this.#sender.format
     this.payload = this.#sender.payload
     this.xml = this.#sender.xml
+    this.data = this.#sender.data
     this.#rules = { ...rules, after }
     this.#clock = clock
     this.#answers = new AnswerChecks({ ...rules, responseHeaders }, clock, after)

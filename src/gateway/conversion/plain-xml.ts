@@ -1,33 +1,45 @@
 /** An upstream's own XML (C7.7): what becomes of its answers, and of the bodies that it is sent. */
 import type { Format } from '../../http/accept.ts'
-import { spliceEnvelope, successEnvelope } from '../../http/envelope.ts'
+import { spliceEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
+import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../http/json-value.ts'
 import { decodeBodyXml, decodeXml } from '../../http/plain-xml/decode.ts'
 import { checkDocument } from '../../http/plain-xml/document.ts'
+import { partText } from '../../http/plain-xml/part.ts'
 import { doctypeOf } from '../../http/plain-xml/prolog.ts'
 import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { rootText } from '../../http/plain-xml/splice.ts'
 import { readPlainXml } from '../../http/plain-xml/to-json.ts'
 import type { BodyValidator } from '../../http/validate-body.ts'
+import { nothingAt, partAt } from './part.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 
 const refused = (say: string): Fault => new Fault('body_malformed', { say })
 
 /**
  * The envelope of an upstream's document: in XML with its root as it is, in JSON by the mapping.
- * @throws Fault `answer_unmappable`; `body_malformed` for what is not well-formed or cannot be read
+ * @param data the part that is the data; undefined: all of it
+ * @throws Fault `upstream_broken` where there is no such part; Fault `answer_unmappable`; `body_malformed` for what is not well-formed or cannot be read
  */
 export function plainEnvelope(
   bytes: Uint8Array,
   contentType: string | undefined,
   rules: PlainXmlRules,
   to: Format,
+  data?: JsonPointer,
 ): Buffer {
   if (bytes.length === 0) return successEnvelope(to, {})
   const document = decodeXml(bytes, contentType)
   if (doctypeOf(document.text) === 'subset') throw refused('XML: a DOCTYPE has an internal subset')
-  if (to === 'json') return successEnvelope('json', readPlainXml(document, ANSWER_LIMITS, rules))
-  return spliceEnvelope(rootText(document.text, checkDocument(document, ANSWER_LIMITS)))
+  if (to === 'json') {
+    const value = readPlainXml(document, ANSWER_LIMITS, rules)
+    return successEnvelope('json', data === undefined ? value : wrapPayload(partAt(value, data)))
+  }
+  if (data === undefined)
+    return spliceEnvelope(rootText(document.text, checkDocument(document, ANSWER_LIMITS)))
+  const part = partText(document, ANSWER_LIMITS, data, rules)
+  if (part === undefined) throw nothingAt(data)
+  return spliceEnvelope(part)
 }
 
 /**

@@ -5,12 +5,14 @@ import type { BodySchema } from '../../http/body-schema.ts'
 import type { BodyKind } from '../../http/content-type.ts'
 import { isEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
 import { formToJson, parseForm } from '../../http/form.ts'
+import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../http/json-value.ts'
 import { parseJson, stringifyJson } from '../../http/json.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
 import { writePlainXml } from '../../http/plain-xml/from-json.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
+import { partAt } from './part.ts'
+import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../http/xml-read.ts'
 import { writeXml, type ItemNames } from '../../http/xml-write.ts'
 import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
 import { checkPlainBody, plainEnvelope } from './plain-xml.ts'
@@ -21,6 +23,8 @@ export interface Speech {
   readonly payload: 'bare' | 'envelope'
   /** Of an upstream that speaks XML of its own (C7.7). */
   readonly xml?: PlainXmlRules | undefined
+  /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */
+  readonly data?: JsonPointer | undefined
 }
 
 /** Converts an upstream's answer into an envelope of another format (C8.6). */
@@ -74,27 +78,35 @@ export function convertAnswer(task: AnswerTask): Uint8Array {
 }
 
 const envelopeOf = ({ bytes, speech, to, items, limit }: AnswerTask): Uint8Array =>
-  successEnvelope(to, dataOf(parse(bytes, speech, limit), speech), items)
+  successEnvelope(to, bytes.length === 0 ? {} : dataOf(parse(bytes, speech, limit), speech), items)
 
-function envelopeOfPlain({ bytes, contentType, to }: AnswerTask, rules: PlainXmlRules): Uint8Array {
+/** Faults that are an answer's already. */
+const OF_ANSWERS: ReadonlySet<FaultCode> = new Set([
+  'answer_unmappable',
+  'answer_too_large',
+  'upstream_broken',
+])
+
+function envelopeOfPlain({ bytes, contentType, speech, to }: AnswerTask, rules: PlainXmlRules): Uint8Array {
   try {
-    return plainEnvelope(bytes, contentType, rules, to)
+    return plainEnvelope(bytes, contentType, rules, to, speech.data)
   } catch (thrown) {
-    throw toFault(thrown).code === 'answer_unmappable' ? thrown : broken(thrown)
+    throw OF_ANSWERS.has(toFault(thrown).code) ? thrown : broken(thrown)
   }
 }
 
 /** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
-export function dataOf(value: JsonValue, { payload }: Speech): JsonObject {
+export function dataOf(value: JsonValue, { payload, data }: Speech): JsonObject {
+  if (data !== undefined) return wrapPayload(partAt(value, data))
   if (payload === 'bare' || value === null) return wrapPayload(value)
   if (isEnvelope(value)) return value.Data
   throw new Fault('upstream_broken', { detail: 'the upstream answered something else than an envelope' })
 }
 
-function parse(bytes: Uint8Array, { format, payload }: Speech, limit: number): JsonValue {
-  if (bytes.length === 0) return null
+function parse(bytes: Uint8Array, { format, payload, data }: Speech, limit: number): JsonValue {
   try {
     if (format !== 'xml') return parseJson(bytes, LIMITS)
+    if (data !== undefined) return readXmlDocument(bytes, { ...LIMITS, bytes: limit })
     return readXml(bytes, payload === 'envelope' ? ENVELOPE_SCHEMA : undefined, { ...LIMITS, bytes: limit })
   } catch (thrown) {
     throw broken(thrown)

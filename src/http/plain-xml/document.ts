@@ -19,13 +19,15 @@ export interface ContentListener {
   /** @param attributes undefined: it has none */
   open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, place: Place): void
   text(text: string, place: Place): void
-  close(): void
+  close(place: Place): void
 }
 
 /** Where the parser is, counted from 1. */
 export interface Place {
   readonly line: number
   readonly column: number
+  /** Index in the text, behind what was read last. */
+  readonly position: number
 }
 
 /** XML 1.1 takes the first two for line ends and forbids the others. In XML 1.0 they are characters like any other. */
@@ -64,7 +66,7 @@ class DocumentCheck {
       if (target.includes(':')) this.#refuse(`the instruction ${printable(target)} has a colon in its name`)
     })
     this.#parser.on('closetag', () => {
-      content?.close()
+      content?.close(this.#parser)
       this.#closeElement()
     })
     if (content === undefined) return

@@ -47,6 +47,14 @@ export class NamespaceScope {
     if (attributes !== undefined) this.#checkNames(attributes)
   }
 
+  /** What is declared here, by prefixes: without what every document has. */
+  get declared(): readonly (readonly [prefix: string, uri: string])[] {
+    return [...this.#uris].flatMap(([prefix, uris]) => {
+      const uri = uris.at(-1) ?? ''
+      return prefix === 'xml' || uri === '' ? [] : [[prefix, uri] as const]
+    })
+  }
+
   leave(): void {
     for (const prefix of this.#declared.pop() ?? NONE) this.#uris.get(prefix)?.pop()
   }

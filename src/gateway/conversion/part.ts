@@ -1,0 +1,14 @@
+import { type JsonPointer, pointerText, valueAt } from '../../http/json-pointer.ts'
+import type { JsonValue } from '../../http/json-value.ts'
+import { Fault } from '../../kernel/faults.ts'
+
+/** The fault of an answer that has not the part that is the data: an upstream that was changed must not look empty. */
+export const nothingAt = (pointer: JsonPointer): Fault =>
+  new Fault('upstream_broken', { detail: `the upstream's answer has nothing at ${pointerText(pointer)}` })
+
+/** The part of an upstream's answer that is the data (C8.8). @throws Fault `upstream_broken` */
+export function partAt(value: JsonValue, pointer: JsonPointer): JsonValue {
+  const part = valueAt(value, pointer)
+  if (part !== undefined) return part
+  throw nothingAt(pointer)
+}

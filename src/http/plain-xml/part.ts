@@ -1,0 +1,101 @@
+import { Fault } from '../../kernel/faults.ts'
+import type { DecodedXml } from './decode.ts'
+import { checkDocument, type ContentListener, type Place, type RootExtent } from './document.ts'
+import { declaredPrefix, localOf, type NamespaceScope } from './namespaces.ts'
+import { escapeAttribute } from './references.ts'
+import { type PlainXmlLimits, type PlainXmlRules, ruleOf } from './rules.ts'
+import { rootText } from './splice.ts'
+
+type Attributes = Readonly<Record<string, string>>
+
+interface FoundElement extends RootExtent {
+  readonly name: string
+  /** What is to be declared for it, since it is taken out of where that is. */
+  readonly declarations: string
+}
+
+/** Finds the elements that a path of names leads to, while a document is checked. */
+class PartFinder implements ContentListener {
+  readonly found: FoundElement[] = []
+  /** Whether the element was there that they stand in. */
+  isParentThere = false
+  readonly #text: string
+  readonly #path: readonly string[]
+  readonly #strip: boolean
+  #depth = 0
+  /** How many of the open elements are the path's first steps. */
+  #matched = 0
+  readonly #seen: number[] = []
+  #open: Omit<FoundElement, 'end'> | undefined
+
+  constructor(text: string, path: readonly string[], strip: boolean) {
+    this.#text = text
+    this.#path = path
+    this.#strip = strip
+    this.isParentThere = path.length === 1
+  }
+
+  open(name: string, attributes: Attributes | undefined, scope: NamespaceScope, { position }: Place): void {
+    const depth = this.#depth++
+    if (this.#matched !== depth || this.#path[depth] !== (this.#strip ? localOf(name) : name)) return
+    this.#matched++
+    this.#seen[depth] = (this.#seen[depth] ?? 0) + 1
+    if (this.#matched === this.#path.length - 1) this.isParentThere = true
+    if (this.#matched < this.#path.length) return
+    const start = this.#text.lastIndexOf('<', position - 1)
+    this.#open = { name, start, declarations: declarationsFor(attributes, scope) }
+  }
+
+  text(): void {
+    // Text is no part of a path.
+  }
+
+  close({ position }: Place): void {
+    if (this.#matched !== this.#depth--) return
+    if (this.#matched-- === this.#path.length && this.#open) this.found.push({ ...this.#open, end: position })
+  }
+
+  /** Whether a step before the last one is there twice: then it is an array in JSON, and no path goes through it. */
+  get isAmbiguous(): boolean {
+    return this.#seen.slice(0, this.#path.length - 1).some((count) => count > 1)
+  }
+}
+
+function declarationsFor(attributes: Attributes | undefined, scope: NamespaceScope): string {
+  const own = new Set(Object.keys(attributes ?? {}).map(declaredPrefix))
+  let text = ''
+  for (const [prefix, uri] of scope.declared)
+    if (!own.has(prefix)) text += ` ${prefix === '' ? 'xmlns' : `xmlns:${prefix}`}="${escapeAttribute(uri)}"`
+  return text
+}
+
+/** How many times as long as the document the parts may be, with what is declared anew for each. */
+const MOST_GROWTH = 8
+
+/**
+ * The elements of a document that a path leads to, one after the other, as they are; with the namespaces of the elements
+ * around them.
+ * @returns undefined if the path leads nowhere
+ * @throws Fault `body_malformed` as `checkDocument`; `answer_too_large`
+ */
+export function partText(
+  document: DecodedXml,
+  limits: PlainXmlLimits,
+  path: readonly string[],
+  { stripNamespaces, paths }: PlainXmlRules,
+): string | undefined {
+  const finder = new PartFinder(document.text, path, stripNamespaces)
+  checkDocument(document, limits, finder)
+  if (finder.isAmbiguous) return undefined
+  if (finder.found.length === 0)
+    return finder.isParentThere && path.reduce(ruleOf, paths).isArray ? '' : undefined
+  let text = ''
+  for (const part of finder.found) {
+    const element = rootText(document.text, part)
+    const nameEnd = 1 + part.name.length
+    text += element.slice(0, nameEnd) + part.declarations + element.slice(nameEnd)
+    if (text.length > MOST_GROWTH * document.text.length)
+      throw new Fault('answer_too_large', { detail: 'declarations of namespaces make it too long' })
+  }
+  return text
+}
