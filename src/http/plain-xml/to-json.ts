@@ -3,7 +3,7 @@ import { printable } from '../body-text.ts'
 import { type JsonObject, type JsonValue, parseNumberLiteral } from '../json-value.ts'
 import type { DecodedXml } from './decode.ts'
 import { checkDocument } from './document.ts'
-import { ATTRIBUTE, ELEMENT, parseRoot, TEXT, type XmlNode, type XmlParent } from './fast-xml.ts'
+import { elementOf, parseRoot, type ParsedElement, TEXT, textOf } from './fast-xml.ts'
 import { LossCheck } from './losses.ts'
 import { decodeAttribute, decodeReferences } from './references.ts'
 import { type PathRule, type PlainXmlLimits, type PlainXmlRules, ruleOf } from './rules.ts'
@@ -46,47 +46,42 @@ function valueOf(text: string, name: string, { type }: PathRule): JsonValue {
   throw new Fault('answer_unmappable', { detail: `XML: the text of ${printable(name)} is no ${type}` })
 }
 
-/** The text of an element, or of an attribute. */
-const textAt = (node: XmlParent, key: string): string => {
-  const text = node[key]
-  return typeof text === 'string' ? text : ''
-}
-
-function readElement(node: XmlNode, name: string, rule: PathRule): JsonValue {
-  if (typeof node === 'string') {
-    const empty = node === '' ? withEmptyArrays(undefined, rule) : undefined
-    return empty ?? valueOf(decodeReferences(node), name, rule)
-  }
+function readElement(element: ParsedElement, rule: PathRule): JsonValue {
+  const { name, attributes } = element
   const object = newObject()
-  readAttributes(node, object, rule)
-  if (readElements(node, object, rule) === 0) {
-    const text = decodeReferences(textAt(node, TEXT))
+  for (const key in attributes)
+    object[key] = valueOf(decodeAttribute(attributes[key] ?? ''), key, ruleOf(rule, key))
+  if (!readElements(element, object, rule)) {
+    const text = decodeReferences(textOf(element))
+    if (attributes === undefined)
+      return (text === '' ? withEmptyArrays(undefined, rule) : undefined) ?? valueOf(text, name, rule)
     if (text !== '') object[TEXT] = valueOf(text, name, rule)
   }
   return withEmptyArrays(object, rule) ?? object
 }
 
-function readAttributes(node: XmlParent, object: JsonObject, rule: PathRule): void {
-  for (const key in node)
-    if (key.startsWith(ATTRIBUTE))
-      object[key] = valueOf(decodeAttribute(textAt(node, key)), key, ruleOf(rule, key))
-}
-
-/** @returns how many there are */
-function readElements(node: XmlParent, object: JsonObject, rule: PathRule): number {
-  let count = 0
-  for (const key in node) {
-    if (!key.startsWith(ELEMENT)) continue
-    const name = key.slice(ELEMENT.length)
+/** Elements of one name are a list, in the place of the first. @returns whether there are any elements */
+function readElements({ content }: ParsedElement, object: JsonObject, rule: PathRule): boolean {
+  let found = false
+  for (const node of content) {
+    const element = elementOf(node)
+    if (element === undefined) continue
+    const { name } = element
     if (rule.type !== undefined)
       throw new Fault('answer_unmappable', { detail: `XML: what is a ${rule.type} holds ${printable(name)}` })
     const below = ruleOf(rule, name)
-    const values = (node[key] as readonly XmlNode[]).map((each) => readElement(each, name, below))
-    count += values.length
-    const [first = ''] = values
-    object[name] = values.length === 1 && !below.isArray ? first : values
+    add(object, name, readElement(element, below), below.isArray)
+    found = true
   }
-  return count
+  return found
+}
+
+/** No element is read as an array: what is one here are the elements before. */
+function add(object: JsonObject, name: string, value: JsonValue, isArray: boolean): void {
+  const before = object[name]
+  if (before === undefined) object[name] = isArray ? [value] : value
+  else if (Array.isArray(before)) before.push(value)
+  else object[name] = [before, value]
 }
 
 /** Adds what is always an array and does not stand there. Without an object it makes one, if there is such an array. */
@@ -113,6 +108,6 @@ export function readPlainXml(
   const extent = checkDocument(document, limits, new LossCheck(stripNamespaces))
   const root = parseRoot(plainRootText(document.text, extent), stripNamespaces ? 'strip' : 'keep')
   const object = newObject()
-  readElements(root, object, paths)
+  object[root.name] = readElement(root, ruleOf(paths, root.name))
   return object
 }
