@@ -8,6 +8,7 @@ import {
   type AttackedUpstream,
   type RawRequest,
 } from '../support/attacked.ts'
+import { HOSTILE } from '../support/hostile-segments.ts'
 import { sendRaw } from '../support/raw-http.ts'
 
 /** T1: what the request target is made to say. ACME is allowed, GLOBEX is the prize. */
@@ -32,57 +33,6 @@ const both = () => [memory, http]
 const PRIZE = 'b/GLOBEX/fund-data/fund-list'
 const BASE = '/api/1.0/b/ACME/fund-data'
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
-
-/** Every spelling that something behind us could read as `..` or as a separator; `{s}` is where it is put. */
-const HOSTILE: readonly string[] = [
-  '\\',
-  '..\\..',
-  '%2f',
-  '%2F',
-  '%5c',
-  '%5C',
-  '..%2f..',
-  '%2e%2e',
-  '.%2e',
-  '%2E.',
-  '%2e',
-  '.',
-  '..',
-  '%252e%252e',
-  '%25%32%65',
-  '%252f',
-  '%25252f',
-  '%255c',
-  '%2500',
-  '%00',
-  'a%00.json',
-  '%0d%0a',
-  '%0a',
-  '%09',
-  '%7f',
-  ';',
-  '..;',
-  ';jsessionid=1',
-  '%3b',
-  '..%3B',
-  '%253b',
-  '%c0%af',
-  '%c0%ae%c0%ae',
-  '%e0%80%af',
-  '%f0%80%80%af',
-  '%c1%9c',
-  '%ed%a0%80',
-  '%ff',
-  '%80',
-  '%',
-  '%2',
-  '%zz',
-  '%u002f',
-  '%u002e%u002e',
-  '%25u002f',
-  '#',
-  '#/..',
-]
 
 const asTraversal = (hostile: string): string => `${BASE}/${hostile}/${hostile}/${hostile}/${PRIZE}`
 const asParameter = (hostile: string): string => `${BASE}/echo/x${hostile}y`

@@ -82,6 +82,11 @@ export class Forwards {
     }
   }
 
+  /** Whether the call has ended. */
+  get isOver(): boolean {
+    return this.#ended
+  }
+
   /** The client's body is read once. */
   #takeBody({ call: { body } }: PreparedRequest): void {
     if (body.kind !== 'stream') return

@@ -3,6 +3,7 @@ import type { Forward, ForwardedCall, ForwardingModule } from '../../contracts/m
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import { toFault } from '../../kernel/faults.ts'
 import { onAccountOf } from '../../modules/blame.ts'
 import type { Shapeable } from '../forward/compile-forwarding.ts'
 import type { HttpBackend } from '../forward/http.ts'
@@ -144,13 +145,12 @@ class Run {
   /** Fails on the module's account: what it does not handle is its own, and never the end of the process. */
   #forward(changes: unknown): Promise<ReceivedAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedAnswer>()
-    const account = this.#question
-    this.#forwards
-      .send(changes)
-      .then(resolve, (thrown: unknown) => onAccountOf(account, () => reject(thrown)))
-    // It was told by its signal that nobody waits any more.
-    const ignore = (): void => void promise.catch(() => undefined)
-    account.signal.addEventListener('abort', ignore, { once: true })
+    const fail = (thrown: unknown): void => {
+      // It was cancelled with its call: nobody waits for it any more.
+      if (this.#forwards.isOver && toFault(thrown).code === 'client_gone') promise.catch(() => undefined)
+      onAccountOf(this.#question, () => reject(thrown))
+    }
+    this.#forwards.send(changes).then(resolve, fail)
     return promise
   }
 

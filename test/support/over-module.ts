@@ -1,0 +1,65 @@
+import { bearer, send, type Sent } from './requests.ts'
+import { configFiles } from './config-files.ts'
+import { postern, type StartedPostern } from './start-postern.ts'
+import { withStream } from './streaming.ts'
+import { startUpstream, type Upstream, type UpstreamBehaviour } from './start-upstream.ts'
+import { ALL_AT_ACME, issueToken } from './tokens.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
+
+type ModuleConfig = Extract<Configuration['backends'][string], { kind: 'module' }>
+
+export interface OverOptions {
+  readonly module?: Partial<ModuleConfig>
+  /** Changes the forwarder's section. */
+  readonly under?: Record<string, unknown>
+  readonly behaviour?: UpstreamBehaviour
+  /** Path of the target. */
+  readonly base?: string
+  readonly change?: (configuration: Configuration) => Configuration
+}
+
+export interface Over {
+  readonly upstream: Upstream
+  readonly gateway: StartedPostern
+  readonly token: string
+  readonly ask: (sent: Sent) => ReturnType<typeof send>
+}
+
+/**
+ * A module over a forwarder, in front of an upstream that tells what it got: the backend `funds` over `service`, with
+ * the actions of streaming.ts.
+ * @param source of what the default export returns, such as `{ request: (call) => ({ path: '/x' }) }`
+ */
+export async function startOver(source: string, options: OverOptions = {}): Promise<Over> {
+  const upstream = await startUpstream(options.behaviour)
+  const file = configFiles({ 'around.mjs': `export default () => (${source})` })('around.mjs')
+  const change = (loaded: Configuration): Configuration => {
+    const streaming = withStream(loaded)
+    const { funds } = streaming.backends
+    if (funds === undefined) throw new TypeError('no backend "funds"')
+    const service = { ...funds, ...options.under } as Configuration['backends'][string]
+    const around: ModuleConfig = {
+      kind: 'module',
+      file,
+      over: 'service',
+      options: {},
+      timeout: 10_000,
+      idle: 10_000,
+      responseHeaders: [],
+      ...options.module,
+    }
+    // A module takes no websockets.
+    const actions = streaming.actions.filter(({ action }) => action !== 'live/{room}')
+    const changed = { ...streaming, actions, backends: { service, funds: around } }
+    return options.change?.(changed) ?? changed
+  }
+  const gateway = await postern({
+    config: 'upstream.yaml',
+    environment: { UPSTREAM_URL: upstream.url + (options.base ?? '') },
+    change,
+  })
+  const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
+  const ask = ({ headers, ...sent }: Sent) =>
+    send(gateway, { ...sent, headers: { ...bearer(access_token), ...headers } })
+  return { upstream, gateway, token: access_token, ask }
+}
