@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from 'vitest'
 import type { OAuth2Config } from '../../src/backends/forward/auth/schema.ts'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
 import { type MovableClock, movableClock } from '../support/movable-clock.ts'
-import { bearer, send } from '../support/requests.ts'
+import { openRaw } from '../support/raw-http.ts'
+import { bearer, requestBytes, send } from '../support/requests.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import {
   answerJson,
@@ -22,6 +23,7 @@ interface World {
   readonly endpoint: Upstream
   readonly gateway: StartedPostern
   readonly clock: MovableClock
+  readonly token: string
   readonly get: () => ReturnType<typeof send>
   readonly post: () => ReturnType<typeof send>
   /** The Authorization headers that the upstream got. */
@@ -45,7 +47,7 @@ async function world(
   const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
   const headers = bearer(access_token)
   return {
-    ...{ upstream, endpoint, gateway, clock },
+    ...{ upstream, endpoint, gateway, clock, token: access_token },
     get: () => send(gateway, { target: LIST, headers }),
     post: () =>
       send(gateway, {
@@ -211,6 +213,26 @@ describe('C8.7 auth: oauth2', () => {
 function answering(answer: Parameters<Parameters<UpstreamBehaviour>[0]['respond']>[0]): UpstreamBehaviour {
   return (connection) => connection.respond(answer)
 }
+
+describe('C8.7 clients that wait for a token', () => {
+  it('C8.7 one that leaves ends its call, and neither the fetch nor the calls of others', async () => {
+    const { upstream, endpoint, gateway, token, get } = await world(() => undefined)
+    const leaving = await openRaw(gateway.port)
+    leaving.send(requestBytes({ target: LIST, headers: bearer(token) }))
+    const { socket } = await endpoint.received(1).then(() => endpoint.connections[0]!)
+    leaving.destroy()
+    await vi.waitFor(() => expect(gateway.log().map(({ reason }) => reason)).toContain('client_gone'))
+    const staying = get()
+    expect(socket.destroyed).toBe(false)
+    const body = JSON.stringify({ access_token: 'token-1', token_type: 'bearer' })
+    socket.write(
+      `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    expect((await staying).status).toBe(200)
+    expect(upstream.requests).toHaveLength(1)
+    expect(endpoint.requests).toHaveLength(1)
+  })
+})
 
 describe('C8.7 a token that the upstream refuses', () => {
   it('C8.7 is thrown away, and a GET is sent again with a new one', async () => {

@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { TokenEndpoint } from '../../../../../src/backends/forward/auth/token-endpoint.ts'
 import { after as systemAfter, type After } from '../../../../../src/kernel/clock.ts'
+import { certificateFolder, makeAuthority } from '../../../../support/certificates.ts'
 import { manualAfter } from '../../../../support/manual-after.ts'
 import {
   answerJson,
@@ -137,6 +142,32 @@ describe('a token endpoint', () => {
     await endpoint.close()
     await outcome
     await ended.promise
+  })
+
+  it('C8.7 is believed by its certificate only: of the authority that is configured, and of nobody else', async () => {
+    const authority = makeAuthority(certificateFolder())
+    const own = authority.issue('endpoint', 'IP:127.0.0.1')
+    const tls = { cert: readFileSync(own.certificate), key: readFileSync(own.key) }
+    const asked: (string | undefined)[] = []
+    const server = createServer(tls, (request, response) => {
+      asked.push(request.headers.authorization)
+      response.setHeader('Content-Type', 'application/json')
+      response.end('{"access_token":"a","token_type":"bearer"}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { oauth2: config } = oauth2(`https://127.0.0.1:${(server.address() as AddressInfo).port}/token`)
+    const ask = async (ca: Buffer | undefined) => {
+      const endpoint = new TokenEndpoint(config, ca)
+      onTestFinished(() => endpoint.close())
+      return endpoint.ask()
+    }
+    const other = readFileSync(makeAuthority(certificateFolder()).certificate)
+    for (const ca of [undefined, other])
+      await expect(ask(ca)).rejects.toThrow(/^it cannot be asked \([A-Z_]+\)$/)
+    expect(asked).toEqual([])
+    expect(await ask(readFileSync(authority.certificate))).toMatchObject({ accessToken: 'a' })
+    expect(asked).toHaveLength(1)
   })
 
   it('C8.7 is asked over a connection of its own each time', async () => {
