@@ -300,6 +300,26 @@ describe('C5.7 a module that fails', () => {
     expect((await refresh(gateway, answer)).status).toBe(200)
   })
 
+  it('C5.7 C6.1.6 uses up no code: it can be redeemed when the module works again', async () => {
+    const params = {
+      ...{ client_id: 'ledgerline', redirect_uri: 'http://127.0.0.1:8090/callback' },
+      scope: 'openid fund.read target:b/ACME',
+    }
+    const { code, verifier } = await walkToCode({ authUrl: gateway.authUrl, params, username: 'dora' })
+    const { redirect_uri } = params
+    const redeem = () =>
+      postForm(gateway, '/connect/token', {
+        client: 'ledgerline',
+        params: { grant_type: 'authorization_code', code, redirect_uri, code_verifier: verifier },
+      })
+    const { findUserBySubject } = puppet.answers
+    puppet.answers.findUserBySubject = boom('the database is gone')
+    clock.advance(30_001)
+    expect(await redeem()).toMatchObject(UNAVAILABLE)
+    puppet.answers.findUserBySubject = findUserBySubject
+    expect((await redeem()).status).toBe(200)
+  })
+
   it('C5.7 answers another subject than was asked for: 503, and nobody’s claims are told', async () => {
     const answer = await login(gateway, 'dora')
     clock.advance(30_001)

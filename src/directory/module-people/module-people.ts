@@ -55,7 +55,9 @@ export class ModulePeople implements People {
 
   async findUserByName(username: string): Promise<User | undefined> {
     const record = await this.#parts.module.findByName(username)
-    if (record === undefined || (await this.#isTaken(record, username))) return undefined
+    // Of nobody too, so that the time of these lookups does not tell who exists (T3.9).
+    const other = await this.#otherOwner(record?.subject ?? NO_SUBJECT)
+    if (record === undefined || (await this.#isTaken(record, username, other))) return undefined
     return this.#user(record)
   }
 
@@ -86,14 +88,24 @@ export class ModulePeople implements People {
     return !isOfStore((await store.find(SUBJECT, subject))?.value as StoredSubject | undefined)
   }
 
-  async #isTaken({ subject, username }: PersonRecord, typed: string): Promise<boolean> {
-    const { earlier, storedDirectory, recorder } = this.#parts
-    // The name as typed is nobody's of the earlier layers, or they would not be asked.
-    if (username !== typed && (await earlier.findUserByName(username)) !== undefined) return true
+  /** Who else has a subject: the name, or `true` for one of the store who does not count. */
+  async #otherOwner(subject: string): Promise<string | true | undefined> {
+    const { earlier, storedDirectory } = this.#parts
     const other = await earlier.findUserBySubject(subject)
-    if (other === undefined && !isOfStore(await storedDirectory.findSubject(subject))) return false
-    recorder.note('error', 'people_subject_taken', {
-      ...{ subject, username, of: other?.username },
+    const isStored = isOfStore(await storedDirectory.findSubject(subject))
+    return other?.username ?? (isStored || undefined)
+  }
+
+  async #isTaken(
+    { subject, username }: PersonRecord,
+    typed: string,
+    other: string | true | undefined,
+  ): Promise<boolean> {
+    // The name as typed is nobody's of the earlier layers, or they would not be asked.
+    if (username !== typed && (await this.#parts.earlier.findUserByName(username)) !== undefined) return true
+    if (other === undefined) return false
+    this.#parts.recorder.note('error', 'people_subject_taken', {
+      ...{ subject, username, of: other },
       detail: 'directory.people gave a user the subject of another one, so this user cannot log in',
     })
     return true
@@ -130,5 +142,8 @@ export class ModulePeople implements People {
     this.#parts.recorder.note('info', 'people_tokens_ended', { subject, detail })
   }
 }
+
+/** No user has it: a subject has no spaces. */
+const NO_SUBJECT = 'no subject'
 
 const isOfStore = (owner: StoredSubject | undefined): boolean => owner !== undefined && owner.module !== true

@@ -12,6 +12,8 @@ import { lifetimeOf } from '../tokens/signed-tokens.ts'
 
 interface CodeConsumed extends GrantChosen {
   readonly code: FoundCode
+  /** Undefined if the code's user is gone or may hold no tokens. */
+  readonly holder: User | undefined
 }
 
 interface UserFound extends CodeConsumed {
@@ -30,8 +32,10 @@ const consumeCode: Step<GrantChosen, CodeConsumed> = async (context, dependencie
   if (code === undefined) throw refuse('unknown or expired code')
   if (code.record.client !== client.id) throw refuse('the code of another client')
   attempt.subject = code.record.subject
+  // Before the code is taken: a directory that is out of reach for a moment must not use it up.
+  const holder = await orUnavailable(dependencies.people.findUserBySubject(code.record.subject))
   if (!(await dependencies.codes.consume(code))) throw await endReplayed(code, context, dependencies)
-  return { ...context, code }
+  return { ...context, code, holder }
 }
 
 async function endReplayed(
@@ -63,8 +67,8 @@ function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord
   return VERIFIER.test(verifier) && equalSecrets(proof, challenge)
 }
 
-const findUser: Step<CodeConsumed, UserFound> = async (context, { people }) => {
-  const user = await orUnavailable(people.findUserBySubject(context.code.record.subject))
+const requireUser: Step<CodeConsumed, UserFound> = (context) => {
+  const { holder: user } = context
   if (user === undefined) throw refuse('its user is gone or may no longer')
   return { ...context, user }
 }
@@ -127,6 +131,6 @@ export const redeemCode: Step<GrantChosen, Granted> = flow(
   requireParams<GrantChosen>('code'),
   consumeCode,
   checkBinding,
-  findUser,
+  requireUser,
   grantScope,
 )
