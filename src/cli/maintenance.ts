@@ -148,7 +148,8 @@ export const maintenanceCommand: Command = {
   --retry-after SECONDS   Retry-After for clients. Default: the time that is left
   --from, --until TIME    2026-02-01T20:00+10:00, or 30m from now
   --allow-client ID, --allow-address ADDRESS
-                          Who may still call; may be repeated
+                          Who may still call; may be repeated. In a sidecar with several issuers, a client is
+                          NAME:CLIENT
   --reason TEXT           For the log
   --json                  Print the answer of the admin API
   --config FILE           The configuration that is served

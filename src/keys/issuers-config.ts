@@ -126,14 +126,14 @@ export type IssuerConfig = Static<typeof issuer>
 type IssuerCheck = (config: IssuerConfig, at: KeyPath, report: Report, catalogue: Catalogue) => void
 
 const checkAddresses: IssuerCheck = ({ issuer: iss, jwks, introspection }, at, report) => {
-  const check = (key: string, url: string | undefined, danger: string): void => {
+  const check = (key: KeyPath, url: string | undefined, danger: string): void => {
     if (url !== undefined && !isFetchable(url))
-      report.error([...at, key], `is http to another machine: anyone on the way could ${danger}`)
+      report.error([...at, ...key], `is http to another machine: anyone on the way could ${danger}`)
   }
-  check('jwks', jwks, 'replace the keys')
-  check('introspection', introspection?.url, 'read tokens and the secret')
+  check(['jwks'], jwks, 'replace the keys')
+  check(['introspection', 'url'], introspection?.url, 'read tokens and the secret')
   if (jwks !== undefined && (introspection === undefined || introspection.url !== undefined)) return
-  check('issuer', iss, 'name other keys; its metadata is read, since `jwks` or an endpoint is not given')
+  check(['issuer'], iss, 'name other keys; its metadata is read, since `jwks` or an endpoint is not given')
   if (new URL(iss).search !== '')
     report.error([...at, 'issuer'], 'has a query, so its metadata cannot be found', 'give `jwks`')
 }

@@ -6,6 +6,8 @@ import { INTROSPECTION, OPENID, startIssuerServer } from '../support/issuer-serv
 import { movableClock } from '../support/movable-clock.ts'
 import { postern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
+import { at, streaming } from '../support/streaming.ts'
+import { askWebsocket, closeOf, messageOn, startWebsocketUpstream } from '../support/websocket-upstream.ts'
 
 // C11.2: a sidecar for issuers that others run, found by their metadata; T3.4, T3.5 for opaque tokens and key sets.
 
@@ -54,7 +56,7 @@ async function scene(
   const sidecar = await postern({
     config: 'sidecar.yaml',
     ...options,
-    environment: { UPSTREAM_URL: upstream.url },
+    environment: { UPSTREAM_URL: upstream.url, ...options.environment },
     change: (loaded) => {
       const changed = { ...loaded, issuers: issuers.map((issuer) => ({ ...DEFAULTS, ...issuer })) }
       return options.change?.(changed) ?? changed
@@ -316,6 +318,24 @@ describe('C11.2 an issuer with opaque tokens', () => {
     )
     expect(await call('another')).toBe(401)
     expect(await call('a-third')).toBe(401)
+  })
+
+  it('C4.16 keep a websocket open, until the issuer says that they are active no more', async () => {
+    const upstream = await startWebsocketUpstream()
+    const clock = movableClock(Date.now())
+    const { change, ...streams } = streaming(upstream.url)
+    const { sidecar, server } = await opaque({}, { ...streams, clock, ...(change && { change }) })
+    const asked = await askWebsocket(sidecar.baseUrl.replace('http', 'ws') + at('live/lobby'), {
+      headers: { Authorization: 'Bearer opaque' },
+    })
+    if (asked.kind !== 'open') expect.fail(`refused: ${asked.status}`)
+    const { socket } = asked
+    socket.send('hello')
+    expect((await messageOn(socket)).data.toString()).toBe('hello')
+    server.answers.set(INTROSPECTION, { active: false })
+    const closed = closeOf(socket)
+    clock.advance(50_000)
+    expect(await closed).toMatchObject({ code: 1008 })
   })
 
   it('C4.15 are 503 while the endpoint is down, and the log holds neither token nor secret', async () => {

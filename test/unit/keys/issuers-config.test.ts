@@ -108,7 +108,9 @@ describe('the configuration of foreign issuers', () => {
     for (const url of ['https://issuer.example/introspect', 'http://127.0.0.1/introspect'])
       expect(problems({ introspection: { ...introspection, url } })).toEqual([])
     const url = 'http://issuer.example/introspect'
-    expect(problems({ introspection: { ...introspection, url } })).toEqual(['error issuers.0.introspection'])
+    expect(problems({ introspection: { ...introspection, url } })).toEqual([
+      'error issuers.0.introspection.url',
+    ])
   })
 
   it('T3.5 metadata is read over https, or from this machine', () => {

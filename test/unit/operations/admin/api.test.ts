@@ -174,7 +174,15 @@ describe('admin API', () => {
       status: 404,
       body: { problems: ['client  is not known: "nobody"'] },
     })
-    for (const wrong of [{}, { jti: 'j', client: 'c' }, { client: '' }, { client: 'c', preview: 'yes' }])
+    await call('POST', '/revoke', { jti: 'j', issuer: 'staff' })
+    expect(asked.at(-1)).toMatchObject([{ jti: 'j', issuer: 'staff' }, {}, {}])
+    for (const wrong of [
+      {},
+      { issuer: 'staff' },
+      { jti: 'j', client: 'c' },
+      { client: '' },
+      { client: 'c', preview: 'yes' },
+    ])
       expect((await call('POST', '/revoke', wrong)).status).toBe(400)
   })
 
