@@ -119,6 +119,14 @@ describe('the section xml of an operation', () => {
     expect(compileOperation({ xml: { dialect: 'postern' } }).setting?.rules).toBeUndefined()
   })
 
+  it('C7.7 may be plain where its backend speaks JSON', () => {
+    const report = new Report()
+    const json: XmlContext = { ...CONTEXT, format: 'json' }
+    const own = compileOperationXml({ format: 'xml', xml: { dialect: 'plain' } }, json, AT, report)
+    expect(own?.rules).toBeDefined()
+    expect(reported(report)).toEqual([])
+  })
+
   it('C7.7 cannot be plain where it answers envelopes', () => {
     expect(compileOperation({ payload: 'envelope' }).problems).toEqual([
       expect.stringContaining('dialect: is plain, but an envelope'),
