@@ -1,5 +1,6 @@
 /** config/schema.json: the JSON Schema for editors, without the keywords that only the loader reads. */
 import { MARK, type TSchema } from '../src/config/schema.ts'
+import { shareDefinitions } from './shared-definitions.ts'
 import { viewOf, withKind, type SchemaView } from '../src/config/schema-view.ts'
 
 type Json = Record<string, unknown>
@@ -80,12 +81,14 @@ function shapesOf({ shapes = {} }: SchemaView): Json {
   return { oneOf: each }
 }
 
+const REFERABLE: ReadonlySet<string | undefined> = new Set(['secret', 'reference', 'template', 'path'])
+
 function body(schema: SchemaView): Json {
   const own = Object.fromEntries(Object.entries(schema).filter(([key]) => !OWN.has(key)))
   const plain = { ...own, ...children(schema) }
   if (schema.shapes) return shapesOf(schema)
   if (schema[MARK] === 'secret' && schema.plain !== true) return { $ref: REFERENCE }
-  if (schema[MARK] === 'secret' || schema[MARK] === 'reference' || schema[MARK] === 'path') {
+  if (REFERABLE.has(schema[MARK])) {
     return { anyOf: [plain, { $ref: REFERENCE }] }
   }
   return plain
@@ -110,7 +113,7 @@ function publish(schema: SchemaView): Json {
 /** The schema of a configuration file. With `extends` nothing is required, because the other file may have it. */
 export function publishedSchema(root: TSchema): Json {
   const { required, properties, ...rest } = publish(viewOf(root)) as { required?: string[]; properties: Json }
-  return {
+  const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Configuration of Postern',
     ...rest,
@@ -123,6 +126,6 @@ export function publishedSchema(root: TSchema): Json {
     },
     if: { not: { required: ['extends'] } },
     then: { required: required ?? [] },
-    $defs: DEFINITIONS,
   }
+  return shareDefinitions(schema, DEFINITIONS)
 }

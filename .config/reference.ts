@@ -42,6 +42,7 @@ const TYPE_OF_MARK: Readonly<Partial<Record<Mark, string>>> = {
   size: 'size',
   secret: 'secret',
   path: 'file',
+  template: 'text or secret',
   opaque: 'any value',
 }
 

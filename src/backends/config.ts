@@ -12,7 +12,8 @@ import {
   readOrReport,
   type Shapeable,
 } from './forward/compile-forwarding.ts'
-import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
+import { timeouts } from './forward/request-schema.ts'
+import { forwarding, httpSchema } from './forward/schema.ts'
 import { contentsOf } from '../modules/source.ts'
 import { type ModuleConfig, moduleSchema } from './module/schema.ts'
 import { createHash } from 'node:crypto'

@@ -23,7 +23,7 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
   },
 }
 
-const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'path'])
+const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'path'])
 
 /** Reports a problem, and returns undefined in place of the value. */
 export function reportProblem(
@@ -65,9 +65,12 @@ function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context:
   const value = resolveReference(node, path, context)
   if (value === undefined) return undefined
   return fitsText(schema, value)
-    ? convert(schema, value, node.at, context)
+    ? convert(schema, schema[MARK] === 'template' ? withDoubledBraces(value) : value, node.at, context)
     : reportProblem(path, `refers to a value that does not fit: expected ${expectation(schema)}`, context)
 }
+
+/** As a template, the text as it is: what stands in a secret by chance is no placeholder. */
+const withDoubledBraces = (text: string): string => text.replaceAll(/[{}]/g, '$&$&')
 
 function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: LoadContext): Loaded {
   const { value } = node

@@ -68,9 +68,11 @@ const children = (schema: SchemaView): SchemaView[] => [
   ...Object.values(schema.shapes ?? {}),
 ]
 
+const SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['secret', 'template'])
+
 /** Whether a value may contain a secret. Then no problem shows it. */
 export const holdsSecret = (schema: SchemaView): boolean =>
-  schema[MARK] === 'secret' || children(schema).some(holdsSecret)
+  SECRET.has(schema[MARK]) || children(schema).some(holdsSecret)
 
 /** A configuration that was loaded, as it may be shown: every secret is replaced, whatever its value. */
 
@@ -79,7 +81,7 @@ const HIDDEN = '[secret]'
 /** The value of `schema`'s type without what stands where a secret may. */
 export function withoutSecrets(schema: SchemaView, value: unknown): unknown {
   if (value === undefined) return undefined
-  if (schema[MARK] === 'secret') return HIDDEN
+  if (SECRET.has(schema[MARK])) return HIDDEN
   if (schema[MARK] === 'kinds') return withoutSecrets(shapeOf(schema, value), value)
   if (Array.isArray(value)) return listWithoutSecrets(schema.items, value)
   if (typeof value !== 'object' || value === null) return value

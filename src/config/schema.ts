@@ -19,7 +19,7 @@ import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
 export type { Static, TSchema }
 
 /** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
-export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'kinds' | 'opaque'
+export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'template' | 'kinds' | 'opaque'
 
 /** The keyword that carries a `Mark`. */
 export const MARK = 'x-postern'
@@ -78,6 +78,13 @@ export const secret = ({ plain = false, ...options }: TextOptions & { plain?: bo
 /** Free text, not empty. May be given as `{ env: … }` or `{ file: … }`. */
 export const text = (options: TextOptions & { pattern?: string; expected?: string }): TUnsafe<string> =>
   marked('reference', { minLength: 1, ...options })
+
+/**
+ * Text with placeholders such as `{business}`; `{{` and `}}` stand for the braces. May be given as `{ env: … }` or
+ * `{ file: … }`: then it is a secret, and taken as it is, its braces doubled. No problem shows its value.
+ */
+export const template = (options: TextOptions): TUnsafe<string> =>
+  marked('template', { minLength: 1, expected: 'a text, { file: … } or { env: … }', ...options })
 
 /** An absolute http or https URL without credentials or fragment. May be given as `{ env: … }`. */
 export const url = (options: TextOptions): TUnsafe<string> =>

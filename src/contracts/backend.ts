@@ -22,6 +22,11 @@ export interface ActionFacts {
    * (C8.2).
    */
   readonly versioned: boolean
+  /**
+   * Whether a call changes nothing (RFC 9110 §9.2.1): by the client's method, and by the one that its upstream is sent
+   * (C8.7).
+   */
+  readonly safe: boolean
   /** The action's own response types (C7.1); undefined if its answers are envelopes. */
   readonly produces: readonly string[] | undefined
 }

@@ -1,6 +1,7 @@
 import type { Report, KeyPath } from '../config/report.ts'
 import type { OpenedBackend } from '../backends/config.ts'
 import type { Backend } from '../contracts/backend.ts'
+import { isBodiless, isSafe } from '../http/methods.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import {
@@ -145,7 +146,15 @@ function compileOperation(
   for (const key of ['consumes', 'body'] as const)
     if (config[key] && method === 'GET')
       report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
+  const sent = config.upstream?.method
+  if (sent !== undefined && isBodiless(sent) && (config.body ?? config.consumes))
+    report.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
   const websocket = config.websocket === true
+  if (websocket && sent !== undefined && sent !== 'GET')
+    report.error(
+      [...path, 'upstream', 'method'],
+      'is for a websocket, which begins with a GET (RFC 6455 §4.1)',
+    )
   if (websocket && method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
   if (websocket && backend.upgrade === undefined)
     report.error([...path, 'websocket'], 'needs a backend of kind stream')
@@ -158,6 +167,7 @@ function compileOperation(
       action: action.name,
       level: action.level === 'b' ? 'business' : 'fund',
       versioned: versions.length > 1 || versions[0] !== 1,
+      safe: isSafe(method) && isSafe(config.upstream?.method ?? method),
       produces: config.produces,
     },
     scopes: compileScopeRule(

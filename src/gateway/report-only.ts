@@ -10,6 +10,7 @@ import { Readable } from 'node:stream'
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import { declaredBody, type Head } from '../http/head.ts'
+import { isBodiless, isSafe } from '../http/methods.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Action, Operation } from './action-table.ts'
@@ -123,6 +124,7 @@ function unmatched(
         action: '',
         level: level === 'f' ? 'fund' : 'business',
         versioned: false,
+        safe: isSafe(method),
         produces: ANYTHING,
       },
       scopes: { groups: [], challenge: '' },
@@ -152,9 +154,6 @@ function asTheySend(head: Head): BodyPlan {
   return { kind: 'opaque', contentType: head.headers['content-type'], length }
 }
 
-/** A body of these has no meaning (RFC 9110 §9.3.1), and upstreams disagree on where it ends: it is never sent on. */
-const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
-
 /**
  * `readCallBody`, but a body that would have been refused goes on as it came, unparsed.
  * Rejects with Fault `client_gone`.
@@ -165,7 +164,7 @@ export async function readBodyUnrefused(
   conversions: Conversions,
 ): Promise<CallBody> {
   const { body, head } = exchange
-  if (plan.kind === 'none' || BODILESS.has(head.method)) return refuseNothing(plan, observation)
+  if (plan.kind === 'none' || isBodiless(head.method)) return refuseNothing(plan, observation)
   const contentType = head.headers['content-type']
   if (plan.kind === 'opaque') return { kind: 'stream', stream: body, contentType, length: plan.length }
   const { bytes, rest } = await readPrefix(body, plan.limit)

@@ -163,31 +163,41 @@ const isStopped = (folded: string): boolean => STOPPED.has(folded) || STOPPED_FA
 /** Whether a header is none that a client's request can ever bring to an upstream, whatever the configuration says. */
 export const neverPasses = (name: string): boolean => isStopped(foldName(name))
 
-/** What Postern says in each request to an upstream, what frames the message, or which bytes are asked for; folded. */
-const MADE: ReadonlySet<string> = new Set([
+/**
+ * What no configuration sets, folded: Postern says it in each request, it frames the message, or it asks for a part or a
+ * state of the data, which only the client can mean.
+ */
+const NOT_SETTABLE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'host',
   'accept',
   'accept-encoding',
   'authorization',
   'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-proto',
-  'x-forwarded-host',
   'traceparent',
+  'tracestate',
   'x-request-id',
   'content-length',
   'content-type',
   'content-encoding',
+  'content-range',
   'expect',
   'range',
   'if-range',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
 ])
+
+/** `X-Forwarded-User` and the like say nothing of where a call came from, and services read them. */
+const NOT_SETTABLE_FAMILIES =
+  /^(?:x-postern-|sec-websocket-|x-forwarded-(?:for|by|host|port|proto|protocol|scheme|server|ssl)$)/
 
 /** Whether a header is Postern's own: no configuration gives it another value. */
 export function isMadeByPostern(name: string): boolean {
   const folded = foldName(name)
-  return MADE.has(folded) || /^(?:x-postern-|sec-websocket-)/.test(folded)
+  return NOT_SETTABLE.has(folded) || NOT_SETTABLE_FAMILIES.test(folded)
 }
 
 /** By name as it came: most calls bring the same few. Longer names are matched each time. */

@@ -86,7 +86,7 @@ const SECTION_CHECKS: readonly Check[] = [
     run: (all, report) => compileMaintenance(all.maintenance, closableNames(all), report),
   },
   { needs: ['backends', 'workers'], run: reportLonelyMemory },
-  { needs: ['areas', 'backends'], run: warnOfReportOnly },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
   { needs: ['directory', 'issuers'], run: refusePeopleOfSidecar },

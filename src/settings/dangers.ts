@@ -150,13 +150,20 @@ export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readon
 /** Kinds of backend with a service behind them that makes its own checks. */
 const FORWARDING: ReadonlySet<string> = new Set(['http', 'stream'])
 
+/** The backends that operations of an area name themselves. */
+const ownBackends = ({ actions }: Pick<Configuration, 'actions'>, area: string): readonly string[] =>
+  actions
+    .filter((action) => action.area === area)
+    .flatMap(({ methods }) => Object.values(methods).flatMap(({ upstream }) => upstream?.backend ?? []))
+
 /** Warns of report-only areas at every check and start. Refuses them over a backend that makes no checks of its own. */
 export function warnOfReportOnly(configuration: Configuration, report: Report): void {
   const { areas, backends } = configuration
   for (const area of reportOnlyAreas(configuration)) {
     const path = ['areas', area, 'mode']
-    const kind = backends[areas[area]?.backend ?? '']?.kind
-    if (kind !== undefined && !FORWARDING.has(kind))
+    const names = [areas[area]?.backend ?? '', ...ownBackends(configuration, area)]
+    const kind = names.map((name) => backends[name]?.kind).find((each) => each && !FORWARDING.has(each))
+    if (kind !== undefined)
       report.error(
         path,
         `is report-only over a backend of kind ${kind}, which checks nothing for itself`,

@@ -14,7 +14,7 @@ export type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => Poo
 export interface ConnectionQueueRules {
   readonly open: OpenConnection
   readonly maxConnections: number
-  /** Milliseconds that a call waits for a connection. */
+  /** Milliseconds that a call waits for a connection, unless it says its own. */
   readonly maxWait: number
   /** Called when the upstream sent bytes that belong to no response. */
   readonly strayBytes: () => void
@@ -162,7 +162,7 @@ export class ConnectionQueue implements ConnectionOwner {
   /** T5.4: a call does not wait for ever. */
   #wait({ request, reader }: Call): void {
     const detail = 'no connection to the upstream became free in time'
-    const cancelTimer = this.#after(this.#rules.maxWait, () =>
+    const cancelTimer = this.#after(request.timeouts?.firstByte ?? this.#rules.maxWait, () =>
       reader.cancel(new Fault('upstream_timeout', { detail })),
     )
     const waiting = { request, reader, cancelTimer }

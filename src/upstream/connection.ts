@@ -2,19 +2,16 @@ import type { Socket } from 'node:net'
 import { Fault } from '../kernel/faults.ts'
 import { Deadline } from './deadline.ts'
 import type { UpstreamReader } from './reader.ts'
-import { type Upload, type UploadEvents, type UpstreamRequest, writeRequest } from './request.ts'
+import {
+  type Upload,
+  type UploadEvents,
+  type UpstreamRequest,
+  type UpstreamTimeouts,
+  writeRequest,
+} from './request.ts'
 import { HeaderLineCache, isRequestTimeout, keepAfter, type ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { discardSocket, type OpenSocket } from './socket.ts'
-
-/** Milliseconds. */
-export interface UpstreamTimeouts {
-  readonly connect: number
-  /** From the request on the wire to the head of the response. */
-  readonly firstByte: number
-  /** Between two pieces of a body. */
-  readonly idle: number
-}
 
 /** What the owner of a connection sees of it. */
 export interface PooledConnection {
@@ -91,6 +88,8 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   readonly #oldAt: number
   #served = 0
   #isReading = true
+  /** Of the call that it serves, or served last. */
+  #timeouts: UpstreamTimeouts
   readonly #deadline = new Deadline(() => this.#timeOut())
 
   /** @throws what node throws at once where no socket can be made */
@@ -98,6 +97,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     this.#rules = rules
     this.#owner = owner
     this.#keep = rules.keep
+    this.#timeouts = rules.timeouts
     this.#oldAt = performance.now() + rules.age * (1 - Math.random() * AGE_SPREAD)
     const { socket, ready } = rules.open(this.#receive)
     this.#socket = socket
@@ -117,6 +117,8 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     this.#request = request
     this.#reader = reader
     this.#parser = new ResponseParser(this, request.method, this.#headerLines)
+    this.#timeouts = request.timeouts ?? this.#rules.timeouts
+    if (request.timeouts !== undefined && !this.#isConnected) this.#deadline.set(request.timeouts.connect)
     reader.begin(this)
     if (this.#isConnected) this.#write(request)
   }
@@ -136,7 +138,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   resume(): void {
     if (this.#isReading || this.#phase === 'closed') return
     this.#isReading = true
-    this.#deadline.set(this.#rules.timeouts.idle)
+    this.#deadline.set(this.#timeouts.idle)
     this.#socket.resume()
   }
 
@@ -166,7 +168,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
 
   #write(request: UpstreamRequest): void {
     this.#phase = 'waiting'
-    this.#deadline.set(this.#rules.timeouts.firstByte)
+    this.#deadline.set(this.#timeouts.firstByte)
     const { host, keep } = this.#rules
     try {
       // After an answer to HEAD the connection is not used again: see ResponseHead.
@@ -192,9 +194,9 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
 
   /** While the client's body is awaited, the upstream cannot be late. `#timeOut` sees to an answer that comes before. */
   #uploadWaits(forUpstream: boolean): void {
-    if (this.#phase === 'answering' && this.#isReading) this.#deadline.set(this.#rules.timeouts.idle)
+    if (this.#phase === 'answering' && this.#isReading) this.#deadline.set(this.#timeouts.idle)
     if (this.#phase !== 'waiting') return
-    if (forUpstream) this.#deadline.set(this.#rules.timeouts.firstByte)
+    if (forUpstream) this.#deadline.set(this.#timeouts.firstByte)
     else this.#deadline.lift()
   }
 
@@ -212,7 +214,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
         if (read !== end && parser.persistent) this.#owner.strayBytes()
         this.#complete(read === end && parser.persistent)
       } else if (parser.progressed && this.#phase === 'answering' && this.#isReading)
-        this.#deadline.set(this.#rules.timeouts.idle)
+        this.#deadline.set(this.#timeouts.idle)
     } catch (error) {
       this.#refuse(error)
     }
@@ -277,7 +279,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   #timeOut(): void {
     // While the client's body is awaited, the upstream cannot be late.
     if (this.#phase === 'answering' && this.#upload?.isReading === true) {
-      this.#deadline.set(this.#rules.timeouts.idle)
+      this.#deadline.set(this.#timeouts.idle)
       return
     }
     const detail = TIMEOUT[this.#phase]

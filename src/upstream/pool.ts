@@ -1,8 +1,8 @@
 import { systemClock, type Clock } from '../kernel/clock.ts'
 import { ConnectionQueue } from './connection-queue.ts'
-import { UpstreamConnection, type UpstreamTimeouts } from './connection.ts'
+import { UpstreamConnection } from './connection.ts'
 import { UpstreamReader, type UpstreamCallback } from './reader.ts'
-import type { UpstreamRequest } from './request.ts'
+import type { UpstreamRequest, UpstreamTimeouts } from './request.ts'
 import { isTls, socketOpener, type UpstreamAddress, type UpstreamTls } from './socket.ts'
 
 export interface PoolRules {

@@ -3,6 +3,15 @@ import { cannotBeSent, checkedValue, isToken, type HeaderText } from '../http/he
 import type { Socket } from 'node:net'
 import { Fault } from '../kernel/faults.ts'
 
+/** Milliseconds. */
+export interface UpstreamTimeouts {
+  readonly connect: number
+  /** From the request on the wire to the head of the response. */
+  readonly firstByte: number
+  /** Between two pieces of a body. */
+  readonly idle: number
+}
+
 export interface UpstreamRequest extends RequestHead {
   /** The Host header, in place of the target's own. */
   readonly host: string | undefined
@@ -13,6 +22,8 @@ export interface UpstreamRequest extends RequestHead {
   readonly eager: boolean
   /** Whether to use a connection that served no call before, as a further attempt at a call does. */
   readonly fresh: boolean
+  /** In place of the pool's. `connect` counts where a connection is opened for the request. */
+  readonly timeouts: UpstreamTimeouts | undefined
 }
 
 export interface RequestHead {

@@ -27,6 +27,7 @@ const facts = (area: string, action: string, level: ActionFacts['level']): Actio
   action,
   level,
   versioned: false,
+  safe: true,
   produces: undefined,
 })
 

@@ -97,6 +97,23 @@ actions:
       POST: { scopes: { any: [fund.read] }, consumes: [application/octet-stream], produces: [application/json] }
 `
 
+/** The same call twice: as the client sent it, and with path, headers and query of its own (C8.7). */
+const SHAPED_YAML = `actions:
+  - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - { level: business, area: fund-data, action: 'plain/{memberId}', methods: { GET: { scopes: { any: [fund.read] } } } }
+  - level: business
+    area: fund-data
+    action: shaped/{memberId}
+    methods:
+      GET:
+        scopes: { any: [fund.read] }
+        upstream:
+          path: /companies/{business}/members/{memberId}.json
+          headers: { X-Tenant: '{business}', X-Source: postern }
+          query: { business: '{business}', format: short }
+`
+const shapedPath = (action: string): string => `/api/1.0/b/ACME/fund-data/${action}/4711?page=2`
+
 /** Connections that are opened and left. */
 async function idleConnections({ origin }: PosternSubject): Promise<() => void> {
   const { hostname, port } = new URL(origin)
@@ -115,6 +132,7 @@ async function idleConnections({ origin }: PosternSubject): Promise<() => void> 
 }
 
 const warm = 'warm token, 1 KB'
+const PLAIN_OPERATION = 'an operation with a parameter and a query'
 const ONE_OF_MANY = `one of ${LIVE} live tokens, again and again`
 
 async function cases(small: string, large: string, huge: string): Promise<readonly Case[]> {
@@ -123,6 +141,7 @@ async function cases(small: string, large: string, huge: string): Promise<readon
   const bulk = await startPosternProcess(huge, BULK_YAML)
   const ten = await startPosternProcess(small, actionsYaml(10))
   const thousands = await startPosternProcess(small, actionsYaml(10_000))
+  const shaped = await startPosternProcess(small, SHAPED_YAML)
   const two = await startPosternProcess(small, 'workers: 2\n')
   const many = await startPosternProcess(small, 'tokenCache: { size: 256MiB }\n')
   const live = await tokenScript(await forgeTokens(many, bearerOf(many), 'ES256', LIVE), true)
@@ -142,6 +161,13 @@ async function cases(small: string, large: string, huge: string): Promise<readon
     { name: 'JSON to XML, 100 KB', subject: big, headers: xml(big), beside: '100 KB' },
     { name: '10 MB download', ...bulky },
     { name: '10 MB upload', ...bulky, scripts: [upload] },
+    { name: PLAIN_OPERATION, subject: shaped, path: shapedPath('plain') },
+    {
+      name: 'with path, headers and query of its own',
+      subject: shaped,
+      path: shapedPath('shaped'),
+      beside: PLAIN_OPERATION,
+    },
     { name: '10 actions', subject: ten },
     { name: '10,000 actions', subject: thousands, beside: '10 actions' },
     { name: ONE_OF_MANY, subject: many },
@@ -175,7 +201,19 @@ async function measureAll(all: readonly Case[]): Promise<Samples> {
   return samples
 }
 
-const COLUMNS = ['case', 'CPU µs/request', 'ratio', 'to', 'rps', 'ratio', 'p50 ms', 'p99 ms', 'failed', 'MB']
+const COLUMNS = [
+  'case',
+  'CPU µs/request',
+  'µs more',
+  'ratio',
+  'to',
+  'rps',
+  'ratio',
+  'p50 ms',
+  'p99 ms',
+  'failed',
+  'MB',
+]
 
 function print(samples: Samples): void {
   const figures = new Map(
@@ -192,6 +230,7 @@ function print(samples: Samples): void {
     return [
       name,
       figure(({ cpu }) => cpu).toFixed(1),
+      (figure(({ cpu }) => cpu) - figure(({ cpu }) => cpu, beside)).toFixed(1),
       ratio(({ cpu }) => cpu),
       beside,
       figure(({ perSecond }) => perSecond).toFixed(0),

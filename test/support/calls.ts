@@ -37,6 +37,7 @@ export function makeCall({
       action: 'fund-list',
       level: 'business',
       versioned: false,
+      safe: true,
       produces: undefined,
     },
     version: 1,

@@ -41,6 +41,7 @@ function placeOf(path: string, { actions }: MemoryFile): Place {
       action: action.join('/'),
       level: fund === undefined ? 'business' : 'fund',
       versioned: false,
+      safe: true,
       produces: undefined,
     }
     return { facts, params, business, fund }

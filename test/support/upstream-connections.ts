@@ -62,6 +62,7 @@ export const GET: UpstreamRequest = {
   length: undefined,
   eager: true,
   fresh: false,
+  timeouts: undefined,
 }
 const TIMEOUTS = { connect: 5000, firstByte: 5000, idle: 5000 }
 

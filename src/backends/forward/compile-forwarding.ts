@@ -4,15 +4,22 @@ import type { KeyPath, Report } from '../../config/report.ts'
 import type { Backend } from '../../contracts/backend.ts'
 import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { neverPasses } from '../../http/end-to-end-headers.ts'
-import { isToken } from '../../http/header-text.ts'
 import { compileAuthorization } from './auth/compile.ts'
 import { TokenSources } from './auth/token-sources.ts'
 import type { ForwardingConfig, OperationUpstream } from './schema.ts'
 import type { ExchangeRules, HttpBackend, HttpBackendRules } from './http.ts'
-import { type CallShape, checkTemplates, type UsedTemplate, usedPath } from './check-templates.ts'
-import { compilePathTemplate, type PathTemplate } from './path-template.ts'
-import { type Identify, identifyByHeaders, identifyByToken } from './request.ts'
+import { type CallShape, checkTemplates } from './check-templates.ts'
+import {
+  compileRequest,
+  mergeNamed,
+  notReplaced,
+  reportTakenNames,
+  type RequestChanges,
+  templatesOf,
+  tellBusiness,
+} from './compile-request.ts'
+import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } from './request.ts'
+import { foldName } from '../../http/end-to-end-headers.ts'
 import { isForbiddenResponseHeader } from './response.ts'
 import { checkDataKey, compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
@@ -43,9 +50,11 @@ export async function compileForwarding(
   const targets = compileTargets(config, at, report)
   const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
   const exchange = compileExchange(config, at, report, sources)
+  reportTakenNames({ query: new Map(), queryOnly: undefined, ...exchange }, at, report)
+  reportTwoOfOneHeader({ headers: new Map(), credentials: undefined, ...exchange }, at, report)
   const identify = compileIdentity(name, config, at, report, dependencies)
   const tls = await compileTls(config, at, report)
-  const { format, payload, forwardAuthorization, responseHeaders, retries } = config
+  const { format, payload, forwardAuthorization, responseHeaders, retries, timeouts } = config
   const xml =
     config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], report)
   if (targets === undefined) return undefined
@@ -53,14 +62,15 @@ export async function compileForwarding(
     name,
     vendor: dependencies.vendor,
     ...{ format, payload, forwardAuthorization, responseHeaders, retries },
-    ...{ path: undefined, requestHeaders: undefined, credentials: undefined },
+    ...{ path: undefined, query: new Map(), queryOnly: undefined, headers: new Map() },
+    ...{ requestHeaders: undefined, method: undefined, credentials: undefined },
     ...{ errors: undefined, errorStatus: undefined, redirects: undefined, data: undefined },
     ...exchange,
     xml,
     ...{ targets, identify, tls, sources },
     host: config.host,
     maxConnections: config.maxConnections,
-    timeouts: config.timeouts,
+    timeouts,
     connectionAge: config.connectionAge,
     closeDelimited: config.closeDelimited,
     ejection: config.ejection,
@@ -72,6 +82,9 @@ export async function compileForwarding(
 /** The keys that a backend and an operation may have. */
 type ExchangeConfig = Omit<OperationUpstream, 'backend'>
 
+/** What an operation says. What it does not say is the backend's. */
+type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestChanges
+
 /**
  * Compiles the keys that an operation may say differently from its backend (C8.7): those that are given.
  * @param at the section that holds them
@@ -81,16 +94,13 @@ export function compileExchange(
   at: KeyPath,
   report: Report,
   sources: TokenSources,
-): Partial<ExchangeRules> {
-  const { path, requestHeaders, responseHeaders, retries, format, payload } = config
-  checkRequestHeaders(requestHeaders ?? [], at, report)
+): ExchangeChanges {
+  const { responseHeaders, format, payload } = config
   checkResponseHeaders(responseHeaders ?? [], at, report)
   return {
-    ...(path !== undefined && { path: compilePath(path, at, report) }),
-    ...(requestHeaders && { requestHeaders: new Set(requestHeaders.map((each) => each.toLowerCase())) }),
+    ...compileRequest(config, at, report),
     ...(responseHeaders && { responseHeaders }),
     ...compileAuthorization(config, at, report, sources),
-    ...(retries !== undefined && { retries }),
     ...(format && { format }),
     ...(payload && { payload }),
     ...compileAnswers(config, at, report),
@@ -127,16 +137,27 @@ export function compileOperationBackend(
   { upstream, calls, producesOwn, at }: ForwardedOperation,
   report: Report,
 ): Shapeable {
-  const where = [...at, 'upstream']
-  const own = upstream === undefined ? {} : compileOwn(backend, upstream, where, report)
-  checkDataKey(upstream ?? {}, backend, producesOwn, where, report)
-  const shared = Object.fromEntries(Object.entries(backend.rules).filter(([key]) => !(key in own)))
+  const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
+  const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, report)
+  checkDataKey(upstream ?? {}, backend, producesOwn, places.own, report)
+  const rules = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
   checkTemplates(
-    [...templatesOf(own, where, false), ...templatesOf(shared, ['backends', backend.name], true)],
+    [
+      ...templatesOf(own, places.own, false),
+      ...templatesOf(notReplaced(backend.rules, own), places.shared, true),
+    ],
     calls,
     report,
   )
-  return Object.keys(own).length === 0 ? backend : backend.withRules(own)
+  if (own.query ?? own.queryOnly) reportTakenNames(rules, places.own, report)
+  if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, report)
+  if (!rules.forwardAuthorization && !backend.sender.tellsCaller && !tellBusiness(rules))
+    report.warn(
+      at,
+      'tells the service nowhere which business is meant: neither path, query, headers nor identity do',
+      'add {business} to one of them',
+    )
+  return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
 }
 
 function compileOwn(
@@ -144,9 +165,18 @@ function compileOwn(
   upstream: OperationUpstream,
   at: KeyPath,
   report: Report,
-): Partial<ExchangeRules> {
+): ExchangeChanges {
   const xml = compileOperationXml(upstream, { format, payload, inherited }, at, report)
   return { ...compileExchange(upstream, at, report, sender.sources), ...(xml && { xml }) }
+}
+
+function reportTwoOfOneHeader(
+  { headers, credentials }: Pick<ExchangeRules, 'headers' | 'credentials'>,
+  at: KeyPath,
+  report: Report,
+): void {
+  if (credentials !== undefined && headers.has(foldName(credentials.name)))
+    report.error(at, `sets the header ${credentials.name} by \`auth\` and by \`headers\``)
 }
 
 /**
@@ -164,25 +194,10 @@ export function checkUnmatchedCalls(backend: Shapeable, area: string, report: Re
   checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, report)
 }
 
-/** The templates that calls are sent by. @param at the section that holds them */
-const templatesOf = (
-  { path }: Partial<ExchangeRules>,
-  at: KeyPath,
-  isShared: boolean,
-): readonly UsedTemplate[] => (path ? [usedPath(path, [...at, 'path'], isShared)] : [])
-
 function checkResponseHeaders(names: readonly string[], at: KeyPath, report: Report): void {
   for (const [index, name] of names.entries())
     if (isForbiddenResponseHeader(name))
       report.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
-}
-
-function checkRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
-  for (const [index, name] of names.entries()) {
-    const path = [...at, 'requestHeaders', index]
-    if (!isToken(name)) report.error(path, 'is no name of a header')
-    else if (neverPasses(name)) report.error(path, 'is a header that never passes from a client')
-  }
 }
 
 function compileTargets(
@@ -207,13 +222,6 @@ function compileTargets(
   return usable.length > 0 && usable.length === parsed.length ? usable : undefined
 }
 
-function compilePath(template: string, at: KeyPath, report: Report): PathTemplate | undefined {
-  const compiled = compilePathTemplate(template)
-  if (typeof compiled !== 'string') return compiled
-  report.error([...at, 'path'], compiled)
-  return undefined
-}
-
 function compileIdentity(
   name: string,
   { identity }: ForwardingConfig,
@@ -222,6 +230,7 @@ function compileIdentity(
   { signer, clock }: ForwardingDependencies,
 ): Identify {
   if (identity === 'headers') return identifyByHeaders
+  if (identity === 'none') return identifyNobody
   if (signer !== undefined) return identifyByToken(signer, name, clock)
   report.error(
     [...at, 'identity'],

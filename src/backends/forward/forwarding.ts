@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
+import { isBodiless, isSafe } from '../../http/methods.ts'
 import type { HttpUrl } from '../../http/reference.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
@@ -10,7 +11,7 @@ import {
   type UpstreamReader,
   type UpstreamResponse,
 } from '../../upstream/reader.ts'
-import type { UpstreamRequest } from '../../upstream/request.ts'
+import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
 import { type Authorized, authorize } from './auth/authorized.ts'
 import { isConnectionFault, isTimeout, upstreamFault } from './response.ts'
 import { type Redirectable, type Redirected, type Redirects, urlOf } from './redirects.ts'
@@ -21,6 +22,9 @@ export interface ForwardingBackend<T = BackendAnswer> {
   readonly host: string | undefined
   readonly retries: number
   readonly targets: UpstreamTargets
+  /** Undefined: those of the connections. */
+  readonly timeouts: UpstreamTimeouts | undefined
+  methodOf(call: Call): string
   pathOf(call: Call): string
   /** For GET and HEAD; undefined: none are followed. */
   readonly redirects: Redirects | undefined
@@ -38,10 +42,6 @@ export interface ResponseSource {
 /** Methods whose redirects are followed. */
 const FOLLOWED: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** Methods that may be sent again without harm (RFC 9110 §9.2.1). */
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-export const isSafe = (method: string): boolean => SAFE.has(method)
-
 /** Milliseconds: the shortest timer there is. */
 const AT_ONCE = 1
 
@@ -57,6 +57,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   readonly body: Buffer | Readable | undefined
   readonly length: number | undefined
   readonly eager: boolean
+  readonly timeouts: UpstreamTimeouts | undefined
   /** Whether the attempt under way needs a new connection. */
   fresh = false
   redirected: Redirected | undefined
@@ -85,19 +86,20 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     backend: ForwardingBackend<T>,
     settle: Settle<T>,
   ) {
-    this.method = call.method
+    this.method = backend.methodOf(call)
     this.path = backend.pathOf(call)
     this.#common = headers
     this.#authorized = authorized
     this.headers = authorized === undefined ? headers : followedBy(headers, authorized.line)
     this.host = backend.host
-    this.body = bodyOf(call)
+    this.body = bodyOf(call, this.method)
+    this.timeouts = backend.timeouts
     this.length = call.body.kind === 'stream' ? call.body.length : undefined
     this.eager = call.action.produces === undefined
     this.#call = call
     this.#backend = backend
     this.#settle = settle
-    this.#retries = this.body === undefined && isSafe(call.method) ? backend.retries : 0
+    this.#retries = this.body === undefined && call.action.safe && isSafe(this.method) ? backend.retries : 0
     call.onCancel(() => this.#cancel())
   }
 
@@ -205,10 +207,11 @@ interface Settle<T> {
   readonly reject: (fault: Fault) => void
 }
 
-function bodyOf({ body, method }: Call): Buffer | Readable | undefined {
+function bodyOf({ body, method }: Call, sent: string): Buffer | Readable | undefined {
   if (body.kind === 'none') return undefined
-  // Content in them has no meaning (RFC 9110 §9.3.1), and receivers disagree on where it ends.
-  if (method === 'GET' || method === 'HEAD') throw new Fault('body_unexpected')
+  if (isBodiless(method)) throw new Fault('body_unexpected')
+  // Only a report-only area lets a body come this far that the configuration knows nothing of.
+  if (isBodiless(sent)) return undefined
   if (body.kind === 'bytes') return body.bytes
   if (body.kind === 'stream') return body.stream
   throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })

@@ -138,6 +138,7 @@ const QUESTION = {
   // Only the head counts. A body that ends with the connection is not waited for.
   eager: false,
   fresh: false,
+  timeouts: undefined,
 } as const
 
 /** One check. Returns a function that gives it up. */

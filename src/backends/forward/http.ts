@@ -14,32 +14,29 @@ import type { TokenSources } from './auth/token-sources.ts'
 import {
   compileRequestHeaders,
   type Identify,
+  identifyNobody,
   type RequestHeaderRules,
   type RequestHeaders,
 } from './request.ts'
 import { type OwnErrors } from './own-errors.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, type StatusVerdict } from './response.ts'
-import type { PathTemplate } from './path-template.ts'
+import type { RequestRules } from './compile-request.ts'
+import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
+import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import type { XmlSetting } from './compile-xml.ts'
 import type { XmlSection } from './xml-schema.ts'
 import { type TargetChanged, UpstreamTargets } from './targets.ts'
 
 /** What an operation may say differently from its backend (C8.7). */
-export interface ExchangeRules {
-  /** Absent: the path of the client's request. */
-  readonly path: PathTemplate | undefined
+export interface ExchangeRules extends RequestRules {
   readonly forwardAuthorization: boolean
   /** What the upstream knows Postern by. */
   readonly credentials: Credentials | undefined
-  /** The only headers of a client that pass, in lower case; undefined: all that may. */
-  readonly requestHeaders: ReadonlySet<string> | undefined
-  /** Further attempts at a call that may be repeated (C8.5). */
-  readonly retries: number
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
   /** What is said of its XML. Undefined: nothing. */
@@ -82,6 +79,9 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly targets: UpstreamTargets
   readonly #passed: ReadonlySet<string>
   readonly #requestHeaders: RequestHeaders
+  readonly #query: QueryTemplate | undefined
+  /** Of its calls, where they differ from those of the connections. */
+  readonly timeouts: UpstreamTimeouts | undefined
   readonly #refusals: Refusals
   readonly redirects: Redirects | undefined
   readonly #stopChecks: readonly (() => void)[]
@@ -98,6 +98,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.targets = shared ?? new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
     this.#passed = passedNames(rules.responseHeaders)
     this.#requestHeaders = compileRequestHeaders(rules)
+    this.#query = compileQueryTemplate(rules)
+    this.timeouts = shared === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
     this.redirects = this.#compileRedirects()
     const { healthCheck, host } = rules
@@ -130,6 +132,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
   /** What operations may say differently. */
   get rules(): ExchangeRules {
     return this.#rules
+  }
+
+  get tellsCaller(): boolean {
+    return this.#rules.identify !== identifyNobody
   }
 
   get sources(): TokenSources {
@@ -183,8 +189,14 @@ export class HttpBackend implements Backend, ForwardingBackend {
    * The query that is sent.
    * @param query empty or with its `?`: the client's, or what a module has put in its place
    */
-  queryOf(_call: Call, query: string): string {
-    return query
+  queryOf(call: Call, query: string): string {
+    return this.#query === undefined ? query : this.#query(call, query)
+  }
+
+  /** The method that is sent. A HEAD asks for what a GET would, and so goes as one or as whatever GET stands for. */
+  methodOf({ method }: Call): string {
+    const own = this.#rules.method
+    return own === undefined || (method === 'HEAD' && own === 'GET') ? method : own
   }
 
   /** What the upstream knows Postern by; at once, unless a token has to be fetched first. */

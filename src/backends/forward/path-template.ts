@@ -37,16 +37,27 @@ export function compilePathTemplate(source: string): PathTemplate | string {
     if (typeof segment === 'string') return segment
     segments.push(segment)
   }
-  const renderers = segments.map(compileSegment)
+  const parts = joinTexts(segments.map(compileSegment))
   return {
     segments,
     placeholders: placeholdersOf(segments.flat()),
     render: (call) => {
       let path = ''
-      for (const render of renderers) path += render(call)
+      for (const part of parts) path += typeof part === 'string' ? part : part(call)
       return path === '' ? '/' : path
     },
   }
+}
+
+/** One text in place of several that follow each other. */
+function joinTexts(renderers: readonly SegmentRenderer[]): readonly SegmentRenderer[] {
+  const joined: SegmentRenderer[] = []
+  for (const each of renderers) {
+    const last = joined.at(-1)
+    if (typeof each === 'string' && typeof last === 'string') joined.splice(-1, 1, last + each)
+    else joined.push(each)
+  }
+  return joined
 }
 
 function parseSegment(text: string, isLast: boolean): Template | string {
@@ -66,8 +77,8 @@ export const soleName = (segment: Template): string | undefined => {
   return part?.kind === 'placeholder' && others.length === 0 ? part.name : undefined
 }
 
-/** Writes a segment, with the slash before it. */
-type SegmentRenderer = (call: Call) => string
+/** A segment with the slash before it, or what makes it for each call. */
+type SegmentRenderer = string | ((call: Call) => string)
 
 const WHOLE: Readonly<Record<string, SegmentRenderer>> = {
   action: (call) => actionSegments(call).reduce((path, segment) => `${path}/${segment}`, ''),
@@ -86,13 +97,16 @@ function compileSegment(segment: Template): SegmentRenderer {
 /** Text alone, or text and placeholders. */
 function compileMixed(segment: Template): SegmentRenderer {
   const [blamed] = placeholdersOf(segment)
-  const parts = segment.map((part): ((call: Call) => string) => {
-    if (part.kind === 'text') return () => part.text
+  if (blamed === undefined)
+    return `/${segment.map((part) => (part.kind === 'text' ? part.text : '')).join('')}`
+  const parts = segment.map((part) => {
+    if (part.kind === 'text') return part.text
     const value = compilePlaceholder(part.name)
-    return (call) => encodeSegment(value(call), part.name)
+    return (call: Call) => encodeSegment(value(call), part.name)
   })
-  const write = (call: Call): string => parts.reduce((text, part) => text + part(call), '')
-  if (blamed !== undefined) return (call) => `/${checkSegment(write(call), blamed)}`
-  const text = `/${segment.map((part) => (part.kind === 'text' ? part.text : '')).join('')}`
-  return () => text
+  return (call) => {
+    let text = ''
+    for (const part of parts) text += typeof part === 'string' ? part : part(call)
+    return `/${checkSegment(text, blamed)}`
+  }
 }

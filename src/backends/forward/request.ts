@@ -6,6 +6,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { foldName } from '../../http/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import type { Credentials } from './auth/credentials.ts'
+import { compileFixedHeaders, type FixedHeaders } from './fixed-headers.ts'
 import { LRUCache } from 'lru-cache'
 import { forwardedLines } from '../../http/forwarded.ts'
 
@@ -38,6 +39,9 @@ export const identifyByHeaders: Identify = ({ principal, place }) => {
   const text = followedBy(callerOf(principal), headerLine('x-postern-business', headerValue(business)))
   return fund === undefined ? text : followedBy(text, headerLine('x-postern-fund', headerValue(fund)))
 }
+
+/** `identity: none`. */
+export const identifyNobody: Identify = () => NO_HEADERS
 
 /** A principal is one object for all calls with one access token. */
 const callers = new WeakMap<Principal, HeaderText>()
@@ -137,8 +141,9 @@ export interface RequestHeaderRules {
   readonly vendor: string
   readonly format: 'json' | 'xml'
   readonly forwardAuthorization: boolean
-  /** Whose header takes the place of a client's. */
+  /** Whose header takes the place of a client's, as the configured headers do. */
   readonly credentials: Credentials | undefined
+  readonly headers: FixedHeaders
 }
 
 /** Writes the headers of the upstream request (C8.2), but for who calls, credentials, and what frames it. */
@@ -147,10 +152,17 @@ export type RequestHeaders = (call: Call) => HeaderText
 /** Nothing of the client's is among Postern's own names: those were taken out of it (http/header-text.ts). */
 export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders {
   const asked = compileRequested(rules)
-  const own = rules.credentials === undefined ? clientsOwn : clientsOwnBut(foldName(rules.credentials.name))
+  const { credentials } = rules
+  const replaced = new Set([
+    ...(credentials === undefined ? [] : [foldName(credentials.name)]),
+    ...rules.headers.keys(),
+  ])
+  const own = replaced.size === 0 ? clientsOwn : clientsOwnBut(replaced)
+  const fixed = compileFixedHeaders(rules.headers)
   return (call) => {
     const { headers, body, id, traceparent, authorization } = call
     let text = own(headers)
+    if (fixed !== undefined) text = followedBy(text, fixed(call))
     // Without it any coding would do (RFC 9110 §12.5.3). The client's own is here only where the bytes pass verbatim.
     if (headers['accept-encoding'] === undefined) text = followedBy(text, UNCODED)
     text = followedBy(text, call.accept === undefined ? asked(call) : requested(call.accept, call.version))
@@ -172,13 +184,13 @@ function clientsOwn(headers: Call['headers']): HeaderText {
   return text
 }
 
-/** Without the header of this name, in any spelling that an upstream may read as the same. */
+/** Without the headers of these names, folded: in no spelling that an upstream may read as the same. */
 const clientsOwnBut =
-  (replaced: string) =>
+  (replaced: ReadonlySet<string>) =>
   (headers: Call['headers']): HeaderText => {
     let text = NO_HEADERS
     for (const name in headers)
-      if (foldName(name) !== replaced) text = followedBy(text, headerLine(name, headers[name] ?? ''))
+      if (!replaced.has(foldName(name))) text = followedBy(text, headerLine(name, headers[name] ?? ''))
     return text
   }
 

@@ -12,7 +12,7 @@ import {
   type Static,
 } from '../../config/schema.ts'
 import { answerKeys } from './answer-schema.ts'
-import { requestKeys } from './request-schema.ts'
+import { operationKeys, requestKeys, timeouts } from './request-schema.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 
 const address = (description: string) =>
@@ -21,24 +21,6 @@ const address = (description: string) =>
     expected: 'an http:// or https:// URL, or unix:/path/of/a/socket',
     description,
   })
-
-/** @param idle the default between two pieces */
-export const timeouts = (idle: string) =>
-  section(
-    {
-      connect: duration({ default: '2s', description: 'Until a connection is open, with TLS.' }),
-      firstByte: duration({
-        default: '10s',
-        description:
-          'From the end of the request to the first byte of the answer. Also the longest wait for a free connection.',
-      }),
-      idle: duration({
-        default: idle,
-        description: 'Between two pieces of an answer, or between any two bytes of a websocket.',
-      }),
-    },
-    { default: {}, description: 'How long the service may take. After that, the client gets 503.' },
-  )
 
 const tls = section(
   {
@@ -134,10 +116,10 @@ export const forwarding = {
   ),
   ...requestKeys,
   ...answerKeys,
-  identity: choice(['headers', 'token'], {
+  identity: choice(['headers', 'token', 'none'], {
     default: 'headers',
     description:
-      'How the service learns who calls: `X-Postern-…` headers, or one signed token in `X-Postern-Token`.',
+      'How the service learns who calls: `X-Postern-…` headers, a signed token in `X-Postern-Token`, or not at all.',
   }),
   maxConnections: wholeNumber({
     default: 256,
@@ -172,6 +154,7 @@ export const operationUpstreamSchema = section(
   {
     backend: optional(name({ description: 'The backend that answers, instead of that of the area.' })),
     ...unset(requestKeys),
+    ...operationKeys,
     ...unset(answerKeys),
   },
   { description: 'What the service is sent, and answers, where this differs from the backend’s section.' },

@@ -29,15 +29,23 @@ export function checkSegment(segment: string, name: string): string {
   throw unsendable(name, 'it has another canonical form')
 }
 
+/** Throws Fault `unsendable_value` for a value that C3.4 would refuse as a segment. */
+export const checkValue = (value: string, name: string): void => void encodeSegment(value, name)
+
+/** Whether a text would be another one if somebody decoded it: `%41`, and IIS's `%u0041`. */
+export const holdsEscape = (text: string): boolean => /%(?:[0-9A-Fa-f]{2}|[Uu][0-9A-Fa-f]{4})/.test(text)
+
 /** What encodeURIComponent leaves, though it is reserved (RFC 3986 §2.2). */
 const LEFT = /[!'()*]/g
 
 /** A text, percent-encoded: only unreserved characters stay. @throws URIError for half a surrogate pair */
 export const percentEncode = (text: string): string =>
-  encodeURIComponent(text).replace(
-    LEFT,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
+  PLAIN.test(text)
+    ? text
+    : encodeURIComponent(text).replace(
+        LEFT,
+        (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+      )
 
 function percentEncoded(value: string, name: string): string {
   try {

@@ -30,9 +30,6 @@ export function parseTemplate(source: string): Template | string {
   return parts
 }
 
-/** A text that is taken as it is, braces and all. */
-export const escapeTemplate = (text: string): string => text.replaceAll(/[{}]/g, '$&$&')
-
 /** The names of a template's placeholders, each once. */
 export const placeholdersOf = (template: Template): readonly string[] => [
   ...new Set(template.flatMap((part) => (part.kind === 'placeholder' ? [part.name] : []))),

@@ -144,12 +144,14 @@ interface Received {
 /** The response itself, unread. */
 const sentAs = (
   sender: HttpBackend,
-  { path, query, retries }: PreparedRequest,
+  { method, path, query, retries }: PreparedRequest,
 ): ForwardingBackend<Received> => ({
   host: sender.host,
   targets: sender.targets,
+  timeouts: sender.timeouts,
   redirects: sender.redirects,
   retries,
+  methodOf: () => method,
   pathOf: () => path + query,
   answerOf: (_call, response, source) => ({ response, source }),
 })

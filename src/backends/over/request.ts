@@ -1,7 +1,7 @@
 import type { Call, CallBody } from '../../contracts/backend.ts'
 import { broken } from '../module/stream.ts'
+import { isBodiless, isSafe } from '../../http/methods.ts'
 import { carryDirectly } from '../forward/attempts.ts'
-import { isSafe } from '../forward/forwarding.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import type { Changes } from './changes.ts'
 
@@ -23,7 +23,7 @@ export interface PreparedRequest {
  * @throws Fault upstream_broken for changes that do not fit together
  */
 export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes): PreparedRequest {
-  const method = changes.method ?? call.method
+  const method = changes.method ?? sender.methodOf(call)
   const body = bodyFor(method, call.body, changes)
   const named = changes.headers.get('accept')
   const changed: Call = {
@@ -46,10 +46,9 @@ export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes
 }
 
 function bodyFor(method: string, given: CallBody, { body }: Changes): CallBody {
-  // Content in them has no meaning (RFC 9110 §9.3.1), and receivers disagree on where it ends.
-  const isBodiless = method === 'GET' || method === 'HEAD'
-  if (isBodiless && body !== undefined && body.kind !== 'none') throw broken(`gave a body to a ${method}`)
-  return isBodiless ? { kind: 'none' } : (body ?? given)
+  if (isBodiless(method) && body !== undefined && body.kind !== 'none')
+    throw broken(`gave a body to a ${method}`)
+  return isBodiless(method) ? { kind: 'none' } : (body ?? given)
 }
 
 /** In an object without a prototype: `__proto__` is a name like others. */

@@ -7,7 +7,7 @@ import { readBody } from '../../http/read-body.ts'
 import { timerMs } from '../../kernel/clock.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import type { UpstreamAddress, UpstreamTls } from '../../upstream/socket.ts'
-import type { UpstreamTimeouts } from '../../upstream/connection.ts'
+import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { WHOLE_BODY_LIMIT } from '../../upstream/reader.ts'
 import { upstreamFault } from '../forward/response.ts'
 

@@ -14,7 +14,14 @@ import { openRaw, sendRaw } from '../../support/raw-http.ts'
 import { answerJson, startUpstream, type UpstreamBehaviour } from '../../support/start-upstream.ts'
 
 const STREAMED: CallOverrides = {
-  action: { area: 'a', action: 'b', level: 'business', versioned: false, produces: ['text/plain'] },
+  action: {
+    area: 'a',
+    action: 'b',
+    level: 'business',
+    versioned: false,
+    safe: true,
+    produces: ['text/plain'],
+  },
   accept: 'text/plain',
 }
 

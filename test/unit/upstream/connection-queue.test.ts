@@ -86,7 +86,7 @@ function openQueue({ maxConnections = 2, canOpen = (): boolean => true } = {}) {
       (error, response) => outcomes.set(path, error ?? response?.statusCode),
       () => undefined,
     )
-    queue.send({ ...request, length: undefined, eager: true, fresh: false }, reader)
+    queue.send({ ...request, length: undefined, eager: true, fresh: false, timeouts: undefined }, reader)
     return reader
   }
   const paths = (): string[][] => connections.map((connection) => connection.paths)

@@ -111,6 +111,7 @@ function requestOf(config: OAuth2Config, { pathname, search }: URL): UpstreamReq
     length: undefined,
     eager: true,
     fresh: true,
+    timeouts: undefined,
   }
 }
 

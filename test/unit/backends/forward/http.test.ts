@@ -29,7 +29,14 @@ const faultOf = async (answer: Promise<BackendAnswer>): Promise<Fault> =>
   )
 
 const OPAQUE = {
-  action: { area: 'a', action: 'b', level: 'business', versioned: false, produces: ['text/event-stream'] },
+  action: {
+    area: 'a',
+    action: 'b',
+    level: 'business',
+    versioned: false,
+    safe: true,
+    produces: ['text/event-stream'],
+  },
   accept: 'text/event-stream',
 } as const
 
@@ -82,6 +89,7 @@ describe('the upstream request of the http backend', () => {
       action: 'b',
       level: 'business',
       versioned: true,
+      safe: true,
       produces: undefined,
     } as const
     await ask({ action, version: 2 })

@@ -13,6 +13,7 @@ const FUND = {
     action: 'member-detail/{memberId}',
     level: 'fund',
     versioned: false,
+    safe: true,
     produces: undefined,
   },
   version: 2,

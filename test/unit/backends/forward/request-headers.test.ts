@@ -9,6 +9,7 @@ const headers = compileRequestHeaders({
   format: 'json',
   forwardAuthorization: false,
   credentials: undefined,
+  headers: new Map(),
 })
 
 describe('the headers of an upstream request', () => {
@@ -26,7 +27,7 @@ describe('the headers of an upstream request', () => {
   })
 
   it('C8.2 Accept and version are those of each call, in whatever order versions come', () => {
-    const facts = { area: 'a', action: 'b', level: 'business', produces: undefined } as const
+    const facts = { area: 'a', action: 'b', level: 'business', safe: true, produces: undefined } as const
     for (const version of [1, 2, 1, 20261121, 2])
       for (const versioned of [true, false]) {
         const accept = versioned ? `application/vnd.postern.action.v${version}+json` : 'application/json'

@@ -20,6 +20,7 @@ const action = {
   action: 'things',
   level: 'business',
   versioned: false,
+  safe: true,
   produces: undefined,
 } as const
 

@@ -1,0 +1,173 @@
+import type { KeyPath, Report } from '../../config/report.ts'
+import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-headers.ts'
+import { isToken } from '../../http/header-text.ts'
+import { readingsOf } from '../../http/query.ts'
+import type { UpstreamTimeouts } from '../../upstream/request.ts'
+import { type UsedTemplate, usedPath, usedText } from './check-templates.ts'
+import type { FixedHeader, FixedHeaders } from './fixed-headers.ts'
+import { compilePathTemplate, type PathTemplate } from './path-template.ts'
+import type { OperationUpstream } from './schema.ts'
+import { holdsEscape } from './segment-value.ts'
+import { parseTemplate, placeholdersOf, type Template } from './template.ts'
+
+/** What an upstream is sent (C8.7). */
+export interface RequestRules {
+  /** Absent: the path of the client's request. */
+  readonly path: PathTemplate | undefined
+  /** Added to the query, by name. */
+  readonly query: ReadonlyMap<string, Template>
+  /** The only names, decoded, of a client's query that pass; undefined: all that may. */
+  readonly queryOnly: readonly string[] | undefined
+  readonly headers: FixedHeaders
+  /** The only headers of a client that pass, in lower case; undefined: all that may. */
+  readonly requestHeaders: ReadonlySet<string> | undefined
+  /** Undefined: the client's. */
+  readonly method: string | undefined
+  readonly timeouts: UpstreamTimeouts
+  /** Further attempts at a call that may be repeated (C8.5). */
+  readonly retries: number
+}
+
+/** What a section says of a request. What it does not say is the backend's, or as the client sent it. */
+export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
+  readonly timeouts?: Partial<UpstreamTimeouts>
+}
+
+type RequestConfig = Pick<OperationUpstream, keyof RequestRules>
+
+/** Compiles the keys that are given. @param at the section that holds them */
+export function compileRequest(config: RequestConfig, at: KeyPath, report: Report): RequestChanges {
+  const { path, query, queryOnly, headers, requestHeaders, method, timeouts, retries } = config
+  reportRequestHeaders(requestHeaders ?? [], [...at, 'requestHeaders'], report)
+  return {
+    ...(path !== undefined && { path: compilePath(path, [...at, 'path'], report) }),
+    ...(query && { query: compileQuery(query, [...at, 'query'], report) }),
+    ...(queryOnly && { queryOnly }),
+    ...(headers && { headers: compileHeaders(headers, [...at, 'headers'], report) }),
+    ...(requestHeaders && { requestHeaders: new Set(requestHeaders.map((each) => each.toLowerCase())) }),
+    ...(method !== undefined && { method }),
+    ...(timeouts && { timeouts }),
+    ...(retries !== undefined && { retries }),
+  }
+}
+
+/** Of an operation and its backend what is said name by name: where both say it, the operation does. */
+export const mergeNamed = (
+  shared: RequestRules,
+  own: RequestChanges,
+): Pick<RequestRules, 'query' | 'headers' | 'timeouts'> => ({
+  query: own.query ? new Map([...shared.query, ...own.query]) : shared.query,
+  headers: own.headers ? new Map([...shared.headers, ...own.headers]) : shared.headers,
+  timeouts: own.timeouts ? { ...shared.timeouts, ...own.timeouts } : shared.timeouts,
+})
+
+/** What of a backend's templates an operation does not replace. */
+export const notReplaced = (shared: RequestRules, own: RequestChanges): RequestChanges => ({
+  ...('path' in own ? {} : { path: shared.path }),
+  query: without(shared.query, own.query),
+  headers: without(shared.headers, own.headers),
+})
+
+const without = <V>(all: ReadonlyMap<string, V>, taken: ReadonlyMap<string, unknown> | undefined) =>
+  new Map([...all].filter(([name]) => taken?.has(name) !== true))
+
+/** The templates that calls are sent by. @param at the section that holds them */
+export function templatesOf(
+  { path, query, headers }: RequestChanges,
+  at: KeyPath,
+  isShared: boolean,
+): readonly UsedTemplate[] {
+  return [
+    ...(path ? [usedPath(path, [...at, 'path'], isShared)] : []),
+    ...[...(query ?? [])].map(([name, template]) => usedText(template, [...at, 'query', name], isShared)),
+    ...[...(headers?.values() ?? [])].map(({ written, template }) =>
+      usedText(template, [...at, 'headers', written], isShared),
+    ),
+  ]
+}
+
+/** Whether path, query or headers say which business a call is about. */
+export function tellBusiness({ path, query, headers }: RequestRules): boolean {
+  const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
+  return path === undefined || [path.placeholders, ...texts.map(placeholdersOf)].some(namesBusiness)
+}
+
+const namesBusiness = (names: readonly string[]): boolean => names.includes('business')
+
+/** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
+export function reportTakenNames(
+  { query, queryOnly }: Pick<RequestRules, 'query' | 'queryOnly'>,
+  at: KeyPath,
+  report: Report,
+): void {
+  const taken = new Set([...query.keys()].flatMap(readingsOf))
+  for (const name of queryOnly ?? [])
+    if (readingsOf(name).some((reading) => taken.has(reading)))
+      report.error(
+        at,
+        `lets "${name}" of the client pass by \`queryOnly\`, and takes it out because of \`query\``,
+      )
+}
+
+function compilePath(source: string, at: KeyPath, report: Report): PathTemplate | undefined {
+  const compiled = compilePathTemplate(source)
+  if (typeof compiled !== 'string') return compiled
+  report.error(at, compiled)
+  return undefined
+}
+
+function compileQuery(
+  config: Readonly<Record<string, string>>,
+  at: KeyPath,
+  report: Report,
+): ReadonlyMap<string, Template> {
+  for (const name of Object.keys(config))
+    if (readingsOf(name).includes('')) report.error([...at, name], 'is a name that some read as none')
+  return new Map(
+    Object.entries(config).map(([name, source]) => [name, compileTemplate(source, [...at, name], report)]),
+  )
+}
+
+/** A template's problems are reported; it stands for an empty text then. */
+function compileTemplate(source: string, at: KeyPath, report: Report): Template {
+  const template = parseTemplate(source)
+  if (typeof template === 'string') {
+    report.error(at, template)
+    return []
+  }
+  const isMade = placeholdersOf(template).length > 0
+  if (isMade && template.some((part) => part.kind === 'text' && holdsEscape(part.text)))
+    report.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')
+  return template
+}
+
+/** Printable ASCII without blanks at its ends, which a receiver would trim. */
+const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/
+
+function compileHeaders(config: Readonly<Record<string, string>>, at: KeyPath, report: Report): FixedHeaders {
+  const headers = new Map<string, FixedHeader>()
+  for (const [written, source] of Object.entries(config)) {
+    const path = [...at, written]
+    const folded = foldName(written)
+    const template = compileTemplate(source, path, report)
+    const problem = headers.has(folded)
+      ? 'is the same header as one before it'
+      : headerProblem(written, source)
+    if (problem === undefined) headers.set(folded, { written, name: written.toLowerCase(), template })
+    else report.error(path, problem)
+  }
+  return headers
+}
+
+function headerProblem(name: string, source: string): string | undefined {
+  if (isMadeByPostern(name)) return 'is a header that is not for the configuration to set'
+  if (PRINTABLE.test(source)) return undefined
+  return 'has a value with blanks at its ends, or with characters beyond printable ASCII'
+}
+
+function reportRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
+  for (const [index, name] of names.entries()) {
+    if (!isToken(name)) report.error([...at, index], 'is no name of a header')
+    else if (neverPasses(name)) report.error([...at, index], 'is a header that never passes from a client')
+  }
+}

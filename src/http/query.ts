@@ -1,0 +1,96 @@
+/** The pairs of a query, by the names under which upstreams of many makes may read them (C8.7). */
+
+/** Letters of which a name is read in one way only. */
+const PLAIN = /^[A-Za-z0-9_-]*$/
+/** White space, and what does not show: parsers and people skip it. */
+const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
+
+/** Both ways, since a few letters have a case in one direction only. */
+const caseless = (text: string): string => text.toUpperCase().toLowerCase()
+
+/** One decoding; undefined where that cannot be done. */
+export function decodeName(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * What a decoded name is read as, without regard to case: up to its first `[` or `.`, behind which nested values are
+ * named, and as PHP spells it, with `_` for these and for spaces.
+ */
+export function readingsOf(name: string): readonly string[] {
+  if (PLAIN.test(name)) return [caseless(name)]
+  const whole = caseless(name.replaceAll(SKIPPED, ''))
+  const [, upToNested = ''] = /^[[\].]*([^[\].]*)/.exec(whole) ?? []
+  const asVariable = caseless(name.trim()).replaceAll(/[\s.[]/g, '_')
+  return [upToNested, asVariable]
+}
+
+/**
+ * All readings of a name as it stands in a query, decoded once and twice. Undefined where it cannot be decoded: nobody
+ * knows what others make of it.
+ */
+export function readingsOfSent(sent: string): readonly string[] | undefined {
+  if (PLAIN.test(sent)) return [caseless(sent)]
+  const once = decodeName(sent)
+  const twice = once === undefined ? undefined : decodeName(once)
+  if (once === undefined || twice === undefined) return undefined
+  return once === twice ? readingsOf(once) : [...readingsOf(once), ...readingsOf(twice)]
+}
+
+export interface QueryRules {
+  /** Names, decoded, of which no pair passes in any reading. */
+  readonly taken: readonly string[]
+  /** Names, decoded, of the only pairs that pass; undefined: all others do. */
+  readonly only: readonly string[] | undefined
+}
+
+/** Takes pairs out of a query. What stays, stays byte for byte, with the separator before it. */
+export type QueryFilter = (query: string) => string
+
+/** Names that were decided about: the same few in call after call, and no more than this many, nor longer ones. */
+const MOST_KNOWN = 1000
+const LONGEST_KNOWN = 64
+
+/** Undefined if every pair passes. */
+export function compileQueryFilter({ taken, only }: QueryRules): QueryFilter | undefined {
+  if (taken.length === 0 && only === undefined) return undefined
+  const refused = new Set(taken.flatMap(readingsOf))
+  const listed = only && new Set(only)
+  const decide = (name: string): boolean => {
+    const readings = readingsOfSent(name)
+    if (readings === undefined || readings.some((reading) => refused.has(reading))) return false
+    return listed === undefined || listed.has(decodeName(name) ?? '')
+  }
+  const known = new Map<string, boolean>()
+  const passes = (name: string): boolean => {
+    const found = known.get(name)
+    if (found !== undefined) return found
+    const decided = decide(name)
+    if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.set(name, decided)
+    return decided
+  }
+  return (query) => filterPairs(query, passes)
+}
+
+const isSeparator = (query: string, at: number): boolean => query[at] === '&' || query[at] === ';'
+
+/** @param query empty, or beginning with `?` */
+function filterPairs(query: string, passes: (name: string) => boolean): string {
+  let kept: string | undefined
+  for (let start = 1, end = 0; start <= query.length && query !== ''; start = end + 1) {
+    for (end = start; end < query.length && !isSeparator(query, end);) end += 1
+    if (passes(nameIn(query, start, end)))
+      kept = kept === undefined ? query.slice(start, end) : kept + query.slice(start - 1, end)
+  }
+  return kept === undefined ? '' : `?${kept}`
+}
+
+/** The name of the pair that stands from `start` to `end`. */
+function nameIn(query: string, start: number, end: number): string {
+  const sign = query.indexOf('=', start)
+  return query.slice(start, sign === -1 ? end : Math.min(sign, end))
+}

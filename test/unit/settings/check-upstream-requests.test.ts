@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { reportText } from '../../../src/config/report.ts'
+import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
+import { configFiles } from '../../support/config-files.ts'
+
+const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
+const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json', config('demo-data.json'))
+
+/**
+ * What `check` says of a deployment with one backend `up`, whose `fund-list` (business) and `members/{memberId}` (fund)
+ * are sent as told.
+ */
+async function check(
+  { backend = '', list = '', member = '', area = '', method = 'GET', rule = '' },
+  env: Record<string, string> = {},
+): Promise<string[]> {
+  const operation = (upstream: string): string => `scopes: { any: [fund.read] }, upstream: { ${upstream} }`
+  const file = configFiles({
+    'demo.yaml': demo,
+    'a.yaml': [
+      'extends: demo.yaml',
+      'backends:',
+      '  sample:',
+      `  up: { kind: http, target: 'http://127.0.0.1:9'${backend && `, ${backend}`} }`,
+      "  other: { kind: http, target: 'http://127.0.0.1:9' }",
+      `  memory: { kind: memory, data: ${config('demo-data.json')} }`,
+      'areas:',
+      `  fund-data: { backend: up${area && `, ${area}`} }`,
+      '  member-data: { backend: up }',
+      'actions:',
+      `  - { level: business, area: fund-data, action: fund-list, methods: { ${method}: { ${operation(list)}${rule} } } }`,
+      `  - { level: fund, area: member-data, action: 'members/{memberId}', methods: { GET: { ${operation(member)} } } }`,
+    ].join('\n'),
+  })
+  const text = reportText(await checkConfiguration(file('a.yaml'), env))
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.replace(/^\S+ {2}/, ''))
+}
+
+const LIST = 'actions[0].methods.GET.upstream'
+
+describe('C8.7 check of what upstreams are sent', () => {
+  it('C8.7 finds nothing wrong with what suits', async () => {
+    const backend = `path: '/{business}/{fund}/{action}', headers: { X-A: '{client}' }, query: { a: '{subject}' }`
+    const member = `path: '/m/{memberId}.json', method: POST, timeouts: { idle: 1s }, queryOnly: [b], headers: { X-B: '{fund}' }`
+    expect(await check({ backend, member, list: 'backend: other' })).toEqual([])
+  })
+
+  it.each([
+    [
+      `path: '/{busines}'`,
+      `${LIST}.path  has {busines}, which fund-data/fund-list does not have — did you mean "business"?`,
+    ],
+    [`path: '/{fund}/x'`, `${LIST}.path  has {fund}, and fund-data/fund-list may be called without one`],
+    [
+      `query: { a: 'x{fund}' }`,
+      `${LIST}.query.a  has {fund}, and fund-data/fund-list may be called without one`,
+    ],
+    [
+      `headers: { X-A: '{memberId}' }`,
+      `${LIST}.headers.X-A  has {memberId}, which fund-data/fund-list does not have`,
+    ],
+    [`headers: { X-A: '{' }`, `${LIST}.headers.X-A  has a "{" that belongs to no placeholder`],
+    [`headers: { X-A: é }`, `${LIST}.headers.X-A  has a value with blanks at its ends, or with characters`],
+    [`headers: { X-A: a, x_a: b }`, `${LIST}.headers.x_a  is the same header as one before it`],
+    [`headers: { 'X A': a }`, 'is not a possible key here: expected a header’s name'],
+    [`query: { '[]': a }`, `${LIST}.query["[]"]  is a name that some read as none`],
+    [`query: { a: '{business}%20' }`, `${LIST}.query.a  holds an escape such as %20`],
+    [`query: { a: b }, queryOnly: ['a[]']`, `${LIST}  lets "a[]" of the client pass`],
+    [`path: /a?b`, `${LIST}.path  has characters that may not stand in a path as they are`],
+    [`method: HEAD`, `${LIST}.method  expected one of "GET", "POST"`],
+    [
+      `headers: { X-Key: a }, auth: { header: { name: x_key, value: { env: KEY } } }`,
+      `${LIST}  sets the header x_key`,
+    ],
+  ])('C8.7 tells %s', async (list, told) => {
+    const lines = await check({ list }, { KEY: 'k' })
+    expect(lines.join('\n')).toContain(told)
+    expect(lines).toHaveLength(1)
+  })
+
+  it.each([
+    ...['Host', 'Connection', 'Content-Length', 'transfer_encoding', 'TE', 'Trailer', 'Upgrade', 'Expect'],
+    ...['Keep-Alive', 'Proxy-Authorization', 'X-Request-Id', 'traceparent', 'tracestate', 'Forwarded'],
+    ...['X-Forwarded-For', 'X-Forwarded-Host', 'X_Forwarded_Proto', 'X-Forwarded-Port', 'X-Postern-Subject'],
+    ...[
+      'X.Postern.Anything',
+      'Accept',
+      'Accept-Encoding',
+      'Content-Type',
+      'Content-Encoding',
+      'Authorization',
+    ],
+    ...['Sec-WebSocket-Key', 'Range', 'If-Range', 'If-None-Match', 'If-Modified-Since', 'Content-Range'],
+  ])('C8.7 refuses the header %s', async (name) => {
+    const [line, ...others] = await check({ list: `headers: { ${name}: a }` })
+    expect(line).toContain('is a header that is not for the configuration to set')
+    expect(others).toEqual([])
+  })
+
+  it.each([
+    'X-Api-Key',
+    'Accept-Language',
+    'User-Agent',
+    'Cookie',
+    'X-Forwarded-User',
+    'X-Consumer-Id',
+    'SOAPAction',
+  ])('C8.7 takes the header %s', async (name) => {
+    expect(await check({ list: `headers: { ${name}: a }` })).toEqual([])
+  })
+
+  it('C8.7 a secret is no template, and is not shown', async () => {
+    const list = `headers: { X-Key: { env: KEY } }, query: { key: { env: KEY } }`
+    expect(await check({ list }, { KEY: '{nobody}{' })).toEqual([])
+    const lines = await check({ list }, { KEY: 'gehéim' })
+    expect(lines).toHaveLength(1)
+    expect(lines.join()).not.toContain('geh')
+  })
+
+  it('C8.7 tells of a backend’s template once, with an action that it does not suit', async () => {
+    const lines = await check({ backend: `path: '/{memberId}', headers: { X-A: '{nobody}' }` })
+    expect(lines).toEqual([
+      expect.stringContaining('backends.up.path  has {memberId}, which fund-data/fund-list does not have'),
+      expect.stringContaining(
+        'backends.up.headers.X-A  has {nobody}, which fund-data/fund-list does not have',
+      ),
+    ])
+    expect(await check({ backend: `path: '/{memberId}'`, list: 'path: /list' })).toEqual([])
+  })
+
+  it('C8.7 GET is no method for an operation with a body', async () => {
+    const sent = { method: 'POST', list: 'method: GET' }
+    expect(await check(sent)).toEqual([])
+    for (const rule of [', body: { required: true }', ', consumes: [text/csv]'])
+      expect((await check({ ...sent, rule })).join()).toContain(
+        'upstream.method  is GET, and the body of a GET',
+      )
+  })
+
+  it('C8.7 {subject} and {client} are refused in a report-only area, for operations and its backend', async () => {
+    const area = 'mode: report-only'
+    for (const name of ['subject', 'client']) {
+      const own = await check({ area, list: `query: { a: '{${name}}' }` })
+      expect(own.join('\n')).toContain(
+        `${LIST}.query.a  has {${name}}, and fund-data/fund-list is in a report-only area`,
+      )
+      const shared = await check({ area, backend: `headers: { X-A: '{${name}}' }` })
+      expect(shared.join('\n')).toContain(`backends.up.headers.X-A  has {${name}}`)
+    }
+  })
+
+  it('C8.7 a report-only area’s backend names nothing that a call without an action does not have', async () => {
+    const told = async (backend: string) =>
+      (await check({ area: 'mode: report-only', list: `path: '/{business}'`, backend })).filter(
+        (line) => !line.includes('(warning)'),
+      )
+    expect((await told(`path: '/{memberId}'`)).join()).toContain(
+      'a call of the area fund-data that matches no action',
+    )
+    expect(await told(`path: '/x/{business}/{fund}/{area}/{action}'`)).toEqual([])
+    expect(await told(`path: '/x/{business}', query: { a: '{action}' }`)).toHaveLength(1)
+    expect(await told(`path: '/x/{business}', query: { a: '{fund}' }`)).toHaveLength(1)
+  })
+
+  it('C8.7 a report-only area needs a service behind the backends that its operations name, too', async () => {
+    const lines = await check({ area: 'mode: report-only', list: 'backend: memory' })
+    expect(lines.join()).toContain('is report-only over a backend of kind memory')
+  })
+
+  it('C8.7 warns where nothing tells the service which business is meant', async () => {
+    const warned = async (list: string) => (await check({ backend: 'identity: none', list })).join('\n')
+    expect(await warned('path: /all')).toContain(
+      'actions[0].methods.GET  tells the service nowhere which business',
+    )
+    expect(await warned(`path: '/x/{action}'`)).toContain('tells the service nowhere')
+    for (const list of [
+      '',
+      `path: '/t-{business}'`,
+      `path: /all, query: { t: '{business}' }`,
+      `path: /all, headers: { X-T: '{business}' }`,
+      'path: /all, forwardAuthorization: true',
+      'path: /all, backend: other',
+    ])
+      expect(await warned(list)).toBe('')
+    expect((await check({ list: 'path: /all' })).join()).toBe('')
+  })
+})
