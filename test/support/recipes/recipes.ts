@@ -1,9 +1,9 @@
-import { lighttpdWithFiles, nginxWithFiles, nginxWithKey } from './files.ts'
+import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startGuardedByTokens } from './oauth2.ts'
-import { verdaccio } from './packages.ts'
+import { jsonServer, verdaccio } from './packages.ts'
 import { startPrices } from './prices.ts'
-import { programService, pythonService } from './programs.ts'
+import { nodeService, programService, pythonService } from './programs.ts'
 import type { Recipe } from './service.ts'
 import { startSidecarScene } from './sidecar.ts'
 import { startDirectory } from './slapd.ts'
@@ -47,4 +47,13 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     needs: ['curl', 'verdaccio'],
     start: async (where) => programService(where, verdaccio('http://127.0.0.1:8080/')),
   },
+  'tenant-in-query': {
+    needs: ['curl', 'json-server'],
+    start: (where) => programService(where, jsonServer),
+  },
+  'tenant-in-header': {
+    needs: ['curl', 'nginx'],
+    start: (where) => programService(where, nginxByHeader({ 'ACME/funds.json': FUNDS }, 'X-Company')),
+  },
+  graphql: { needs: ['curl'], start: nodeService('graphql.ts') },
 }
