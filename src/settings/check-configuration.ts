@@ -10,6 +10,7 @@ import {
   refusePeopleOfSidecar,
   reportOpenedDemo,
   warnOfUnverifiedUpstreams,
+  warnOfLentCredentials,
   warnOfReportOnly,
 } from './dangers.ts'
 import { compileDirectory } from '../directory/compile.ts'
@@ -87,6 +88,7 @@ const SECTION_CHECKS: readonly Check[] = [
   },
   { needs: ['backends', 'workers'], run: reportLonelyMemory },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
   { needs: ['directory', 'issuers'], run: refusePeopleOfSidecar },

@@ -178,6 +178,30 @@ export function warnOfReportOnly(configuration: Configuration, report: Report): 
   }
 }
 
+/** Warns where calls that nobody has checked reach an upstream with credentials of ours, which it believes. */
+export function warnOfLentCredentials(configuration: Configuration, report: Report): void {
+  for (const area of reportOnlyAreas(configuration))
+    for (const path of sectionsWithAuth(configuration, area))
+      report.warn(
+        [...path, 'auth'],
+        `goes with all calls of the area ${area}, which is report-only: anybody is answered as Postern is`,
+        '`enforce`, or `forwardAuthorization` until Postern has been introduced',
+      )
+}
+
+/** Of the backend of an area, and of its operations. */
+function sectionsWithAuth({ areas, backends, actions }: Configuration, area: string): readonly KeyPath[] {
+  const name = areas[area]?.backend ?? ''
+  const backend = backends[name]
+  const ofOperations = actions.flatMap((action, index) =>
+    Object.entries(action.area === area ? action.methods : {})
+      .filter(([, { upstream }]) => upstream?.auth !== undefined)
+      .map(([method]) => ['actions', index, 'methods', method, 'upstream']),
+  )
+  const ofBackend = backend !== undefined && 'auth' in backend
+  return [...(ofBackend ? [['backends', name]] : []), ...ofOperations]
+}
+
 /**
  * Refuses demo secrets off loopback that were hashed anew or stand in a file of the directory, where comparing hashes
  * does not find them (C10, T7). Does nothing if the report has failed: the directory is unusable then, or its demo

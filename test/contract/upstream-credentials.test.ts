@@ -193,12 +193,13 @@ describe('C8.7 a reload', () => {
   })
 })
 
-/** What is wrong with a configuration that has this `auth`, in YAML. */
-async function problemsOf(auth: string, others = ''): Promise<string[]> {
+/** What is wrong with a configuration that has this `auth`, and `more` beside `backends`, in YAML. */
+async function problemsOf(auth: string, others = '', more = ''): Promise<string[]> {
   const file = configFiles({
     'postern.yaml': [
       `extends: ${fileURLToPath(new URL('../../config/upstream.yaml', import.meta.url))}`,
       `backends: { funds: { auth: ${auth}${others} } }`,
+      more,
     ].join('\n'),
     'line-end': 'a\nb',
     'not-ascii': 'é',
@@ -287,6 +288,17 @@ describe('C8.7 postern check', () => {
     const [problem] = await problemsOf('{ bearer: abcdefgh }')
     expect(problem).toMatch(/^backends\.funds\.auth\.bearer .*expected \{ file: … \} or \{ env: … \}/)
     expect(problem).not.toContain('abcdefgh')
+  })
+
+  it('C8.7 warns of credentials that go with calls which nobody has checked', async () => {
+    const problems = await problemsOf(
+      '{ bearer: { file: good } }',
+      '',
+      'areas: { fund-data: { mode: report-only } }',
+    )
+    expect(problems).toContain(
+      'backends.funds.auth goes with all calls of the area fund-data, which is report-only: anybody is answered as Postern is',
+    )
   })
 
   it('C8.7 makes no request for a token', async () => {
