@@ -4,10 +4,15 @@
  * else the machine does falls on all alike. Of each group it reports the medians in milliseconds, and how well one call
  * tells two attempts apart: 0.5 is a coin, 1.0 is always. Ends with exit code 1 where that is above 0.75.
  */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { patientGuessing } from '../support/guessing.ts'
 import { postForm } from '../support/oauth.ts'
+import { makeFolder } from '../support/recipes/files.ts'
+import { readPage } from '../support/recipes/page.ts'
 import { bearer, requestBytes } from '../support/requests.ts'
 import { startPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -30,14 +35,33 @@ const gateway = await startPostern({
     return { ...patient, directory: { ...patient.directory, users } }
   },
 })
+/** The same with users in a table, whose passwords are hashed by bcrypt (C5.7). */
+const folder = makeFolder()
+const database = join(folder.path, 'people.db')
+const table = new DatabaseSync(database)
+table.exec(readPage('users-in-sql').files.get('users.sql') ?? '')
+table.exec(`update users set active = 0 where login = 'erin'`)
+table.exec(`insert into users select 'x', 'elsewhere', password, 'globex-ledger', 1, null, null from users
+  where login = 'dora'`)
+table.close()
+const file = fileURLToPath(new URL('../../config/examples/sql-people.ts', import.meta.url))
+const beside = await startPostern({
+  change: (configuration) => {
+    const people = { kind: 'module', file, options: { database } } as const
+    return { ...patientGuessing(configuration), directory: { ...configuration.directory, people } }
+  },
+})
+
 const headers = bearer((await issueToken(gateway, { scope: ALL_AT_ACME })).access_token)
 
 type Attempts = Readonly<Record<string, () => Promise<unknown>>>
 
-const password = (username: string, given: string) => () =>
-  postForm(gateway, '/connect/token', {
-    params: { grant_type: 'password', username, password: given, scope: 'fund.read target:b/ACME' },
-  })
+const password =
+  (username: string, given: string, of = gateway) =>
+  () =>
+    postForm(of, '/connect/token', {
+      params: { grant_type: 'password', username, password: given, scope: 'fund.read target:b/ACME' },
+    })
 const client = (name: string, secret: string) => () =>
   postForm(gateway, '/connect/introspect', { client: name, secret, params: { token: 'x' } })
 let connection: RawConnection | undefined
@@ -54,6 +78,13 @@ const GROUPS: Readonly<Record<string, Attempts>> = {
     'a user of another customer': password('carol', 'carol-password'),
     'a locked user': password('locked', 'alice-password'),
     'a disabled user': password('disabled', 'alice-password'),
+  },
+  'T3.9 users of another system': {
+    'a wrong password': password('dora', 'wrong', beside),
+    'an unknown user': password('nobody', 'wrong', beside),
+    'a user of another customer': password('elsewhere', 'dora-password', beside),
+    'a disabled user': password('erin', 'erin-password', beside),
+    'a wrong password of a user of the configuration': password('alice', 'wrong', beside),
   },
   'T3.9 clients': {
     'a wrong secret': client('acme-books', 'wrong'),
@@ -101,3 +132,5 @@ for (const [group, attempts] of Object.entries(GROUPS)) {
 }
 connection?.destroy()
 await gateway.close()
+await beside.close()
+folder.remove()
