@@ -15,7 +15,10 @@ import {
 import { timeouts } from './forward/request-schema.ts'
 import { forwarding, httpSchema } from './forward/schema.ts'
 import { contentsOf } from '../modules/source.ts'
-import { type ModuleConfig, moduleSchema } from './module/schema.ts'
+import { moduleSchema } from './module/schema.ts'
+import type { OpenedBackend } from './opened-backend.ts'
+import { openOver, type OverAnother } from './over/open.ts'
+
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 
@@ -47,13 +50,6 @@ export const backendsSchema = mapOf(backendSchema, {
   default: {},
   description: 'Where the data comes from, by a name that `areas` refer to.',
 })
-
-/** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
-export interface OpenedBackend extends Backend {
-  readonly forOperation?: (operation: ForwardedOperation, report: Report) => Backend
-  /** Reports why it cannot take calls that match no action, as a report-only area forwards them. */
-  readonly checkUnmatched?: (area: string, report: Report) => void
-}
 
 export type BackendConfig = Static<typeof backendSchema>
 export type BackendsConfig = Readonly<Record<string, BackendConfig>>
@@ -101,10 +97,6 @@ async function openAll<C>(
   return new Map((await Promise.all(opened)).flat())
 }
 
-interface OverAnother extends ModuleConfig {
-  readonly over: string
-}
-
 /** The backend that a module runs around (C8.9); undefined for any other backend. */
 export const backendUnder = (config: BackendConfig): string | undefined =>
   config.kind === 'module' ? config.over : undefined
@@ -125,56 +117,6 @@ async function openBackend(
   const { openBackendModule } = await import('./module/open.ts')
   return openBackendModule(name, config, report, dependencies)
 }
-
-interface OtherBackends {
-  /** Those that are opened now. */
-  readonly slice: BackendsConfig
-  /** Those that are open, but for modules around others. */
-  readonly open: ReadonlyMap<string, OpenedBackend>
-}
-
-/** A module around a backend that forwards, and around that backend's views. */
-async function openOver(
-  name: string,
-  config: OverAnother,
-  others: OtherBackends,
-  report: Report,
-  dependencies: BackendDependencies,
-): Promise<OpenedBackend | undefined> {
-  const under = others.open.get(config.over)
-  if (!isShapeable(under)) {
-    reportUnder(name, config.over, others, report)
-    return undefined
-  }
-  const [first, ...more] = under.sender.targets.all
-  if (more.some(({ address }) => address.basePath !== first?.address.basePath))
-    report.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const { openForwardingModule } = await import('./module/open.ts')
-  const around = await openForwardingModule(name, config, under, report, dependencies)
-  if (around === undefined) return undefined
-  return Object.assign(around, {
-    forOperation: (operation: ForwardedOperation, problems: Report) => {
-      const view = compileOperationBackend(under, operation, problems)
-      return view === under ? around : around.around(view)
-    },
-  })
-}
-
-/** One that forwards and is not open has been reported itself. */
-function reportUnder(name: string, over: string, { slice, open }: OtherBackends, report: Report): void {
-  const kind = slice[over]?.kind
-  const at = ['backends', name, 'over']
-  if (kind === undefined && !open.has(over))
-    report.error(
-      at,
-      `names no backend; there are ${[...new Set([...Object.keys(slice), ...open.keys()])].join(', ')}`,
-    )
-  else if (kind !== 'http' && kind !== 'stream')
-    report.error(at, 'names a backend that does not forward; expected one of kind http or stream')
-}
-
-const isShapeable = (backend: OpenedBackend | undefined): backend is OpenedBackend & Shapeable =>
-  backend !== undefined && 'withRules' in backend
 
 async function openMemory(
   name: string,

@@ -1,5 +1,5 @@
 import type { Report, KeyPath } from '../config/report.ts'
-import type { OpenedBackend } from '../backends/config.ts'
+import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/methods.ts'
 import { compileValidator } from '../http/validate-body.ts'

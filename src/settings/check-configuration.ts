@@ -1,5 +1,6 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
-import { compileBackends, type OpenedBackend } from '../backends/config.ts'
+import { compileBackends } from '../backends/config.ts'
+import type { OpenedBackend } from '../backends/opened-backend.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'

@@ -6,9 +6,9 @@ import {
   type BackendDependencies,
   compileBackends,
   contentsOfBackend,
-  type OpenedBackend,
   backendUnder,
 } from '../backends/config.ts'
+import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'

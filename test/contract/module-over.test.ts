@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { startOver } from '../support/over-module.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes } from '../support/requests.ts'
-import { answerJson, type UpstreamConnection } from '../support/start-upstream.ts'
+import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { at } from '../support/streaming.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
@@ -265,6 +265,47 @@ describe('C8.9: what a module makes of an answer', () => {
     await ask({ method: 'POST', target: CREATE, body: NEW, headers: JSON_BODY })
     const written = upstream.requests.at(-1)
     expect(written?.headers['x-size']).toEqual([String(written?.body.length)])
+  })
+})
+
+describe('C8.9: the two backends', () => {
+  it('C8.9 `request` and `response` have a time each; the forwarder has its own in between', async () => {
+    const slow = (connection: UpstreamConnection): void =>
+      void setTimeout(() => answerJson({ slow: true })(connection), 600)
+    const patient = await startOver('{ request: () => undefined, response: (call, answer) => answer }', {
+      module: { timeout: 300 },
+      behaviour: slow,
+    })
+    expect(dataOf(await patient.ask({ target: LIST }))).toEqual({ slow: true })
+    for (const hook of ['request', 'response']) {
+      const { ask } = await startOver(`{ ${hook}: () => new Promise(() => undefined) }`, {
+        module: { timeout: 100 },
+      })
+      expectFault(await ask({ target: LIST }), 'upstream_timeout')
+    }
+  })
+
+  it('C8.9 it is ready only where its forwarder is', async () => {
+    const { ask, gateway } = await startOver('{ request: () => undefined }', {
+      under: { ejection: { failures: 1, for: 60_000 } },
+      behaviour: (connection) => connection.reset(),
+    })
+    const readiness = async () => (await fetch(`${gateway.adminUrl}/health/ready`)).text()
+    expect(await readiness()).not.toContain('backend')
+    await ask({ target: LIST })
+    expect(await readiness()).toMatch(/backend service.*backend funds/s)
+  })
+
+  it('C8.9 a replaced forwarder is used by the module from the next call on', async () => {
+    const { upstream, ask, gateway } = await startOver('{ request: () => ({ query: "x" }) }')
+    const other = await startUpstream()
+    await ask({ target: LIST })
+    const { backends } = gateway.configuration
+    const service = { ...backends['service'], target: other.url } as (typeof backends)[string]
+    await gateway.worker?.prepare({ ...gateway.configuration, backends: { ...backends, service } })
+    await gateway.worker?.commit()
+    await ask({ target: LIST })
+    expect([upstream.requests.length, other.requests.length]).toEqual([1, 1])
   })
 })
 

@@ -37,6 +37,16 @@ const createPeople: PeopleFactory<{ password: string }> = (options) => ({
 
 export default createPeople
 `
+const AROUND = `import type { ForwardedAnswer, ForwardingModuleFactory, UpstreamAnswer } from 'postern/backend'
+
+const createModule: ForwardingModuleFactory<{ tenant: string }> = ({ tenant }) => ({
+  request: ({ upstream, business }) => ({ query: { tenant, business }, headers: { 'X-Target': upstream.target } }),
+  response: async (_call, answer: UpstreamAnswer): Promise<ForwardedAnswer> =>
+    answer.status === 404 ? { ...answer, status: 410 } : { body: { kind: 'value', value: await answer.json() } },
+})
+
+export default createModule
+`
 const PACKAGED = `export default ({ greeting }) => ({
   answer: ({ business }) => ({ body: { kind: 'value', value: { Greeting: greeting, Business: business } } }) })`
 
@@ -72,6 +82,8 @@ describe('C8.1: the published package, in a project of its own', () => {
       'people.ts': PEOPLE,
       'wrong-people.ts': PEOPLE.replace('=== options.password', ''),
       'people.yaml': `${yaml('file: backend.ts')}directory:\n  people: { kind: module, file: people.ts, options: { password: x } }\n`,
+      'around.ts': AROUND,
+      'around-wrong.ts': AROUND.replace('upstream.target', 'upstream.body'),
       'file.yaml': yaml('file: backend.ts'),
       'package.yaml': yaml('package: packaged-backend'),
       'typescript.yaml': yaml('file: node_modules/packaged-backend/backend.ts'),
@@ -131,6 +143,12 @@ describe('C8.1: the published package, in a project of its own', () => {
     await compile('people.ts')
     const refused: unknown = await compile('wrong-people.ts').catch((error: unknown) => error)
     expect((refused as { stdout: string }).stdout).toContain('boolean')
+  }, 60_000)
+
+  it('C8.9 types a module over a forwarder', async () => {
+    await compile('around.ts')
+    const refused: unknown = await compile('around-wrong.ts').catch((error: unknown) => error)
+    expect((refused as { stdout: string }).stdout).toContain('Uint8Array')
   }, 60_000)
 
   it.each(['file.yaml', 'package.yaml', 'people.yaml'])('finds %s can be served', async (file) => {

@@ -144,13 +144,12 @@ interface Received {
 /** The response itself, unread. */
 const sentAs = (
   sender: HttpBackend,
-  { method, path, query, retries }: PreparedRequest,
+  { method, path, query, retries, redirects }: PreparedRequest,
 ): ForwardingBackend<Received> => ({
   host: sender.host,
   targets: sender.targets,
   timeouts: sender.timeouts,
-  redirects: sender.redirects,
-  retries,
+  ...{ redirects, retries },
   methodOf: () => method,
   pathOf: () => path + query,
   answerOf: (_call, response, source) => ({ response, source }),

@@ -3,6 +3,7 @@ import { broken } from '../module/stream.ts'
 import { isBodiless, isSafe } from '../../http/methods.ts'
 import { carryDirectly } from '../forward/attempts.ts'
 import type { HttpBackend } from '../forward/http.ts'
+import type { Redirects } from '../forward/redirects.ts'
 import type { Changes } from './changes.ts'
 
 /** A request that is ready to be sent. */
@@ -15,6 +16,7 @@ export interface PreparedRequest {
   /** Empty, or with its `?`. */
   readonly query: string
   readonly retries: number
+  readonly redirects: Redirects | undefined
 }
 
 /**
@@ -41,7 +43,9 @@ export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes
     method,
     path: changes.path ?? sender.pathWithoutQuery(call),
     query: sender.queryOf(call, changes.query ?? call.target.query),
+    // Both the client's method and the one that is sent must allow it: the forwarder sees the latter.
     retries: isSafe(call.method) ? sender.retries : 0,
+    redirects: isSafe(call.method) ? sender.redirects : undefined,
   }
 }
 
