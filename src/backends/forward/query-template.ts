@@ -1,7 +1,8 @@
 import type { Call } from '../../contracts/backend.ts'
 import { compileQueryFilter } from '../../http/query.ts'
-import { percentEncode } from './segment-value.ts'
-import type { Template } from './template.ts'
+import { soleName } from './path-template.ts'
+import { encodeSegment, percentEncode } from './segment-value.ts'
+import { compilePlaceholder, type Template } from './template.ts'
 import { compileText, type Text } from './text-template.ts'
 
 export interface QueryTemplateRules {
@@ -18,7 +19,7 @@ export type QueryTemplate = (call: Call, query: string) => string
 export function compileQueryTemplate({ query, queryOnly }: QueryTemplateRules): QueryTemplate | undefined {
   const filter = compileQueryFilter({ taken: [...query.keys()], only: queryOnly })
   if (filter === undefined) return undefined
-  const pairs = [...query].map(([name, template]) => compilePair(name, compileText(template)))
+  const pairs = [...query].map(([name, template]) => compilePair(name, template))
   if (pairs.length === 0) return (_call, given) => filter(given)
   return (call, given) => {
     const passed = given === '' ? '' : filter(given)
@@ -29,8 +30,14 @@ export function compileQueryTemplate({ query, queryOnly }: QueryTemplateRules): 
 }
 
 /** A pair with its separator, or what makes it for each call. */
-function compilePair(name: string, value: Text): Text {
+function compilePair(name: string, template: Template): Text {
   const start = `&${percentEncode(name)}=`
+  const sole = soleName(template)
+  if (sole !== undefined) {
+    const find = compilePlaceholder(sole)
+    return (call) => start + encodeSegment(find(call), sole)
+  }
+  const value = compileText(template)
   if (typeof value === 'function') return (call) => start + percentEncode(value(call))
   return start + percentEncode(value)
 }

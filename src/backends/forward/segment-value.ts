@@ -29,6 +29,9 @@ export function checkSegment(segment: string, name: string): string {
   throw unsendable(name, 'it has another canonical form')
 }
 
+/** Whether a value stands for itself wherever it is put. */
+export const isPlain = (value: string): boolean => PLAIN.test(value)
+
 /** Throws Fault `unsendable_value` for a value that C3.4 would refuse as a segment. */
 export const checkValue = (value: string, name: string): void => void encodeSegment(value, name)
 

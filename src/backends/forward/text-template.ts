@@ -1,5 +1,5 @@
 import type { Call } from '../../contracts/backend.ts'
-import { checkValue, holdsEscape } from './segment-value.ts'
+import { checkValue, holdsEscape, isPlain } from './segment-value.ts'
 import { compilePlaceholder, placeholdersOf, type Template, unsendable } from './template.ts'
 
 /** A text that is the same for all calls, or made for each. @throws Fault `unsendable_value` */
@@ -23,6 +23,7 @@ export function compileText(template: Template, check: CheckValue = NO_CHECK): T
     const valueIn = compilePlaceholder(name)
     return (call: Call): string => {
       const value = valueIn(call)
+      if (isPlain(value)) return value
       checkValue(value, name)
       check(value, name)
       return value
