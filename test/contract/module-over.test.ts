@@ -108,6 +108,17 @@ describe('C8.9: what a module changes of a request', () => {
     expect(upstream.requests[0]).toMatchObject({ target: '/v9/ACME?x=1', headers: { 'x-a': ['1'] } })
   })
 
+  it('C8.9 a tenant, a header and a method of the backend’s section stand, whatever the module gives', async () => {
+    const { upstream, ask } = await startOver(
+      `{ request: ({ upstream }) => ({ query: 'Business=GLOBEX&a=1', headers: { 'X-Tenant': 'GLOBEX', 'X-Was': upstream.method + upstream.query } }) }`,
+      { under: { query: { business: '{business}' }, headers: { 'X-Tenant': '{business}' }, method: 'POST' } },
+    )
+    await ask({ target: `${LIST}?business=GLOBEX` })
+    const [got] = upstream.requests
+    expect(`${got?.method} ${got?.target}`).toBe(`POST ${LIST}?a=1&business=ACME`)
+    expect(got?.headers).toMatchObject({ 'x-tenant': ['ACME'], 'x-was': ['POST?business=ACME'] })
+  })
+
   it('C8.9 call.upstream says what is sent, and `with` what would be', async () => {
     const { upstream, ask } = await startOver(
       `{ request: async ({ upstream }) => {
