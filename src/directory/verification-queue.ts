@@ -67,6 +67,11 @@ export class VerificationQueue {
     return this.#durations[Math.floor(Math.random() * KEPT_DURATIONS)] ?? this.#rules.expected
   }
 
+  /** Milliseconds that the quickest of the last verifications took. */
+  quickest(): number {
+    return Math.min(...this.#durations)
+  }
+
   /** Milliseconds that a job in the ordinary line would take now. */
   #expectedWait(): number {
     const one = this.typical()

@@ -102,7 +102,7 @@ export class ModuleDirectory {
     await this.#queue.pretend(line, owner.name, async () => {
       const started = performance.now()
       await this.#verifyNobody(password)
-      missing = missingTime(performance.now() - started, this.#queue.typical())
+      missing = missingTime(performance.now() - started, this.#queue)
     })
     if (missing > 0) await this.#timer(missing)
     return false
@@ -162,7 +162,8 @@ export class ModuleDirectory {
   }
 }
 
-/** Milliseconds to wait after a verification that was too quick to have been one. */
-const missingTime = (took: number, typical: number): number => (took < typical / 2 ? typical - took : 0)
+/** Milliseconds to wait after a verification that was far too quick to have been one. */
+const missingTime = (took: number, queue: VerificationQueue): number =>
+  took < queue.quickest() / 2 ? Math.max(0, queue.typical() - took) : 0
 
 const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
