@@ -12,6 +12,17 @@ const LONG = 128 * 1024
 describe('T2.9 regular expressions take time in proportion to the text', () => {
   const expressions = collect()
 
+  it.each([
+    [/=+$/, '========\u0001'],
+    [/^[\t\n\r ]+|[\t\n\r ]+$/g, 'a        \n\u0001'],
+    [/\s+$/, '        \u0001'],
+    [/[^/]+;$/, 'aaaaaaaa\u0001'],
+    [/\.+\/$/, '........\u0001'],
+    [/eyJ[\w-]+\.[\w-]+/g, 'eyJeyJeyJ'],
+  ])('T2.9 of %s the text that is slow is among the shapes', (regex, slow) => {
+    expect(shapesOf(regex, false).map((shape) => shape(8))).toContain(slow)
+  })
+
   it('are found', () => {
     expect(expressions.length).toBeGreaterThan(100)
   })

@@ -53,13 +53,40 @@ const ANY = [
   ...['\t', '\n', '\r', '\0', '\x7f', '\u00a0', '\u00e9', '\u2028', '\u{1f600}'],
 ]
 
-/** What may be repeated to hurt an expression: each word of its own, alone and before one of its signs. */
+/** What escapes stand for: one character of each. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  t: '\t',
+  n: '\n',
+  r: '\r',
+  s: ' ',
+  d: '1',
+  w: 'a',
+  b: ' ',
+}
+const MOST_CHARACTERS = 16
+
+/** The characters that an expression is made of, and some that its negated classes and ranges may take. */
+const ownCharacters = (source: string): readonly string[] =>
+  [
+    ...new Set([
+      ...['a', ' ', '1'],
+      ...(source.match(/\\?[^]/gu) ?? []).map((each) =>
+        each.length === 1 ? each : (ESCAPED[each.slice(1)] ?? each.slice(1)),
+      ),
+    ]),
+  ].slice(0, MOST_CHARACTERS)
+
+/** What may be repeated to hurt an expression: its characters, and each of its words, alone and before one of its signs. */
 function ownPumps({ source }: RegExp): readonly string[] {
   const words = [...new Set(source.match(/[A-Za-z0-9]{2,}/g))].slice(0, 6)
   const own = [...new Set(source.replace(/\\[a-zA-Z]/g, ''))]
     .filter((each) => /[^\w\\]/.test(each))
     .slice(0, 8)
-  return [...words, ...words.flatMap((word) => [`${word}a`, ...own.map((sign) => word + sign)])]
+  return [
+    ...ownCharacters(source),
+    ...words,
+    ...words.flatMap((word) => [`${word}a`, ...own.map((sign) => word + sign)]),
+  ]
 }
 
 export const repeated = (pump: string, length: number): string => pump.repeat(Math.ceil(length / pump.length))

@@ -38,7 +38,9 @@ function formsOf(secret: string): string[] {
     secret,
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret.toWellFormed()),
-    Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+    Buffer.from(secret)
+      .toString('base64')
+      .replace(/={1,2}$/, ''),
   ]
   return [...new Set(forms)].sort((a, b) => b.length - a.length)
 }
