@@ -105,7 +105,8 @@ export interface BackendAnswer {
 }
 
 export type BackendBody =
-  | { readonly kind: 'none' }
+  /** An answer to HEAD may tell the type and the length of what a GET would get. */
+  | { readonly kind: 'none'; readonly contentType?: string | undefined; readonly length?: number | undefined }
   | { readonly kind: 'value'; readonly value: JsonValue }
   /** In the backend's format, or of `contentType` for an action with `produces`. */
   | { readonly kind: 'bytes'; readonly bytes: Buffer; readonly contentType: string | undefined }

@@ -88,19 +88,19 @@ const guarded = (answer: Answer): Answer => ({ ...answer, headers: guardBytes(an
 /** The success of an action with `produces`, without an envelope (C7.1). */
 function passOn(answer: BackendAnswer, type: string): Answer {
   const { status, body } = answer
-  if (body.kind === 'none') return { status, headers: headersOf(answer), body: undefined }
-  const given = body.kind === 'bytes' || body.kind === 'stream' ? body.contentType : undefined
-  // A media range, or a list, is no type: then the answer has none.
-  const headers = withLength(headersOf(answer, given ?? (/[*,]/.test(type) ? undefined : type)), body)
+  const given = 'contentType' in body ? body.contentType : undefined
+  // Nothing has no type, and a media range or a list is none.
+  const named = body.kind === 'none' || /[*,]/.test(type) ? undefined : type
+  const headers = withLength(headersOf(answer, given ?? named), body)
   return { status, headers, body: body.kind === 'value' ? stringifyJson(body.value) : payloadOf(body) }
 }
 
 const payloadOf = (body: BackendBody): Buffer | Readable | undefined =>
   body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.stream : undefined
 
-/** Adds the declared length of a stream, in bytes. server/write-answer counts those of a whole body. */
+/** Adds a declared length, in bytes: of a stream, or of what a GET would get. server/write-answer counts a whole body. */
 const withLength = (headers: Headers, body: BackendBody): Headers =>
-  body.kind === 'stream' && body.length !== undefined
+  'length' in body && body.length !== undefined
     ? { ...headers, 'Content-Length': String(body.length) }
     : headers
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, requestBytes, send, type Sent } from '../support/requests.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream, type UpstreamAnswer } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
@@ -34,6 +34,16 @@ async function start(payload: Payload) {
   })
   return { gateway, token: (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token }
 }
+
+/** config/upstream.yaml, whose list of funds is of a type of its own. */
+const producing = (type: string) => (loaded: Configuration) => ({
+  ...loaded,
+  actions: loaded.actions.map((action) =>
+    action.action === 'fund-list' && action.methods.GET
+      ? { ...action, methods: { GET: { ...action.methods.GET, produces: [type] } } }
+      : action,
+  ),
+})
 
 beforeAll(async () => {
   upstream = await openUpstream()
@@ -134,6 +144,21 @@ describe('HEAD', () => {
       expect(upstream.requests.at(-1)?.method).toBe('HEAD')
     },
   )
+
+  it('C7.1 of an action with types of its own tells the type and length that GET would have', async () => {
+    const gateway = await postern({
+      config: 'upstream.yaml',
+      environment: { UPSTREAM_URL: upstream.url },
+      change: producing('application/pdf'),
+    })
+    const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
+    upstream.behave((connection) =>
+      connection.raw('HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 70000\r\n\r\n'),
+    )
+    const head = await send(gateway, { method: 'HEAD', target: LIST, headers: bearer(access_token) })
+    expect(head).toMatchObject({ status: 200, body: '' })
+    expect(head.headers).toMatchObject({ 'content-type': 'application/pdf', 'content-length': '70000' })
+  })
 
   it('leaves the connection usable, since nothing follows its headers', async () => {
     const { gateway, token } = gateways.envelope

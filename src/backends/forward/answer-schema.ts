@@ -38,10 +38,10 @@ const redirects = section(
   },
 )
 
-const pointer = (description: string) =>
+const pointer = (description: string, such = '/error/code') =>
   literalText({
     pattern: POINTER_PATTERN,
-    expected: 'a path such as "/error/code"',
+    expected: `a path with a "/" before each name, such as "${such}"`,
     description,
   })
 
@@ -79,7 +79,10 @@ export const answerKeys = {
     }),
   ),
   data: optional(
-    pointer('Path to the part of a bare answer that clients get: `/items`. In XML by names: `/Funds/Fund`.'),
+    pointer(
+      'Path to the part of a bare answer that clients get: `/items`. In XML by names: `/Funds/Fund`.',
+      '/items',
+    ),
   ),
   redirects: optional(redirects),
   errorStatus: optional(

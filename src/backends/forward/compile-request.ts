@@ -160,7 +160,7 @@ function compileHeaders(config: Readonly<Record<string, string>>, at: KeyPath, r
 }
 
 function headerProblem(name: string, source: string): string | undefined {
-  if (isMadeByPostern(name)) return 'is a header that is not for the configuration to set'
+  if (isMadeByPostern(name)) return 'is a header that Postern makes itself'
   if (PRINTABLE.test(source)) return undefined
   return 'has a value with blanks at its ends, or with characters beyond printable ASCII'
 }

@@ -1,8 +1,5 @@
-import type { Readable } from 'node:stream'
-import type { Backend, BackendAnswer, BackendBody, Call } from '../../contracts/backend.ts'
+import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { hasNoContent } from '../../http/head.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
@@ -20,8 +17,9 @@ import {
 } from './request.ts'
 import { type OwnErrors } from './own-errors.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
-import { cleanResponseHeaders, isOfFormat, checkStatus, passedNames, type StatusVerdict } from './response.ts'
+import { cleanResponseHeaders, checkStatus, passedNames, type StatusVerdict } from './response.ts'
 import type { RequestRules } from './compile-request.ts'
+import { successBody } from './success.ts'
 import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
 import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
@@ -242,14 +240,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#refusals.answer(verdict, refusal, stopped)
   }
 
-  #pass(call: Call, { statusCode, headers, body }: UpstreamResponse): BackendAnswer {
-    const contentType = headers['content-type']
-    if (call.action.produces === undefined && call.method !== 'HEAD' && !isOfRanges(statusCode, contentType))
-      requireReadable(call, body, headers, this.format)
+  #pass(call: Call, response: UpstreamResponse): BackendAnswer {
     return {
-      status: statusCode,
-      headers: cleanResponseHeaders(headers, this.#passed),
-      body: passedBody(call.method, statusCode, body, contentType, headers['content-length']),
+      status: response.statusCode,
+      headers: cleanResponseHeaders(response.headers, this.#passed),
+      body: successBody(call, response, this.format),
     }
   }
 
@@ -272,45 +267,3 @@ const carry = <T>(
   new Promise((resolve, reject) => {
     call.carrier.carry(new CallForwarding(call, headers, authorized, as, { resolve, reject }))
   })
-
-const PARTIAL_CONTENT = 206
-
-/** Several ranges at once (RFC 9110 §14.6): what the type of the whole is stands in each part. */
-const isOfRanges = (status: number, contentType = ''): boolean =>
-  status === PARTIAL_CONTENT && /^multipart\/byteranges\s*;/i.test(contentType)
-
-/** An enveloped action's answer must be what the configuration says; compressed only if the client asked for it itself. */
-function requireReadable(
-  call: Call,
-  body: Buffer | Readable,
-  headers: UpstreamResponse['headers'],
-  format: 'json' | 'xml',
-): void {
-  if (Buffer.isBuffer(body) && body.length === 0) return
-  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
-  const plain = coding === 'identity' || 'accept-encoding' in call.headers
-  if (plain && isOfFormat(headers['content-type'], format)) return
-  if (!Buffer.isBuffer(body)) body.destroy()
-  throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
-}
-
-function passedBody(
-  method: string,
-  status: number,
-  body: Buffer | Readable,
-  contentType: string | undefined,
-  declared: string | undefined,
-): BackendBody {
-  const whole = Buffer.isBuffer(body)
-  if (method === 'HEAD' || hasNoContent(status)) {
-    if (!whole) body.destroy()
-    return { kind: 'none' }
-  }
-  if (whole) return { kind: 'bytes', bytes: body, contentType }
-  return {
-    kind: 'stream',
-    stream: body,
-    contentType,
-    length: declared === undefined ? undefined : Number(declared),
-  }
-}
