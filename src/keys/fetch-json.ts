@@ -21,6 +21,12 @@ export interface JsonRequest {
 /** An answer with another status than 200. */
 export class UnexpectedStatus extends Error {
   override readonly name = 'UnexpectedStatus'
+  readonly status: number
+
+  constructor(what: string, status: number) {
+    super(`${what} answered ${status}`)
+    this.status = status
+  }
 }
 
 /**
@@ -39,9 +45,9 @@ export async function fetchJsonBytes(request: JsonRequest): Promise<Buffer> {
   const refusal = refusalOf(response, request)
   if (refusal === undefined) return readBounded(response, request)
   await response.body?.cancel()
-  throw refusal === response.status
-    ? new UnexpectedStatus(`${what} answered ${refusal}`)
-    : new TypeError(`${what} is no application/json`)
+  throw refusal === 'type'
+    ? new TypeError(`${what} is no application/json`)
+    : new UnexpectedStatus(what, refusal)
 }
 
 /** The status, or the type, if it is another one than expected. */

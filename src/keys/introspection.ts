@@ -5,6 +5,7 @@ import type { Claims, KeyStanding, TokenPolicy, Verified } from '../contracts/ke
 import type { Recorder } from '../contracts/recorder.ts'
 import { after as systemAfter, type After, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { UnexpectedStatus } from './fetch-json.ts'
 import { requestIntrospection, checkIntrospected } from './introspection-call.ts'
 import { Slots } from './slots.ts'
 import { badToken, LONGEST_TOKEN } from './token-verifier.ts'
@@ -117,11 +118,17 @@ export class Introspector {
     before?.standing.end()
     const standing = new AnswerStanding(until, {
       now: () => (this.#closed ? Number.POSITIVE_INFINITY : clock.monotonic()),
-      renew: () => void this.#ask(id, token).catch(() => undefined),
+      renew: () => this.#renew(id, token, known),
     })
-    const known = { claims, size: length + ENTRY_OVERHEAD, standing }
+    const known: Known = { claims, size: (claims === undefined ? 0 : length) + ENTRY_OVERHEAD, standing }
     if (!this.#closed) this.#known.set(id, known)
     return known
+  }
+
+  /** A flood of other tokens may have pushed it out; its next answer must find it, or its tunnels would end. */
+  #renew(id: string, token: string, known: Known): void {
+    if (!this.#known.has(id)) this.#known.set(id, known)
+    void this.#ask(id, token).catch(() => undefined)
   }
 
   async #introspect(token: string): ReturnType<typeof requestIntrospection> {
@@ -157,6 +164,7 @@ export class Introspector {
       this.#failures = 0
       return answer
     } catch (cause) {
+      if (isOfOneToken(cause)) throw cause
       if (this.#failures === 0) recorder.note('error', 'introspection_failed', { issuer, cause })
       this.#failures += 1
       this.#failedAt = clock.monotonic()
@@ -170,6 +178,19 @@ const unavailable = (cause: unknown): Fault =>
 
 const isUnavailable = (thrown: unknown): boolean =>
   thrown instanceof Fault && thrown.code === 'token_judge_unavailable'
+
+/** Statuses that say something of the endpoint, whatever was asked. */
+const OF_ENDPOINT: ReadonlySet<number> = new Set([401, 404, 405, 408, 429])
+
+/**
+ * Whether an endpoint, or a firewall in front of it, refused to read this one token. Whoever sends such tokens must not
+ * make the endpoint count as failing for everybody else.
+ */
+const isOfOneToken = (cause: unknown): boolean =>
+  cause instanceof UnexpectedStatus &&
+  cause.status >= 400 &&
+  cause.status < 500 &&
+  !OF_ENDPOINT.has(cause.status)
 
 /** Settles as the promise does, unless the signal aborts first. */
 const beforeAbort = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>

@@ -170,6 +170,25 @@ describe('T3.4 what is remembered of an opaque token', () => {
     expect(asked()).toHaveLength(2)
   })
 
+  it('C4.16 a principal in use is trusted on, however many other tokens come meanwhile', async () => {
+    const { made, policy, clock, says, active, asked } = await introspector()
+    const { key } = await made.verify('opaque', policy)
+    // More than what is remembered may take.
+    says({ ...active, padding: 'x'.repeat(60_000) })
+    await Promise.all(Array.from({ length: 600 }, (_, at) => made.verify(`other-${at}`, policy)))
+    says(active)
+    const before = asked().length
+    clock.advance(50_000)
+    expect(key.isTrusted()).toBe(true)
+    await expect.poll(() => asked().length, UNTIL).toBe(before + 1)
+    clock.advance(9_999)
+    await expect
+      .poll(() => made.verify('opaque', policy).then((found) => found.key === key), UNTIL)
+      .toBe(true)
+    clock.advance(1)
+    expect(key.isTrusted()).toBe(true)
+  })
+
   it('C4.16 a principal is given up at once if the new answer says something else', async () => {
     for (const answer of [{ active: false }, { scope: 'fund.write' }]) {
       const { made, policy, clock, says, active } = await introspector()
@@ -271,6 +290,22 @@ describe('T3.5 an introspection endpoint under load, or out of order', () => {
     clock.advance(1_000)
     expect(await verdict()).toBe('active')
     expect(await verdict('another')).toBe('active')
+  })
+
+  it('T3.5 one that will not read some tokens is asked for all others as before', async () => {
+    const { verdict, says, notes } = await introspector()
+    const fine = json('{"active":false}')
+    says((response, request) => {
+      const status = Number(new URLSearchParams(request.body).get('token')?.slice(0, 3))
+      if (status === 200) (fine as (response: ServerResponse) => unknown)(response)
+      else response.writeHead(status).end()
+    })
+    for (const status of [400, 403, 413, 400, 422, 431]) expect(await verdict(`${status}`)).toBe(UNAVAILABLE)
+    expect(await verdict('200')).toBe(REFUSED)
+    expect(notes).toEqual([])
+    for (const status of [401, 404, 429]) expect(await verdict(`${status}`)).toBe(UNAVAILABLE)
+    expect(await verdict('200-later')).toBe(UNAVAILABLE)
+    expect(notes).toEqual(['introspection_failed'])
   })
 
   it('C12 neither the token nor the secret is in what is logged or thrown', async () => {
