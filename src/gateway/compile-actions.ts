@@ -30,6 +30,8 @@ interface CompileContext {
   readonly catalogue: Catalogue
   readonly backends: ReadonlyMap<string, OpenedBackend>
   readonly areas: AreasConfig
+  /** Whether tokens of several issuers are accepted (C11.2). */
+  readonly severalIssuers?: boolean
 }
 
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
@@ -189,7 +191,7 @@ function backendOf(
   { level, area, name: action, parameters, isNested }: Action,
   method: string,
   { upstream, produces }: OperationConfig,
-  { areas, backends }: CompileContext,
+  { areas, backends, severalIssuers = false }: CompileContext,
   path: KeyPath,
   report: Report,
 ): Backend | undefined {
@@ -206,6 +208,7 @@ function backendOf(
     parameters,
     isNested,
     reportOnly: isReportOnly(areas[area]),
+    severalIssuers,
   } as const
   if (backend.forOperation)
     return backend.forOperation(

@@ -134,7 +134,14 @@ const PART_CHECKS: readonly Check[] = [
         Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
       )
       if (areReadable(['actions', 'areas', 'scopes'], unreadable))
-        compileActions(all.actions, { catalogue: catalogueOf(all), backends, areas: all.areas }, report)
+        compileActions(
+          all.actions,
+          {
+            ...{ catalogue: catalogueOf(all), backends, areas: all.areas },
+            severalIssuers: all.issuers.length > 1,
+          },
+          report,
+        )
       await Promise.all([...opened.values()].map((backend) => backend.close()))
     },
   },

@@ -154,7 +154,11 @@ export async function openParts(
   const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts, kept)
   const people = await openPeopleOf(configuration.directory.people, dependencies, report, before?.people)
   const backends = new Map([...kept, ...opened])
-  const actions = compileActions(configuration.actions, { catalogue, backends, areas }, report)
+  const actions = compileActions(
+    configuration.actions,
+    { catalogue, backends, areas, severalIssuers: configuration.issuers.length > 1 },
+    report,
+  )
   if (!report.failed) {
     const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
     return { configuration, catalogue, directory, backends, contents, actions, people }

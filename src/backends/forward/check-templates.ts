@@ -15,6 +15,8 @@ export interface CallShape {
   readonly isNested: boolean
   /** Whether calls without a verified caller are forwarded too. */
   readonly reportOnly: boolean
+  /** Whether tokens of several issuers are accepted (C11.2), so that `{issuer}` stands for something. */
+  readonly severalIssuers?: boolean
 }
 
 /** A template, and where it stands in the configuration. */
@@ -53,7 +55,7 @@ interface Rule {
   readonly hint?: (use: Use, calls: CallShape) => string | undefined
 }
 
-const CALLER: ReadonlySet<string> = new Set(['subject', 'client'])
+const CALLER: ReadonlySet<string> = new Set(['subject', 'client', 'issuer'])
 
 const namesFor = ({ parameters }: CallShape): readonly string[] => [...Object.keys(BUILT_IN), ...parameters]
 
@@ -87,6 +89,10 @@ const RULES: readonly Rule[] = [
     isBroken: ({ name }, { reportOnly }) => CALLER.has(name) && reportOnly,
     message: ({ name }, { described }) =>
       `has {${name}}, and ${described} is in a report-only area, where there may be no caller`,
+  },
+  {
+    isBroken: ({ name }, { severalIssuers }) => name === 'issuer' && severalIssuers !== true,
+    message: () => 'has {issuer}, and there are not several issuers: their names tell callers apart',
   },
 ]
 

@@ -10,11 +10,13 @@ import type { ForwardingConfig, OperationUpstream } from './schema.ts'
 import type { ExchangeRules, HttpBackend, HttpBackendRules } from './http.ts'
 import { type CallShape, checkTemplates } from './check-templates.ts'
 import {
+  callersWithoutIssuer,
   compileRequest,
   mergeNamed,
   notReplaced,
   reportTakenNames,
   type RequestChanges,
+  type RequestRules,
   templatesOf,
   tellBusiness,
 } from './compile-request.ts'
@@ -157,7 +159,18 @@ export function compileOperationBackend(
       'tells the service nowhere which business is meant: neither path, query, headers nor identity do',
       'add {business} to one of them',
     )
+  if (calls.severalIssuers) warnOfSameIds(rules, at, report)
   return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
+}
+
+function warnOfSameIds(rules: RequestRules, at: KeyPath, report: Report): void {
+  const [name] = callersWithoutIssuer(rules)
+  if (name !== undefined)
+    report.warn(
+      at,
+      `sends {${name}} without saying which issuer's it is: another issuer may give the same id to somebody else`,
+      'add {issuer}, the name of the issuer, to path, query or headers',
+    )
 }
 
 function compileOwn(

@@ -87,12 +87,23 @@ export function templatesOf(
 }
 
 /** Whether path, query or headers say which business a call is about. */
-export function tellBusiness({ path, query, headers }: RequestRules): boolean {
-  const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
-  return path === undefined || [path.placeholders, ...texts.map(placeholdersOf)].some(namesBusiness)
+export const tellBusiness = (rules: RequestRules): boolean =>
+  rules.path === undefined || placeholdersIn(rules).has('business')
+
+/**
+ * The placeholders of callers in path, query and headers, where nothing beside them says whose they are: subjects and
+ * clients of two issuers may have the same id.
+ */
+export function callersWithoutIssuer(rules: RequestRules): readonly string[] {
+  const names = placeholdersIn(rules)
+  return names.has('issuer') ? [] : ['subject', 'client'].filter((name) => names.has(name))
 }
 
-const namesBusiness = (names: readonly string[]): boolean => names.includes('business')
+/** Of path, query and headers together. */
+function placeholdersIn({ path, query, headers }: RequestRules): ReadonlySet<string> {
+  const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
+  return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])
+}
 
 /** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
 export function reportTakenNames(

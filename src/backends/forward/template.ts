@@ -48,6 +48,7 @@ export const BUILT_IN: Readonly<Record<string, (call: Call) => string | undefine
   fund: ({ fund }) => fund,
   subject: ({ principal }) => principal?.subject,
   client: ({ principal }) => principal?.client,
+  issuer: ({ principal }) => principal?.issuerName,
   area: ({ action }) => action.area,
   action: (call) => actionSegments(call).map(decodeSegment).join('/'),
   version: ({ target }) => target.segments[1],

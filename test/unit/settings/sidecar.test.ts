@@ -44,6 +44,27 @@ maintenance: [{ scope: service, from: '2099-01-01T00:00:00Z', allowClients: ['${
     for (const client of ['app', 'three:app']) expect(await check(one + lists(client))).toEqual([])
   })
 
+  it('C8.7 with several issuers, an id of a caller that does not say whose it is is warned of', async () => {
+    const sent = (text: string): string => `
+areas: { fund-data: { backend: service } }
+actions:
+  - level: business
+    area: fund-data
+    action: fund-list
+    methods: { GET: { scopes: { any: [fund.read] }, upstream: { headers: { X-Who: '${text}' } } } }
+`
+    const at = 'actions.0.methods.GET'
+    for (const name of ['subject', 'client'])
+      expect(await check(TWO + sent(`{${name}}`))).toEqual([
+        ['warning', at, expect.stringContaining(`sends {${name}} without saying which issuer's it is`)],
+      ])
+    expect(await check(TWO + sent('{issuer}:{subject}'))).toEqual([])
+    expect(await check(sent('{subject}'))).toEqual([])
+    expect(await check(sent('{issuer}'))).toEqual([
+      ['error', `${at}.upstream.headers.X-Who`, expect.stringContaining('there are not several issuers')],
+    ])
+  })
+
   it('C11.2 is checked without a connection to any issuer', async () => {
     const server = await startIssuerServer()
     const introspection = `{ clientId: a, clientSecret: { env: INTROSPECTION_SECRET } }`

@@ -33,6 +33,18 @@ function problems(source: string, calls: CallShape, isShared = false): readonly 
   return problemLines(report)
 }
 
+it('C8.7 {issuer} has a value only where there are several issuers, and a caller', () => {
+  expect(problems('/{issuer}', { ...LIST, severalIssuers: true })).toEqual([])
+  expect(problems('/{issuer}', LIST)).toEqual(
+    ['path', 'text'].map(
+      (at) => `${at}  has {issuer}, and there are not several issuers: their names tell callers apart`,
+    ),
+  )
+  expect(problems('/{issuer}', { ...LIST, severalIssuers: true, reportOnly: true })[0]).toContain(
+    'in a report-only area',
+  )
+})
+
 it('C8.7 built-in placeholders and path parameters are known', () => {
   expect(problems('/{business}/{subject}/{client}/{area}/{version}/{actionVersion}', LIST)).toEqual([])
   expect(problems('/{business}/{fund}/m-{memberId}', DETAIL)).toEqual([])
