@@ -80,6 +80,8 @@ export interface Call {
   readonly clientAddress: string
   readonly scheme: 'http' | 'https'
   readonly host: string
+  /** `{base_url}`, without a slash at its end. */
+  readonly baseUrl: string
   /** W3C Trace Context: the incoming one continued, or a new one. */
   readonly traceparent: string
   /** Sends the requests that a backend forwards for this call. */

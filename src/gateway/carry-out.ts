@@ -68,6 +68,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     clientAddress: exchange.clientAddress,
     scheme: exchange.scheme,
     host: runtime.host,
+    baseUrl: runtime.baseUrl,
     traceparent: nextTraceparent(head.headers.traceparent),
     carrier: exchange.carrier,
     onCancel: (listener) => exchange.onGone(listener),

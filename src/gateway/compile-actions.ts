@@ -1,5 +1,6 @@
 import type { Report, KeyPath } from '../config/report.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
+import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/methods.ts'
 import { compileValidator } from '../http/validate-body.ts'
@@ -15,7 +16,7 @@ import {
 } from './action-table.ts'
 import { RouteCompiler, type ConfiguredRoute } from './compile-routes.ts'
 import type { ActionConfig, AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
-import { parameterNames, parsePathPattern, type PatternSegment } from './path-pattern.ts'
+import { parameterNames, parsePathPattern, type PatternSegment, takes } from './path-pattern.ts'
 
 export interface CompiledActions {
   readonly table: ActionTable<Route>
@@ -34,6 +35,11 @@ interface CompileContext {
   readonly severalIssuers?: boolean
 }
 
+interface ActionContext extends CompileContext {
+  /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
+  readonly offered: Map<string, OfferedOperation[]>
+}
+
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
 
 /**
@@ -48,10 +54,18 @@ export function compileActions(
   reportAreas(context, report)
   const routes = new RouteCompiler(report)
   const actions: Action[] = []
+  const offered = new Map<string, OfferedOperation[]>()
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
     const pattern = readPattern(config.action, [...path, 'action'], report)
-    const compiled = compileAction(config, pattern ?? [], actions.length, context, path, report)
+    const compiled = compileAction(
+      config,
+      pattern ?? [],
+      actions.length,
+      { ...context, offered },
+      path,
+      report,
+    )
     if (pattern === undefined || compiled === undefined) continue
     actions.push(compiled.action)
     routes.add({ ...compiled, pattern, path })
@@ -99,7 +113,7 @@ function compileAction(
   config: ActionConfig,
   pattern: readonly PatternSegment[],
   slot: number,
-  context: CompileContext,
+  context: ActionContext,
   path: KeyPath,
   report: Report,
 ): Pick<ConfiguredRoute, 'action' | 'methods'> | undefined {
@@ -119,7 +133,7 @@ function compileAction(
   }
   const methods = Object.entries(config.methods).flatMap(([method, operation]) => {
     const at = [...path, 'methods', method]
-    const compiled = compileOperation(action, method, operation, context, at, report)
+    const compiled = compileOperation(action, method, operation, pattern, context, at, report)
     return compiled === undefined ? [] : [[method, compiled] as const]
   })
   return { action, methods: new Map(methods) }
@@ -129,37 +143,21 @@ function compileOperation(
   action: Action,
   method: string,
   config: OperationConfig,
-  context: CompileContext,
+  pattern: readonly PatternSegment[],
+  context: ActionContext,
   path: KeyPath,
   report: Report,
 ): Operation | undefined {
   const { catalogue, areas } = context
-  const backend = backendOf(action, method, config, context, path, report)
+  const backend = backendOf(action, method, config, pattern, context, path, report)
   if (backend === undefined) return undefined
   const versions = [...new Set(config.versions)].sort((a, b) => a - b)
   const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
   if (!versions.includes(defaultVersion))
     report.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
-  if (config.body && config.consumes)
-    report.error(
-      [...path, 'consumes'],
-      'streams the body through unparsed, so it cannot be used together with body',
-    )
-  for (const key of ['consumes', 'body'] as const)
-    if (config[key] && method === 'GET')
-      report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
-  const sent = config.upstream?.method
-  if (sent !== undefined && isBodiless(sent) && (config.body ?? config.consumes))
-    report.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
   const websocket = config.websocket === true
-  if (websocket && sent !== undefined && sent !== 'GET')
-    report.error(
-      [...path, 'upstream', 'method'],
-      'is for a websocket, which begins with a GET (RFC 6455 §4.1)',
-    )
-  if (websocket && method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
-  if (websocket && backend.upgrade === undefined)
-    report.error([...path, 'websocket'], 'needs a backend of kind stream')
+  checkBodyKeys(method, config, path, report)
+  if (websocket) checkWebsocket(method, config, backend, path, report)
   return {
     action,
     method,
@@ -186,12 +184,46 @@ function compileOperation(
   }
 }
 
+/** Reports where an operation says of bodies what goes with no method, or not together. */
+function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, report: Report): void {
+  if (config.body && config.consumes)
+    report.error(
+      [...path, 'consumes'],
+      'streams the body through unparsed, so it cannot be used together with body',
+    )
+  for (const key of ['consumes', 'body'] as const)
+    if (config[key] && method === 'GET')
+      report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
+  const sent = config.upstream?.method
+  if (sent !== undefined && isBodiless(sent) && (config.body ?? config.consumes))
+    report.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
+}
+
+/** Reports why a websocket cannot be. */
+function checkWebsocket(
+  method: string,
+  config: OperationConfig,
+  backend: Backend,
+  path: KeyPath,
+  report: Report,
+): void {
+  const sent = config.upstream?.method
+  if (sent !== undefined && sent !== 'GET')
+    report.error(
+      [...path, 'upstream', 'method'],
+      'is for a websocket, which begins with a GET (RFC 6455 §4.1)',
+    )
+  if (method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
+  if (backend.upgrade === undefined) report.error([...path, 'websocket'], 'needs a backend of kind stream')
+}
+
 /** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
 function backendOf(
   { level, area, name: action, parameters, isNested }: Action,
   method: string,
   { upstream, produces }: OperationConfig,
-  { areas, backends, severalIssuers = false }: CompileContext,
+  pattern: readonly PatternSegment[],
+  { areas, backends, offered, severalIssuers = false }: ActionContext,
   path: KeyPath,
   report: Report,
 ): Backend | undefined {
@@ -210,16 +242,43 @@ function backendOf(
     reportOnly: isReportOnly(areas[area]),
     severalIssuers,
   } as const
+  const all = offered.get(name) ?? []
+  offered.set(name, all)
   if (backend.forOperation)
     return backend.forOperation(
-      { calls, method, producesOwn: produces !== undefined, upstream, at: path },
+      {
+        calls,
+        method,
+        producesOwn: produces !== undefined,
+        upstream,
+        at: path,
+        offered: {
+          operation: { level: calls.level, area, action, pattern: pattern.map(publicSegment) },
+          all,
+        },
+      },
       report,
     )
-  for (const key of Object.keys(upstream ?? {}))
-    if (key !== 'backend')
-      report.error([...at, key], `is for backends of kind http and stream, and ${name} is of another kind`)
+  reportForwardingKeys(upstream, name, at, report)
   return backend
 }
+
+/** Reports what only a backend that forwards understands. */
+function reportForwardingKeys(
+  upstream: OperationConfig['upstream'],
+  backend: string,
+  at: KeyPath,
+  report: Report,
+): void {
+  for (const key of Object.keys(upstream ?? {}))
+    if (key !== 'backend')
+      report.error([...at, key], `is for backends of kind http and stream, and ${backend} is of another kind`)
+}
+
+const publicSegment = (segment: PatternSegment): PublicSegment =>
+  segment.kind === 'literal'
+    ? segment
+    : { kind: 'parameter', name: segment.name, takes: (value) => takes(segment.type, value) }
 
 function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, report: Report): BodyRule {
   if (config === undefined) return NO_BODY

@@ -34,6 +34,7 @@ export const forwardingRules = (
   errorStatus: undefined,
   redirects: undefined,
   data: undefined,
+  operations: undefined,
   maxConnections: 256,
   connectionAge: 60_000,
   closeDelimited: 'cut',

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { refuseUpstreamAddress } from './upstream-addresses.ts'
 
 /** One response as it came off the wire. */
 export interface RawResponse {
@@ -115,6 +116,7 @@ class RawClient implements RawConnection {
       const parsed = parseResponse(this.#received, this.#ended, head)
       if (parsed !== undefined) {
         this.#received = this.#received.slice(parsed.length)
+        refuseUpstreamAddress(parsed.response)
         return parsed.response
       }
       if (this.#ended) throw new Error(`the connection ended without a response: ${this.#received}`)

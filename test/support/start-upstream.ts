@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { rememberUpstream } from './upstream-addresses.ts'
 
 /** One request as an upstream received it. */
 export interface ReceivedRequest {
@@ -87,8 +88,10 @@ export async function openUpstream(
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
+  const forget = rememberUpstream(port)
   const close = (): Promise<void> =>
     new Promise((resolve) => {
+      forget()
       for (const { socket } of connections) socket.destroy()
       server.close(() => resolve())
     })

@@ -71,7 +71,8 @@ export const answerKeys = {
   xml: optional(xmlSchema),
   responseHeaders: list(text({ description: 'A header’s name.' }), {
     default: [],
-    description: 'Further response headers that reach the client, such as `Location` or `Cache-Control`.',
+    description:
+      'Further response headers that reach the client. URLs of `Location` and `Link` are made public ones.',
   }),
   errors: optional(
     either(choice(['problem'], { description: 'Problem details (RFC 9457).' }), errorPaths, {

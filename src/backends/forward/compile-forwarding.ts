@@ -23,6 +23,7 @@ import {
 import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } from './request.ts'
 import { foldName } from '../../http/end-to-end-headers.ts'
 import { isForbiddenResponseHeader } from './response.ts'
+import type { OfferedOperation } from './offered-operations.ts'
 import { checkDataKey, compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './targets.ts'
@@ -67,6 +68,7 @@ export async function compileForwarding(
     ...{ path: undefined, query: new Map(), queryOnly: undefined, headers: new Map() },
     ...{ requestHeaders: undefined, method: undefined, credentials: undefined },
     ...{ errors: undefined, errorStatus: undefined, redirects: undefined, data: undefined },
+    ...{ operations: undefined },
     ...exchange,
     xml,
     ...{ targets, identify, tls, sources },
@@ -119,6 +121,11 @@ export interface ForwardedOperation {
   readonly method: string
   /** Whether its answers are of types of their own, without an envelope (C7.1). */
   readonly producesOwn: boolean
+  /** It is added to `all`: the operations of this configuration that the same backend answers. */
+  readonly offered: {
+    readonly operation: Omit<OfferedOperation, 'path'>
+    readonly all: OfferedOperation[]
+  }
   /** Where the operation stands in the configuration. */
   readonly at: KeyPath
 }
@@ -136,7 +143,7 @@ export interface Shapeable extends Backend {
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
   backend: Shapeable,
-  { upstream, calls, producesOwn, at }: ForwardedOperation,
+  { upstream, calls, producesOwn, offered, at }: ForwardedOperation,
   report: Report,
 ): Shapeable {
   const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
@@ -160,6 +167,8 @@ export function compileOperationBackend(
       'add {business} to one of them',
     )
   if (calls.severalIssuers) warnOfSameIds(rules, at, report)
+  offered.all.push({ ...offered.operation, path: rules.path })
+  if (rules.responseHeaders.length > 0) return backend.withRules({ ...rules, operations: offered.all })
   return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
 }
 

@@ -1,10 +1,11 @@
 import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { compileQueryFilter } from '../../http/query.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
-import { type RedirectRules, Redirects } from './redirects.ts'
+import { originByHost, type RedirectRules, Redirects } from './redirects.ts'
 import { type Authorized, authorize } from './auth/authorized.ts'
 import type { Credentials } from './auth/credentials.ts'
 import type { TokenSources } from './auth/token-sources.ts'
@@ -16,6 +17,9 @@ import {
   type RequestHeaders,
 } from './request.ts'
 import { type OwnErrors } from './own-errors.ts'
+import { LinkHeaders, type LinkRules } from './link-headers.ts'
+import type { OfferedOperation } from './offered-operations.ts'
+import { compileTellsAddress } from './upstream-names.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { cleanResponseHeaders, checkStatus, passedNames, type StatusVerdict } from './response.ts'
 import type { RequestRules } from './compile-request.ts'
@@ -49,6 +53,8 @@ export interface ExchangeRules extends RequestRules {
   readonly redirects: RedirectRules | undefined
   /** The part of a bare answer that is the data; undefined: all of it (C8.8). */
   readonly data: JsonPointer | undefined
+  /** The operations that the backend answers, where URLs are rewritten to theirs; undefined: none (C8.8). */
+  readonly operations: readonly OfferedOperation[] | undefined
 }
 
 export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
@@ -81,6 +87,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
   /** Of its calls, where they differ from those of the connections. */
   readonly timeouts: UpstreamTimeouts | undefined
   readonly #refusals: Refusals
+  /** Undefined: no headers pass beyond the defaults. */
+  readonly #links: LinkHeaders | undefined
   readonly redirects: Redirects | undefined
   readonly #stopChecks: readonly (() => void)[]
 
@@ -99,6 +107,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#query = compileQueryTemplate(rules)
     this.timeouts = shared === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
+    this.#links = rules.responseHeaders.length === 0 ? undefined : new LinkHeaders(linkRules(rules))
     this.redirects = this.#compileRedirects()
     const { healthCheck, host } = rules
     this.#stopChecks =
@@ -216,15 +225,16 @@ export class HttpBackend implements Backend, ForwardingBackend {
   answerOf(
     call: Call,
     response: UpstreamResponse,
-    { redirected }: ResponseSource,
+    source: ResponseSource,
   ): BackendAnswer | Promise<BackendAnswer> {
+    const { redirected } = source
     const verdict = checkStatus(response.statusCode, {
       conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
       ranged: 'range' in call.headers,
       authorizationForwarded:
         this.#rules.forwardAuthorization && call.authorization !== undefined && redirected?.left !== true,
     })
-    if (verdict.kind === 'answer') return this.#pass(call, response)
+    if (verdict.kind === 'answer') return this.#pass(call, response, source)
     return this.refuse(verdict, response, redirected?.stopped)
   }
 
@@ -240,10 +250,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#refusals.answer(verdict, refusal, stopped)
   }
 
-  #pass(call: Call, response: UpstreamResponse): BackendAnswer {
+  #pass(call: Call, response: UpstreamResponse, source: ResponseSource): BackendAnswer {
+    const headers = cleanResponseHeaders(response.headers, this.#passed)
     return {
       status: response.statusCode,
-      headers: cleanResponseHeaders(response.headers, this.#passed),
+      headers: this.#links === undefined ? headers : this.#links.apply(headers, call, () => source.url),
       body: successBody(call, response, this.format),
     }
   }
@@ -267,3 +278,15 @@ const carry = <T>(
   new Promise((resolve, reject) => {
     call.carrier.carry(new CallForwarding(call, headers, authorized, as, { resolve, reject }))
   })
+
+function linkRules(rules: HttpBackendRules): LinkRules {
+  const { targets, host, operations = [], responseHeaders } = rules
+  const others = targets.map((address) => originByHost({ address }, host))
+  return {
+    ...{ responseHeaders, targets, operations },
+    origins: new Set(others.filter((origin) => origin !== undefined)),
+    filterQuery:
+      compileQueryFilter({ taken: [...rules.query.keys()], only: undefined }) ?? ((query) => query),
+    tellsAddress: compileTellsAddress(targets, host),
+  }
+}

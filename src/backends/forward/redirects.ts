@@ -175,7 +175,7 @@ export function urlOf({ address: { origin, basePath } }: UpstreamTarget, sent: s
 
 /** The origin by which a target knows itself, if the Host header tells it another one than its own. */
 export const originByHost = (
-  { address: { origin } }: UpstreamTarget,
+  { address: { origin } }: Pick<UpstreamTarget, 'address'>,
   host: string | undefined,
 ): string | undefined =>
   host === undefined ? undefined : URL.parse(`${origin.slice(0, origin.indexOf(':'))}://${host}`)?.origin

@@ -1,0 +1,119 @@
+import type { Call } from '../../contracts/backend.ts'
+import { type LinkParameter, type LinkValue, parseLink, writeLink } from '../../http/link-header.ts'
+import { type HttpUrl, isBelow, resolveReference } from '../../http/reference.ts'
+import type { UpstreamAddress } from '../../upstream/socket.ts'
+import type { TellsAddress } from './error-text.ts'
+import { type OfferedOperation, publicPathOf } from './offered-operations.ts'
+import type { ResponseHeaders } from './response.ts'
+
+export interface LinkRules {
+  /** Names of the response headers that pass beyond the defaults, in any case. */
+  readonly responseHeaders: readonly string[]
+  readonly targets: readonly UpstreamAddress[]
+  /** The origins by which the upstream may know itself beside its targets'. */
+  readonly origins: ReadonlySet<string>
+  /** The operations that the backend answers. */
+  readonly operations: readonly OfferedOperation[]
+  /** Takes out of a query what clients do not send themselves. */
+  readonly filterQuery: (query: string) => string
+  readonly tellsAddress: TellsAddress
+}
+
+type Rewrite = (value: string, toPublic: ToPublic, tellsAddress: TellsAddress) => string | undefined
+/** The public URL of a reference; undefined if it is none of this call's business and fund. */
+type ToPublic = (reference: string) => string | undefined
+
+const rewriteOne: Rewrite = (value, toPublic) => toPublic(value)
+
+/** Headers that hold URLs (RFC 9110 §8.7 and §10.2.2, RFC 8288). */
+const REWRITTEN: ReadonlyMap<string, Rewrite> = new Map([
+  ['location', rewriteOne],
+  ['content-location', rewriteOne],
+  ['link', rewriteLink],
+])
+
+/** A query may hold a URL. */
+const unescaped = (query: string): string =>
+  query.replaceAll(/%([0-7][0-9A-Fa-f])/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
+const MOST_LINKS = 100
+
+/** Each link is treated by itself: what does not map back is left out. */
+function rewriteLink(header: string, toPublic: ToPublic, tellsAddress: TellsAddress): string | undefined {
+  const links = (parseLink(header) ?? []).slice(0, MOST_LINKS)
+  const kept = links.flatMap((link) => rewritten(link, toPublic, tellsAddress))
+  return kept.length === 0 ? undefined : writeLink(kept)
+}
+
+function rewritten(
+  { target, parameters }: LinkValue,
+  toPublic: ToPublic,
+  tellsAddress: TellsAddress,
+): readonly LinkValue[] {
+  const url = toPublic(target)
+  if (url === undefined) return []
+  const kept: LinkParameter[] = []
+  for (const { name, value = '' } of parameters) {
+    const own = name === 'anchor' ? toPublic(value) : value
+    if (own === undefined || (name !== 'anchor' && tellsAddress(value))) return []
+    kept.push({ name, value: own })
+  }
+  return [{ target: url, parameters: kept }]
+}
+
+/** Makes an upstream's headers tell no address of it (C8.8). For headers that are let through by name. */
+export class LinkHeaders {
+  readonly #rules: LinkRules
+  readonly #listed: readonly string[]
+
+  constructor(rules: LinkRules) {
+    this.#rules = rules
+    this.#listed = [...new Set(rules.responseHeaders.map((name) => name.toLowerCase()))]
+  }
+
+  /** Rewrites or removes, in place. @param from the URL that was answered */
+  apply(headers: ResponseHeaders, call: Call, from: () => HttpUrl): ResponseHeaders {
+    for (const name of this.#listed) {
+      const value = headers[name]
+      if (value === undefined) continue
+      const rewrite = REWRITTEN.get(name)
+      const kept =
+        rewrite === undefined ? this.#withoutAddress(value) : this.#rewrite(rewrite, value, call, from())
+      if (kept === undefined) Reflect.deleteProperty(headers, name)
+      else headers[name] = kept
+    }
+    return headers
+  }
+
+  #withoutAddress(value: string | readonly string[]): string | readonly string[] | undefined {
+    const kept = [value].flat().filter((each) => !this.#rules.tellsAddress(each))
+    if (kept.length === 0) return undefined
+    return typeof value === 'string' ? value : kept
+  }
+
+  #rewrite(
+    rewrite: Rewrite,
+    value: string | readonly string[],
+    call: Call,
+    from: HttpUrl,
+  ): string | undefined {
+    if (typeof value !== 'string') return undefined
+    return rewrite(value, (reference) => this.#toPublic(reference, call, from), this.#rules.tellsAddress)
+  }
+
+  #toPublic(reference: string, call: Call, from: HttpUrl): string | undefined {
+    const url = resolveReference(reference, from)
+    if (typeof url === 'string') return undefined
+    const { targets, origins, operations, filterQuery, tellsAddress } = this.#rules
+    const found = new Set<string>()
+    for (const { origin, basePath } of targets) {
+      if ((url.origin !== origin && !origins.has(url.origin)) || !isBelow(url.path, basePath)) continue
+      const path = publicPathOf(url.path.slice(basePath.length), call, operations)
+      if (path !== undefined) found.add(path)
+    }
+    const [path] = found
+    const query = filterQuery(url.query)
+    if (path === undefined || found.size > 1 || tellsAddress(unescaped(query))) return undefined
+    return call.baseUrl + path + query
+  }
+}

@@ -1,0 +1,153 @@
+/** Which public URL a path of an upstream is, by the operations that its backend answers (C8.8). */
+import type { Call } from '../../contracts/backend.ts'
+import type { Authorities } from '../../http/authorities.ts'
+import { decodeSegment, parseRequestTarget, type RequestTarget } from '../../http/request-target.ts'
+import { type PathTemplate, soleName } from './path-template.ts'
+import { percentEncode } from './segment-value.ts'
+import type { Template } from './template.ts'
+
+/** A segment of an action's public path. */
+export type PublicSegment =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'parameter'; readonly name: string; readonly takes: (value: string) => boolean }
+
+/** An operation that a backend answers. */
+export interface OfferedOperation {
+  readonly level: 'business' | 'fund'
+  readonly area: string
+  /** As configured: `member-detail/{memberId}`. */
+  readonly action: string
+  readonly pattern: readonly PublicSegment[]
+  /** Undefined: its upstream path is the public one. */
+  readonly path: PathTemplate | undefined
+}
+
+type Values = Map<string, string>
+
+/**
+ * The public path of an upstream's path, within the business and fund of a call. Undefined if no operation is sent
+ * there, or if it cannot be told which one.
+ * @param path in canonical form, without the base path of the target
+ */
+export function publicPathOf(
+  path: string,
+  call: Call,
+  operations: readonly OfferedOperation[],
+): string | undefined {
+  const found = new Set<string>()
+  for (const operation of operations) {
+    const target = operation.level === call.action.level ? targetOf(path, call, operation) : undefined
+    if (target !== undefined) found.add(target.path)
+  }
+  const [only] = found
+  return found.size === 1 ? only : undefined
+}
+
+function targetOf(path: string, call: Call, operation: OfferedOperation): RequestTarget | undefined {
+  const { path: template } = operation
+  const target = template === undefined ? parsed(path) : fromTemplate(path, template, call, operation)
+  const params = target && paramsOf(target, call, operation)
+  if (params === undefined || target === undefined) return undefined
+  if (template === undefined) return target
+  const { level, area, action } = operation
+  // What is made of the URL must be the path again: so no reading of it is a guess.
+  const again = { ...call, target, params, action: { ...call.action, level, area, action } }
+  return attempt(() => template.render(again)) === path ? target : undefined
+}
+
+/** The path parameters of a public path; undefined if it is not of this operation, or of another place than the call's. */
+function paramsOf(
+  { segments }: RequestTarget,
+  { target }: Call,
+  { level, area, pattern }: OfferedOperation,
+): Readonly<Record<string, string>> | undefined {
+  const start = level === 'fund' ? 5 : 4
+  if (segments.length !== start + 1 + pattern.length || segments[start] !== area) return undefined
+  // Version, level, business and fund as the client wrote them: those were checked.
+  for (let at = 0; at < start; at++) if (segments[at] !== target.segments[at]) return undefined
+  const params: Record<string, string> = Object.create(null) as Record<string, string>
+  for (const [index, expected] of pattern.entries()) {
+    const value = decodeSegment(segments[start + 1 + index] ?? '')
+    if (expected.kind === 'literal' ? value !== expected.text : !expected.takes(value)) return undefined
+    if (expected.kind === 'parameter') params[expected.name] = value
+  }
+  return params
+}
+
+function fromTemplate(
+  path: string,
+  { segments: templates }: PathTemplate,
+  call: Call,
+  { level, area, pattern }: OfferedOperation,
+): RequestTarget | undefined {
+  const segments = path.slice(1).split('/')
+  const values: Values = new Map()
+  let at = 0
+  for (const template of templates) {
+    const name = soleName(template)
+    if (name === 'fund' && level === 'business') continue
+    const count = name === 'action' ? pattern.length : 1
+    const given = segments.slice(at, at + count)
+    at += count
+    if (given.length < count || !take(template, given, values)) return undefined
+  }
+  if (at !== segments.length) return undefined
+  const start = call.target.segments.slice(0, level === 'fund' ? 5 : 4)
+  const action = values.get('action') ?? actionFrom(pattern, values)
+  return action === undefined ? undefined : parsed(`/${[...start, area, action].join('/')}`)
+}
+
+/** Reads what a template's placeholders stand for in some segments. False if these cannot be of it. */
+function take(template: Template, given: readonly string[], values: Values): boolean {
+  if (soleName(template) === 'action') return keep(values, 'action', given.join('/'))
+  const segment = given[0] ?? ''
+  const [first] = template
+  const placeholders = template.filter((part) => part.kind === 'placeholder')
+  if (placeholders.length === 0) return segment === (first?.kind === 'text' ? first.text : '')
+  // Where one ends and the next one begins cannot be told.
+  if (placeholders.length > 1) return false
+  const at = template.findIndex((part) => part.kind === 'placeholder')
+  const [before, after] = [textOf(template.slice(0, at)), textOf(template.slice(at + 1))] as const
+  if (
+    !segment.startsWith(before) ||
+    !segment.endsWith(after) ||
+    segment.length <= before.length + after.length
+  )
+    return false
+  const value = segment.slice(before.length, segment.length - after.length)
+  return keep(values, placeholders[0]?.name ?? '', value)
+}
+
+const textOf = (parts: Template): string =>
+  parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+
+/** One placeholder stands for one value, wherever it stands. */
+function keep(values: Values, name: string, value: string): boolean {
+  const known = values.get(name)
+  values.set(name, value)
+  return known === undefined || known === value
+}
+
+/** The action's part of the public path; undefined if a parameter of it is not told. */
+function actionFrom(pattern: readonly PublicSegment[], values: Values): string | undefined {
+  const segments: string[] = []
+  for (const part of pattern) {
+    const value = part.kind === 'literal' ? part.text : values.get(part.name)
+    const segment = value === undefined ? undefined : attempt(() => percentEncode(decodeSegment(value)))
+    if (segment === undefined) return undefined
+    segments.push(segment)
+  }
+  return segments.join('/')
+}
+
+const NO_AUTHORITIES: Authorities = { known: new Set(), slashAllowedBelow: [] }
+const parsed = (path: string): RequestTarget | undefined =>
+  attempt(() => parseRequestTarget(path, NO_AUTHORITIES))
+
+function attempt<T>(make: () => T): T | undefined {
+  try {
+    return make()
+  } catch {
+    return undefined
+  }
+}

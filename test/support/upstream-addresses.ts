@@ -1,0 +1,27 @@
+import type { RawResponse } from './raw-http.ts'
+
+/** The upstreams that are open now. A port that was closed may be Postern's own next. */
+const open = new Set<string>()
+
+/** @returns to be called when the upstream is closed */
+export function rememberUpstream(port: number): () => void {
+  const address = `127.0.0.1:${port}`
+  open.add(address)
+  return () => void open.delete(address)
+}
+
+/** Errors of Postern's. Other bodies may be those of an upstream, which says what it likes. */
+const isOfOurs = (body: string): boolean => /^\{"Errors":\[\{|<Errors><Error>/.test(body)
+
+/**
+ * C8.8: the address of an upstream shows in no header and no body of Postern's. Every answer of the tests that is read
+ * over a raw socket is looked at.
+ */
+export function refuseUpstreamAddress({ rawHeaders, body }: RawResponse): void {
+  for (const address of open) {
+    const header = rawHeaders.find(([, value]) => value.includes(address))
+    if (header !== undefined)
+      throw new Error(`C8.8: the header ${header.join(': ')} tells an upstream's address`)
+    if (isOfOurs(body) && body.includes(address)) throw new Error(`C8.8: ${body} tells an upstream's address`)
+  }
+}
