@@ -17,16 +17,20 @@ export function decodeName(name: string): string | undefined {
   }
 }
 
+/** Before the first letter: brackets and dots of nested values, and `?`, which parsers of whole queries take for its start. */
+const FIRST_NAME = /^[[\].?]*([^[\].]*)/
+
 /**
  * What a decoded name is read as, without regard to case: up to its first `[` or `.`, behind which nested values are
- * named, and as PHP spells it, with `_` for these and for spaces.
+ * named; as PHP spells it, with `_` for these and for spaces; and up to its first NUL, where PHP ends it.
  */
 export function readingsOf(name: string): readonly string[] {
   if (PLAIN.test(name)) return [caseless(name)]
   const whole = caseless(name.replaceAll(SKIPPED, ''))
-  const [, upToNested = ''] = /^[[\].]*([^[\].]*)/.exec(whole) ?? []
+  const [, upToNested = ''] = FIRST_NAME.exec(whole) ?? []
   const asVariable = caseless(name.trim()).replaceAll(/[\s.[]/g, '_')
-  return [upToNested, asVariable]
+  const end = name.indexOf('\0')
+  return end < 0 ? [upToNested, asVariable] : [upToNested, asVariable, ...readingsOf(name.slice(0, end))]
 }
 
 /**
