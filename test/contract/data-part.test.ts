@@ -156,4 +156,11 @@ describe('C8.8 a part of an answer in XML, by names from the root on', () => {
     const body = `<Funds${declarations.join('')}>${'<Fund/>'.repeat(5000)}</Funds>`
     expectFault(await told('stripped', xml(body), XML), 'answer_too_large', { format: 'xml' })
   })
+
+  it('C7.7, C8.8 parts get the declarations of the elements around them, not of those before them', async () => {
+    const body = `<Funds xmlns:a="urn:a"><x xmlns:b="urn:b"><y xmlns:a="urn:c"/></x><Fund>1</Fund></Funds>`
+    expect((await told('stripped', xml(body), XML)).body).toContain(
+      '<Data><Fund xmlns:a="urn:a">1</Fund></Data>',
+    )
+  })
 })

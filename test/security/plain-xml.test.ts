@@ -204,6 +204,20 @@ describe('heavy documents', () => {
     const deep = `${many(`<a${declared}>`, 99)}${many('<a0:b/>', 25_000)}${many('</a>', 99)}`
     expect(asBody(deep)).toBe('accepted')
   })
+
+  it('T4.7, C8.8 parts below many declarations are refused before these are all made anew', () => {
+    const declared = Array.from({ length: 250 }, (_, at) => ` xmlns:a${at}="x"`).join('')
+    const xml = Buffer.from(`<r${declared}>${many('<a/>', 400_000)}</r>`)
+    expect(attempt(() => plainEnvelope(xml, undefined, RULES, 'xml', ['r', 'a']))).toMatch(
+      /^answer_too_large/,
+    )
+  })
+
+  it('T4.7, C8.8 declarations that ended cost the parts behind them nothing', () => {
+    const ended = Array.from({ length: 100_000 }, (_, at) => `<x xmlns:a${at}="x"/>`).join('')
+    const xml = Buffer.from(`<r>${ended}${many('<a/>', 100_000)}</r>`)
+    expect(plainEnvelope(xml, undefined, RULES, 'xml', ['r', 'a'])).toHaveLength(400_087)
+  })
 })
 
 describe('documents that lie about their encoding', () => {

@@ -56,7 +56,12 @@ export class NamespaceScope {
   }
 
   leave(): void {
-    for (const prefix of this.#declared.pop() ?? NONE) this.#uris.get(prefix)?.pop()
+    for (const prefix of this.#declared.pop() ?? NONE) {
+      const uris = this.#uris.get(prefix)
+      uris?.pop()
+      // What is declared nowhere any more is not to be looked through.
+      if (uris?.length === 0) this.#uris.delete(prefix)
+    }
   }
 
   /** The namespace of an element's name, or of an attribute's that has a prefix. */

@@ -14,6 +14,9 @@ interface FoundElement extends RootExtent {
   readonly declarations: string
 }
 
+/** How many times as long as the document its namespaces may be that are declared anew for each part. */
+const MOST_GROWTH = 8
+
 /** Finds the elements that a path of names leads to, while a document is checked. */
 class PartFinder implements ContentListener {
   readonly found: FoundElement[] = []
@@ -26,6 +29,8 @@ class PartFinder implements ContentListener {
   /** How many of the open elements are the path's first steps. */
   #matched = 0
   readonly #seen: number[] = []
+  /** Characters of all declarations that are made anew. */
+  #declared = 0
   #open: Omit<FoundElement, 'end'> | undefined
 
   constructor(text: string, path: readonly string[], strip: boolean) {
@@ -43,7 +48,15 @@ class PartFinder implements ContentListener {
     if (this.#matched === this.#path.length - 1) this.isParentThere = true
     if (this.#matched < this.#path.length) return
     const start = this.#text.lastIndexOf('<', position - 1)
-    this.#open = { name, start, declarations: declarationsFor(attributes, scope) }
+    this.#open = { name, start, declarations: this.#declare(attributes, scope) }
+  }
+
+  /** Counted as they are made: a short document may have many parts within many declarations (T4.7). */
+  #declare(attributes: Attributes | undefined, scope: NamespaceScope): string {
+    const declarations = declarationsFor(attributes, scope)
+    this.#declared += declarations.length
+    if (this.#declared <= MOST_GROWTH * this.#text.length) return declarations
+    throw new Fault('answer_too_large', { detail: 'declarations of namespaces make it too long' })
   }
 
   text(): void {
@@ -69,9 +82,6 @@ function declarationsFor(attributes: Attributes | undefined, scope: NamespaceSco
   return text
 }
 
-/** How many times as long as the document the parts may be, with what is declared anew for each. */
-const MOST_GROWTH = 8
-
 /**
  * The elements of a document that a path leads to, one after the other, as they are; with the namespaces of the elements
  * around them.
@@ -94,8 +104,6 @@ export function partText(
     const element = rootText(document.text, part)
     const nameEnd = 1 + part.name.length
     text += element.slice(0, nameEnd) + part.declarations + element.slice(nameEnd)
-    if (text.length > MOST_GROWTH * document.text.length)
-      throw new Fault('answer_too_large', { detail: 'declarations of namespaces make it too long' })
   }
   return text
 }
