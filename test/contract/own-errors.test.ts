@@ -32,7 +32,10 @@ beforeAll(async () => {
   gateway = await startPostern({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
-    change: withForwardedActions(UPSTREAMS),
+    change: withForwardedActions(UPSTREAMS, (backend) => ({
+      ...backend,
+      redirects: { max: 1, origins: ['https://files.internal', 'http://files:8080'] },
+    })),
   })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
@@ -259,6 +262,11 @@ describe('C8.8 nothing tells the upstream’s address', () => {
       `connect ECONNREFUSED 127.0.0.1:${port}`,
       `see HTTP://127.0.0.1:${port}/docs`,
       'host 127.0.0.1 is down',
+      `no answer to http%3A%2F%2F127.0.0.1%3A${port}%2Fdocs`,
+      `no answer to url=%2f%2f127.0.0.1`,
+      'no answer to https://files.internal/1',
+      'no answer to http://files:8080/1',
+      'no answer to http%3a%2f%2ffiles%3a8080',
       `\u0000127.0.0.\u00001 is down`,
     ]) {
       const own = await told('paths', json(409, { error: { code: '127.0.0.1', text } }))
@@ -268,6 +276,16 @@ describe('C8.8 nothing tells the upstream’s address', () => {
       expect(envelope.body).toBe(envelopeOf('json', 'E1', message))
     }
   })
+})
+
+describe('C8.8 what only looks like the address of the upstream', () => {
+  it.each(['no files', 'files: 3', 'my-files.internal2', '1127.0.0.1', 'profiles:8080'])(
+    'C8.8 %s is told',
+    async (text) => {
+      const own = await told('paths', json(409, { error: { code: 'E1', text } }))
+      expect(own.body).toBe(envelopeOf('json', 'E1', text))
+    },
+  )
 })
 
 describe('C8.8 errorStatus', () => {

@@ -15,6 +15,7 @@ import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { type TellsAddress, withoutAddresses } from './error-text.ts'
 import { type OwnErrors, problemErrors, readOwnErrors } from './own-errors.ts'
+import type { RedirectRules } from './redirects.ts'
 import { isOfFormat, statusFault, type StatusVerdict, verdictOfStatus } from './response.ts'
 import { compileTellsAddress } from './upstream-names.ts'
 
@@ -25,6 +26,8 @@ export interface RefusalRules {
   readonly format: Format
   readonly targets: readonly UpstreamAddress[]
   readonly host: string | undefined
+  /** Where answers may come from as well. */
+  readonly redirects: RedirectRules | undefined
   /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only. */
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none. */
@@ -84,7 +87,7 @@ export class Refusals {
     this.#rules = rules
     this.#clock = clock
     this.#errors = rules.errors === 'problem' ? PROBLEM[rules.format] : rules.errors
-    this.#tellsAddress = compileTellsAddress(rules.targets, rules.host)
+    this.#tellsAddress = compileTellsAddress(rules.targets, rules.host, rules.redirects?.origins)
   }
 
   /**
