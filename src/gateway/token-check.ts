@@ -22,8 +22,12 @@ export interface TokenCheckParts {
   readonly cacheSize: number
 }
 
-// Bytes of a cached principal beside its token's and scope's characters: strings, set, target, the cache's own entry.
+// Bytes of a cached principal beside the characters of its texts: strings, set, target, the cache's own entry.
 const ENTRY_OVERHEAD = 1024
+
+/** In bytes. The texts count by themselves: those of an opaque token may be much longer than it is (C11.2). */
+const sizeOf = ({ scope, subject, client, tokenId = '' }: Principal, token: string): number =>
+  token.length + (scope.length + subject.length + client.length + tokenId.length) * 2 + ENTRY_OVERHEAD
 
 /**
  * C4.4 with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change between two
@@ -37,7 +41,7 @@ export class TokenCheck implements IssuedTokens {
     this.#parts = parts
     this.#cache = new LRUCache({
       maxSize: parts.cacheSize,
-      sizeCalculation: (principal, token) => token.length + principal.scope.length * 2 + ENTRY_OVERHEAD,
+      sizeCalculation: sizeOf,
     })
   }
 

@@ -94,13 +94,21 @@ describe('C4.4 the check of a token', () => {
 
   it('C4.16 keeps as many tokens as fit into its bytes, and drops the one that was used least recently', async () => {
     const principal = principalWith()
-    const one = 1 + principal.scope.length * 2 + 1024
+    const { scope, subject, client, tokenId = '' } = principal
+    const one = 1 + [scope, subject, client, tokenId].join('').length * 2 + 1024
     const { tokens } = checking(principal, { cacheSize: 2 * one })
     await tokens.verify('a')
     await tokens.verify('b')
     tokens.find('a')
     await tokens.verify('c')
     expect(['a', 'b', 'c'].map(tokens.isKnown)).toEqual([true, false, true])
+  })
+
+  it('C4.16 counts the ids of a caller, which may be longer than an opaque token', async () => {
+    const { tokens } = checking(principalWith({ subject: 'x'.repeat(10_000) }), { cacheSize: 30_000 })
+    await tokens.verify('a')
+    await tokens.verify('b')
+    expect(['a', 'b'].map(tokens.isKnown)).toEqual([false, true])
   })
 
   it('T3.4 a tunnel is current until its token expires, is revoked, or its key is withdrawn', () => {
