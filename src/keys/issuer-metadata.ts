@@ -6,10 +6,15 @@ const TIMEOUT = 5_000
 /** Bytes. The metadata of large issuers has some 10 KB. */
 const LARGEST = 128 * 1024
 
-/** The part of an issuer's metadata that is used (OpenID Connect Discovery 1.0 §3, RFC 8414 §2). */
+/**
+ * The part of an issuer's metadata that is used (OpenID Connect Discovery 1.0 §3, RFC 8414 §2). An address is judged when
+ * it is wanted, so that one which nobody uses is no reason to refuse the others. Undefined: there is none.
+ */
 export interface IssuerMetadata {
-  readonly jwksUri: string | undefined
-  readonly introspectionEndpoint: string | undefined
+  /** @throws MetadataRefused */
+  readonly jwksUri: () => string | undefined
+  /** @throws MetadataRefused */
+  readonly introspectionEndpoint: () => string | undefined
 }
 
 /** The metadata says something that this issuer may not say. The message says what; it holds nothing secret. */
@@ -64,8 +69,8 @@ function readMetadata(bytes: Buffer, issuer: string): IssuerMetadata {
   if (members['issuer'] !== issuer)
     throw new MetadataRefused(`its metadata has another \`issuer\`: ${shortened(members['issuer'])}`)
   return {
-    jwksUri: endpoint(members, 'jwks_uri', issuer),
-    introspectionEndpoint: endpoint(members, 'introspection_endpoint', issuer),
+    jwksUri: () => endpoint(members, 'jwks_uri', issuer),
+    introspectionEndpoint: () => endpoint(members, 'introspection_endpoint', issuer),
   }
 }
 

@@ -50,17 +50,26 @@ export class IssuerSource {
 
   async #readMetadata(): Promise<void> {
     const { issuer, recorder } = this.#parts
-    const { url, jwksUri, introspectionEndpoint } = await fetchMetadata(issuer, this.#urls).catch(
-      (thrown: unknown) => {
-        throw thrown instanceof MetadataRefused ? this.#refuse(thrown) : thrown
-      },
-    )
+    const { url, jwksUri, introspectionEndpoint } = await this.#fetchWanted().catch((thrown: unknown) => {
+      throw thrown instanceof MetadataRefused ? this.#refuse(thrown) : thrown
+    })
     this.#refused = undefined
     this.#urls = [url, ...this.#urls.filter((other) => other !== url)]
     if (this.#jwksUri !== undefined && jwksUri !== this.#jwksUri)
       recorder.note('info', 'issuer_keys_moved', { issuer })
     this.#jwksUri = jwksUri
     this.#introspectionEndpoint = introspectionEndpoint
+  }
+
+  /** Only the addresses that the configuration does not say. */
+  async #fetchWanted() {
+    const { issuer, jwks, introspects } = this.#parts
+    const { url, ...metadata } = await fetchMetadata(issuer, this.#urls)
+    return {
+      url,
+      jwksUri: jwks === undefined ? metadata.jwksUri() : undefined,
+      introspectionEndpoint: introspects ? metadata.introspectionEndpoint() : undefined,
+    }
   }
 
   #refuse(refusal: MetadataRefused): MetadataRefused {

@@ -152,16 +152,42 @@ describe('C11.2 two issuers', () => {
   })
 
   it('C8.2 the upstream is told whose subject and client it is; no client can say that itself', async () => {
-    const { call, told, one, two, ofOne, ofTwo } = await twoIssuers()
+    const { call, told, one, two, ofOne, ofTwo, upstream } = await twoIssuers()
     const forged = {
       'X-Postern-Issuer': 'https://forged.example',
       'x-postern-ISSUER': 'https://forged.example',
+      X_Postern_Issuer: 'https://forged.example',
+      'x.postern.issuer': 'https://forged.example',
+      'X-Postern_Client': 'two:app',
     }
     await call(ofOne, forged)
     expect(told('x-postern-issuer')).toEqual([one.url])
+    expect(upstream.requests.at(-1)?.head).not.toMatch(/forged|two:app/)
     await call(ofTwo)
     expect(told('x-postern-issuer')).toEqual([two.url])
     expect(told('x-postern-client')).toEqual(['app'])
+  })
+
+  it('C8.7 {issuer} tells the upstream whose subject a path is about', async () => {
+    const { call, ofOne, ofTwo, upstream } = await twoIssuers({
+      change: (loaded) => ({
+        ...loaded,
+        actions: loaded.actions.map((action) => ({
+          ...action,
+          methods: Object.fromEntries(
+            Object.entries(action.methods).map(([method, operation]) => [
+              method,
+              { ...operation, upstream: { path: '/of/{issuer}/{subject}' } },
+            ]),
+          ),
+        })),
+      }),
+    })
+    expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 200])
+    expect(upstream.requests.map(({ head }) => head.split(' ')[1])).toEqual([
+      '/of/one/someone',
+      '/of/two/someone',
+    ])
   })
 
   it('T2.2 with one issuer, no client can send its own X-Postern-Issuer either', async () => {

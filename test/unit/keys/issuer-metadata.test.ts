@@ -13,7 +13,11 @@ import {
 
 const key = await makeIssuerKey('a')
 
-const read = ({ url }: IssuerServer) => fetchMetadata(url, metadataUrls(url))
+/** With all addresses of it, as for an issuer of which nothing else is configured. */
+async function read({ url: issuer }: IssuerServer, urls = metadataUrls(issuer), iss = issuer) {
+  const { url, jwksUri, introspectionEndpoint } = await fetchMetadata(iss, urls)
+  return { url, jwksUri: jwksUri(), introspectionEndpoint: introspectionEndpoint() }
+}
 
 /** The metadata of a server whose answer is changed. */
 async function changed(over: (server: IssuerServer) => object) {
@@ -74,7 +78,7 @@ describe('T3.5 metadata that is not believed', () => {
     const server = await startIssuerServer()
     const metadata = { issuer: 'https://id.example', jwks_uri: `${server.url}${JWKS}` }
     server.answers.set(OPENID, metadata)
-    const elsewhere = fetchMetadata('https://id.example', [`${server.url}${OPENID}`])
+    const elsewhere = read(server, [`${server.url}${OPENID}`], 'https://id.example')
     await expect(elsewhere).rejects.toThrow('jwks_uri')
   })
 
@@ -147,6 +151,17 @@ describe('C11.2 the keys of an issuer that is found by its metadata', () => {
     expect(notes).toHaveLength(1)
     expect(notes[0]).toMatchObject(['error', 'issuer_metadata_refused', { issuer: server.url }])
     expect(JSON.stringify(notes)).toContain('other.example')
+  })
+
+  it('C11.2 an address in the metadata that nobody uses is no reason to refuse the others', async () => {
+    const wrong = 'http://192.0.2.1/'
+    const server = await changed(() => ({ introspection_endpoint: wrong }))
+    expect(await source(server.url).made.fetchKeys()).toHaveLength(1)
+    await expect(source(server.url, { introspects: true }).made.fetchKeys()).rejects.toThrow('introspection')
+    const other = await changed(() => ({ jwks_uri: wrong }))
+    const own = { jwks: `${other.url}${JWKS}`, introspects: true }
+    expect(await source(other.url, own).made.fetchKeys()).toHaveLength(1)
+    await expect(source(other.url).made.fetchKeys()).rejects.toThrow('jwks_uri')
   })
 
   it('C11.2 must be somewhere, unless all tokens are opaque', async () => {
