@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileQueryFilter } from '../../http/query.ts'
@@ -21,7 +22,13 @@ import { LinkHeaders, type LinkRules } from './link-headers.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import { compileTellsAddress } from './upstream-names.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
-import { cleanResponseHeaders, checkStatus, passedNames, type StatusVerdict } from './response.ts'
+import {
+  cleanResponseHeaders,
+  checkStatus,
+  passedNames,
+  type ResponseHeaders,
+  type StatusVerdict,
+} from './response.ts'
 import type { RequestRules } from './compile-request.ts'
 import { successBody } from './success.ts'
 import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
@@ -250,11 +257,20 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#refusals.answer(verdict, refusal, stopped)
   }
 
+  /** What of an upstream's headers reaches the client (C8.3, C8.8). @param source tells the URL that was answered */
+  passedHeaders(
+    call: Call,
+    headers: IncomingHttpHeaders,
+    source: Pick<ResponseSource, 'url'>,
+  ): ResponseHeaders {
+    const passed = cleanResponseHeaders(headers, this.#passed)
+    return this.#links === undefined ? passed : this.#links.apply(passed, call, () => source.url)
+  }
+
   #pass(call: Call, response: UpstreamResponse, source: ResponseSource): BackendAnswer {
-    const headers = cleanResponseHeaders(response.headers, this.#passed)
     return {
       status: response.statusCode,
-      headers: this.#links === undefined ? headers : this.#links.apply(headers, call, () => source.url),
+      headers: this.passedHeaders(call, response.headers, source),
       body: successBody(call, response, this.format),
     }
   }
@@ -280,13 +296,13 @@ const carry = <T>(
   })
 
 function linkRules(rules: HttpBackendRules): LinkRules {
-  const { targets, host, operations = [], responseHeaders } = rules
+  const { targets, host, operations = [], responseHeaders, redirects } = rules
   const others = targets.map((address) => originByHost({ address }, host))
   return {
     ...{ responseHeaders, targets, operations },
     origins: new Set(others.filter((origin) => origin !== undefined)),
     filterQuery:
       compileQueryFilter({ taken: [...rules.query.keys()], only: undefined }) ?? ((query) => query),
-    tellsAddress: compileTellsAddress(targets, host),
+    tellsAddress: compileTellsAddress(targets, host, redirects?.origins),
   }
 }

@@ -35,17 +35,24 @@ export function publicPathOf(
   operations: readonly OfferedOperation[],
 ): string | undefined {
   const found = new Set<string>()
+  const asItIs = parsed(path)
   for (const operation of operations) {
-    const target = operation.level === call.action.level ? targetOf(path, call, operation) : undefined
+    const target = operation.level === call.action.level ? targetOf(path, asItIs, call, operation) : undefined
     if (target !== undefined) found.add(target.path)
   }
   const [only] = found
   return found.size === 1 ? only : undefined
 }
 
-function targetOf(path: string, call: Call, operation: OfferedOperation): RequestTarget | undefined {
+/** @param asItIs the path as a public one; undefined if it is none */
+function targetOf(
+  path: string,
+  asItIs: RequestTarget | undefined,
+  call: Call,
+  operation: OfferedOperation,
+): RequestTarget | undefined {
   const { path: template } = operation
-  const target = template === undefined ? parsed(path) : fromTemplate(path, template, call, operation)
+  const target = template === undefined ? asItIs : fromTemplate(path, template, call, operation)
   const params = target && paramsOf(target, call, operation)
   if (params === undefined || target === undefined) return undefined
   if (template === undefined) return target

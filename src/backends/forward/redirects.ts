@@ -166,7 +166,10 @@ const tooSlow = (): Fault =>
   new Fault('upstream_timeout', { detail: 'the upstream’s redirects took longer than one answer may' })
 
 /** @param sent path and query, without the target's base path */
-export function urlOf({ address: { origin, basePath } }: UpstreamTarget, sent: string): HttpUrl {
+export function urlOf(
+  { address: { origin, basePath } }: Pick<UpstreamTarget, 'address'>,
+  sent: string,
+): HttpUrl {
   const target = basePath + sent
   const mark = target.indexOf('?')
   const end = mark === -1 ? target.length : mark

@@ -4,7 +4,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { type ExchangeRules, HttpBackend, type HttpBackendRules } from './http.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import { attemptOutcome, checkStatus, passedNames, type StatusVerdict, upstreamFault } from './response.ts'
+import { urlOf } from './redirects.ts'
+import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { XmlSection } from './xml-schema.ts'
@@ -35,7 +36,6 @@ export class StreamBackend implements Backend {
   readonly #rules: StreamBackendRules
   readonly #clock: Clock
   readonly #plain: HttpBackend
-  readonly #passed: ReadonlySet<string>
   readonly #open: Set<Tunnel>
 
   /** @param owner the backend that this is a view of: it closes the targets and the tunnels */
@@ -49,7 +49,6 @@ export class StreamBackend implements Backend {
     this.xml = this.#plain.xml
     this.data = this.#plain.data
     this.#open = owner === undefined ? new Set() : owner.#open
-    this.#passed = passedNames(rules.responseHeaders)
   }
 
   get targets(): UpstreamTargets {
@@ -111,11 +110,14 @@ export class StreamBackend implements Backend {
     }
   }
 
-  #handshake(call: Call, given: HeaderText, socket: Socket, { basePath, host }: UpstreamAddress): Handshake {
+  #handshake(call: Call, given: HeaderText, socket: Socket, address: UpstreamAddress): Handshake {
+    const path = this.#plain.pathOf(call)
+    const url = urlOf({ address }, path)
     return {
-      path: basePath + this.#plain.pathOf(call),
-      headers: handshakeHeaders(given, this.#rules.host ?? host),
-      switched: (headers) => switchedHeaders(call, headers, this.#passed),
+      path: address.basePath + path,
+      headers: handshakeHeaders(given, this.#rules.host ?? address.host),
+      switched: (headers) =>
+        switchedHeaders(call, headers, this.#plain.passedHeaders(call, headers, { url })),
       opened: (upstream) => this.#tunnel(socket, upstream),
     }
   }

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Call } from '../../contracts/backend.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { headersOf, type HeaderText } from '../../http/header-text.ts'
-import { cleanResponseHeaders } from '../forward/response.ts'
+import type { ResponseHeaders } from '../forward/response.ts'
 
 const KEY = 'sec-websocket-key'
 /** RFC 6455 §1.3: what makes an answer to a key, and to nothing else that a server may be asked. */
@@ -57,13 +57,14 @@ const nameOf = (extension: string): string => (extension.split(';')[0] ?? '').tr
 
 /**
  * The headers of the 101 that the client gets.
+ * @param passed those of the upstream's that pass as from any answer
  * @throws Fault `upstream_broken` if the upstream's 101 is no answer to this handshake (RFC 6455 §4.1): what would
  *   follow is no websocket, whatever it is
  */
 export function switchedHeaders(
   call: Call,
   received: IncomingHttpHeaders,
-  passed: ReadonlySet<string>,
+  passed: ResponseHeaders,
 ): Record<string, string | string[]> {
   const answer = createHash('sha1')
     .update(`${call.headers[KEY] ?? ''}${GUID}`)
@@ -76,7 +77,7 @@ export function switchedHeaders(
     const value = received[lower]
     if (typeof value === 'string') headers[name] = value
   }
-  for (const [name, value] of Object.entries(cleanResponseHeaders(received, passed)))
+  for (const [name, value] of Object.entries(passed))
     headers[name] = typeof value === 'string' ? value : [...value]
   headers['X-Request-Id'] = call.id
   return headers
