@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bearer, expectFault, send } from '../support/requests.ts'
+import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
@@ -49,6 +49,8 @@ const BUGGY = `
       return stream(read)
     },
     afterwards: () => (soon(() => boom('afterwards')), { body: { kind: 'value', value: {} } }),
+    bodyListener: ({ body }) => (body.stream.on('data', () => boom('in a listener of the body')), never()),
+    bodyLeft: ({ body }) => (body.stream.destroy(), { body: { kind: 'value', value: {} } }),
     fine: () => ({ body: { kind: 'value', value: { Fine: true } } }),
   }
   export default () => ({ answer: (call) => bugs[call.query.get('bug')](call) })`
@@ -60,18 +62,30 @@ backends:
 areas:
   fund-data: { backend: funds }
   member-data: { backend: funds }
+actions:
+  - level: business
+    area: fund-data
+    action: fund-list
+    methods:
+      GET: { scopes: { any: [business.fund.list] } }
+      POST: { scopes: { any: [business.fund.list] }, consumes: [text/plain] }
 `
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-module-'))
 let gateway: SpawnedPostern
-let ask: (bug: string) => ReturnType<typeof send>
+let ask: (bug: string, sent?: Partial<Sent>) => ReturnType<typeof send>
 
 beforeAll(async () => {
   writeFileSync(join(folder, 'buggy.mjs'), BUGGY)
   writeFileSync(join(folder, 'buggy.yaml'), CONFIG)
   gateway = await spawnPostern({ config: join(folder, 'buggy.yaml') })
   const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
-  ask = (bug) => send(gateway, { target: `${LIST}?bug=${bug}`, headers: bearer(access_token) })
+  ask = (bug, sent) =>
+    send(gateway, {
+      ...sent,
+      target: `${LIST}?bug=${bug}`,
+      headers: { ...bearer(access_token), ...sent?.headers },
+    })
 })
 afterAll(async () => {
   await gateway.stop()
@@ -104,6 +118,13 @@ describe('C8.4: what a module does in its own time', () => {
     const [answer, other] = await Promise.all([ask(bug), ask('fine')])
     expectFault(answer, fault)
     expect(other.body).toBe('{"Errors":[],"Data":{"Fine":true}}')
+  })
+
+  it('C8.1 a listener of its own on an unread body that throws fails that call alone', async () => {
+    const body = { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: 'x'.repeat(200_000) }
+    expectFault(await ask('bodyListener', body), 'upstream_broken')
+    expect((await ask('bodyLeft', body)).body).toBe('{"Errors":[],"Data":{}}')
+    expect((await ask('fine')).status).toBe(200)
   })
 
   it('that throws when its call is over is told in the log, with the call', async () => {

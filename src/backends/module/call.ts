@@ -1,6 +1,8 @@
 import type { Call, CallBody } from '../../contracts/backend.ts'
+import type { Readable } from 'node:stream'
 import type { Json, ModuleBody, ModuleCall } from '../../contracts/module.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { AccountedStream } from './accounted-stream.ts'
 import { plainValue } from './value.ts'
 
 /** The call as a module sees it: copies where what is behind them is shared, since its code may change what it gets. */
@@ -41,6 +43,28 @@ const withoutTypes = (action: string): string => action.replace(/\{([^:{}]+):(?:
 
 function bodyOf(body: CallBody): ModuleBody {
   if (body.kind === 'value') return { kind: 'value', value: plainValue(body.value) as Json }
-  if (body.kind !== 'bytes') return body
+  if (body.kind === 'stream') return streamOf(body, () => undefined)
+  if (body.kind === 'none') return body
   throw new Fault('internal', { detail: 'a module was given a body that was not parsed' })
+}
+
+/**
+ * An opaque body as a module reads it. Closing it stops the reading, and leaves the client's connection open: it takes
+ * the answer to this call, and brings the next one.
+ * @param taken called whenever the module takes it
+ */
+export function streamOf(
+  { stream, contentType, length }: Extract<CallBody, { kind: 'stream' }>,
+  taken: () => void,
+): Extract<ModuleBody, { kind: 'stream' }> {
+  let accounted: Readable | undefined
+  return {
+    kind: 'stream',
+    get stream() {
+      taken()
+      return (accounted ??= new AccountedStream(stream, (source) => source.pause()))
+    },
+    contentType,
+    length,
+  }
 }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { Call, CallBody } from '../../contracts/backend.ts'
 import type {
   ForwardedBody,
@@ -10,9 +9,8 @@ import type {
 import { parseJson, parseJsonInSlices } from '../../http/json.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 import type { HttpBackend } from '../forward/http.ts'
-import { factsOf } from '../module/call.ts'
+import { factsOf, streamOf } from '../module/call.ts'
 import { plainValue } from '../module/value.ts'
-import { AccountedStream } from './accounted-stream.ts'
 import { checkChanges, type ChangeRules, NO_CHANGES } from './changes.ts'
 import { prepareRequest, type PreparedRequest } from './request.ts'
 
@@ -63,23 +61,6 @@ function lazyValue(parse: () => JsonValue): ForwardedBody {
     get value() {
       return (parsed ??= { value: plainValue(parse()) as Json }).value
     },
-  }
-}
-
-function streamOf(
-  { stream, contentType, length }: Extract<CallBody, { kind: 'stream' }>,
-  taken: () => void,
-): ForwardedBody {
-  let accounted: Readable | undefined
-  return {
-    kind: 'stream',
-    get stream() {
-      taken()
-      // Its connection brings the next request, and takes the answer to this one.
-      return (accounted ??= new AccountedStream(stream, (source) => source.pause()))
-    },
-    contentType,
-    length,
   }
 }
 

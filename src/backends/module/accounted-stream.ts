@@ -19,6 +19,8 @@ export class AccountedStream extends Readable {
     super()
     this.#source = source
     this.#letGo = letGo
+    // Whoever reads listens for itself.
+    this.on('error', () => undefined)
     source.on('error', (error) => this.#onAccount(() => this.destroy(error)))
   }
 
