@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../src/kernel/clock.ts'
+import { Fault } from '../../src/kernel/faults.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 
 const [mode = '', path = '', count = '0'] = process.argv.slice(2)
@@ -10,26 +11,35 @@ const open = (): Promise<SqliteStore> =>
   SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
 
 const modes: Readonly<Record<string, () => Promise<void>>> = {
-  /** Creates and consumes `count` keys as fast as it can, once told to; tells how many it was first at. */
+  /**
+   * Creates and consumes `count` keys as fast as it can, once told to. Tells the keys that it was first at, and those at
+   * which a call was not answered in time; such a call is made again.
+   */
   async claim() {
     const store = await open()
     tell('ready')
     await once(process.stdin, 'data')
-    let [created, first, failed] = [0, 0, 0]
-    const claim = async (key: string): Promise<void> => {
-      try {
-        if (await store.create('key', key, { value: {} })) created += 1
-        if ((await store.consume('key', key))?.first) first += 1
-      } catch {
-        failed += 1
+    const result = { created: [] as string[], first: [] as string[], unanswered: [] as string[] }
+    const answerOf = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
+      for (;;) {
+        try {
+          return await ask()
+        } catch (thrown) {
+          if (!(thrown instanceof Fault) || thrown.code !== 'identity_unavailable') throw thrown
+          result.unanswered.push(key)
+        }
       }
+    }
+    const claim = async (key: string): Promise<void> => {
+      if (await answerOf(key, () => store.create('key', key, { value: {} }))) result.created.push(key)
+      if ((await answerOf(key, () => store.consume('key', key)))?.first) result.first.push(key)
     }
     const BATCH = 5
     for (let n = 0; n < Number(count); n += BATCH)
       await Promise.all(
         Array.from({ length: Math.min(BATCH, Number(count) - n) }, (_, i) => claim(`${n + i}`)),
       )
-    tell(`result ${JSON.stringify({ created, first, failed })}`)
+    tell(`result ${JSON.stringify(result)}`)
     await store.close()
     process.stdin.destroy()
   },
