@@ -20,6 +20,26 @@ export function onAccountOf<T>(somebody: Blamed, work: () => T): T {
   return blamed.run(somebody, work)
 }
 
+/**
+ * Binds to whoever answers for what runs now. The returned function runs work on that account later, for an event of
+ * somebody else's: what it throws is told to the same one. Where nobody answers for it, it is thrown on.
+ * @param ended called first when the work has thrown
+ */
+export function accountOfNow(ended: () => void): (work: () => void) => void {
+  const somebody = blamed.getStore()
+  const here = AsyncLocalStorage.snapshot()
+  return (work) => {
+    try {
+      here(work)
+    } catch (thrown) {
+      // Node has left the context by now, so an uncaught exception would be nobody's.
+      ended()
+      if (somebody === undefined) throw thrown
+      somebody.failed(thrown)
+    }
+  }
+}
+
 let installed = false
 
 function install(): void {

@@ -1,13 +1,14 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
+import { accountOfNow } from '../../modules/blame.ts'
 
 /**
  * Another side's stream as a module reads it. The events of a socket come in the context of the socket. Here they come
- * in that of the module's call, so that a listener of the module's that throws fails this call and not the process.
+ * in that of the module's call, so that a listener of the module's that throws fails this call and not the process. It gets
+ * nothing more then.
  */
 export class AccountedStream extends Readable {
   readonly #source: Readable
-  readonly #onAccount = AsyncLocalStorage.snapshot()
+  readonly #onAccount = accountOfNow(() => this.destroy())
   readonly #letGo: (source: Readable) => void
   #listening = false
 
@@ -38,6 +39,7 @@ export class AccountedStream extends Readable {
   }
 
   #take(piece: unknown): void {
+    if (this.destroyed) return
     if (!this.push(piece)) this.#source.pause()
   }
 
