@@ -22,6 +22,7 @@ beforeAll(async () => {
       deep: { data: '/a~1b/1/~0' },
       whole: { data: '' },
       mine: { format: 'xml', data: '/Funds/List' },
+      document: { format: 'xml', xml: { dialect: 'plain' }, data: '' },
       plain: { format: 'xml', xml: { dialect: 'plain' }, data: '/env:Envelope/env:Body/Fund' },
       stripped: {
         format: 'xml',
@@ -121,6 +122,12 @@ describe('C8.8 a part of an answer in XML, by names from the root on', () => {
       `${DECLARATION}<ApiResponse><Errors/><Data><Fund xmlns="urn:d" xmlns:env="urn:env" xmlns:x="urn:x" id="1">` +
         '<x:Name>A &lt;</x:Name></Fund></Data></ApiResponse>',
     )
+  })
+
+  it('C7.7, C8.8 an empty path is the whole document, in either format', async () => {
+    const body = '<Funds><Fund>A</Fund></Funds>'
+    expect((await told('document', xml(body), XML)).body).toContain(`<Data>${body}</Data>`)
+    expect((await told('document', xml(body))).body).toContain('"Data":{"Funds":{"Fund":"A"}}')
   })
 
   it('C7.7, C8.8 XML goes to JSON by its mapping', async () => {

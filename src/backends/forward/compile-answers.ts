@@ -1,5 +1,6 @@
 import type { KeyPath, Report } from '../../config/report.ts'
 import { parseJsonPointer } from '../../http/json-pointer.ts'
+import { isQName } from '../../http/xml-syntax.ts'
 import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { ExchangeRules } from './http.ts'
@@ -45,6 +46,21 @@ export function checkDataKey(
     report.error([...at, 'data'], 'is for bare answers, and the backend answers envelopes')
   if (producesOwn)
     report.error([...at, 'data'], 'is for enveloped answers, and this operation has `produces`')
+}
+
+/** Reports a path to the data that leads nowhere in XML of a service's own (C7.7): elements have names, not indexes. */
+export function checkDataInXml(
+  { data, xml }: Partial<Pick<ExchangeRules, 'data' | 'xml'>>,
+  at: KeyPath,
+  report: Report,
+): void {
+  const wrong = xml?.rules === undefined ? undefined : data?.find((step) => !isQName(step))
+  if (wrong !== undefined)
+    report.error(
+      [...at, 'data'],
+      `holds ${wrong}, which is no name of an XML element`,
+      'a list is given whole',
+    )
 }
 
 function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Report): OwnErrors | 'problem' {

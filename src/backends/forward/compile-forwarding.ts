@@ -24,7 +24,7 @@ import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } fro
 import { foldName } from '../../http/end-to-end-headers.ts'
 import { isForbiddenResponseHeader } from './response.ts'
 import type { OfferedOperation } from './offered-operations.ts'
-import { checkDataKey, compileAnswers } from './compile-answers.ts'
+import { checkDataInXml, checkDataKey, compileAnswers } from './compile-answers.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import type { TargetChange } from './targets.ts'
 import { compileOperationXml, compileXml } from './compile-xml.ts'
@@ -60,6 +60,7 @@ export async function compileForwarding(
   const { format, payload, forwardAuthorization, responseHeaders, retries, timeouts } = config
   const xml =
     config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], report)
+  checkDataInXml({ data: exchange.data, xml }, at, report)
   if (targets === undefined) return undefined
   return {
     name,
@@ -150,6 +151,7 @@ export function compileOperationBackend(
   const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, report)
   checkDataKey(upstream ?? {}, backend, producesOwn, places.own, report)
   const rules = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
+  if (own.data ?? own.xml) checkDataInXml(rules, places.own, report)
   checkTemplates(
     [
       ...templatesOf(own, places.own, false),

@@ -133,7 +133,11 @@ function compileQuery(
   report: Report,
 ): ReadonlyMap<string, Template> {
   for (const name of Object.keys(config))
-    if (readingsOf(name).includes('')) report.error([...at, name], 'is a name that some read as none')
+    if (readingsOf(name).includes(''))
+      report.error(
+        [...at, name],
+        'is a name of nothing but white space, brackets, dots and the like, which services leave out',
+      )
   return new Map(
     Object.entries(config).map(([name, source]) => [name, compileTemplate(source, [...at, name], report)]),
   )

@@ -2,7 +2,7 @@ import { type JsonPointer, pointerText, valueAt } from '../../http/json-pointer.
 import type { JsonValue } from '../../http/json-value.ts'
 import { Fault } from '../../kernel/faults.ts'
 
-/** The fault of an answer that has not the part that is the data: an upstream that was changed must not look empty. */
+/** The fault of an answer without the part that is the data: empty data would hide that the upstream has changed. */
 export const nothingAt = (pointer: JsonPointer): Fault =>
   new Fault('upstream_broken', { detail: `the upstream's answer has nothing at ${pointerText(pointer)}` })
 

@@ -19,7 +19,8 @@ const refused = (say: string): Fault => new Fault('body_malformed', { say })
 /**
  * The envelope of an upstream's document: in XML with its root as it is, in JSON by the mapping.
  * @param data the part that is the data; undefined: all of it
- * @throws Fault `upstream_broken` where there is no such part; Fault `answer_unmappable`; `body_malformed` for what is not well-formed or cannot be read
+ * @throws Fault `upstream_broken` where there is no such part; `answer_unmappable`; `answer_too_large`; `body_malformed`
+ *   for what is not well-formed or cannot be read
  */
 export function plainEnvelope(
   bytes: Uint8Array,
@@ -35,7 +36,7 @@ export function plainEnvelope(
     const value = readPlainXml(document, ANSWER_LIMITS, rules)
     return successEnvelope('json', data === undefined ? value : wrapPayload(partAt(value, data)))
   }
-  if (data === undefined)
+  if (data === undefined || data.length === 0)
     return spliceEnvelope(rootText(document.text, checkDocument(document, ANSWER_LIMITS)))
   const part = partText(document, ANSWER_LIMITS, data, rules)
   if (part === undefined) throw nothingAt(data)

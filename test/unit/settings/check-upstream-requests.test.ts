@@ -68,16 +68,27 @@ describe('C8.7 check of what upstreams are sent', () => {
     [`headers: { X-A: é }`, `${LIST}.headers.X-A  has a value with blanks at its ends, or with characters`],
     [`headers: { X-A: a, x_a: b }`, `${LIST}.headers.x_a  is the same header as one before it`],
     [`headers: { 'X A': a }`, 'is not a possible key here: expected a header’s name'],
-    [`query: { '[]': a }`, `${LIST}.query["[]"]  is a name that some read as none`],
+    [
+      `query: { '[]': a }`,
+      `${LIST}.query["[]"]  is a name of nothing but white space, brackets, dots and the like, which services leave out`,
+    ],
     [`query: { a: '{business}%20' }`, `${LIST}.query.a  holds an escape such as %20`],
     [`query: { a: b }, queryOnly: ['a[]']`, `${LIST}  lets "a[]" of the client pass`],
     [`path: /a?b`, `${LIST}.path  has characters that may not stand in a path as they are`],
+    [
+      `format: xml, xml: { dialect: plain }, data: /Funds/0`,
+      `${LIST}.data  holds 0, which is no name of an XML element`,
+    ],
+    [
+      `format: xml, xml: { dialect: plain }, data: /Funds/@id`,
+      `${LIST}.data  holds @id, which is no name of an XML element`,
+    ],
     [`method: HEAD`, `${LIST}.method  expected one of "GET", "POST"`],
     [
       `headers: { X-Key: a }, auth: { header: { name: x_key, value: { env: KEY } } }`,
       `${LIST}  sets the header x_key`,
     ],
-  ])('C8.7 tells %s', async (list, told) => {
+  ])('C8.7 C8.8 tells %s', async (list, told) => {
     const lines = await check({ list }, { KEY: 'k' })
     expect(lines.join('\n')).toContain(told)
     expect(lines).toHaveLength(1)
