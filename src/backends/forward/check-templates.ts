@@ -92,7 +92,7 @@ const RULES: readonly Rule[] = [
   },
   {
     isBroken: ({ name }, { severalIssuers }) => name === 'issuer' && severalIssuers !== true,
-    message: () => 'has {issuer}, and there are not several issuers: their names tell callers apart',
+    message: () => 'has {issuer}, which is the name of one of several issuers, and there are not several',
   },
 ]
 

@@ -37,7 +37,7 @@ it('C8.7 {issuer} has a value only where there are several issuers, and a caller
   expect(problems('/{issuer}', { ...LIST, severalIssuers: true })).toEqual([])
   expect(problems('/{issuer}', LIST)).toEqual(
     ['path', 'text'].map(
-      (at) => `${at}  has {issuer}, and there are not several issuers: their names tell callers apart`,
+      (at) => `${at}  has {issuer}, which is the name of one of several issuers, and there are not several`,
     ),
   )
   expect(problems('/{issuer}', { ...LIST, severalIssuers: true, reportOnly: true })[0]).toContain(
