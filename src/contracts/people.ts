@@ -90,6 +90,8 @@ export interface PasswordHasher {
   hash(secret: string): Promise<string>
   /** Whether the secret fits. If `encoded` is undefined (no such user or client), it takes as long, and answers false. */
   verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean>
+  /** @throws Fault `identity_unavailable` if the queue is full for this owner */
+  requireRoom(owner: HashOwner): void
 }
 
 /** Verifies users' passwords, wherever they are kept (C5.7). */

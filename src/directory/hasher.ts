@@ -96,6 +96,10 @@ export class Hasher implements PasswordHasher {
     return formatArgon2({ ...fresh, tag })
   }
 
+  requireRoom({ name, doubted }: HashOwner): void {
+    this.#queue.requireRoom(doubted ? 'doubtful' : 'ordinary', name)
+  }
+
   /**
    * Whether the secret fits. A hash of another cost is checked at its own cost. No secret fits an unknown encoding;
    * it takes as long as a real one, and `check` reports it. Rejects with Fault `identity_unavailable` if too many

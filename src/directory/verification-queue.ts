@@ -46,7 +46,7 @@ export class VerificationQueue {
 
   /** Runs a job in its turn. Rejects with the fault of the rules if too many wait. */
   run<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
-    this.#refuseIfFull(line, owner)
+    this.requireRoom(line, owner)
     return this.#measure(line, owner, job)
   }
 
@@ -55,7 +55,7 @@ export class VerificationQueue {
    * costs as much as a real one is run if that holds up nobody.
    */
   async pretend(line: Line, owner: string | undefined, job: () => Promise<unknown>): Promise<void> {
-    this.#refuseIfFull(line, owner)
+    this.requireRoom(line, owner)
     const isRun = line === 'doubtful' || this.#queue.isFree('doubtful')
     if (!isRun) await this.#timer(this.#expectedWait())
     else if (this.#rules.alike) await this.#measure('doubtful', owner, job)
@@ -80,7 +80,8 @@ export class VerificationQueue {
     return rounds === 0 ? one : one * (rounds + Math.random())
   }
 
-  #refuseIfFull(line: Line, owner: string | undefined): void {
+  /** @throws the fault of the rules if too many wait */
+  requireRoom(line: Line, owner: string | undefined): void {
     if (!this.#queue.isFull(line, owner)) return
     const { full, what } = this.#rules
     throw new Fault(full, { detail: `the ${line} queue of ${what} is full`, retryAfter: this.#retryAfter })

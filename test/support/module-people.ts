@@ -5,6 +5,7 @@ import type { RevokedTokens } from '../../src/contracts/tokens.ts'
 import { ModuleDirectory } from '../../src/directory/module-people/module-directory.ts'
 import { ModulePeople } from '../../src/directory/module-people/module-people.ts'
 import { LayeredPasswords } from '../../src/directory/module-people/passwords.ts'
+import { Fault } from '../../src/kernel/faults.ts'
 import { StoredDirectory } from '../../src/directory/stored-directory.ts'
 import { ChangeFeed } from '../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../src/stores/memory.ts'
@@ -59,15 +60,24 @@ export async function makeModulePeople(module: WrittenModule) {
   })
   /** What the hasher was given in place of the module. */
   const hashed: (string | undefined)[] = []
+  let isFull = false
+  const full = (): Fault => new Fault('identity_unavailable', { detail: 'the queue is full' })
   const hasher = {
+    requireRoom: () => {
+      if (isFull) throw full()
+    },
     hash: () => Promise.reject(new Error('nothing is hashed')),
     verify: (secret: string, encoded: string | undefined) => {
       hashed.push(encoded)
+      if (isFull) return Promise.reject(full())
       return Promise.resolve(secret === encoded)
     },
   }
   const passwords = new LayeredPasswords({ hasher, module: directory, people })
   const verify = (password: string, user: User | undefined): Promise<boolean> =>
     passwords.verify(password, user, { name: 'a test', doubted: false })
-  return { ...parts, store, recorder, people, ended, hashed, verify }
+  const fill = (): void => {
+    isFull = true
+  }
+  return { ...parts, store, recorder, people, ended, hashed, verify, fill }
 }

@@ -28,9 +28,11 @@ export class LayeredPasswords implements PasswordVerifier {
       await module.verify(password, undefined, owner).catch(() => undefined)
       return false
     }
+    // Before: a wrong password whose hash finds no room would be an attempt that broke, and not be counted (C6.3.5).
+    hasher.requireRoom(owner)
     const right = await module.verify(password, user && people.recordOf(user), owner)
     if (right && user !== undefined) return people.claim(user)
-    await hasher.verify(password, undefined, owner)
+    await hasher.verify(password, undefined, owner).catch(() => undefined)
     return false
   }
 }

@@ -95,6 +95,27 @@ describe('C5.7 C6.1.5 where passwords are verified', () => {
     expect(calls.slice(2)).toEqual([undefined, undefined])
   })
 
+  it('C6.3.5 no attempt that was verified is left uncounted because no hash has room', async () => {
+    let whenVerified = (): void => undefined
+    const calls: unknown[] = []
+    const { people, verify, fill } = await makeModulePeople({
+      findUserByName: () => dora(),
+      findUserBySubject: () => dora(),
+      verifyPassword: (_user: unknown, password: string) => {
+        calls.push(password)
+        whenVerified()
+        return password === 'right'
+      },
+    })
+    const theirs = await people.findUserByName('dora')
+    // Whoever fills the queue at this moment must not guess on for nothing: an attempt that rejects is not counted.
+    whenVerified = fill
+    expect(await verify('wrong', theirs)).toBe(false)
+    await expect(verify('wrong', theirs)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    await expect(verify('right', theirs)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    expect(calls).toEqual(['wrong'])
+  })
+
   it('C5.7 a user of Postern’s own is answered though the module fails', async () => {
     const { people, verify } = await makeModulePeople({
       findUserByName: () => dora(),
