@@ -93,6 +93,22 @@ export function nearest(given: string, known: Iterable<string>): string | undefi
   return best?.word
 }
 
+/** Sections within sections that are searched for a key. */
+const MOST_LEVELS = 3
+
+/** `did you mean "methods.GET.upstream"?` for a key that a section below has; undefined if none has. */
+export function belongsBelow(schema: SchemaView, key: string): string | undefined {
+  let level: readonly (readonly [path: string, section: SchemaView])[] = [['', schema]]
+  for (let depth = 0; depth <= MOST_LEVELS; depth++) {
+    const found = level.find(([, { properties }]) => Object.hasOwn(properties ?? {}, key))
+    if (found !== undefined) return `did you mean "${found[0]}${key}"?`
+    level = level.flatMap(([path, { properties }]) =>
+      Object.entries(properties ?? {}).map(([name, section]) => [`${path}${name}.`, section] as const),
+    )
+  }
+  return undefined
+}
+
 /** `did you mean "listen"?`, or undefined if nothing known is near. */
 export function didYouMean(given: string, known: Iterable<string>): string | undefined {
   const word = nearest(given, known)

@@ -2,7 +2,7 @@
  * Checks a tree against a schema and converts it: reports every problem, fills in defaults, converts units, resolves
  * references. Supports the part of JSON Schema that `schema.ts` builds.
  */
-import { didYouMean, expectation, given, isSensitive } from './problem-text.ts'
+import { belongsBelow, didYouMean, expectation, given, isSensitive } from './problem-text.ts'
 import { loadScalar, loadWord, patternOf, reportMismatch, reportProblem, type Loaded } from './load-scalar.ts'
 import { MARK } from './schema.ts'
 import type { LoadContext } from './references.ts'
@@ -92,7 +92,7 @@ function loadMap(
 
 function loadSection(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const known = Object.keys(schema.properties ?? {})
-  refuseUnknown(known, node, path, context)
+  refuseUnknown(schema, node, path, context)
   const loaded: Record<string, Loaded> = {}
   for (const key of known) {
     const value = loadMember(schema, key, node, path, context)
@@ -121,16 +121,16 @@ function loadMember(
 const isEmpty = (node: ConfigNode, schema: SchemaView): boolean =>
   node.shape === 'scalar' && node.value === null && schema.type !== 'object' && schema[MARK] !== 'opaque'
 
-function refuseUnknown(
-  known: readonly string[],
-  node: MapNode,
-  path: KeyPath,
-  { report }: LoadContext,
-): void {
+function refuseUnknown(schema: SchemaView, node: MapNode, path: KeyPath, { report }: LoadContext): void {
+  const known = Object.keys(schema.properties ?? {})
   for (const key of node.entries.keys()) {
     if (known.includes(key)) continue
     const missing = known.filter((each) => !node.entries.has(each))
-    const hint = didYouMean(key, missing) ?? didYouMean(key, known) ?? `known keys: ${known.join(', ')}`
+    const hint =
+      didYouMean(key, missing) ??
+      belongsBelow(schema, key) ??
+      didYouMean(key, known) ??
+      `known keys: ${known.join(', ')}`
     report.error([...path, key], 'is not a known key here', hint)
   }
 }

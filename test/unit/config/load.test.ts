@@ -83,6 +83,16 @@ describe('loading a configuration', () => {
     expect(problems).toEqual(['a.yaml:1  server.lisen  is not a known key here — did you mean "listen"?'])
   })
 
+  it('tells where a key belongs that a section below has', () => {
+    const upstream = section({ path: optional(name(DESCRIBED)) }, { default: {}, description: 'd' })
+    const methods = section({ GET: section({ upstream }, { default: {}, description: 'd' }) })
+    const { problems } = load(section({ methods }), 'upstream: { path: a }\nmethods: { path: b }')
+    expect(problems.map((problem) => problem.replace(/^\S+ +/, ''))).toEqual([
+      'upstream  is not a known key here — did you mean "methods.GET.upstream"?',
+      'methods.path  is not a known key here — did you mean "GET.upstream.path"?',
+    ])
+  })
+
   it('names the known keys where an unknown one resembles none', () => {
     const { problems } = load(section({ server }), 'server: { zzz: 1 }')
     expect(problems[0]).toContain('known keys: listen, timeout, limit, tls')

@@ -199,6 +199,24 @@ directory:
     )
   })
 
+  it.each([
+    ['memory', '{ kind: memory, data: "sample.json" }'],
+    ['module', '{ kind: module, file: "answer.mjs" }'],
+    ['module', '{ kind: module, file: "around.mjs", over: service }'],
+  ])('an operation of a report-only area needs a service behind it too, and no %s: %s', async (kind, own) => {
+    const told = await problems(
+      `backends: { service: { kind: http, target: "http://127.0.0.1:1" }, own: ${own} }\n` +
+        `areas: { fund-data: { backend: service, mode: report-only } }\n` +
+        `actions:\n  - { level: fund, area: fund-data, action: x, ` +
+        `methods: { GET: { scopes: { any: [fund.read] }, upstream: { backend: own } } } }`,
+    )
+    expect(about(told, 'areas.fund-data.mode')).toEqual([
+      expect.stringContaining(
+        `is report-only over a backend of kind ${kind}, which checks nothing for itself`,
+      ),
+    ])
+  })
+
   it('an admin listener off loopback needs a token', async () => {
     expect(about(await problems('admin: { listen: "0.0.0.0:9090" }'), 'admin.listen')).toHaveLength(1)
   })
