@@ -15,7 +15,7 @@ const paths = (description: string) =>
     list(
       literalText({
         pattern: '^[^/]+(/[^/]+)*$',
-        expected: 'a path of names, such as "Funds/Fund" or "Funds/@total"',
+        expected: 'names with a "/" between them and none before, such as "Funds/Fund" or "Funds/@total"',
         description: 'Names of elements from the root on, as they are in JSON; `@name` for an attribute.',
       }),
       { unique: true, description },
