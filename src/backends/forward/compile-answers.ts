@@ -1,6 +1,7 @@
 import type { KeyPath, Report } from '../../config/report.ts'
 import { parseJsonPointer } from '../../http/json-pointer.ts'
 import { isQName } from '../../http/xml-syntax.ts'
+import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
 import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { ExchangeRules } from './http.ts'
@@ -17,15 +18,21 @@ type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus' | 'redirect
 /**
  * Compiles the keys that say what comes back (C8.8): those that are given.
  * @param at the section that holds them
+ * @param targets where the calls are sent
  */
-export function compileAnswers(config: AnswerConfig, at: KeyPath, report: Report): Partial<ExchangeRules> {
+export function compileAnswers(
+  config: AnswerConfig,
+  targets: readonly UpstreamAddress[],
+  at: KeyPath,
+  report: Report,
+): Partial<ExchangeRules> {
   const { errors, errorStatus, redirects, data, payload } = config
   if (data !== undefined && payload === 'envelope')
     report.error([...at, 'data'], 'is for bare answers, and `payload: envelope` stands beside it')
   return {
     ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], report) }),
     ...(data !== undefined && { data: parseJsonPointer(data) }),
-    ...(redirects && { redirects: compileRedirects(redirects, [...at, 'redirects'], report) }),
+    ...(redirects && { redirects: compileRedirects(redirects, targets, [...at, 'redirects'], report) }),
     ...(errorStatus && { errorStatus: compileErrorStatus(errorStatus, [...at, 'errorStatus'], report) }),
   }
 }
@@ -76,11 +83,24 @@ function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Repo
   }
 }
 
-function compileRedirects({ max, origins }: RedirectsConfig, at: KeyPath, report: Report): RedirectRules {
+function compileRedirects(
+  { max, origins }: RedirectsConfig,
+  targets: readonly UpstreamAddress[],
+  at: KeyPath,
+  report: Report,
+): RedirectRules {
+  const isSecure = targets.length > 0 && targets.every(isTls)
   const named = origins.map((text, index) => {
+    const path = [...at, 'origins', index]
     const url = URL.parse(text)
     if (url === null || url.pathname !== '/' || url.search !== '')
-      report.error([...at, 'origins', index], 'expected scheme, host and port alone, without a path')
+      report.error(path, 'expected scheme, host and port alone, without a path')
+    else if (isSecure && url.protocol === 'http:')
+      report.warn(
+        path,
+        'is never gone to: no redirect is followed from https to http',
+        'name its https origin',
+      )
     return url?.origin ?? ''
   })
   return { max, origins: new Set(named) }

@@ -52,7 +52,7 @@ export async function compileForwarding(
   const at = ['backends', name]
   const targets = compileTargets(config, at, report)
   const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
-  const exchange = compileExchange(config, at, report, sources)
+  const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, report)
   reportTakenNames({ query: new Map(), queryOnly: undefined, ...exchange }, at, report)
   reportTwoOfOneHeader({ headers: new Map(), credentials: undefined, ...exchange }, at, report)
   const identify = compileIdentity(name, config, at, report, dependencies)
@@ -96,9 +96,9 @@ type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestChanges
  */
 export function compileExchange(
   config: ExchangeConfig,
+  { sources, targets }: { readonly sources: TokenSources; readonly targets: readonly UpstreamAddress[] },
   at: KeyPath,
   report: Report,
-  sources: TokenSources,
 ): ExchangeChanges {
   const { responseHeaders, format, payload } = config
   checkResponseHeaders(responseHeaders ?? [], at, report)
@@ -108,7 +108,7 @@ export function compileExchange(
     ...compileAuthorization(config, at, report, sources),
     ...(format && { format }),
     ...(payload && { payload }),
-    ...compileAnswers(config, at, report),
+    ...compileAnswers(config, targets, at, report),
   }
 }
 
@@ -191,7 +191,8 @@ function compileOwn(
   report: Report,
 ): ExchangeChanges {
   const xml = compileOperationXml(upstream, { format, payload, inherited }, at, report)
-  return { ...compileExchange(upstream, at, report, sender.sources), ...(xml && { xml }) }
+  const shared = { sources: sender.sources, targets: sender.targets.all.map(({ address }) => address) }
+  return { ...compileExchange(upstream, shared, at, report), ...(xml && { xml }) }
 }
 
 function reportTwoOfOneHeader(

@@ -13,7 +13,15 @@ const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json',
  * are sent as told.
  */
 async function check(
-  { backend = '', list = '', member = '', area = '', method = 'GET', rule = '' },
+  {
+    target = 'http://127.0.0.1:9',
+    backend = '',
+    list = '',
+    member = '',
+    area = '',
+    method = 'GET',
+    rule = '',
+  },
   env: Record<string, string> = {},
 ): Promise<string[]> {
   const operation = (upstream: string): string => `scopes: { any: [fund.read] }, upstream: { ${upstream} }`
@@ -23,7 +31,7 @@ async function check(
       'extends: demo.yaml',
       'backends:',
       '  sample:',
-      `  up: { kind: http, target: 'http://127.0.0.1:9'${backend && `, ${backend}`} }`,
+      `  up: { kind: http, target: '${target}'${backend && `, ${backend}`} }`,
       "  other: { kind: http, target: 'http://127.0.0.1:9' }",
       `  memory: { kind: memory, data: ${config('demo-data.json')} }`,
       'areas:',
@@ -199,5 +207,29 @@ describe('C8.7 check of what upstreams are sent', () => {
     ])
       expect(await warned(list)).toBe('')
     expect((await check({ list: 'path: /all' })).join()).toBe('')
+  })
+})
+
+describe('C8.8 check of the origins that redirects lead to', () => {
+  const redirects = "redirects: { max: 1, origins: ['https://a.example', 'http://b.example'] }"
+  const warning =
+    'origins[1]  is never gone to: no redirect is followed from https to http — name its https origin (warning)'
+  const target = 'https://127.0.0.1:9'
+
+  it('C8.8 tells an http origin beside https targets: of the backend and of an operation', async () => {
+    expect(await check({ target, backend: redirects })).toEqual([`backends.up.redirects.${warning}`])
+    expect(await check({ target, list: redirects })).toEqual([`${LIST}.redirects.${warning}`])
+  })
+
+  it('C8.8 finds nothing wrong with it beside an http target', async () => {
+    expect(await check({ backend: redirects, list: redirects })).toEqual([])
+    expect(await check({ target, list: `backend: other, ${redirects}` })).toEqual([])
+  })
+
+  it('C8.8 refuses an origin with a path or a query', async () => {
+    for (const origin of ['https://a.example/x', 'https://a.example?x'])
+      expect(await check({ list: `redirects: { max: 1, origins: ['${origin}'] }` })).toEqual([
+        `${LIST}.redirects.origins[0]  expected scheme, host and port alone, without a path`,
+      ])
   })
 })
