@@ -70,3 +70,13 @@ export const toXmlText = (text: string): string => text.replace(ALL_UNFIT, '\u{F
 /** Character data that every XML parser reads back as this text. */
 export const escapeText = (text: string): string =>
   SPECIAL.test(text) ? text.replace(ALL_SPECIAL, (character) => REFERENCES[character] ?? character) : text
+
+/** Whether a text may hold more references than that: every `&` counts. */
+export function hasMoreReferences(text: string, limit: number): boolean {
+  let at = -1
+  for (let count = 0; count <= limit; count++) {
+    at = text.indexOf('&', at + 1)
+    if (at < 0) return false
+  }
+  return true
+}

@@ -1,7 +1,7 @@
 import { SaxesParser } from 'saxes'
 import { Fault } from '../kernel/faults.ts'
 import { decodeUtf8, printable } from './body-text.ts'
-import { XSI } from './xml-syntax.ts'
+import { hasMoreReferences, XSI } from './xml-syntax.ts'
 
 /** Bounds on an XML body; what goes over one is refused as soon as it does, not when all of it has been read. */
 export interface XmlLimits {
@@ -215,15 +215,6 @@ function startsWithDoctype(text: string): boolean {
     if (end < 0) return false
     at = end + 3
   }
-}
-
-function hasMoreReferences(text: string, limit: number): boolean {
-  let at = -1
-  for (let count = 0; count <= limit; count++) {
-    at = text.indexOf('&', at + 1)
-    if (at < 0) return false
-  }
-  return true
 }
 
 /**

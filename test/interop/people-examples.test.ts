@@ -11,7 +11,7 @@ import type { PeopleModule } from '../../src/contracts/people-module.ts'
 import { makeFolder } from '../support/recipes/files.ts'
 import { readPage } from '../support/recipes/page.ts'
 import type { StartedProgram } from '../support/recipes/programs.ts'
-import { freePort } from '../support/recipes/service.ts'
+import { freePort } from '../support/free-port.ts'
 import { ENTRIES, startSlapd } from '../support/recipes/slapd.ts'
 import { needing } from '../support/machine.ts'
 

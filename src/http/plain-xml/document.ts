@@ -2,6 +2,7 @@ import { SaxesParser } from 'saxes'
 import { Fault } from '../../kernel/faults.ts'
 import { printable } from '../body-text.ts'
 import { malformed } from '../xml-tree.ts'
+import { hasMoreReferences } from '../xml-syntax.ts'
 import type { DecodedXml } from './decode.ts'
 import { NamespaceScope } from './namespaces.ts'
 import type { PlainXmlLimits } from './rules.ts'
@@ -122,15 +123,6 @@ class DocumentCheck {
   #refuse(why: string): never {
     throw malformed(this.#parser.line, this.#parser.column, why)
   }
-}
-
-function hasMoreReferences(text: string, limit: number): boolean {
-  let at = -1
-  for (let count = 0; count <= limit; count++) {
-    at = text.indexOf('&', at + 1)
-    if (at < 0) return false
-  }
-  return true
 }
 
 /**

@@ -4,7 +4,8 @@ import { makeAuthority } from '../certificates.ts'
 import { makeFolder, nginxProgram } from './files.ts'
 import { startProgram } from './programs.ts'
 import { record } from './recorder.ts'
-import { freePort, type Service, type Surroundings } from './service.ts'
+import { freePort } from '../free-port.ts'
+import type { Service, Surroundings } from './service.ts'
 
 const FUNDS = '{"FundSummaries":[{"Code":"SUPER1","Name":"Harbour View"}],"TotalCount":1}'
 

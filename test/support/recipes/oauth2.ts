@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { listen } from './own-server.ts'
 import { nodeProgram, startProgram } from './programs.ts'
 import { record, type ReceivedRequest } from './recorder.ts'
-import { freePort, type Service, type Surroundings } from './service.ts'
+import { freePort } from '../free-port.ts'
+import type { Service, Surroundings } from './service.ts'
 
 /** A service that asks the issuer about each token (RFC 7662). */
 const guarded =

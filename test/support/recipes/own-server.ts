@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { record } from './recorder.ts'
-import { freePort, type Service, type Surroundings } from './service.ts'
+import { freePort } from '../free-port.ts'
+import type { Service, Surroundings } from './service.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 

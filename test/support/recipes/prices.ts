@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { WebSocketServer } from 'ws'
 import { record } from './recorder.ts'
-import { freePort, type Service, type Surroundings } from './service.ts'
+import { freePort } from '../free-port.ts'
+import type { Service, Surroundings } from './service.ts'
 
 /** A service that tells the price of a fund to whoever sends its code over a websocket. */
 export async function startPrices({ portFor, onRequest }: Surroundings): Promise<Service> {

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { record } from './recorder.ts'
-import { freePort, untilListening, type Service, type Surroundings } from './service.ts'
+import { freePort } from '../free-port.ts'
+import { untilListening, type Service, type Surroundings } from './service.ts'
 
 /** A file of this folder. */
 export const ownFile = (name: string): string => fileURLToPath(new URL(name, import.meta.url))

@@ -7,7 +7,8 @@ import { expect } from 'vitest'
 import { ROOT, spawnPostern } from '../spawn-postern.ts'
 import { type Command, type RecipePage } from './page.ts'
 import { requestText, type ReceivedRequest } from './recorder.ts'
-import { freePort, type Recipe, type Service } from './service.ts'
+import { freePort } from '../free-port.ts'
+import type { Recipe, Service } from './service.ts'
 
 /** Headers that every call to a service has. Pages show them where they matter, and no other header is left out. */
 const USUAL =

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { PartName } from '../machine.ts'
 import type { ReceivedRequest } from './recorder.ts'
@@ -25,15 +24,6 @@ export interface Recipe {
   readonly needs: readonly PartName[]
   /** Left out where Postern needs no other server. */
   readonly start?: (where: Surroundings) => Promise<Service>
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const accepts = (port: number): Promise<boolean> =>
