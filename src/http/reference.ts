@@ -78,13 +78,19 @@ export const isBelow = (path: string, base: string): boolean => path === base ||
 
 const LONGEST_TOLD = 200
 
+const withoutUser = (text: string): string => text.slice(text.lastIndexOf('@') + 1)
+
 /**
  * A reference for the log: without user information, query and fragment, which may hold secrets, and without characters
  * that a reader of the log would take for something else.
  */
 export function referenceForLog(reference: string): string {
   const [, scheme, authority, path = ''] = REFERENCE.exec(reference.slice(0, 10 * LONGEST_TOLD)) ?? []
-  const place = authority === undefined ? '' : `//${authority.slice(authority.lastIndexOf('@') + 1)}`
-  const text = `${scheme === undefined ? '' : `${scheme}:`}${place}${path}`
+  const place = authority === undefined ? '' : `//${withoutUser(authority)}`
+  // Without "//" user information may stand in what is the scheme and the first segment, by the letter of the syntax.
+  const [first = ''] = path.split('/', 1)
+  const text = first.includes('@')
+    ? withoutUser(path)
+    : `${scheme === undefined ? '' : `${scheme}:`}${place}${path}`
   return text.slice(0, LONGEST_TOLD).replaceAll(/[^!-~]/g, (character) => encodeURI(character.toWellFormed()))
 }

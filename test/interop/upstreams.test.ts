@@ -114,7 +114,7 @@ describe('C8.1 nginx as an upstream', needing('nginx'), () => {
         body: `{"Name":"x"${' '.repeat(2000)}}`,
       }),
     ]
-    expect(told.map(({ status }) => status)).toEqual([500, 500, 404, 413])
+    expect(told.map(({ status }) => status)).toEqual([503, 500, 404, 413])
     for (const { body, rawHeaders } of told)
       expect(body + JSON.stringify(rawHeaders)).not.toMatch(/nginx|<html|elsewhere/i)
   })

@@ -36,7 +36,8 @@ const REWRITTEN: ReadonlyMap<string, Rewrite> = new Map([
 const unescaped = (query: string): string =>
   query.replaceAll(/%([0-7][0-9A-Fa-f])/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-const MOST_LINKS = 100
+/** Each is compared with the paths of all operations of its level, on the serving thread. */
+const MOST_LINKS = 20
 
 /** Each link is treated by itself: what does not map back is left out. */
 function rewriteLink(header: string, toPublic: ToPublic, tellsAddress: TellsAddress): string | undefined {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { type AttemptOutcome, Ejection, type EjectionRules } from './health.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { attemptOutcome } from './response.ts'
+import { attemptOutcome, isTimeout } from './response.ts'
 import { OtherOrigins } from './other-origins.ts'
-import type { UpstreamRequest } from '../../upstream/request.ts'
+import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
 import { type PoolRules, UpstreamPool } from '../../upstream/pool.ts'
 import type { UpstreamCallback, UpstreamReader } from '../../upstream/reader.ts'
 
@@ -20,6 +20,7 @@ export class UpstreamTarget {
   readonly #pool: UpstreamPool
   readonly #ejection: Ejection
   readonly #changed: TargetChanged
+  readonly #timeouts: UpstreamTimeouts
   #healthy = true
 
   constructor(
@@ -30,6 +31,7 @@ export class UpstreamTarget {
   ) {
     this.address = address
     this.#changed = changed
+    this.#timeouts = rules.timeouts
     this.#pool = new UpstreamPool(address, rules, (distrusted) =>
       changed(address.name, distrusted ? 'distrusted' : 'trusted'),
     )
@@ -60,20 +62,32 @@ export class UpstreamTarget {
 
   /** Sends an attempt of a call. Its outcome counts for ejection. `request.path` is without the target's base path. */
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
-    return this.probe(request, this.#counted(callback))
+    return this.probe(request, this.#counted(request, callback))
   }
 
   /** The same, but `request.path` is with the target's base path, or outside of it. */
   sendAbsolute(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
-    return this.#pool.send(request, this.#counted(callback))
+    return this.#pool.send(request, this.#counted(request, callback))
   }
 
-  #counted(callback: UpstreamCallback): UpstreamCallback {
+  #counted({ timeouts }: UpstreamRequest, callback: UpstreamCallback): UpstreamCallback {
     const settle = this.enter()
     return (error, response) => {
-      settle(error === null ? 'good' : attemptOutcome(error))
+      settle(
+        error === null ? 'good' : this.#isImpatience(error, timeouts) ? 'unknown' : attemptOutcome(error),
+      )
       callback(error, response)
     }
+  }
+
+  /** A timeout of an operation that waits for less time than its backend: it says nothing against the target. */
+  #isImpatience(error: Error, own: UpstreamTimeouts | undefined): boolean {
+    const { connect, firstByte, idle } = this.#timeouts
+    return (
+      own !== undefined &&
+      (own.connect < connect || own.firstByte < firstByte || own.idle < idle) &&
+      isTimeout(error)
+    )
   }
 
   /** For an attempt that is sent by other means (a websocket): the result is to be called with its outcome. */

@@ -92,6 +92,8 @@ describe('references in an upstream’s answer', () => {
 
   it('C8.8 the log gets a reference without its secrets, in visible ASCII, of any text', () => {
     expect(referenceForLog('https://u:p@h/a?b=c#d')).toBe('https://h/a')
+    expect(referenceForLog('user:secret@h/a?b=c')).toBe('h/a')
+    expect(referenceForLog('/users/@me')).toBe('/users/@me')
     expect(referenceForLog('/a\r\nb\u202E')).toBe('/a%0D%0Ab%E2%80%AE')
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
