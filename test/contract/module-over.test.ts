@@ -282,15 +282,15 @@ describe('C8.9: what a module makes of an answer', () => {
 describe('C8.9: the two backends', () => {
   it('C8.9 `request` and `response` have a time each; the forwarder has its own in between', async () => {
     const slow = (connection: UpstreamConnection): void =>
-      void setTimeout(() => answerJson({ slow: true })(connection), 600)
+      void setTimeout(() => answerJson({ slow: true })(connection), 1300)
     const patient = await startOver('{ request: () => undefined, response: (call, answer) => answer }', {
-      module: { timeout: 300 },
+      module: { timeout: 1000 }, // for being imported too
       behaviour: slow,
     })
     expect(dataOf(await patient.ask({ target: LIST }))).toEqual({ slow: true })
     for (const hook of ['request', 'response']) {
       const { ask } = await startOver(`{ ${hook}: () => new Promise(() => undefined) }`, {
-        module: { timeout: 100 },
+        module: { timeout: 1000 },
       })
       expectFault(await ask({ target: LIST }), 'upstream_timeout')
     }
