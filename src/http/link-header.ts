@@ -18,12 +18,13 @@ const PARAMETER = new RegExp(
   'y',
 )
 const END = new RegExp(`${WHITE}(?:,|$)`, 'y')
+const NOTHING_MORE = /[ \t,]*$/y
 
 /** The values of a Link header; undefined for one that cannot be read to its end: nobody knows what its rest means. */
 export function parseLink(header: string): readonly LinkValue[] | undefined {
   const links: LinkValue[] = []
   let at = 0
-  while (!/^[ \t,]*$/.test(header.slice(at))) {
+  while (matchAt(NOTHING_MORE, header, at) === undefined) {
     const target = matchAt(START, header, at)
     if (target === undefined) return undefined
     at = START.lastIndex
@@ -52,12 +53,14 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
 /** A Link header of these values. */
 export const writeLink = (links: readonly LinkValue[]): string =>
   links
-    .map(({ target, parameters }) =>
-      [
-        `<${target}>`,
-        ...parameters.map(({ name, value }) => (value === '' ? name : `${name}=${quoted(value)}`)),
-      ].join('; '),
-    )
+    .map(({ target, parameters }) => [`<${target}>`, ...parameters.map(parameterText)].join('; '))
     .join(', ')
 
-const quoted = (value: string): string => `"${value.replaceAll(/["\\]/g, '\\$&')}"`
+/** Of parameters such as `title*`, which are never quoted (RFC 8187 §3.2.1). */
+const EXTENDED_VALUE = /^[!#$%&'+.^_`|~0-9A-Za-z-]+$/
+
+function parameterText({ name, value }: LinkParameter): string {
+  if (value === '') return name
+  if (name.endsWith('*') && EXTENDED_VALUE.test(value)) return `${name}=${value}`
+  return `${name}="${value.replaceAll(/["\\]/g, '\\$&')}"`
+}

@@ -4,6 +4,7 @@ import ts from 'typescript'
 import { parseJson } from '../../src/http/json.ts'
 import { parseForm } from '../../src/http/form.ts'
 import { parseNumberLiteral } from '../../src/http/json-value.ts'
+import { parseLink } from '../../src/http/link-header.ts'
 import { printable } from '../../src/http/body-text.ts'
 import { escapeName, escapeText, isXmlText, toXmlText, unescapeName } from '../../src/http/xml-syntax.ts'
 import { plainEnvelope } from '../../src/gateway/conversion/plain-xml.ts'
@@ -159,6 +160,9 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'plain XML, in an attribute': (text) => plain(`<a b="${text}"/>`),
   'plain XML, of texts in JSON': (text) => writePlainXml({ b: text, '@c': text }, PLAIN_XML),
   'plain XML, of a name in JSON': (text) => writePlainXml({ [text]: '' }, PLAIN_XML),
+  parseLink,
+  'parseLink, behind a link': (text) => parseLink(`<a>${text}`),
+  'parseLink, in a quoted parameter': (text) => parseLink(`<a>; title="${text}"`),
   formatOfErrors: (text) => negotiation.formatOfErrors(text),
   ...Object.fromEntries(Object.entries(FORMATS).map(([name, { test }]) => [`format ${name}`, test])),
 }
@@ -219,5 +223,9 @@ export const HOSTILE = [
     '.',
     '../',
     '=',
+    '<a>,',
+    '<a>; b="c", ',
+    '; a=b',
+    ', ',
   ],
 ]
