@@ -38,6 +38,7 @@ interface CompileContext {
 interface ActionContext extends CompileContext {
   /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
   readonly offered: Map<string, OfferedOperation[]>
+  readonly routes: RouteCompiler
 }
 
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
@@ -62,7 +63,7 @@ export function compileActions(
       config,
       pattern ?? [],
       actions.length,
-      { ...context, offered },
+      { ...context, offered, routes },
       path,
       report,
     )
@@ -219,14 +220,15 @@ function checkWebsocket(
 
 /** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
 function backendOf(
-  { level, area, name: action, parameters, isNested }: Action,
+  own: Action,
   method: string,
   { upstream, produces }: OperationConfig,
   pattern: readonly PatternSegment[],
-  { areas, backends, offered, severalIssuers = false }: ActionContext,
+  { areas, backends, offered, routes, severalIssuers = false }: ActionContext,
   path: KeyPath,
   report: Report,
 ): Backend | undefined {
+  const { level, area, name: action, parameters, isNested } = own
   const name = upstream?.backend ?? areas[area]?.backend ?? ''
   const backend = backends.get(name)
   const at = [...path, 'upstream']
@@ -253,7 +255,11 @@ function backendOf(
         upstream,
         at: path,
         offered: {
-          operation: { level: calls.level, area, action, pattern: pattern.map(publicSegment) },
+          operation: {
+            ...{ level: calls.level, area, action },
+            pattern: pattern.map(publicSegment),
+            isAt: ({ segments }) => routes.leadsTo(own, segments),
+          },
           all,
         },
       },

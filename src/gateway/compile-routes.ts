@@ -66,6 +66,15 @@ export class RouteCompiler {
     route.allow.push('HEAD')
   }
 
+  /**
+   * Whether calls of a path are this action's. They may be another's, which has a literal there. For when all are added.
+   * @param segments of the whole path, in canonical form
+   */
+  leadsTo(action: Action, segments: readonly string[]): boolean {
+    const found = this.#table.find(action.level, action.area, segments, action.level === 'b' ? 5 : 6)
+    return found?.value.from.some((each) => each.action === action) === true
+  }
+
   finish(): ActionTable<Route> {
     const overlaps = [...this.#table.roots].flatMap(overlapsIn)
     for (const { routes, types } of overlaps) {

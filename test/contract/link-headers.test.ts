@@ -20,6 +20,8 @@ beforeAll(async () => {
     'twin-b': { path: '/v2/{business}/twin' },
     'split/{a}/{b}': { path: '/v2/{business}/split/{a}-{b}' },
     whole: { path: '/v3/{action}' },
+    'page/{name}': { path: '/v5/{name}' },
+    'page/first': { path: '/v6/first' },
     keyed: { path: '/v4/keyed', query: { Key: 'secret', business: '{business}' } },
     hidden: { path: '/v2/{business}/hidden', responseHeaders: [] },
   }
@@ -60,6 +62,8 @@ describe('C8.8 a URL of the upstream becomes the public one', () => {
     ['?page=2', `${BUSINESS}/report?page=2`],
     [`/base${BUSINESS}/fund-list`, `${BUSINESS}/fund-list`],
     ['/base/v3/whole', `${BUSINESS}/whole`],
+    ['/base/v5/second', `${BUSINESS}/page/second`],
+    ['/base/v6/first', `${BUSINESS}/page/first`],
   ])('C8.8 %s', async (given, expected) => {
     expect(await locationOf(given)).toBe(expected)
     expect((await headersOf({ 'Content-Location': given }))['content-location']).toBe(
@@ -92,6 +96,7 @@ describe('C8.8 a URL of the upstream becomes the public one', () => {
     ['another version', '/base/api/2.0/b/ACME/fund-data/fund-list'],
     ['no operation', '/base/v2/ACME/elsewhere'],
     ['a parameter of another type', '/base/v2/ACME/reports/new.json'],
+    ['a parameter that is another action’s name', '/base/v5/first'],
     ['two operations', '/base/v2/ACME/twin'],
     ['two readings', '/base/v2/ACME/split/a-b-c'],
     ['a path out of the target’s', '/v2/ACME/report'],

@@ -18,6 +18,8 @@ export interface OfferedOperation {
   /** As configured: `member-detail/{memberId}`. */
   readonly action: string
   readonly pattern: readonly PublicSegment[]
+  /** Whether calls of a public path are this action's: one that has a literal in place of its parameter comes first. */
+  readonly isAt: (target: RequestTarget) => boolean
   /** Undefined: its upstream path is the public one. */
   readonly path: PathTemplate | undefined
 }
@@ -54,7 +56,7 @@ function targetOf(
   const { path: template } = operation
   const target = template === undefined ? asItIs : fromTemplate(path, template, call, operation)
   const params = target && paramsOf(target, call, operation)
-  if (params === undefined || target === undefined) return undefined
+  if (params === undefined || target === undefined || !operation.isAt(target)) return undefined
   if (template === undefined) return target
   const { level, area, action } = operation
   // What is made of the URL must be the path again: so no reading of it is a guess.

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type LinkValue, parseLink, writeLink } from '../../../src/http/link-header.ts'
 
-const ONE_LINE = fc.string({ unit: fc.constantFrom(...'aZ09 \t"\\;,=<>*%\'é\u00ff') })
+const ONE_LINE = fc.string({ unit: fc.constantFrom(...Array.from('aZ09 \t"\\;,=<>*%\'é\u00ff')) })
 const target = fc
-  .string({ unit: fc.constantFrom(...'aZ09/?&=%:;,"\\ \'') })
+  .string({ unit: fc.constantFrom(...Array.from('aZ09/?&=%:;,"\\ \'')) })
   .filter((text) => !/[<>]/.test(text))
-const name = fc.string({ unit: fc.constantFrom(..."az09!#$%&'*+-.^_`|~"), minLength: 1 })
+const name = fc.string({ unit: fc.constantFrom(...Array.from("az09!#$%&'*+-.^_`|~")), minLength: 1 })
 const link: fc.Arbitrary<LinkValue> = fc.record({
   target,
   parameters: fc.array(fc.record({ name, value: ONE_LINE })),
