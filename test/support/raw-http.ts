@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { refuseUpstreamAddress } from './upstream-addresses.ts'
+import { refuseUpstreamAddress, refuseUpstreamAddressIn } from './upstream-addresses.ts'
 
 /** One response as it came off the wire. */
 export interface RawResponse {
@@ -64,6 +64,7 @@ export async function exchangeRaw(port: number, bytes: string | Buffer): Promise
   await connection.closed()
   const all = connection.unread
   connection.destroy()
+  refuseUpstreamAddressIn(all)
   return all
 }
 

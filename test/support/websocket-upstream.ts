@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer, type ClientOptions } from 'ws'
+import { refuseUpstreamAddress, rememberUpstream } from './upstream-addresses.ts'
 
 /** A `ws` server that echoes, and tells what it was asked. */
 export interface WebsocketUpstream {
@@ -48,13 +49,15 @@ export async function startWebsocketUpstream({ path, tls }: Whereabouts = {}): P
     listening.resolve(undefined),
   )
   await listening.promise
+  const { port } = server.address() as AddressInfo
+  const forget = path === undefined ? rememberUpstream(port) : () => undefined
   onTestFinished(() => {
+    forget()
     for (const socket of sockets) socket.terminate()
     websockets.close()
     server.close()
     server.closeAllConnections()
   })
-  const { port } = server.address() as AddressInfo
   const url = path === undefined ? `${tls ? 'https' : 'http'}://127.0.0.1:${port}` : `unix:${path}`
   return { url, handshakes, sockets, requests }
 }
@@ -79,15 +82,36 @@ export async function askWebsocket(
   onTestFinished(() => socket.terminate())
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve({ kind: 'open', socket }))
+    socket.once('upgrade', (response) => {
+      try {
+        look(response, '')
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
     socket.once('error', reject)
     socket.once('unexpected-response', (_request, response: IncomingMessage) => {
-      void response.toArray().then((chunks: Buffer[]) => {
-        const { statusCode = 0, headers } = response
-        resolve({ kind: 'refused', status: statusCode, headers, body: Buffer.concat(chunks).toString() })
-      }, reject)
+      response
+        .toArray()
+        .then((chunks: Buffer[]) => {
+          const { statusCode = 0, headers } = response
+          const body = Buffer.concat(chunks).toString()
+          look(response, body)
+          resolve({ kind: 'refused', status: statusCode, headers, body })
+        })
+        .catch(reject)
     })
   })
 }
+
+/** Whether an answer tells where an upstream is. */
+const look = ({ headersDistinct }: IncomingMessage, body: string): void =>
+  refuseUpstreamAddress({
+    rawHeaders: Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+      values.map((value) => [name, value] as const),
+    ),
+    body,
+  })
 
 /** The next message. */
 export const messageOn = (
