@@ -3,15 +3,14 @@ import type { Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
+import { compileForwarding, type ForwardingDependencies } from './forward/compile-forwarding.ts'
 import {
-  compileForwarding,
   checkUnmatchedCalls,
   compileOperationBackend,
   type ForwardedOperation,
-  type ForwardingDependencies,
-  readOrReport,
   type Shapeable,
-} from './forward/compile-forwarding.ts'
+} from './forward/compile-operation.ts'
+import { readOrReport } from './forward/compile-tls.ts'
 import { timeouts } from './forward/request-schema.ts'
 import { forwarding, httpSchema } from './forward/schema.ts'
 import { contentsOf } from '../modules/source.ts'

@@ -1,6 +1,6 @@
 import type { Report } from '../config/report.ts'
 import type { Backend } from '../contracts/backend.ts'
-import type { ForwardedOperation } from './forward/compile-forwarding.ts'
+import type { ForwardedOperation } from './forward/compile-operation.ts'
 
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
 export interface OpenedBackend extends Backend {

@@ -1,13 +1,6 @@
 /** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
-import {
-  type BackendConfig,
-  type BackendDependencies,
-  compileBackends,
-  contentsOfBackend,
-  backendUnder,
-} from '../backends/config.ts'
+import { type BackendDependencies, compileBackends } from '../backends/config.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
@@ -44,6 +37,7 @@ import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
 import { type OpenedPeople, openPeopleOf, peopleOf } from './people.ts'
+import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
 /** The parts that outlive a configuration: state, keys, switches, limits. */
@@ -166,43 +160,6 @@ export async function openParts(
   const fresh = people === before?.people ? undefined : people
   await closeAll(closablesOf({ backends: opened, people: fresh }))
   throw new ConfigurationError(report)
-}
-
-const isModule = ({ kind }: BackendConfig): boolean => kind === 'module'
-
-async function contentsOf(
-  { backends }: Configuration,
-  when: 'now' | 'loaded',
-  which: (config: BackendConfig) => boolean = () => true,
-): Promise<Map<string, string>> {
-  const chosen = Object.entries(backends).filter(([, config]) => which(config))
-  const digests = chosen.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
-  return new Map(await Promise.all(digests))
-}
-
-/** A module that runs around another backend is kept only with that one. */
-function keptBackends(
-  { backends, vendor, server }: Configuration,
-  now: ReadonlyMap<string, string>,
-  before: Parts | undefined,
-): Map<string, OpenedBackend> {
-  if (before === undefined || before.configuration.vendor !== vendor) return new Map()
-  if (before.configuration.server.limits.answer !== server.limits.answer) return new Map()
-  const old = before.configuration.backends
-  const same = Object.keys(backends).filter(
-    (name) => isDeepStrictEqual(backends[name], old[name]) && now.get(name) === before.contents.get(name),
-  )
-  const isKept = (name: string): boolean => {
-    const config = backends[name]
-    const under = config && backendUnder(config)
-    return under === undefined || same.includes(under)
-  }
-  return new Map(
-    same.filter(isKept).flatMap((name) => {
-      const backend = before.backends.get(name)
-      return backend === undefined ? [] : [[name, backend]]
-    }),
-  )
 }
 
 const LONGEST_CLOSE_MS = 5000

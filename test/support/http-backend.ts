@@ -1,4 +1,5 @@
-import { HttpBackend, type HttpBackendRules } from '../../src/backends/forward/http.ts'
+import { HttpBackend } from '../../src/backends/forward/http.ts'
+import type { HttpBackendRules } from '../../src/backends/forward/rules.ts'
 import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 import { identifyByHeaders } from '../../src/backends/forward/request.ts'
 import { TokenSources } from '../../src/backends/forward/auth/token-sources.ts'

@@ -4,7 +4,7 @@ import { isQName } from '../../http/xml-syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
 import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
 import type { RedirectRules } from './redirects.ts'
-import type { ExchangeRules } from './http.ts'
+import type { ExchangeRules } from './rules.ts'
 import type { OwnErrors } from './own-errors.ts'
 import type { OperationUpstream } from './schema.ts'
 

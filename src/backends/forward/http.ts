@@ -6,20 +6,11 @@ import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
-import { originByHost, type RedirectRules, Redirects } from './redirects.ts'
+import { originByHost, Redirects } from './redirects.ts'
 import { type Authorized, authorize } from './auth/authorized.ts'
-import type { Credentials } from './auth/credentials.ts'
 import type { TokenSources } from './auth/token-sources.ts'
-import {
-  compileRequestHeaders,
-  type Identify,
-  identifyNobody,
-  type RequestHeaderRules,
-  type RequestHeaders,
-} from './request.ts'
-import { type OwnErrors } from './own-errors.ts'
+import { compileRequestHeaders, identifyNobody, type RequestHeaders } from './request.ts'
 import { LinkHeaders, type LinkRules } from './link-headers.ts'
-import type { OfferedOperation } from './offered-operations.ts'
 import { compileTellsAddress } from './upstream-names.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import {
@@ -29,54 +20,14 @@ import {
   type ResponseHeaders,
   type StatusVerdict,
 } from './response.ts'
-import type { RequestRules } from './compile-request.ts'
+import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { successBody } from './success.ts'
 import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
-import { checkHealth, type EjectionRules, type HealthCheckRules } from './health.ts'
-import type { UpstreamAddress } from '../../upstream/socket.ts'
-import type { PoolRules } from '../../upstream/pool.ts'
+import { checkHealth } from './health.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
-import type { XmlSetting } from './compile-xml.ts'
 import type { XmlSection } from './xml-schema.ts'
-import { type TargetChanged, UpstreamTargets } from './targets.ts'
-
-/** What an operation may say differently from its backend (C8.7). */
-export interface ExchangeRules extends RequestRules {
-  readonly forwardAuthorization: boolean
-  /** What the upstream knows Postern by. */
-  readonly credentials: Credentials | undefined
-  readonly format: 'json' | 'xml'
-  readonly payload: 'bare' | 'envelope'
-  /** What is said of its XML. Undefined: nothing. */
-  readonly xml?: XmlSetting | undefined
-  /** Response headers that pass beyond the defaults. */
-  readonly responseHeaders: readonly string[]
-  /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only (C8.8). */
-  readonly errors: OwnErrors | 'problem' | undefined
-  /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
-  readonly errorStatus: ReadonlyMap<number, number> | undefined
-  /** Redirects that are followed; undefined: none (C8.8). */
-  readonly redirects: RedirectRules | undefined
-  /** The part of a bare answer that is the data; undefined: all of it (C8.8). */
-  readonly data: JsonPointer | undefined
-  /** The operations that the backend answers, where URLs are rewritten to theirs; undefined: none (C8.8). */
-  readonly operations: readonly OfferedOperation[] | undefined
-}
-
-export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
-  readonly name: string
-  /** The upstream's instances; their base paths are put before every request's. */
-  readonly targets: readonly UpstreamAddress[]
-  /** What Host says in place of the target's own. */
-  readonly host: string | undefined
-  readonly identify: Identify
-  /** The access tokens of the backend and its operations. */
-  readonly sources: TokenSources
-  readonly ejection: EjectionRules
-  readonly healthCheck: HealthCheckRules | undefined
-  readonly targetChanged: TargetChanged
-}
+import { UpstreamTargets } from './targets.ts'
 
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
 export class HttpBackend implements Backend, ForwardingBackend {

@@ -9,7 +9,7 @@ import { readCode, type Code } from '../../scopes/scope-token.ts'
 import { type ModuleRules, UserModule } from './module.ts'
 import type { ModuleFailed } from './question.ts'
 import type { ModuleConfig } from './schema.ts'
-import type { Shapeable } from '../forward/compile-forwarding.ts'
+import type { Shapeable } from '../forward/compile-operation.ts'
 import { isForbiddenResponseHeader } from '../forward/response.ts'
 import { ModuleOverForwarder } from '../over/over.ts'
 

@@ -3,7 +3,7 @@ import {
   compileOperationBackend,
   type ForwardedOperation,
   type Shapeable,
-} from '../forward/compile-forwarding.ts'
+} from '../forward/compile-operation.ts'
 import type { ModuleDependencies } from '../module/open.ts'
 import type { ModuleConfig } from '../module/schema.ts'
 import type { OpenedBackend } from '../opened-backend.ts'

@@ -1,0 +1,51 @@
+/** What of the configuration forwarding goes by, compiled. */
+import type { JsonPointer } from '../../http/json-pointer.ts'
+import type { PoolRules } from '../../upstream/pool.ts'
+import type { UpstreamAddress } from '../../upstream/socket.ts'
+import type { Credentials } from './auth/credentials.ts'
+import type { TokenSources } from './auth/token-sources.ts'
+import type { RequestRules } from './compile-request.ts'
+import type { XmlSetting } from './compile-xml.ts'
+import type { EjectionRules, HealthCheckRules } from './health.ts'
+import type { OfferedOperation } from './offered-operations.ts'
+import type { OwnErrors } from './own-errors.ts'
+import type { RedirectRules } from './redirects.ts'
+import type { Identify, RequestHeaderRules } from './request.ts'
+import type { TargetChanged } from './targets.ts'
+
+/** What an operation may say differently from its backend (C8.7). */
+export interface ExchangeRules extends RequestRules {
+  readonly forwardAuthorization: boolean
+  /** What the upstream knows Postern by. */
+  readonly credentials: Credentials | undefined
+  readonly format: 'json' | 'xml'
+  readonly payload: 'bare' | 'envelope'
+  /** What is said of its XML. Undefined: nothing. */
+  readonly xml?: XmlSetting | undefined
+  /** Response headers that pass beyond the defaults. */
+  readonly responseHeaders: readonly string[]
+  /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only (C8.8). */
+  readonly errors: OwnErrors | 'problem' | undefined
+  /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
+  readonly errorStatus: ReadonlyMap<number, number> | undefined
+  /** Redirects that are followed; undefined: none (C8.8). */
+  readonly redirects: RedirectRules | undefined
+  /** The part of a bare answer that is the data; undefined: all of it (C8.8). */
+  readonly data: JsonPointer | undefined
+  /** The operations that the backend answers, where URLs are rewritten to theirs; undefined: none (C8.8). */
+  readonly operations: readonly OfferedOperation[] | undefined
+}
+
+export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, PoolRules {
+  readonly name: string
+  /** The upstream's instances; their base paths are put before every request's. */
+  readonly targets: readonly UpstreamAddress[]
+  /** What Host says in place of the target's own. */
+  readonly host: string | undefined
+  readonly identify: Identify
+  /** The access tokens of the backend and its operations. */
+  readonly sources: TokenSources
+  readonly ejection: EjectionRules
+  readonly healthCheck: HealthCheckRules | undefined
+  readonly targetChanged: TargetChanged
+}

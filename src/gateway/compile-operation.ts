@@ -1,0 +1,211 @@
+import type { Report, KeyPath } from '../config/report.ts'
+import type { OpenedBackend } from '../backends/opened-backend.ts'
+import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'
+import type { Backend } from '../contracts/backend.ts'
+import { isBodiless, isSafe } from '../http/methods.ts'
+import { compileValidator } from '../http/validate-body.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import { type Action, type BodyRule, compileScopeRule, isReportOnly, type Operation } from './action-table.ts'
+import type { RouteCompiler } from './compile-routes.ts'
+import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
+import { type PatternSegment, takes } from './path-pattern.ts'
+
+/** What an action may name. */
+export interface CompileContext {
+  readonly catalogue: Catalogue
+  readonly backends: ReadonlyMap<string, OpenedBackend>
+  readonly areas: AreasConfig
+  /** Whether tokens of several issuers are accepted (C11.2). */
+  readonly severalIssuers?: boolean
+}
+
+export interface ActionContext extends CompileContext {
+  /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
+  readonly offered: Map<string, OfferedOperation[]>
+  readonly routes: RouteCompiler
+}
+
+const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
+
+/** Compiles one method of an action. Undefined if it names a backend that does not exist. */
+export function compileOperation(
+  action: Action,
+  method: string,
+  config: OperationConfig,
+  pattern: readonly PatternSegment[],
+  context: ActionContext,
+  path: KeyPath,
+  report: Report,
+): Operation | undefined {
+  const { catalogue, areas } = context
+  const backend = backendOf(action, method, config, pattern, context, path, report)
+  if (backend === undefined) return undefined
+  const versions = [...new Set(config.versions)].sort((a, b) => a - b)
+  const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
+  if (!versions.includes(defaultVersion))
+    report.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
+  const websocket = config.websocket === true
+  checkBodyKeys(method, config, path, report)
+  if (websocket) checkWebsocket(method, config, backend, path, report)
+  return {
+    action,
+    method,
+    backend,
+    facts: {
+      area: action.area,
+      action: action.name,
+      level: action.level === 'b' ? 'business' : 'fund',
+      versioned: versions.length > 1 || versions[0] !== 1,
+      safe: isSafe(method) && isSafe(config.upstream?.method ?? method),
+      produces: config.produces,
+    },
+    scopes: compileScopeRule(
+      checkedRule(config.scopes, catalogue, [...path, 'scopes'], report),
+      areas[action.area],
+      catalogue,
+    ),
+    versions: { versions, defaultVersion },
+    produces: config.produces,
+    consumes: config.consumes,
+    websocket,
+    body: compileBody(config.body, [...path, 'body', 'schema'], report),
+    items: config.items,
+  }
+}
+
+/** Reports where an operation says of bodies what goes with no method, or not together. */
+function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, report: Report): void {
+  if (config.body && config.consumes)
+    report.error(
+      [...path, 'consumes'],
+      'streams the body through unparsed, so it cannot be used together with body',
+    )
+  for (const key of ['consumes', 'body'] as const)
+    if (config[key] && method === 'GET')
+      report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
+  const sent = config.upstream?.method
+  if (sent !== undefined && isBodiless(sent) && (config.body ?? config.consumes))
+    report.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
+}
+
+/** Reports why a websocket cannot be. */
+function checkWebsocket(
+  method: string,
+  config: OperationConfig,
+  backend: Backend,
+  path: KeyPath,
+  report: Report,
+): void {
+  const sent = config.upstream?.method
+  if (sent !== undefined && sent !== 'GET')
+    report.error(
+      [...path, 'upstream', 'method'],
+      'is for a websocket, which begins with a GET (RFC 6455 §4.1)',
+    )
+  if (method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
+  if (backend.upgrade === undefined) report.error([...path, 'websocket'], 'needs a backend of kind stream')
+}
+
+/** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
+function backendOf(
+  own: Action,
+  method: string,
+  { upstream, produces }: OperationConfig,
+  pattern: readonly PatternSegment[],
+  { areas, backends, offered, routes, severalIssuers = false }: ActionContext,
+  path: KeyPath,
+  report: Report,
+): Backend | undefined {
+  const { level, area, name: action, parameters, isNested } = own
+  const name = upstream?.backend ?? areas[area]?.backend ?? ''
+  const backend = backends.get(name)
+  const at = [...path, 'upstream']
+  if (backend === undefined) {
+    report.error([...at, 'backend'], `names no backend; there are ${[...backends.keys()].join(', ')}`)
+    return undefined
+  }
+  const calls = {
+    described: `${area}/${action}`,
+    level: level === 'b' ? 'business' : 'fund',
+    parameters,
+    isNested,
+    reportOnly: isReportOnly(areas[area]),
+    severalIssuers,
+  } as const
+  const all = offered.get(name) ?? []
+  offered.set(name, all)
+  if (backend.forOperation)
+    return backend.forOperation(
+      {
+        calls,
+        method,
+        producesOwn: produces !== undefined,
+        upstream,
+        at: path,
+        offered: {
+          operation: {
+            ...{ level: calls.level, area, action },
+            pattern: pattern.map(publicSegment),
+            isAt: ({ segments }) => routes.leadsTo(own, segments),
+          },
+          all,
+        },
+      },
+      report,
+    )
+  reportForwardingKeys(upstream, name, at, report)
+  return backend
+}
+
+/** Reports what only a backend that forwards understands. */
+function reportForwardingKeys(
+  upstream: OperationConfig['upstream'],
+  backend: string,
+  at: KeyPath,
+  report: Report,
+): void {
+  for (const key of Object.keys(upstream ?? {}))
+    if (key !== 'backend')
+      report.error([...at, key], `is for backends of kind http and stream, and ${backend} is of another kind`)
+}
+
+const publicSegment = (segment: PatternSegment): PublicSegment =>
+  segment.kind === 'literal'
+    ? segment
+    : { kind: 'parameter', name: segment.name, takes: (value) => takes(segment.type, value) }
+
+function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, report: Report): BodyRule {
+  if (config === undefined) return NO_BODY
+  const kind = config.required ? 'required' : 'optional'
+  if (config.schema === undefined) return { kind, schema: undefined, validate: undefined }
+  const schema = config.schema
+  try {
+    return { kind, schema, validate: compileValidator(schema) }
+  } catch (error) {
+    report.error(path, (error as Error).message)
+    return { kind, schema, validate: undefined }
+  }
+}
+
+function checkedRule(
+  config: ScopeRuleConfig,
+  catalogue: Catalogue,
+  path: KeyPath,
+  report: Report,
+): ScopeRuleConfig {
+  if ((config.any === undefined) === (config.all === undefined))
+    report.error(path, 'needs either any or all, so that no action is open to every token')
+  reportUnknown([...(config.any ?? []), ...(config.all ?? [])], catalogue, path, report)
+  return config
+}
+
+/** Reports scope values that are not in the catalogue. */
+export function reportUnknown(
+  values: readonly string[],
+  catalogue: Catalogue,
+  path: KeyPath,
+  report: Report,
+): void {
+  for (const value of values)
+    if (!catalogue.has(value)) report.error(path, `names the scope ${value}, which is not in the catalogue`)
+}
