@@ -189,17 +189,20 @@ export function warnOfLentCredentials(configuration: Configuration, report: Repo
       )
 }
 
-/** Of the backend of an area, and of its operations. */
+/** Of the backends that answer an area's calls, and of its operations. */
 function sectionsWithAuth({ areas, backends, actions }: Configuration, area: string): readonly KeyPath[] {
-  const name = areas[area]?.backend ?? ''
-  const backend = backends[name]
-  const ofOperations = actions.flatMap((action, index) =>
-    Object.entries(action.area === area ? action.methods : {})
-      .filter(([, { upstream }]) => upstream?.auth !== undefined)
-      .map(([method]) => ['actions', index, 'methods', method, 'upstream']),
+  const operations = actions.flatMap((action, index) =>
+    Object.entries(action.area === area ? action.methods : {}).map(([method, { upstream }]) => ({
+      upstream,
+      path: ['actions', index, 'methods', method, 'upstream'],
+    })),
   )
-  const ofBackend = backend !== undefined && 'auth' in backend
-  return [...(ofBackend ? [['backends', name]] : []), ...ofOperations]
+  const names = new Set([areas[area]?.backend, ...operations.map(({ upstream }) => upstream?.backend)])
+  const ofBackends = [...names].filter((name) => name !== undefined && 'auth' in (backends[name] ?? {}))
+  return [
+    ...ofBackends.map((name) => ['backends', name ?? '']),
+    ...operations.filter(({ upstream }) => upstream?.auth !== undefined).map(({ path }) => path),
+  ]
 }
 
 /**

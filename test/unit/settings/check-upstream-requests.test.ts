@@ -21,6 +21,7 @@ async function check(
     area = '',
     method = 'GET',
     rule = '',
+    other = '',
   },
   env: Record<string, string> = {},
 ): Promise<string[]> {
@@ -32,7 +33,7 @@ async function check(
       'backends:',
       '  sample:',
       `  up: { kind: http, target: '${target}'${backend && `, ${backend}`} }`,
-      "  other: { kind: http, target: 'http://127.0.0.1:9' }",
+      `  other: { kind: http, target: 'http://127.0.0.1:9'${other && `, ${other}`} }`,
       `  memory: { kind: memory, data: ${config('demo-data.json')} }`,
       'areas:',
       `  fund-data: { backend: up${area && `, ${area}`} }`,
@@ -232,4 +233,16 @@ describe('C8.8 check of the origins that redirects lead to', () => {
         `${LIST}.redirects.origins[0]  expected scheme, host and port alone, without a path`,
       ])
   })
+})
+
+it('C8.7 warns of credentials of a backend that only an operation of a report-only area names', async () => {
+  const other = 'auth: { bearer: { env: KEY } }'
+  const warnings = async (area: string) =>
+    (await check({ list: 'backend: other', area, other }, { KEY: 'abcdefgh' })).filter((line) =>
+      line.startsWith('backends.other.auth'),
+    )
+  expect(await warnings('mode: report-only')).toEqual([
+    expect.stringContaining('goes with all calls of the area fund-data, which is report-only'),
+  ])
+  expect(await warnings('')).toEqual([])
 })
