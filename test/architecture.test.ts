@@ -17,6 +17,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   scopes: 2,
   upstream: 2,
   contracts: 3,
+  audit: 4,
   backends: 4,
   directory: 4,
   stores: 4,

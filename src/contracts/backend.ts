@@ -27,6 +27,8 @@ export interface ActionFacts {
    * (C8.7).
    */
   readonly safe: boolean
+  /** Whether a call is recorded in the audit trail before it is made (C12.1.1). */
+  readonly audited: boolean
   /** The action's own response types (C7.1); undefined if its answers are envelopes. */
   readonly produces: readonly string[] | undefined
 }

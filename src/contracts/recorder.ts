@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.ts'
-import type { Call, TunnelEnd } from './backend.ts'
+import type { TunnelEnd } from './backend.ts'
 import type { Exchange } from './exchange.ts'
 import type { Principal } from './principal.ts'
 
@@ -69,10 +69,4 @@ export interface Recorder {
     event: string,
     facts?: Readonly<Record<string, unknown>>,
   ): void
-}
-
-/** Writes the audit trail (C12). */
-export interface Audit {
-  /** Awaited after the decision and before the backend. A Fault that it throws or rejects with refuses the call. */
-  intend(call: Call): Promise<void> | undefined
 }

@@ -7,6 +7,7 @@ import type { Head } from '../http/head.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { readCallBody } from './body.ts'
+import { intendCall } from './call-records.ts'
 import type { Findings } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import { readBodyUnrefused } from './report-only.ts'
@@ -28,7 +29,7 @@ export function carryOut(
 ): Promise<Answer> {
   const proceed = (body: CallBody): Promise<Answer> => {
     const call = callOf(runtime, exchange, decision, body)
-    const intended = runtime.audit.intend(call)
+    const intended = intendCall(runtime, call)
     if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
     return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
   }
@@ -210,7 +211,7 @@ export async function carryUpgrade(
   if (exchange.upgrade === undefined || !operation.websocket)
     return carryOut(runtime, exchange, decision, findings)
   const call = callOf(runtime, exchange, decision, await readBodyOf(runtime, exchange, decision))
-  await runtime.audit.intend(call)
+  await intendCall(runtime, call)
   const release = callSlot(runtime.admission, decision)
   try {
     const opened = await handOver(runtime, operation.backend, call, exchange.upgrade, findings)

@@ -45,6 +45,7 @@ export function compileOperation(
   if (!versions.includes(defaultVersion))
     report.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
   const websocket = config.websocket === true
+  const safe = isSafe(method) && isSafe(config.upstream?.method ?? method)
   checkBodyKeys(method, config, path, report)
   if (websocket) checkWebsocket(method, config, backend, path, report)
   return {
@@ -56,7 +57,8 @@ export function compileOperation(
       action: action.name,
       level: action.level === 'b' ? 'business' : 'fund',
       versioned: versions.length > 1 || versions[0] !== 1,
-      safe: isSafe(method) && isSafe(config.upstream?.method ?? method),
+      safe,
+      audited: !safe || websocket,
       produces: config.produces,
     },
     scopes: compileScopeRule(

@@ -125,6 +125,7 @@ function unmatched(
         level: level === 'f' ? 'fund' : 'business',
         versioned: false,
         safe: isSafe(method),
+        audited: !isSafe(method),
         produces: ANYTHING,
       },
       scopes: { groups: [], challenge: '' },

@@ -1,5 +1,6 @@
 import type { Admission } from '../contracts/admission.ts'
-import type { Audit, Recorder } from '../contracts/recorder.ts'
+import type { AuditTrail } from '../contracts/audit.ts'
+import type { Recorder } from '../contracts/recorder.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Resource } from '../contracts/principal.ts'
@@ -22,7 +23,7 @@ export interface Runtime {
   readonly places: Places | undefined
   readonly switches: Switches
   readonly admission: Admission
-  readonly audit: Audit
+  readonly audit: AuditTrail
   /** Absent where another service issues the tokens. */
   readonly userinfo: Resource | undefined
   readonly recorder: Recorder

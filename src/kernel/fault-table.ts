@@ -198,6 +198,12 @@ export const FAULTS = {
   ),
   body_unexpected: bad('This action takes no request body.'),
 
+  // C12.1: the audit trail
+  audit_unavailable: unavailable(
+    'The record of this change cannot be kept at the moment, so nothing was changed. Try again shortly.',
+    'error',
+  ),
+
   // C8.4, C8.7: the upstream
   upstream_unreachable: unavailable(
     'The data service cannot be reached at the moment. Try again shortly.',

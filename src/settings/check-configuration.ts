@@ -1,4 +1,5 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
+import { compileAudit } from '../audit/config.ts'
 import { compileBackends } from '../backends/config.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
@@ -68,6 +69,10 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['server'], run: ({ server }, report) => compileServer(server, report) },
   { needs: ['admin'], run: ({ admin }, report) => compileAdmin(admin, report) },
   { needs: ['identity'], run: ({ identity }, report) => compileIdentity(identity, report) },
+  {
+    needs: ['audit', 'issuers'],
+    run: (configuration, report) => compileAudit(configuration.audit, isSidecar(configuration), report),
+  },
   { needs: ['keys'], run: ({ keys }, report) => compileKeys(keys, report) },
   {
     needs: ['issuers', 'scopes'],

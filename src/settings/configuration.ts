@@ -1,4 +1,5 @@
 /** The configuration of a deployment: the schema that joins those of the folders, and facts about the whole. */
+import { auditSchema } from '../audit/config.ts'
 import { backendsSchema } from '../backends/config.ts'
 import { loadFile } from '../config/load.ts'
 import { choice, flag, section, text, type Static } from '../config/schema.ts'
@@ -55,6 +56,7 @@ export const configurationSchema = section({
   issuers: issuersSchema,
   load: loadSchema,
   maintenance: maintenanceSchema,
+  audit: auditSchema,
   log: logSchema,
 })
 

@@ -12,6 +12,7 @@ const FIXED: readonly (keyof Configuration)[] = [
   'store',
   'workers',
   'keys',
+  'audit',
 ]
 
 /** Exceptions: settings of these sections, with everything below them, that a reload does change. */

@@ -1,5 +1,6 @@
 /** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
 import { fileURLToPath } from 'node:url'
+import { NO_TRAIL } from '../contracts/audit.ts'
 import type { Environment } from '../config/references.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import { NO_HOLDINGS } from '../directory/holdings.ts'
@@ -19,7 +20,7 @@ import { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
-import { longestLifeOf, openState, type State } from './dependencies.ts'
+import { longestLifeOf, openAuditTrail, openState, type State } from './dependencies.ts'
 import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   admitStore,
@@ -64,6 +65,7 @@ export interface Running extends ServiceUrls {
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
+  supervisor.audit = await openAuditTrail(configuration, { ...options, recorder: supervisor.recorder })
   reportReportOnlyAreas(configuration, supervisor)
   // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
   const ready = Promise.withResolvers<ServiceControl>()
@@ -74,8 +76,9 @@ export async function startPostern(configuration: Configuration, options: AppOpt
   files.watch(options.source?.files ?? new Set())
   const contentsChanged = (): void => void ready.promise.then((control) => control.reload({ via: 'worker' }))
   const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(
-    (error: unknown) => {
+    async (error: unknown) => {
       files.close()
+      await supervisor.audit?.close()
       throw error
     },
   )
@@ -105,6 +108,7 @@ export async function startPostern(configuration: Configuration, options: AppOpt
         const cut = await closed
         await admin.close()
         for (const close of opened) await close()
+        await supervisor.audit?.close()
         supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
         await supervisor.closeLog()
         return cut
@@ -114,6 +118,7 @@ export async function startPostern(configuration: Configuration, options: AppOpt
     files.close()
     await pool.close()
     for (const close of opened) await close()
+    await supervisor.audit?.close()
     throw error
   }
 }
@@ -131,13 +136,13 @@ const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependenc
 async function startWorkerPool(
   configuration: Configuration,
   options: AppOptions,
-  { reports, recorder }: Supervisor,
+  { audit, reports, recorder }: Supervisor,
   contentsChanged: () => void,
 ): Promise<WorkerPool<Configuration>> {
   const size = countWorkers(configuration.workers)
   if (size === 1) {
     const { startWorker } = await import('./worker.ts')
-    return startWorker(configuration, reports, options)
+    return startWorker(configuration, reports, { ...options, audit: audit ?? NO_TRAIL })
   }
   const { ClusterWorkerPool } = await import('../supervisor/cluster-worker-pool.ts')
   const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))

@@ -1,4 +1,7 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
+import { planAudit } from '../audit/config.ts'
+import { type OpenTrail, openTrail, type TrailParts } from '../audit/trail.ts'
+import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Environment } from '../config/references.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -28,6 +31,8 @@ import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock
+  /** The trail of this process, where one process serves and supervises. A worker process opens its own. */
+  readonly audit?: AuditTrail
   readonly environment: Environment
 }
 
@@ -49,7 +54,7 @@ const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Pro
 /** Opens everything. Rejects with KeyFolderError or StoreError; nothing is left open then. */
 export async function openDependencies(
   configuration: Configuration,
-  { clock, environment }: WorkerOptions,
+  { clock, environment, audit = NO_TRAIL }: WorkerOptions,
   recorder: Recorder,
   reports: Reports,
 ): Promise<WorkerDependencies> {
@@ -73,7 +78,7 @@ export async function openDependencies(
     tokenRevoker,
     switches,
     admission: openGuard(configuration, clock, recorder, reports),
-    audit: { intend: () => undefined },
+    audit,
     openedFunds: new OpenedFunds(),
     targetChanged: (backend, target, change) =>
       recorder.note(BAD_CHANGES.has(change) ? 'warn' : 'info', `upstream_target_${change}`, {
@@ -106,6 +111,15 @@ export async function watchOwnKeys(
     recorder.note('warn', 'refresh_token_families_ended', { families: await tokenRevoker.endAllFamilies() })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
   return watchKeys({ keys, store, recorder, secretReplaced })
+}
+
+/** Opens the audit trail of this process; undefined if none is kept. Rejects if its folder cannot be used. */
+export async function openAuditTrail(
+  configuration: Configuration,
+  parts: TrailParts,
+): Promise<OpenTrail | undefined> {
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  return plan && openTrail(plan, parts)
 }
 
 /** The number of workers is fixed at the start; a reload does not change it. */

@@ -6,7 +6,8 @@ import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { Admission } from '../contracts/admission.ts'
-import type { Audit, Recorder } from '../contracts/recorder.ts'
+import type { AuditTrail } from '../contracts/audit.ts'
+import type { Recorder } from '../contracts/recorder.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
@@ -54,7 +55,7 @@ export interface Dependencies {
   readonly revocations: Revocations
   readonly switches: Switches
   readonly admission: Admission
-  readonly audit: Audit
+  readonly audit: AuditTrail
   readonly openedFunds: OpenedFunds
   readonly conversions: Conversions
   readonly targetChanged: BackendDependencies['targetChanged']

@@ -1,4 +1,5 @@
 /** The supervisor's half of the service: the log's writer, the metrics registry, readiness and the count of failed logins. */
+import type { OpenTrail } from '../audit/trail.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -31,6 +32,8 @@ export interface Supervisor {
   readonly closeLog: () => Promise<void>
   /** Absent until the workers serve. */
   pool: WorkerPool<Configuration> | undefined
+  /** The audit trail of this process. Absent where none is kept, and until it is open. */
+  audit: OpenTrail | undefined
   /** The supervisor's own connection to the store. Only with several workers: one worker shares its own. */
   state: State | undefined
 }
@@ -71,6 +74,7 @@ export function openSupervisor(
       await sink.end?.()
     },
     pool: undefined,
+    audit: undefined,
     state: undefined,
   }
   return supervisor

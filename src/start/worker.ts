@@ -2,6 +2,7 @@
 import { conditionOf, Generation } from './generation.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
+import { NO_TRAIL } from '../contracts/audit.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -23,6 +24,7 @@ import { closablesOf, closeAll, type Closable, compileService, openParts, type P
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   loadOf,
+  openAuditTrail,
   openDependencies,
   watchOwnKeys,
   type WorkerOptions,
@@ -49,7 +51,15 @@ export async function startWorker(
   options: WorkerOptions,
 ): Promise<Worker> {
   const relay = new RelayRecorder()
-  const dependencies = await openDependencies(configuration, options, relay, reports)
+  const { audit: shared } = options
+  const own = shared ? undefined : await openAuditTrail(configuration, { ...options, recorder: relay })
+  const audit = shared ?? own ?? NO_TRAIL
+  const dependencies = await openDependencies(configuration, { ...options, audit }, relay, reports).catch(
+    async (error: unknown) => {
+      await own?.close()
+      throw error
+    },
+  )
   try {
     const parts = await openParts(configuration, dependencies)
     const listener = await bindPublicListener({
@@ -59,11 +69,18 @@ export async function startWorker(
       clock: options.clock,
       earlyAdmission: dependencies.admission,
     })
-    const worker = new ServingWorker(parts, { dependencies, relay, listener, reports })
+    const worker = new ServingWorker(parts, {
+      dependencies,
+      relay,
+      listener,
+      reports,
+      closeTrail: () => own?.close(),
+    })
     worker.stopWatching = await watchOwnKeys(dependencies, configuration, relay)
     return worker
   } catch (error) {
     await dependencies.state.close()
+    await own?.close()
     throw error
   }
 }
@@ -73,6 +90,8 @@ interface ServingParts {
   readonly relay: RelayRecorder
   readonly listener: PublicListener
   readonly reports: Reports
+  /** Closes the audit trail, if it is this process's own. */
+  readonly closeTrail: () => Promise<void> | undefined
 }
 
 class ServingWorker implements Worker {
@@ -176,6 +195,7 @@ class ServingWorker implements Worker {
     this.dependencies.issuerKeys.close()
     this.dependencies.conversions.close()
     await this.dependencies.state.close()
+    await this.#fixtures.closeTrail()
     return cut
   }
 

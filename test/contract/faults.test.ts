@@ -224,6 +224,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
     () => impatient,
   ),
   upstream_unavailable: status(503),
+  audit_unavailable: 'test/contract/audit.test.ts',
   upstream_token_unavailable: 'test/contract/upstream-tokens.test.ts',
   upstream_broken: status(500),
   upstream_forbade: status(403),

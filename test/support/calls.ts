@@ -38,6 +38,7 @@ export function makeCall({
       level: 'business',
       versioned: false,
       safe: true,
+      audited: false,
       produces: undefined,
     },
     version: 1,

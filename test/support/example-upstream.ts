@@ -42,6 +42,7 @@ function placeOf(path: string, { actions }: MemoryFile): Place {
       level: fund === undefined ? 'business' : 'fund',
       versioned: false,
       safe: true,
+      audited: false,
       produces: undefined,
     }
     return { facts, params, business, fund }

@@ -1,3 +1,4 @@
+import { NO_TRAIL } from '../../src/contracts/audit.ts'
 import { Report } from '../../src/config/report.ts'
 import type { Admission } from '../../src/contracts/admission.ts'
 import type { Backend, BackendAnswer, Call } from '../../src/contracts/backend.ts'
@@ -120,7 +121,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
       identity: () => undefined,
     },
     admission: parts.admission ?? { admit: () => undefined },
-    audit: { intend: () => undefined },
+    audit: NO_TRAIL,
     userinfo: undefined,
     recorder,
     clock,

@@ -5,7 +5,8 @@
 import type { DecisionEvent } from '../../contracts/recorder.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { cleanLine, quoteClean, redact } from './redact.ts'
+import { cleanLine, quoteClean } from '../../kernel/clean-text.ts'
+import { redact } from './redact.ts'
 
 export interface CallLineParts {
   /** The area and name of each action, by the slot of decision events. */

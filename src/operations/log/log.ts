@@ -15,7 +15,8 @@ import type {
 import type { Clock } from '../../kernel/clock.ts'
 import { compileCallLine, faultFacts, round } from './call-lines.ts'
 import { LOG_LEVELS, type LogConfig } from '../config.ts'
-import { cleanLine, redact } from './redact.ts'
+import { cleanLine } from '../../kernel/clean-text.ts'
+import { redact } from './redact.ts'
 import { LineQueue, type LineQueueParts } from './line-queue.ts'
 import { openLogWriter } from './log-writer.ts'
 

@@ -10,6 +10,7 @@ import { decide, type Decision } from '../../../src/gateway/pipeline.ts'
 import { decideReportOnly } from '../../../src/gateway/report-only.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
+import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { exchangeOf, FUND_LIST, jsonAnswer, makeGateway, type GatewayParts } from '../../support/gateway.ts'
 
 type Upgrading = NonNullable<Backend['upgrade']>
@@ -21,7 +22,7 @@ interface Parts {
   /** Refuses calls that are counted for a client. */
   readonly isClientBusy?: boolean
   readonly reportOnly?: boolean
-  readonly audit?: () => Promise<void>
+  readonly audit?: () => Promise<number>
 }
 
 /** Carries out a call of the fund list, and notes what it leaves behind. */
@@ -50,7 +51,7 @@ function carrying(wanted: Parts) {
   const gateway = makeGateway(parts)
   const runtime = {
     ...gateway.runtime,
-    ...(audit && { audit: { intend: audit } }),
+    ...(audit && { audit: { ...NO_TRAIL, on: true, require: audit } }),
     recorder: {
       ...gateway.runtime.recorder,
       backend: (event: BackendEvent) => backendEvents.push(event),
@@ -58,10 +59,16 @@ function carrying(wanted: Parts) {
     },
   }
   const findings = new Findings()
-  const decided = (exchange: Exchange): Decision =>
-    (reportOnly
-      ? decideReportOnly(runtime, exchange, findings, 'fund-data', PRINCIPAL)
-      : decide(runtime, exchange, findings, PRINCIPAL)) as Decision
+  const decided = (exchange: Exchange): Decision => {
+    const decision = (
+      reportOnly
+        ? decideReportOnly(runtime, exchange, findings, 'fund-data', PRINCIPAL)
+        : decide(runtime, exchange, findings, PRINCIPAL)
+    ) as Decision
+    const { operation } = decision
+    const facts = { ...operation.facts, audited: audit !== undefined }
+    return { ...decision, operation: { ...operation, facts } }
+  }
   const carry = (exchange = exchangeOf(FUND_LIST)) => carryOut(runtime, exchange, decided(exchange), findings)
   const switchOver = (exchange: Exchange) => {
     const decision = decided(exchange)
@@ -106,17 +113,17 @@ describe('C8 a call of a backend', () => {
     expect([released(), findings.upstreamStatus]).toEqual([1, undefined])
   })
 
-  it('C12 is not made before the audit trail holds it, nor if the trail cannot be written', async () => {
-    const written = Promise.withResolvers<undefined>()
+  it('C12.1.3 is not made before the audit trail holds it, nor if the trail cannot be written', async () => {
+    const written = Promise.withResolvers<number>()
     const { carry, calls } = carrying({ audit: () => written.promise })
     const answer = carry()
     await turn()
     expect(calls).toEqual([])
-    written.resolve(undefined)
+    written.resolve(1)
     await answer
     expect(calls).toHaveLength(1)
-    const failing = carrying({ audit: () => Promise.reject(new Fault('identity_unavailable')) })
-    await expect(failing.carry()).rejects.toMatchObject({ code: 'identity_unavailable' })
+    const failing = carrying({ audit: () => Promise.reject(new Fault('audit_unavailable')) })
+    await expect(failing.carry()).rejects.toMatchObject({ code: 'audit_unavailable' })
     expect(failing.calls).toEqual([])
   })
 })

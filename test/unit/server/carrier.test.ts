@@ -20,6 +20,7 @@ const STREAMED: CallOverrides = {
     level: 'business',
     versioned: false,
     safe: true,
+    audited: false,
     produces: ['text/plain'],
   },
   accept: 'text/plain',

@@ -14,6 +14,7 @@ const FUND = {
     level: 'fund',
     versioned: false,
     safe: true,
+    audited: false,
     produces: undefined,
   },
   version: 2,

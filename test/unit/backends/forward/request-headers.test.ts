@@ -27,7 +27,14 @@ describe('the headers of an upstream request', () => {
   })
 
   it('C8.2 Accept and version are those of each call, in whatever order versions come', () => {
-    const facts = { area: 'a', action: 'b', level: 'business', safe: true, produces: undefined } as const
+    const facts = {
+      area: 'a',
+      action: 'b',
+      level: 'business',
+      safe: true,
+      audited: false,
+      produces: undefined,
+    } as const
     for (const version of [1, 2, 1, 20261121, 2])
       for (const versioned of [true, false]) {
         const accept = versioned ? `application/vnd.postern.action.v${version}+json` : 'application/json'

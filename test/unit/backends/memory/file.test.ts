@@ -21,6 +21,7 @@ const action = {
   level: 'business',
   versioned: false,
   safe: true,
+  audited: false,
   produces: undefined,
 } as const
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../../src/contracts/principal.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
 import { compileCallLine, milliseconds, round } from '../../../../src/operations/log/call-lines.ts'
-import { cleanLine, quoteClean } from '../../../../src/operations/log/redact.ts'
+import { cleanLine, quoteClean } from '../../../../src/kernel/clean-text.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 import { code, scopeOf } from '../../../support/scope.ts'
 

@@ -1,0 +1,99 @@
+/**
+ * The table of all events of the audit trail (C12.3). Code that records an event names a row; the documentation lists the
+ * rows; a test raises each.
+ */
+
+/**
+ * What a record stops if it cannot be written (C12.1.4):
+ * - `gives`: what it records is not handed out or put in force before the record is durable, else 503;
+ * - `takes`: what it records takes effect at once; the record is held until it can be written;
+ * - `tells`: it stops nothing.
+ *
+ * With `either`, the event gives or takes by what has changed.
+ */
+export type AuditWeight = 'gives' | 'takes' | 'tells' | 'either'
+
+interface AuditEventRow {
+  readonly weight: AuditWeight
+  /** What happened, for people. */
+  readonly title: string
+}
+
+const gives = (title: string): AuditEventRow => ({ weight: 'gives', title })
+const takes = (title: string): AuditEventRow => ({ weight: 'takes', title })
+const tells = (title: string): AuditEventRow => ({ weight: 'tells', title })
+const either = (title: string): AuditEventRow => ({ weight: 'either', title })
+
+export const AUDIT_EVENTS = {
+  // Calls
+  'call.intended': gives('A changing call is about to be sent to the backend'),
+  'call.body_ended': tells('The body of a call that was streamed has ended: its length and its HMAC'),
+  'call.settled': tells('The outcome of a call that was intended'),
+  'call.refused': tells('A call was refused'),
+  'tunnel.opened': tells('A websocket was opened'),
+  'tunnel.closed': tells('A websocket was closed'),
+
+  // Tokens
+  'token.issued': gives('Tokens were issued'),
+  'token.refused': tells('Tokens were asked for and refused'),
+  'token.revoked': takes('A client revoked a token'),
+  'token.replayed': takes('A refresh token was used a second time; its family is ended'),
+  'code.issued': gives('An authorization code was issued'),
+  'code.replayed': takes('An authorization code was used a second time; what came of it is ended'),
+  'authorization.refused': tells('An authorization request was refused'),
+
+  // People
+  'login.succeeded': gives('A user logged in'),
+  'login.refused': tells('A login was refused'),
+  'login.ended': takes('A user logged out'),
+  'session.revoked': takes('A session was ended by somebody else than its user’s browser'),
+  'consent.given': gives('A user allowed a client something'),
+  'consent.withdrawn': takes('A user took back what a client was allowed'),
+  'lockout.began': tells('Logins are delayed after failures'),
+  'lockout.cleared': gives('An operator ended the delay of logins'),
+
+  // Directory
+  'client.added': gives('A client was added'),
+  'client.changed': either('A client was changed'),
+  'client.disabled': takes('A client was disabled'),
+  'client.enabled': gives('A client was enabled'),
+  'client.removed': takes('A client was removed'),
+  'client.secret_rotated': gives('A client got another secret'),
+  'user.added': gives('A user was added'),
+  'user.changed': either('A user was changed'),
+  'user.disabled': takes('A user was disabled'),
+  'user.enabled': gives('A user was enabled'),
+  'user.removed': takes('A user was removed'),
+  'user.password_set': gives('A user got another password'),
+
+  // Service
+  'configuration.reloaded': either('Another configuration is in force'),
+  'configuration.refused': tells('A configuration was refused; the one before stays in force'),
+  'maintenance.switched': either('An operator set or ended a maintenance switch'),
+  'maintenance.began': tells('A planned maintenance window has begun'),
+  'maintenance.ended': tells('A maintenance window has ended by itself'),
+  'revocation.ordered': takes('An operator revoked tokens'),
+  'keys.announced': tells('A signing key was published that will sign later'),
+  'keys.signing': tells('A signing key signs from now on'),
+  'keys.retired': tells('A signing key is not published any more'),
+  'keys.compromised': takes('The signing keys were replaced at once; what the old ones signed is refused'),
+  'store.backed_up': tells('The store was copied to a file'),
+  'workers.restarted': tells('The worker processes were replaced'),
+  'worker.died': tells('A worker process ended that should not have'),
+  'service.started': tells('The service has started'),
+  'service.stopped': tells('The service has stopped'),
+  'operator.refused': tells('An operator asked for what the role does not allow'),
+  'explain.asked': tells('Somebody asked for the decision about a call'),
+
+  // The trail itself
+  'audit.queried': tells('Records were asked for'),
+  'audit.exported': tells('Records were exported'),
+  'audit.verified': tells('The trail was verified'),
+  'audit.redacted': gives('The personal values of a subject were erased'),
+  'audit.segment_removed': gives('A segment was removed, since its retention has ended'),
+  'audit.suppressed': tells('Refusals without a proven caller that were counted, not recorded singly'),
+  'writer.opened': tells('A writer of the trail began a segment'),
+  'writer.closed': tells('A writer of the trail has ended'),
+} as const satisfies Record<string, AuditEventRow>
+
+export type AuditEvent = keyof typeof AUDIT_EVENTS
