@@ -1,29 +1,12 @@
 /** The commands that read configurations and change nothing. */
 import { parseArgs } from 'node:util'
 import type { Report } from '../config/report.ts'
-import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
-import {
-  accessOf,
-  compareAccess,
-  type Access,
-  type AccessChange,
-  type StoredPeopleRecords,
-} from '../settings/access.ts'
+import { accessOf, compareAccess, type Access, type AccessChange } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import { sqliteFile } from '../stores/config.ts'
-import { readStoredRecords } from '../stores/read-store.ts'
-import { StoreError } from '../stores/store-error.ts'
-import {
-  countOf,
-  configurationFile,
-  EXIT,
-  writeReport,
-  type Terminal,
-  UsageError,
-  type Command,
-} from './command.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
+import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand: Command = {
@@ -50,29 +33,6 @@ function read(file: string, terminal: Terminal): Read | undefined {
   return undefined
 }
 
-/**
- * The clients and users of the store: that of the first configuration, else that of the second. Both configurations are
- * combined with the same records, because only the configurations are compared.
- */
-function readStore(configurations: readonly Configuration[], { stderr }: Terminal): StoredPeopleRecords {
-  for (const configuration of configurations) {
-    if (isSidecar(configuration) || configuration.store.kind === 'memory') continue
-    const path = sqliteFile(configuration.data)
-    const records = readStoredRecords(path, [CLIENT, USER], systemClock.now())
-    if (records === undefined) continue
-    const clients = records[CLIENT].map(readStoredClient)
-    const users = records[USER].map(readStoredUser)
-    stderr.write(
-      `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${path}\n`,
-    )
-    return { clients, users }
-  }
-  stderr.write(
-    'postern: there is no store to read. Only clients and users of the configurations are compared.\n',
-  )
-  return { clients: [], users: [] }
-}
-
 const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
 
 /** One line for each access that somebody gains (`+`) or loses (`-`), with all places where. */
@@ -95,7 +55,10 @@ function print(gained: readonly Access[], lost: readonly Access[]): string {
 
 /** Undefined, after the problems were written, if the scopes or the directory of one have problems. */
 async function compare(before: Read, after: Read, terminal: Terminal): Promise<AccessChange | undefined> {
-  const stored = readStore([before.configuration, after.configuration], terminal)
+  // Both are combined with the same records, because only the configurations are compared.
+  const both = [before.configuration, after.configuration]
+  const none = 'Only clients and users of the configurations are compared.'
+  const stored = readStoredPeople(both, none, terminal)
   const parts = { environment: terminal.env, stored, clock: systemClock }
   const access = [before, after].map(({ configuration, report }) => accessOf(configuration, parts, report))
   const [old = [], next = []] = await Promise.all(access)
@@ -123,7 +86,7 @@ export const diffCommand: Command = {
     const before = read(old, terminal)
     const after = read(next, terminal)
     if (before === undefined || after === undefined) return EXIT.refused
-    try {
+    return orStoreTrouble(async () => {
       const changes = await compare(before, after, terminal)
       if (changes === undefined) return EXIT.refused
       const { gained, lost } = changes
@@ -131,10 +94,6 @@ export const diffCommand: Command = {
         values.json === true ? `${JSON.stringify({ gained, lost }, null, 2)}\n` : print(gained, lost),
       )
       return EXIT.done
-    } catch (thrown) {
-      if (!(thrown instanceof StoreError)) throw thrown
-      terminal.stderr.write(`postern: ${thrown.message}\n`)
-      return EXIT.failed
-    }
+    }, terminal)
   },
 }

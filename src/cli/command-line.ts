@@ -26,6 +26,16 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     summary: 'Show who gains or loses access between two configurations',
     load: async () => (await import('./check.ts')).diffCommand,
   },
+  access: {
+    usage: 'access [--client ID] [--user NAME] [--business CODE] [--csv | --json]',
+    summary: 'Show who may call what, and what others lack',
+    load: async () => (await import('./access.ts')).accessCommand,
+  },
+  scopes: {
+    usage: 'scopes METHOD PATH [--json]',
+    summary: 'Show which scopes a call needs, and who has them',
+    load: async () => (await import('./scopes.ts')).scopesCommand,
+  },
   backup: {
     usage: 'backup FILE [--config FILE]',
     summary: 'Copy the store to a new file, also while it is in use',

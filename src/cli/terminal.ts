@@ -1,7 +1,8 @@
 /** What commands ask on the terminal, and how they print. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { text } from 'node:stream/consumers'
 import { countOf, type Terminal, UsageError } from './command.ts'
 
@@ -60,21 +61,35 @@ export async function readPassword(terminal: Terminal, twice = false): Promise<s
 
 const GAP = '  '
 
-/** Writes rows below their headings, each column as wide as its widest cell. */
+/** Rows below their headings as lines, each column as wide as its widest cell. */
+export function rowLines(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [heads, ...rows]
+  const widths = heads.map((_head, at) => all.reduce((most, row) => Math.max(most, row[at]?.length ?? 0), 0))
+  return all.map((row) => {
+    const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0))
+    return `${cells.join(GAP).trimEnd()}\n`
+  })
+}
+
+/** Writes rows below their headings. */
 export function printRows(
   heads: readonly string[],
   rows: readonly (readonly string[])[],
   { stdout }: Terminal,
 ): void {
-  const all = [heads, ...rows]
-  const widths = heads.map((_head, at) => all.reduce((most, row) => Math.max(most, row[at]?.length ?? 0), 0))
-  for (const row of all)
-    stdout.write(
-      `${row
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join(GAP)
-        .trimEnd()}\n`,
-    )
+  for (const line of rowLines(heads, rows)) stdout.write(line)
+}
+
+/**
+ * Writes texts one by one, no faster than they are read, so that a long list needs little memory. A reader that has seen
+ * enough (`| head`) ends it.
+ */
+export async function printAll(texts: Iterable<string>, { stdout }: Terminal): Promise<void> {
+  try {
+    await pipeline(Readable.from(texts), stdout, { end: false })
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EPIPE') throw thrown
+  }
 }
 
 /** Writes a value as indented JSON. */

@@ -1,17 +1,11 @@
 /** Lists who may do what in a configuration, as flat rows, so that two configurations can be compared. */
-import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import type { Configuration } from './configuration.ts'
 import type { Client, User } from '../contracts/people.ts'
-import { compileDirectory, type Directory } from '../directory/compile.ts'
-import { compileUser, toClient } from '../directory/compile-records.ts'
 import { mayHold } from '../directory/holdings.ts'
-import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
-import { compileScopeRule, isReportOnly, satisfies } from '../gateway/action-table.ts'
+import { isReportOnly, satisfies } from '../gateway/action-table.ts'
 import { GRANTS } from '../identity/grants/grants.ts'
-import type { Clock } from '../kernel/clock.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
-import { compileScopes } from '../scopes/config.ts'
+import { type ListedOperation, type Parties, type PartiesParts, readParties } from './parties.ts'
 
 /** One right of one party. */
 export interface Access {
@@ -24,43 +18,12 @@ export interface Access {
   readonly where: string
 }
 
-/** The part of the directory that is in the store. */
-export interface StoredPeopleRecords {
-  readonly clients: readonly StoredClient[]
-  readonly users: readonly StoredUser[]
-}
+const textOf = ({ method, area, action, level }: ListedOperation): string =>
+  `${method} ${area}/${action} (${level})`
 
-export interface AccessParts {
-  /** Reads the files of the directory. */
-  readonly environment: Environment
-  readonly stored: StoredPeopleRecords
-  readonly clock: Clock
-}
-
-interface Operation {
-  readonly what: string
-  readonly isOpenTo: (scopes: ReadonlySet<string>) => boolean
-}
-
-/** Uses the gateway's own scope rule of each action (C4.7), with area scopes and implication. */
-const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): Operation[] =>
-  actions.flatMap(({ level, area, action, methods }) =>
-    Object.entries(methods).map(([method, { scopes }]) => {
-      const rule = compileScopeRule(scopes, areas[area], catalogue)
-      return {
-        what: `${method} ${area}/${action} (${level})`,
-        isOpenTo: (held: ReadonlySet<string>) => satisfies(held, rule),
-      }
-    }),
-  )
-
-const openTo = (
-  operations: readonly Operation[],
-  catalogue: Catalogue,
-  scopes: readonly string[],
-): string[] => {
+function openTo({ operations, catalogue }: Parties, scopes: readonly string[]): string[] {
   const held = catalogue.close(scopes)
-  return operations.filter(({ isOpenTo }) => isOpenTo(held)).map(({ what }) => what)
+  return operations.filter(({ rule }) => satisfies(held, rule)).map(textOf)
 }
 
 /** A report-only area requires no token, and forwards paths that match no action too. */
@@ -74,37 +37,19 @@ const openToAnybody = ({ areas }: Configuration): Access[] =>
       where: '',
     }))
 
-/** Of two clients with the same id the configuration's counts (directory/people.ts). */
-const clientsOf = ({ clients }: Directory, { stored }: AccessParts): Client[] => [
-  ...clients.values(),
-  ...stored.clients.map(({ record }) => toClient(record)).filter(({ id }) => !clients.has(id)),
-]
-
-function clientAccess(
-  { businesses: known }: Directory,
-  client: Client,
-  operations: readonly Operation[],
-  catalogue: Catalogue,
-  clock: Clock,
-): Access[] {
+function clientAccess(parties: Parties, client: Client): Access[] {
   const { id, grants, scopes, businesses } = client
   if (!mayHold(client)) return []
   const access = (what: string, where: string): Access => ({ kind: 'client', who: id, what, where })
-  const usable = grants.filter((grant) => GRANTS.get(grant)?.mayUse(client, clock))
-  const places = businesses.filter((code) => known.has(code))
+  const usable = grants.filter((grant) => GRANTS.get(grant)?.mayUse(client, parties.clock))
+  const places = businesses.filter((code) => parties.directory.businesses.has(code))
   return [
     ...usable.map((grant) => access(`the grant ${grant}`, '')),
-    ...openTo(operations, catalogue, scopes).flatMap((what) => places.map((where) => access(what, where))),
+    ...openTo(parties, scopes).flatMap((what) => places.map((where) => access(what, where))),
   ]
 }
 
-const usersOf = ({ users, roles }: Directory, { stored }: AccessParts): User[] =>
-  [
-    ...users.values(),
-    ...stored.users.map(({ record }) => record).filter((user) => !users.has(user.username)),
-  ].map((record) => compileUser(record, roles))
-
-function userAccess({ businesses }: Directory, user: User): Access[] {
+function userAccess({ directory: { businesses } }: Parties, user: User): Access[] {
   const { username, access, customers } = user
   if (!mayHold(user)) return []
   const right = (what: string, where: string): Access => ({ kind: 'user', who: username, what, where })
@@ -120,22 +65,18 @@ function userAccess({ businesses }: Directory, user: User): Access[] {
  */
 export async function accessOf(
   configuration: Configuration,
-  parts: AccessParts,
+  parts: PartiesParts,
   report: Report,
 ): Promise<Access[]> {
-  const catalogue = compileScopes(configuration.scopes, report)
-  const directory = await compileDirectory(configuration.directory, catalogue, report, parts.environment)
-  const operations = operationsOf(configuration, catalogue)
+  const parties = await readParties(configuration, parts, report)
   const roles = Object.entries(configuration.directory.roles).flatMap(([who, { scopes }]) =>
-    openTo(operations, catalogue, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
+    openTo(parties, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
   )
   return [
     ...openToAnybody(configuration),
-    ...clientsOf(directory, parts).flatMap((client) =>
-      clientAccess(directory, client, operations, catalogue, parts.clock),
-    ),
+    ...[...parties.clients.values()].flatMap((client) => clientAccess(parties, client)),
     ...roles,
-    ...usersOf(directory, parts).flatMap((user) => userAccess(directory, user)),
+    ...[...parties.users()].flatMap((user) => userAccess(parties, user)),
   ]
 }
 

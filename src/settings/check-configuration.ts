@@ -1,7 +1,6 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
 import { compileAudit } from '../audit/config.ts'
 import { compileBackends } from '../backends/config.ts'
-import type { OpenedBackend } from '../backends/opened-backend.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
@@ -32,6 +31,7 @@ import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../supervisor/worker-pool.ts'
+import { unopened } from './unopened-backends.ts'
 
 interface Check {
   /** Sections that must have been read without a problem. */
@@ -46,17 +46,6 @@ interface Check {
 
 /** Names of the sections in which reading found a problem. A check of theirs would report its consequences. */
 type UnreadableSections = ReadonlySet<unknown>
-
-/** Stands for a backend that could not be opened: only its name matters, and no operation of it is a problem. */
-const unopened = (name: string): OpenedBackend => ({
-  name,
-  format: 'value',
-  payload: 'bare',
-  answer: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
-  upgrade: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
-  close: () => Promise.resolve(),
-  forOperation: () => unopened(name),
-})
 
 /** Stands for the service's keys, which a check does not open. */
 const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }

@@ -153,7 +153,7 @@ directory:
   })
 
   it.each(['live', 'closed'])(
-    'tells of clients and users of the store, which it only reads (%s)',
+    'C14.5 tells of clients and users of the store, which it only reads (%s)',
     async (state) => {
       const data = await dataFolder()
       const path = join(data, 'postern.sqlite')
@@ -196,7 +196,7 @@ directory:
     },
   )
 
-  it('tells that a stored user loses the role that the configuration drops', async () => {
+  it('C14.5 tells that a stored user loses the role that the configuration drops', async () => {
     const data = await dataFolder()
     const plan = planSqlite({ kind: 'sqlite' } as Parameters<typeof planSqlite>[0], data)
     const store = await SqliteStore.open(plan, systemClock)

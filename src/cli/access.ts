@@ -1,0 +1,140 @@
+/** `postern access`: who may call what by a configuration and its store (C14.5). */
+import { parseArgs } from 'node:util'
+import {
+  accessMatrix,
+  type MatrixFilter,
+  type MatrixSection,
+  type OperationAccess,
+} from '../settings/access-matrix.ts'
+import { isSidecar } from '../settings/configuration.ts'
+import type { Parties } from '../settings/parties.ts'
+import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
+import { csvLine } from './csv.ts'
+import { readAccess, foundOrRefused, telling, UnknownName } from './read-access.ts'
+import { printAll, rowLines } from './terminal.ts'
+
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+const OPTIONS = { client: text, user: text, business: text, csv: flag, json: flag, config: text }
+
+interface Named {
+  readonly client?: string | undefined
+  readonly user?: string | undefined
+  readonly business?: string | undefined
+}
+
+function filterOf({ client, user, business }: Named, parties: Parties): MatrixFilter {
+  const { clients, directory } = parties
+  if (business !== undefined)
+    foundOrRefused('business', business, directory.businesses.get(business), directory.businesses.keys())
+  return {
+    business,
+    client:
+      client === undefined
+        ? undefined
+        : foundOrRefused('client', client, clients.get(client), clients.keys()),
+    user:
+      user === undefined
+        ? undefined
+        : foundOrRefused('user', user, parties.findUser(user), parties.usernames()),
+  }
+}
+
+const missingText = ({ missing }: OperationAccess): string => missing.map((each) => each.text).join('; ')
+
+const roleOf = ({ user, business }: MatrixSection): string | undefined => user?.access.get(business)?.role
+
+function titleOf(section: MatrixSection): string {
+  const { client, user, business } = section
+  const role = roleOf(section)
+  const names = [
+    ...(client === undefined ? [] : [`client ${client.id}`]),
+    ...(user === undefined ? [] : [`user ${user.username}${role === undefined ? '' : ` (${role})`}`]),
+  ]
+  return `${names.join(', ')} at ${business}\n`
+}
+
+const HEADS = ['  LEVEL', 'ACTION', 'METHOD', 'VERSIONS', 'ACCESS']
+
+const ACCESS_TEXT = { yes: 'yes', 'report-only': 'yes: the area refuses nothing (report-only)' } as const
+
+function* asText(sections: Iterable<MatrixSection>): Generator<string> {
+  let first = true
+  for (const section of sections) {
+    const rows = section.operations.map((each) => {
+      const { level, area, action, method, versions } = each.operation
+      const access = each.access === 'no' ? `no: ${missingText(each)}` : ACCESS_TEXT[each.access]
+      return [`  ${level}`, `${area}/${action}`, method, versions.join(' '), access]
+    })
+    yield `${first ? '' : '\n'}${titleOf(section)}${rowLines(HEADS, rows).join('')}`
+    first = false
+  }
+  if (first) yield 'nobody has access to any business\n'
+}
+
+/** A row as it is written for programs. */
+function flat(section: MatrixSection, each: OperationAccess) {
+  const { client, user, business } = section
+  const { level, area, action, method, versions } = each.operation
+  return {
+    ...{ client: client?.id, user: user?.username, role: roleOf(section), business },
+    ...{ level, area, action, method, versions, access: each.access, missing: each.missing },
+  }
+}
+
+function* asJson(sections: Iterable<MatrixSection>): Generator<string> {
+  let before = '[\n'
+  for (const section of sections)
+    for (const each of section.operations) {
+      yield `${before}${JSON.stringify(flat(section, each))}`
+      before = ',\n'
+    }
+  yield before === '[\n' ? '[]\n' : '\n]\n'
+}
+
+const COLUMNS = ['client', 'user', 'role', 'business', 'level', 'area', 'action', 'method'] as const
+
+function* asCsv(sections: Iterable<MatrixSection>): Generator<string> {
+  yield csvLine([...COLUMNS, 'versions', 'access', 'missing'])
+  for (const section of sections)
+    for (const each of section.operations) {
+      const row = flat(section, each)
+      const cells = COLUMNS.map((column) => row[column])
+      yield csvLine([...cells, row.versions.join(' '), row.access, missingText(each)])
+    }
+}
+
+export const accessCommand: Command = {
+  help: `Usage: postern access [--client ID] [--user NAME] [--business CODE] [--csv | --json]
+
+  Shows for each action and method whether it may be called, or what is missing. Clients and users of the store are
+  included. The store is only read, and the service may run meanwhile. Without --client and --user, every client and
+  every user is shown: a client as if it acted for a user who may do everything, a user as if through a client that
+  may have everything. Maintenance, rates and what a token asks for are not looked at: \`postern explain\` does that.
+
+  --client ID       This client only
+  --user NAME       This user only; with --client, what a token of that client for this user opens
+  --business CODE   This business only
+  --csv             For spreadsheets; a text that one would carry out as a formula gets a ' before it
+  --json            A list of {client, user, role, business, level, area, action, method, versions, access, missing}
+  --config FILE     The configuration. Default: POSTERN_CONFIG, else config/demo.yaml
+`,
+  async run(args, terminal) {
+    const { values } = parseArgs({ args: [...args], options: OPTIONS })
+    if (values.csv === true && values.json === true)
+      throw new UsageError('expected --csv or --json, not both')
+    const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    return telling(async () => {
+      const read = await readAccess(file, terminal)
+      if (read === undefined) return EXIT.refused
+      if (isSidecar(read.configuration)) throw new UnknownName(SIDECAR)
+      const sections = accessMatrix(read.parties, filterOf(values, read.parties))
+      const write = values.csv === true ? asCsv : values.json === true ? asJson : asText
+      await printAll(write(sections), terminal)
+      return EXIT.done
+    }, terminal)
+  },
+}
+
+const SIDECAR =
+  'a sidecar has no clients and users of its own: its issuers say who has which scope. `postern scopes METHOD PATH` tells which scopes a call needs'

@@ -1,0 +1,75 @@
+/** What commands read that tell who has access: a configuration, and the clients and users of its store. */
+import { didYouMean } from '../config/problem-text.ts'
+import type { Report } from '../config/report.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { loadConfiguration } from '../settings/check-configuration.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { readParties, type Parties } from '../settings/parties.ts'
+import { EXIT, writeReport, type Terminal } from './command.ts'
+import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
+
+/** A name that the configuration and the store do not have. The message goes to stderr, and the exit code is 2. */
+export class UnknownName extends Error {}
+
+/** A suggestion compares all known names. With more names than this it would take too long. */
+const FEW = 500
+
+/** @throws UnknownName, with a suggestion */
+export function foundOrRefused<T>(
+  what: string,
+  name: string,
+  found: T | undefined,
+  names: Iterable<string>,
+): T {
+  if (found !== undefined) return found
+  const known = [...names]
+  const hint = known.length > FEW ? undefined : didYouMean(name, known)
+  throw new UnknownName(`there is no ${what} "${name}"${hint === undefined ? '' : ` — ${hint}`}`)
+}
+
+/** What a command needs that tells who has access: the parties, unless the configuration has problems. */
+export interface ReadAccess {
+  readonly configuration: Configuration
+  readonly parties: Parties
+}
+
+/** Undefined after the problems were written. Throws StoreError if the store cannot be read. */
+export async function readAccess(file: string, terminal: Terminal): Promise<ReadAccess | undefined> {
+  const { configuration, report } = loadConfiguration(file, terminal.env)
+  const parties = configuration && (await partiesOf(configuration, report, terminal))
+  if (configuration === undefined || parties === undefined) {
+    writeReport(file, report, terminal)
+    return undefined
+  }
+  return { configuration, parties }
+}
+
+async function partiesOf(
+  configuration: Configuration,
+  report: Report,
+  terminal: Terminal,
+): Promise<Parties | undefined> {
+  const none = 'Only clients and users of the configuration are shown.'
+  const stored = readStoredPeople([configuration], none, terminal)
+  if (configuration.directory.people !== undefined)
+    terminal.stderr.write('postern: the users that `directory.people` finds are not included\n')
+  const parties = await readParties(
+    configuration,
+    { environment: terminal.env, stored, clock: systemClock },
+    report,
+  )
+  return report.failed ? undefined : parties
+}
+
+/** Runs what throws UnknownName or StoreError, and tells it. */
+export function telling(work: () => Promise<number>, terminal: Terminal): Promise<number> {
+  return orStoreTrouble(async () => {
+    try {
+      return await work()
+    } catch (thrown) {
+      if (!(thrown instanceof UnknownName)) throw thrown
+      terminal.stderr.write(`postern: ${thrown.message}\n`)
+      return EXIT.refused
+    }
+  }, terminal)
+}

@@ -1,0 +1,140 @@
+/** `postern scopes METHOD PATH`: which scopes a call needs, and who has them (C14.5). */
+import { parseArgs } from 'node:util'
+import { didYouMean } from '../config/problem-text.ts'
+import { compileAuthorities } from '../http/authorities.ts'
+import { parseRequestTarget } from '../http/request-target.ts'
+import { Fault } from '../kernel/faults.ts'
+import { splitListenAddress } from '../kernel/listen-address.ts'
+import { serviceUrls } from '../server/config.ts'
+import { Report } from '../config/report.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { ListedOperation, Parties } from '../settings/parties.ts'
+import {
+  operationAt,
+  scopeNeeds,
+  type ClientWithScope,
+  type NeededValue,
+  type ScopeNeeds,
+} from '../settings/scope-needs.ts'
+import { compileUnopened } from '../settings/unopened-backends.ts'
+import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
+import { readAccess, telling, UnknownName, type ReadAccess } from './read-access.ts'
+import { printJson } from './terminal.ts'
+
+const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
+
+/** `area/action` as `postern access` lists it, for whoever knows no path; it may stand at both levels. */
+function namedOperations(method: string, name: string, { operations }: Parties): readonly ListedOperation[] {
+  const named = method === 'HEAD' ? 'GET' : method
+  const same = operations.filter((each) => nameOf(each) === name)
+  if (same.length === 0) throw new UnknownName(`there is no action "${name}"${hintOf(name, operations)}`)
+  const found = same.filter((each) => each.method === named)
+  if (found.length > 0) return found
+  throw new UnknownName(notOffered(same.map((each) => each.method)))
+}
+
+const notOffered = (methods: readonly string[]): string =>
+  `the action does not offer this method; it offers ${[...new Set(methods)].join(', ')}`
+
+function hintOf(name: string, operations: readonly ListedOperation[]): string {
+  const hint = didYouMean(name, new Set(operations.map(nameOf)))
+  return hint === undefined ? '' : ` — ${hint}`
+}
+
+function authoritiesOf({ server }: Configuration): ReturnType<typeof compileAuthorities> {
+  const { authUrl, baseUrl } = serviceUrls(server, splitListenAddress(server.listen).port)
+  return compileAuthorities([authUrl, baseUrl])
+}
+
+/** The words for what keeps a path from meaning an action. */
+function toldOf({ code, facts, publicText }: Fault): string {
+  if (code === 'method_not_allowed') return notOffered(facts.allow ?? [])
+  if (code === 'unknown_action') return 'no action is at this path: `postern access` lists them all'
+  return publicText
+}
+
+function operationsAt(
+  method: string,
+  path: string,
+  { configuration, parties }: ReadAccess,
+): readonly ListedOperation[] {
+  if (!path.startsWith('/') && !path.includes('://')) return namedOperations(method, path, parties)
+  const report = new Report()
+  const actions = compileUnopened(configuration, parties.catalogue, report)
+  if (report.failed) throw new UnknownName('the actions have problems: `postern check` tells which')
+  try {
+    const target = parseRequestTarget(path, authoritiesOf(configuration))
+    const found = operationAt(method, target, actions, parties)
+    return found === undefined ? [] : [found]
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown
+    throw new UnknownName(toldOf(thrown))
+  }
+}
+
+const valueLine = ({ value, impliedBy }: NeededValue): string =>
+  `    ${value}${impliedBy.length === 0 ? '' : `   (implied by ${impliedBy.join(', ')})`}\n`
+
+const groupText = (group: readonly NeededValue[]): string =>
+  `${group.length > 1 ? 'one of' : 'the scope'}\n${group.map(valueLine).join('')}`
+
+function clientLine({ client, by, missing }: ClientWithScope): string {
+  const places = client.businesses.length === 0 ? '' : ` at ${client.businesses.join(', ')}`
+  const but = missing.length === 0 ? '' : `, but ${missing.map(({ text }) => text).join('; ')}`
+  return `    ${client.id}${places}, by ${by.join(' ')}${but}\n`
+}
+
+function needsText({ operation, groups, clients, roles }: ScopeNeeds): string {
+  const { level, method, versions, reportOnly } = operation
+  const version = `version${versions.length > 1 ? 's' : ''} ${versions.join(', ')}`
+  const free = reportOnly
+    ? '  its area is report-only: it refuses nothing, and reports what lacks this\n'
+    : ''
+  const who = clients.length === 0 ? '    none\n' : clients.map(clientLine).join('')
+  return [
+    `${method} ${nameOf(operation)} (${level}), ${version}\n${free}`,
+    `  a token needs ${groups.map(groupText).join('  and ')}`,
+    `  clients that may have it\n${who}`,
+    // What only the person's consent opens needs no role.
+    level === 'user' ? '' : `  roles that have it: ${roles.length === 0 ? 'none' : roles.join(', ')}\n`,
+  ].join('')
+}
+
+function plain({ operation, groups, clients, roles }: ScopeNeeds) {
+  const { level, area, action, method, versions, reportOnly } = operation
+  return {
+    ...{ level, area, action, method, versions, reportOnly, groups, roles },
+    clients: clients.map(({ client: { id, businesses }, by, missing }) => ({ id, businesses, by, missing })),
+  }
+}
+
+const text = { type: 'string' } as const
+const OPTIONS = { json: { type: 'boolean' }, config: text } as const
+
+export const scopesCommand: Command = {
+  help: `Usage: postern scopes METHOD PATH [--json]
+
+  Shows which scopes a call needs, what implies them, and which clients and roles have them. Clients of the store are
+  included. PATH is that of a call, such as /api/1.0/b/ACME/fund-data/fund-list, or an action as \`postern access\`
+  lists it, such as fund-data/fund-list. A token is for a client and for a user: both must have the scope.
+
+  --json          A list of {level, area, action, method, versions, reportOnly, groups, clients, roles}
+  --config FILE   The configuration. Default: POSTERN_CONFIG, else config/demo.yaml
+`,
+  async run(args, terminal) {
+    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
+    const [method, path, ...more] = positionals
+    if (method === undefined || path === undefined || more.length > 0)
+      throw new UsageError('expected a method and a path')
+    const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    return telling(async () => {
+      const read = await readAccess(file, terminal)
+      if (read === undefined) return EXIT.refused
+      const operations = operationsAt(method, path, read)
+      const needs = operations.map((operation) => scopeNeeds(operation, read.parties))
+      if (values.json === true) printJson(needs.map(plain), terminal)
+      else terminal.stdout.write(needs.map(needsText).join('\n'))
+      return EXIT.done
+    }, terminal)
+  },
+}

@@ -1,0 +1,100 @@
+/** Who may have access by a configuration and its store, and the operations that there are. */
+import type { Environment } from '../config/references.ts'
+import type { Report } from '../config/report.ts'
+import type { Client, User } from '../contracts/people.ts'
+import { compileDirectory, type Directory } from '../directory/compile.ts'
+import { compileUser, toClient } from '../directory/compile-records.ts'
+import type { UserRecord } from '../directory/config.ts'
+import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
+import { compileScopeRule, isReportOnly, type ScopeRule } from '../gateway/action-table.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
+import { compileScopes } from '../scopes/config.ts'
+import type { Configuration } from './configuration.ts'
+
+/** The part of the directory that is in the store. */
+export interface StoredPeopleRecords {
+  readonly clients: readonly StoredClient[]
+  readonly users: readonly StoredUser[]
+}
+
+export interface PartiesParts {
+  /** Reads the files of the directory. */
+  readonly environment: Environment
+  readonly stored: StoredPeopleRecords
+  readonly clock: Clock
+}
+
+/** One method of an action, as the configuration lists it. */
+export interface ListedOperation {
+  /** Index of its action among those of the configuration. */
+  readonly slot: number
+  readonly level: 'business' | 'fund' | 'user'
+  readonly area: string
+  /** The path below the area, with its parameters. */
+  readonly action: string
+  readonly method: string
+  readonly versions: readonly number[]
+  /** The gateway's own rule (C4.7), with area scopes and implication. */
+  readonly rule: ScopeRule
+  /** Whether its area refuses nothing. */
+  readonly reportOnly: boolean
+}
+
+export interface Parties {
+  readonly catalogue: Catalogue
+  readonly directory: Directory
+  /** Of two clients with the same id the configuration's counts (directory/people.ts). */
+  readonly clients: ReadonlyMap<string, Client>
+  /** By user name; of two the configuration's counts. Compiled one by one: the directory may be large. */
+  readonly findUser: (username: string) => User | undefined
+  readonly users: () => Iterable<User>
+  readonly usernames: () => Iterable<string>
+  readonly operations: readonly ListedOperation[]
+  readonly clock: Clock
+}
+
+const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): ListedOperation[] =>
+  actions.flatMap(({ level, area, action, methods }, slot) =>
+    Object.entries(methods).map(([method, { scopes, versions }]) => ({
+      ...{ slot, level, area, action, method },
+      versions: [...new Set(versions)].sort((a, b) => a - b),
+      rule: compileScopeRule(scopes, areas[area], catalogue),
+      reportOnly: isReportOnly(areas[area]),
+    })),
+  )
+
+/** All by name, the configured ones first. Of two of one name the configured one counts. */
+const layered = <T>(
+  configured: ReadonlyMap<string, T>,
+  stored: readonly (readonly [string, T])[],
+): ReadonlyMap<string, T> => new Map([...configured, ...stored.filter(([name]) => !configured.has(name))])
+
+/** Problems of the scopes and the directory go to the report. If it has failed, the result must not be used. */
+export async function readParties(
+  configuration: Configuration,
+  { environment, stored, clock }: PartiesParts,
+  report: Report,
+): Promise<Parties> {
+  const catalogue = compileScopes(configuration.scopes, report)
+  const directory = await compileDirectory(configuration.directory, catalogue, report, environment)
+  const clients = layered(
+    directory.clients,
+    stored.clients.map(({ record }) => [record.id, toClient(record)]),
+  )
+  const records = layered(
+    directory.users,
+    stored.users.map(({ record }) => [record.username, record]),
+  )
+  const compile = (record: UserRecord): User => compileUser(record, directory.roles)
+  return {
+    ...{ catalogue, directory, clients, clock },
+    findUser: (username) => {
+      const record = records.get(username)
+      return record && compile(record)
+    },
+    users: () => records.values().map(compile),
+    usernames: () => records.keys(),
+    operations: operationsOf(configuration, catalogue),
+  }
+}
