@@ -16,6 +16,7 @@ import { FAULTS } from '../kernel/fault-table.ts'
 import type { Condition } from '../operations/health.ts'
 import { fanOut, openLog, RelayRecorder } from '../operations/log/log.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
+import { PastCalls } from '../operations/past-calls.ts'
 import { compileMetrics } from '../operations/metrics/metrics.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { bindPublicListener, type PublicListener } from '../server/public-listener.ts'
@@ -101,6 +102,8 @@ class ServingWorker implements Worker {
   readonly recorder: Recorder
   readonly #fixtures: ServingParts
   readonly #flusher: NodeJS.Timeout
+  /** Outlives configurations, since a call may be asked about after a reload. */
+  readonly #past: PastCalls
   #current: Generation
   #prepared: Generation | undefined
   /** Stops watching the folder of the signing keys. */
@@ -114,6 +117,7 @@ class ServingWorker implements Worker {
     const { dependencies, relay, listener } = fixtures
     this.#fixtures = fixtures
     this.dependencies = dependencies
+    this.#past = new PastCalls(dependencies.clock)
     this.recorder = relay
     this.port = listener.port
     this.urls = serviceUrls(parts.configuration.server, listener.port)
@@ -240,7 +244,7 @@ class ServingWorker implements Worker {
     })
     const destination = { write: (line: string) => reports.lines(line, 0) }
     const log = openLog(configuration.log, { clock: dependencies.clock, actions: named, destination })
-    const recorder = fanOut(metrics.recorder, log)
+    const recorder = fanOut(metrics.recorder, log, this.#past)
     const service = compileService(parts, dependencies, this.urls, recorder)
     return new Generation({ parts, service, metrics, closeLog: () => log.close() })
   }

@@ -156,12 +156,17 @@ const tunnelLine = ({ exchange, backend, end, ms }: TunnelEvent): Line => ({
   ms: round(ms),
 })
 
-/** A recorder that passes each event to the metrics and to the log. */
-export function fanOut(metrics: Omit<Recorder, 'note'>, log: Recorder): Recorder {
+/** A recorder that passes each event to the metrics and to the log, and calls to those that are kept. */
+export function fanOut(
+  metrics: Omit<Recorder, 'note'>,
+  log: Recorder,
+  past: Pick<Recorder, 'decision'>,
+): Recorder {
   return {
     decision: (event) => {
       metrics.decision(event)
       log.decision(event)
+      past.decision(event)
     },
     token: (event) => {
       metrics.token(event)
