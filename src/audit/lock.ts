@@ -1,0 +1,90 @@
+/**
+ * The lock of a trail's folder: one service, or one command while no service runs, writes the manifest and adds writers
+ * (C12.1.7, C12.4.4). The worker processes of a service write under the lock of their supervisor.
+ *
+ * It is a lock of the operating system, held by an open SQLite file in an exclusive transaction. So it ends with the
+ * process that holds it, however that ends; there is no stale lock to be found and no process id to be mistaken. Trap: a
+ * POSIX lock of a process ends when that process closes any descriptor of the file, so nothing else may open
+ * `writer.lock`; SQLite takes care of its own descriptors.
+ */
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+
+export interface TrailLock {
+  /** Tells commands where the admin API of the service is that holds the lock. Throws the system's error. */
+  announce(adminUrl: string): void
+  release(): void
+}
+
+const LOCK_FILE = 'writer.lock'
+const SERVICE_FILE = 'service.json'
+const SQLITE_BUSY = 5
+const PRIVATE_FILE = 0o600
+const PRIVATE_FOLDER = 0o700
+/** Milliseconds between two attempts. */
+const PAUSE = 50
+
+const isBusy = (thrown: unknown): boolean =>
+  thrown instanceof Error && 'errcode' in thrown && thrown.errcode === SQLITE_BUSY
+
+/** Creates the file for its owner only. A file that is there is not opened: see the trap above. */
+function createOnce(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', PRIVATE_FILE))
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+  }
+}
+
+/**
+ * Takes the lock of a trail's folder, which is created if it is missing. Undefined if another process, or another part
+ * of this one, holds it. Throws the system's or SQLite's error if the folder cannot be used.
+ */
+export function tryLock(folder: string): TrailLock | undefined {
+  mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER })
+  const file = join(folder, LOCK_FILE)
+  createOnce(file)
+  const db = new DatabaseSync(file, { timeout: 0 })
+  try {
+    db.exec('BEGIN EXCLUSIVE')
+  } catch (thrown) {
+    db.close()
+    if (isBusy(thrown)) return undefined
+    throw thrown
+  }
+  // What a service that was killed has left behind.
+  const service = join(folder, SERVICE_FILE)
+  rmSync(service, { force: true })
+  return {
+    announce: (adminUrl) =>
+      writeFileSync(service, JSON.stringify({ pid: process.pid, adminUrl }), { mode: PRIVATE_FILE }),
+    release: () => {
+      rmSync(service, { force: true })
+      db.close()
+    },
+  }
+}
+
+/** Takes the lock as `tryLock` does, and waits for it up to `patience` milliseconds. */
+export async function waitForLock(folder: string, patience: number): Promise<TrailLock | undefined> {
+  const deadline = performance.now() + patience
+  for (;;) {
+    const lock = tryLock(folder)
+    if (lock !== undefined || performance.now() >= deadline) return lock
+    await wait(PAUSE)
+  }
+}
+
+/** The URL of the admin API of the service that holds the lock; undefined if none has announced itself. */
+export function announcedService(folder: string): string | undefined {
+  try {
+    const { adminUrl } = JSON.parse(readFileSync(join(folder, SERVICE_FILE), 'utf8')) as {
+      adminUrl?: unknown
+    }
+    return typeof adminUrl === 'string' ? adminUrl : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { announcedService, tryLock, waitForLock } from '../../../src/audit/lock.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { ROOT } from '../../support/spawn-postern.ts'
+
+/** A process that takes the lock, says so, and keeps it until it is killed. */
+async function holder(folder: string) {
+  const program = `
+    const { tryLock } = await import(${JSON.stringify(join(ROOT, 'src/audit/lock.ts'))})
+    tryLock(${JSON.stringify(folder)}).announce('http://127.0.0.1:1')
+    process.stdout.write('held')
+    setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(child.stdout, 'data')
+  return child
+}
+
+describe('the lock of a trail’s folder', () => {
+  it('C12.1.7 is held by one at a time, also within one process', async () => {
+    const folder = join(await dataFolder(), 'audit')
+    const first = tryLock(folder)
+    expect(tryLock(folder)).toBeUndefined()
+    expect(await waitForLock(folder, 0)).toBeUndefined()
+    first?.release()
+    const second = await waitForLock(folder, 1000)
+    expect(second).toBeDefined()
+    second?.release()
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+    expect(statSync(join(folder, 'writer.lock')).mode & 0o777).toBe(0o600)
+  })
+
+  it('C12.1.7 goes to whoever waits for it, as soon as it is free', async () => {
+    const folder = await dataFolder()
+    const first = tryLock(folder)
+    const waiting = waitForLock(folder, 10_000)
+    first?.release()
+    const second = await waiting
+    expect(second).toBeDefined()
+    second?.release()
+  })
+
+  it('C12.1.7 ends with a process that was killed, and what that had announced ends with it', async () => {
+    const folder = await dataFolder()
+    const child = await holder(folder)
+    expect(tryLock(folder)).toBeUndefined()
+    expect(announcedService(folder)).toBe('http://127.0.0.1:1')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const lock = tryLock(folder)
+    expect(lock).toBeDefined()
+    expect(announcedService(folder)).toBeUndefined()
+    lock?.release()
+  })
+})
