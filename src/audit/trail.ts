@@ -1,6 +1,6 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
 import { createHmac } from 'node:crypto'
-import type { AuditEntry, AuditTrail, BodyHash } from '../contracts/audit.ts'
+import type { AuditEntry, AuditTrail, BodyHash, Refusal } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -8,6 +8,7 @@ import { newSecret } from '../kernel/ids.ts'
 import type { AuditPlan } from './config.ts'
 import { prepareRecord } from './record.ts'
 import { SegmentWriter } from './segment-writer.ts'
+import { Suppression } from './suppression.ts'
 
 export interface OpenTrail extends AuditTrail {
   /** The name of this process's part of the trail. */
@@ -32,12 +33,14 @@ class FileTrail implements OpenTrail {
   readonly #parts: TrailParts
   readonly #durable: boolean
   readonly #segment: SegmentWriter
+  readonly #suppression: Suppression
   #seq = 0
 
   constructor({ folder, durability }: AuditPlan, parts: TrailParts) {
     const now = new Date(parts.clock.now()).toISOString()
     this.#parts = parts
     this.#durable = durability === 'disk'
+    this.#suppression = new Suppression({ trail: this, clock: parts.clock })
     this.writer = `${now.replaceAll(/[-:]|\.\d+/g, '')}-${newSecret(6)}`
     this.#segment = new SegmentWriter({ folder, writer: this.writer, day: now.slice(0, 10) })
     this.note({ event: 'writer.opened', outcome: 'success', actor: { kind: 'service' } })
@@ -70,12 +73,17 @@ class FileTrail implements OpenTrail {
     }
   }
 
+  refuse(refusal: Refusal, entry: () => AuditEntry): void {
+    this.#suppression.refuse(refusal, entry)
+  }
+
   bodyHash(): BodyHash {
     const hmac = createHmac('sha256', this.writer)
     return { update: (bytes) => void hmac.update(bytes), digest: () => hmac.digest('base64url') }
   }
 
   close(): Promise<void> {
+    this.#suppression.end()
     this.note({ event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } })
     this.#segment.close()
     return Promise.resolve()

@@ -81,6 +81,16 @@ export interface AuditEntry {
   readonly personal?: Readonly<Record<string, string | undefined>> | undefined
 }
 
+/** A refusal, as far as the limit of single records asks (C12.1.5). */
+export interface Refusal {
+  readonly event: AuditEvent
+  /** A fault's code, or an OAuth error. */
+  readonly reason: string
+  readonly address: string
+  /** Set if the caller is proven: the client. */
+  readonly client?: string | undefined
+}
+
 /** A hash that is fed piece by piece. */
 export interface BodyHash {
   update(bytes: Uint8Array): void
@@ -106,6 +116,12 @@ export interface AuditTrail {
   keep(entry: AuditEntry): void
   /** Records what stops nothing. If it cannot be written now, it may be lost, and is counted. */
   note(entry: AuditEntry): void
+  /**
+   * Records a refusal, of which one caller can cause many: singly up to a limit a minute, then counted (C12.1.5). Every
+   * event that anybody can cause without being let in goes through here. It stops nothing.
+   * @param entry makes the record; called only if it is recorded singly
+   */
+  refuse(refusal: Refusal, entry: () => AuditEntry): void
   /** An HMAC-SHA-256 under the key of the deployment (C12.2.2). */
   bodyHash(): BodyHash
 }
@@ -117,5 +133,6 @@ export const NO_TRAIL: AuditTrail = {
   settle: () => Promise.resolve(),
   keep: () => undefined,
   note: () => undefined,
+  refuse: () => undefined,
   bodyHash: () => ({ update: () => undefined, digest: () => '' }),
 }
