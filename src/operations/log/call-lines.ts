@@ -49,11 +49,18 @@ export function compileCallLine({ actions, clientAddress, timestamp }: CallLineP
       `,"ms":${milliseconds(totalMs)}` +
       (upstreamMs === undefined ? '' : `,"upstreamMs":${milliseconds(upstreamMs)}`) +
       (exchange.gone === true || fault?.code === 'client_gone' ? goneMembers(event) : '') +
-      (explained === undefined ? '' : membersOf(faultFacts(explained))) +
+      (explained === undefined ? '' : refusedMembers(event) + membersOf(faultFacts(explained))) +
       ',"event":"call"}\n'
     )
   }
 }
+
+/** Characters of an `Accept` that are logged. */
+const MOST_ACCEPT = 256
+
+/** What `postern explain --log` needs to ask for the decision again (C14.4). The scope has the token's target in it. */
+const refusedMembers = ({ principal, exchange: { head } }: DecisionEvent): string =>
+  member('scope', principal?.scope) + member('accept', head.headers.accept?.slice(0, MOST_ACCEPT))
 
 /**
  * Members for a call whose client left. Its status was sent to nobody; what matters is what the upstream did. A

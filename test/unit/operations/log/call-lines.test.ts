@@ -96,6 +96,16 @@ describe('a line of a call', () => {
     }
   })
 
+  it('C14.4 tells of a refused call the scope and what it accepts, of another neither', () => {
+    const exchange = fakeExchange({ headers: { accept: `text/plain${'x'.repeat(1000)}` } })
+    const fault = new Fault('insufficient_scope')
+    const refused = JSON.parse(callLine(fakeDecision({ exchange, principal: ALICE, fault }), 'info'))
+    expect(refused.scope).toBe('fund.read target:b/ACME')
+    expect(refused.accept).toBe(`text/plain${'x'.repeat(246)}`)
+    const allowed = JSON.parse(callLine(fakeDecision({ exchange, principal: ALICE }), 'info'))
+    expect([allowed.scope, allowed.accept]).toEqual([undefined, undefined])
+  })
+
   it('writes milliseconds as their number is written, rounded to hundredths', () => {
     const anything = fc.oneof(fc.double(), fc.double({ min: 0, max: 1e5, noNaN: true }), fc.nat())
     fc.assert(fc.property(anything, (ms) => milliseconds(ms) === `${round(ms)}`))
