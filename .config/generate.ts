@@ -7,6 +7,7 @@ import { format, resolveConfig } from 'prettier'
 import { publishedSchema } from './published-schema.ts'
 import { referencePage } from './reference.ts'
 import { configurationSchema } from '../src/settings/configuration.ts'
+import { expectationsSchema } from '../src/settings/expectations.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
 import { OVERRIDES } from '../src/settings/overrides.ts'
@@ -37,7 +38,14 @@ const environmentTable = (): string =>
   ].join('\n')
 
 const GENERATED: readonly Generated[] = [
-  { file: 'config/schema.json', render: () => JSON.stringify(publishedSchema(configurationSchema)) },
+  {
+    file: 'config/schema.json',
+    render: () => JSON.stringify(publishedSchema(configurationSchema, 'Configuration of Postern')),
+  },
+  {
+    file: 'config/access.schema.json',
+    render: () => JSON.stringify(publishedSchema(expectationsSchema, 'Who may call what, as expected')),
+  },
   { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {

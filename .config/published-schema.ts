@@ -110,17 +110,17 @@ function publish(schema: SchemaView): Json {
   }
 }
 
-/** The schema of a configuration file. With `extends` nothing is required, because the other file may have it. */
-export function publishedSchema(root: TSchema): Json {
+/** The schema of a file, such as a configuration. With `extends` nothing is required: the other file may have it. */
+export function publishedSchema(root: TSchema, title: string): Json {
   const { required, properties, ...rest } = publish(viewOf(root)) as { required?: string[]; properties: Json }
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'Configuration of Postern',
+    title,
     ...rest,
     properties: {
       extends: {
         type: 'string',
-        description: 'Another configuration file. Its keys apply where this file does not set them.',
+        description: 'Another file of this kind. Its keys apply where this file does not set them.',
       },
       ...properties,
     },

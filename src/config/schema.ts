@@ -132,10 +132,10 @@ interface Bounds extends Described {
 
 export const wholeNumber = (options: Bounds): TUnsafe<number> => schemaOf({ type: 'integer', ...options })
 
-/** One of a few words. */
+/** One of a few words. `expected` describes them for people, where they are too many to be listed. */
 export const choice = <const T extends string>(
   words: readonly T[],
-  options: Described & { default?: NoInfer<T> },
+  options: Described & { default?: NoInfer<T>; expected?: string },
 ): TUnsafe<T> => schemaOf({ type: 'string', enum: words, ...options })
 
 /** A list; `unique` refuses repeats. */
