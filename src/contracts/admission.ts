@@ -10,6 +10,53 @@ export interface Verdict {
   readonly refusal: Fault | undefined
 }
 
+/** A count beside its limit. */
+export interface Use {
+  readonly now: number
+  /** Undefined if there is no limit. */
+  readonly most: number | undefined
+}
+
+/** A rate, and what is left of it. */
+export interface RateLeft {
+  /** Calls per window. */
+  readonly requests: number
+  /** Seconds of the window. */
+  readonly per: number
+  /** Calls at once, after a rest. */
+  readonly burst: number
+  /** Calls that may be made now. */
+  readonly left: number
+}
+
+/** What `admit` would answer now. */
+export interface AdmissionPreview {
+  readonly verdict: Verdict | undefined
+  /** Undefined if the client has no rate. */
+  readonly rate: RateLeft | undefined
+  /** The client's calls in flight, in this process. */
+  readonly inFlight: Use
+}
+
+/** What `occupy` would do now. */
+export interface BackendPreview {
+  /** Fault `backend_busy` or `too_many_backend_calls`; undefined if there is room. */
+  readonly refusal: Fault | undefined
+  /** All calls in flight to the backend, in this process. */
+  readonly inFlight: Use
+  /** The client's share of them. Undefined if it is not limited. */
+  readonly ofClient: Use | undefined
+}
+
+/** What `EarlyAdmission.refuse` would answer now. */
+export interface EarlyPreview {
+  readonly refusal: Fault | undefined
+  /** Undefined if addresses have no rate. */
+  readonly rate: RateLeft | undefined
+  /** The share of calls, 0 to 1, that is refused because the event loop is late. */
+  readonly shed: number
+}
+
 /** Reports that a call is no longer in flight. Only the first call of this function counts. */
 export type Release = () => void
 
@@ -27,12 +74,18 @@ export interface Admission {
    *   is used up
    */
   occupy?(backend: string, client: string | undefined): Release | undefined
+  /** What `admit` would answer now. Nothing is counted. If the method is absent, nobody can tell. */
+  preview?(principal: Principal): AdmissionPreview
+  /** What `occupy` would do now. Nothing is counted. */
+  previewBackend?(backend: string, client: string | undefined): BackendPreview
 }
 
 /** Limits that apply to every request, before the decision about it. */
 export interface EarlyAdmission {
   /** Fault `address_rate_limited` or `overloaded`; undefined if the request may go on. */
   refuse(clientAddress: string): Fault | undefined
+  /** What `refuse` would answer now. Nothing is counted. If the method is absent, nobody can tell. */
+  previewAddress?(clientAddress: string): EarlyPreview
 }
 
 /** Numbers of calls by key. Both lists have the same length: `counts[i]` belongs to `keys[i]`. */

@@ -70,4 +70,12 @@ export interface Verified {
  */
 export interface TokenVerifier {
   verify(token: string, policy: TokenPolicy): Promise<Verified>
+  /**
+   * The same by what is known in this process: nothing is read, asked or remembered (C14.1). The detail of its Fault
+   * `token_judge_unavailable` is NEEDS_ISSUER if asking somebody could tell.
+   */
+  verifyLocally(token: string, policy: TokenPolicy): Promise<Verified>
 }
+
+/** The detail of a fault: somebody else could tell, and was not asked. */
+export const NEEDS_ISSUER = 'nobody was asked'

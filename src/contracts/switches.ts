@@ -1,3 +1,16 @@
+/** A switch that closes something, for people (C14.3). Times in milliseconds since the epoch. */
+export interface ClosedBy {
+  /** `service`, `business/ACME` … */
+  readonly scope: string
+  /** Undefined for a switch that has no name. */
+  readonly id?: string | undefined
+  readonly source?: 'operator' | 'configuration' | undefined
+  readonly from?: number | undefined
+  readonly until?: number | undefined
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+}
+
 /** A maintenance switch in force (C9). */
 export interface Closure {
   /** The operator's text for clients; undefined for the fixed text. */
@@ -8,6 +21,8 @@ export interface Closure {
   admitsAddress(address: string): boolean
   /** Ids of clients whose calls pass if their token is valid (C9.2). Empty: no client passes. */
   readonly clients: ReadonlySet<string>
+  /** Each switch that takes part in it. */
+  readonly closedBy: readonly ClosedBy[]
 }
 
 /** The maintenance switches. Synchronous and from memory, because every call checks them. */

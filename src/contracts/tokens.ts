@@ -14,6 +14,27 @@ export interface IssuedTokens {
 /** Whether a rule revokes this principal's token. From memory, because every call checks it (C4.16). */
 export interface Revocations {
   isRevoked(principal: Principal): boolean
+  /** The rule that revokes it; undefined if none does. Explains a refusal, so it may take its time (C14.3). */
+  ruleFor(principal: Principal): RevocationRule | undefined
+}
+
+/** Who had something revoked, and why. Kept with the rule. No secret. */
+export interface RevocationOrder {
+  /** As the operator calls himself; undefined where no operator gave the order. */
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+  /** What gave it: the address of an operator, or what happened. */
+  readonly via?: string | undefined
+}
+
+/** A rule that revokes a token, for people. */
+export interface RevocationRule {
+  /** The members that the rule names, such as `{client: 'alpha', business: 'ACME'}`. */
+  readonly tokens: Readonly<Record<string, string>>
+  /** Milliseconds since the epoch. */
+  readonly madeAt: number
+  /** Undefined for a rule that an older version made. */
+  readonly order: RevocationOrder | undefined
 }
 
 /** The tokens that a rule revokes: those that match every member. */
@@ -44,7 +65,7 @@ export interface Revoker {
    * @param until milliseconds since the epoch. The rule is kept until everything that it revokes has expired, and at
    *   least until then.
    */
-  revoke(tokens: RevokedTokens, until?: number): Promise<void>
+  revoke(tokens: RevokedTokens, until?: number, order?: RevocationOrder): Promise<void>
 }
 
 /** What a rule may end: a session, a code, a family, or an access token that is about to be issued. */
@@ -83,6 +104,8 @@ export interface Ended {
 export interface EndOptions {
   /** True if consents are ended too. */
   readonly consents?: boolean
+  /** Kept with the rule, so that a refused call can be explained. */
+  readonly order?: RevocationOrder
 }
 
 /**

@@ -76,7 +76,7 @@ export class ClientEditor {
   async disable(id: string): Promise<void> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: true }, ends }))
     // After the announcement, so that a process that knows the rule knows the change too.
-    await this.#parts.tokenRevoker.end({ client: id })
+    await this.#parts.tokenRevoker.end({ client: id }, { order: { via: 'change of the client' } })
     await untilInForce(this.#parts)
   }
 

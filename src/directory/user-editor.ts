@@ -176,7 +176,7 @@ export class UserEditor {
    * either, so the rule ends what that process begins meanwhile. When this resolves, both are in force everywhere.
    */
   async #endAll(subject: string): Promise<void> {
-    await this.#parts.tokenRevoker.end({ subject })
+    await this.#parts.tokenRevoker.end({ subject }, { order: { via: 'change of the user' } })
     await untilInForce(this.#parts)
   }
 

@@ -37,8 +37,8 @@ export function carryOut(
   return body instanceof Promise ? body.then(proceed) : proceed(body)
 }
 
-/** A promise only where there is a body to read. */
-const readBodyOf = (
+/** What is left of C4.11. A promise only where there is a body to read. */
+export const readBodyOf = (
   { conversions }: Runtime,
   exchange: Exchange,
   decision: Decision,

@@ -27,7 +27,7 @@ export type Verification = Principal | Fault
  * C4.1: the request could be read (C3.4, C3.6, limits), the service is not overloaded, and the path is below `/api`.
  * @throws the fault that reading met, or `outside`
  */
-export function readTarget({ target, refusal }: Exchange): RequestTarget {
+export function readTarget({ target, refusal }: Pick<Exchange, 'target' | 'refusal'>): RequestTarget {
   if (target instanceof Fault) throw target
   if (refusal !== undefined) throw refusal
   if (target.segments[0] !== 'api') throw new Fault('outside')
@@ -69,7 +69,7 @@ function findCaller(
   }
 }
 
-const API_VERSION = '1.0'
+export const API_VERSION = '1.0'
 
 /** C4.3, C3.1: there is one version. @throws Fault `unknown_api_version`, also where the URL has none */
 export function requireApiVersion({ segments }: RequestTarget): void {
@@ -184,12 +184,12 @@ export function requirePlace(places: Places | undefined, { target }: Principal, 
 }
 
 /** A business target covers the business and all its funds, a fund target that fund only (C5.4). */
-function targets(target: Target | undefined, { business, fund }: NamedAction): boolean {
+export function targets(target: Target | undefined, { business, fund }: NamedAction): boolean {
   if (target === undefined || target.business !== business) return false
   return target.level === 'business' || target.fund === fund
 }
 
-function existsIn(places: Places, { business, fund }: NamedAction): boolean {
+export function existsIn(places: Places, { business, fund }: NamedAction): boolean {
   const known = places.findBusiness(business)
   if (known === undefined) return false
   const funds: 'any' | ReadonlySet<string> = known.funds

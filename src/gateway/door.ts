@@ -5,12 +5,12 @@ import { carryOut, carryUpgrade } from './carry-out.ts'
 import { VerifyFirst, type Verification } from './checks.ts'
 import { Findings } from './findings.ts'
 import { OpenTunnels } from './open-tunnels.ts'
-import { decide, decidePreflight, decideUserinfo } from './pipeline.ts'
+import { decidePreflight, decideUserinfo, isPreflight } from './pipeline.ts'
 import type { FaultRenderer } from './render.ts'
-import { decideReportOnly, reportOnlyArea } from './report-only.ts'
+import { decideData } from './report-only.ts'
 import { guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
-import { describePrincipal, USERINFO_PATH } from './userinfo.ts'
+import { describePrincipal, isUserinfo } from './userinfo.ts'
 
 /** One decision about a call and, if it passed, what follows. */
 type Serve = (
@@ -21,11 +21,7 @@ type Serve = (
 ) => Answer | Promise<Answer> | VerifyFirst
 
 const serveData: Serve = (runtime, exchange, findings, verified) => {
-  const area = runtime.reportOnly.size === 0 ? undefined : reportOnlyArea(runtime, exchange.target)
-  const decision =
-    area === undefined
-      ? decide(runtime, exchange, findings, verified)
-      : decideReportOnly(runtime, exchange, findings, area, verified)
+  const decision = decideData(runtime, exchange, findings, verified)
   if (decision instanceof VerifyFirst) return decision
   const carry = exchange.upgrade === undefined ? carryOut : carryUpgrade
   return carry(runtime, exchange, decision, findings)
@@ -57,11 +53,8 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     verified: Verification | undefined,
   ): Answer | Promise<Answer> | VerifyFirst {
     const findings = new Findings()
-    const { target } = exchange
-    const userinfo =
-      runtime.userinfo !== undefined && !(target instanceof Fault) && target.path === USERINFO_PATH
-    const preflight = runtime.cors?.isPreflight(exchange.head) === true
-    const serve = preflight ? servePreflight : userinfo ? serveUserinfo : serveData
+    const userinfo = isUserinfo(runtime, exchange)
+    const serve = isPreflight(runtime, exchange) ? servePreflight : userinfo ? serveUserinfo : serveData
     const finish = (served: Answer, fault?: Fault): Answer => {
       if (served.tunnel !== undefined) tunnels.add(served.tunnel, exchange, findings, runtime)
       record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, served.status)

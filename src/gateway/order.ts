@@ -113,3 +113,25 @@ export const CHECKS: readonly Check[] = [
     ],
   },
 ]
+
+/** What follows C4.11, right before the backend is asked (carry-out.ts): the rest of C4.5. */
+export const BACKEND_CHECK: Check = {
+  clause: 'C4.5',
+  step: 'occupy',
+  title: "the backend, and the client's share of it, have room for a call",
+  faults: ['too_many_backend_calls', 'backend_busy'],
+}
+
+/** Userinfo shares C4.1 to C4.5, and has this instead of the rest (userinfo.ts). */
+export const USERINFO_CHECK: Check = {
+  clause: 'C6.3.1',
+  step: 'checkUserinfo',
+  title: 'the method, the scope `openid`, Accept, Content-Type',
+  faults: [
+    'method_not_allowed',
+    'insufficient_scope',
+    'not_acceptable',
+    'unknown_action_version',
+    'unsupported_media_type',
+  ],
+}

@@ -104,6 +104,10 @@ export function decideUserinfo(
   return entered.principal
 }
 
+/** Whether a browser asks if it may call: checks of its own (C4.18). */
+export const isPreflight = ({ cors }: Runtime, { head }: Exchange): boolean =>
+  cors?.isPreflight(head) === true
+
 /** C4.18: a preflight bears no token; C4.1 and C4.2 alone decide about it. Otherwise as `decide`. */
 export function decidePreflight(
   runtime: Runtime,

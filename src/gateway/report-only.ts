@@ -34,8 +34,21 @@ import {
 import { checkBody, parseBody, type BodyPlan } from './body.ts'
 import type { Conversions } from './conversion/conversions.ts'
 import { type Findings, Observation } from './findings.ts'
-import type { Decision } from './pipeline.ts'
+import { decide, type Decision } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
+
+/** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */
+export function decideData(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  verified?: Verification,
+): Decision | VerifyFirst {
+  const area = runtime.reportOnly.size === 0 ? undefined : reportOnlyArea(runtime, exchange.target)
+  return area === undefined
+    ? decide(runtime, exchange, findings, verified)
+    : decideReportOnly(runtime, exchange, findings, area, verified)
+}
 
 /** The report-only area that a target lies in; undefined if it lies in none. Only the path is looked at. */
 export function reportOnlyArea({ reportOnly }: Runtime, target: RequestTarget | Fault): string | undefined {
@@ -104,7 +117,7 @@ const verbatim = (operation: Operation): Operation => ({
 })
 
 /** Stands for an action, or a method of one, that the configuration does not have. @throws Fault `internal` */
-function unmatched(
+export function unmatched(
   { reportOnly }: Runtime,
   area: string,
   { segments }: RequestTarget,

@@ -10,7 +10,7 @@ import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { ActionTable, Route } from './action-table.ts'
 import type { Conversions } from './conversion/conversions.ts'
-import type { TokenCheck } from './token-check.ts'
+import type { CallTokens } from './token-check.ts'
 
 /** Everything that a decision reads, frozen: one snapshot per call, swapped whole by a reload. */
 export interface Runtime {
@@ -18,7 +18,7 @@ export interface Runtime {
   /** Areas in which nothing is refused; usually there are none. */
   readonly reportOnly: ReadonlyMap<string, Backend>
   readonly negotiation: Negotiation
-  readonly tokens: TokenCheck
+  readonly tokens: CallTokens
   /** Absent in a sidecar: then the target is compared with the URL only (C11.2). */
   readonly places: Places | undefined
   readonly switches: Switches

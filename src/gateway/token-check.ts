@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { IssuedTokens, Revocations } from '../contracts/tokens.ts'
+import type { IssuedTokens, RevocationRule, Revocations } from '../contracts/tokens.ts'
 import { epochSeconds, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 
@@ -9,8 +9,25 @@ import { Fault } from '../kernel/faults.ts'
 export interface TokenAuthority {
   /** @throws Fault `invalid_token`; `token_judge_unavailable` if no key can be found to tell (C4.15) */
   verify(token: string): Promise<Principal>
+  /** The same by what is known in this process: nothing is read, asked or remembered (C14.1). See `TokenVerifier.verifyLocally`. */
+  verifyLocally(token: string): Promise<Principal>
+  /** What a token claims, true or not, for people only. @throws Fault `invalid_token` if that cannot be read */
+  read(token: string): Principal
   /** Seconds for which a token stays valid after its expiry, by issuer; 0 for those that are not listed (C4.16). */
   readonly leeways: ReadonlyMap<string, number>
+}
+
+/** Tokens as the decision about a call asks for them. */
+export interface CallTokens {
+  /** See `TokenCheck`. */
+  readonly isKnown: (token: string) => boolean
+  find(token: string): Principal | undefined
+  verify(token: string): Promise<Principal>
+  verifyLocally(token: string): Promise<Principal>
+  /** Whom a token claims to be of, true or not; undefined if that cannot be read. */
+  claimed(token: string): Principal | undefined
+  ruleFor(principal: Principal): RevocationRule | undefined
+  isCurrent(principal: Principal): boolean
 }
 
 export interface TokenCheckParts {
@@ -33,7 +50,7 @@ const sizeOf = ({ scope, subject, client, tokenId = '' }: Principal, token: stri
  * C4.4 with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change between two
  * calls with the same token is checked on every call: whether its key is trusted, its expiry, its revocation.
  */
-export class TokenCheck implements IssuedTokens {
+export class TokenCheck implements IssuedTokens, CallTokens {
   readonly #parts: TokenCheckParts
   readonly #cache: LRUCache<string, Principal>
 
@@ -83,15 +100,36 @@ export class TokenCheck implements IssuedTokens {
     return current
   }
 
+  /**
+   * As `verify`, or as `find` for a token that is known. Nothing is asked, counted or remembered (C14.1).
+   * Rejects with their faults; with `token_judge_unavailable` and the detail NEEDS_ISSUER if nobody here can tell.
+   */
+  async verifyLocally(token: string): Promise<Principal> {
+    return this.#requireCurrent(await this.#parts.authority.verifyLocally(token))
+  }
+
+  claimed(token: string): Principal | undefined {
+    try {
+      return this.#parts.authority.read(token)
+    } catch {
+      return undefined
+    }
+  }
+
+  ruleFor(principal: Principal): RevocationRule | undefined {
+    return this.#parts.revocations.ruleFor(principal)
+  }
+
   /** Whether a call of this principal would still pass C4.4: for tunnels, which outlive the call that opened them. */
   isCurrent(principal: Principal): boolean {
     const { revocations } = this.#parts
     return principal.key.isTrusted() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
   }
 
-  #requireCurrent(principal: Principal, token: string): Principal {
+  /** @param token forgotten if it has expired; undefined leaves the cache as it is */
+  #requireCurrent(principal: Principal, token?: string): Principal {
     if (this.#isExpired(principal)) {
-      this.#cache.delete(token)
+      if (token !== undefined) this.#cache.delete(token)
       throw new Fault('invalid_token', { detail: 'expired' })
     }
     if (this.#parts.revocations.isRevoked(principal)) throw new Fault('invalid_token', { detail: 'revoked' })

@@ -1,4 +1,4 @@
-import type { Answer } from '../contracts/exchange.ts'
+import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { stringifyJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -20,6 +20,10 @@ export async function describePrincipal({ userinfo }: Runtime, principal: Princi
 
 const METHODS = ['GET', 'HEAD', 'POST']
 export const USERINFO_PATH = '/api/1.0/u/connect/userinfo'
+
+/** Whether it is a call of userinfo, which has checks of its own. */
+export const isUserinfo = ({ userinfo }: Runtime, { target }: Exchange): boolean =>
+  userinfo !== undefined && !(target instanceof Fault) && target.path === USERINFO_PATH
 
 /**
  * C6.3.1: the method, then the scope `openid`, then Accept, then Content-Type.

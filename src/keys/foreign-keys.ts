@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { NEEDS_ISSUER } from '../contracts/keys.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -118,6 +119,20 @@ export class ForeignKeys implements KeyFinder {
     return undefined
   }
 
+  /** Rejects with Fault `token_judge_unavailable`, NEEDS_ISSUER, if a reading of the key set could tell. */
+  async findLocally(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
+    const known = this.#match(kid, algorithm)
+    if (known.length > 0)
+      return Promise.all(
+        known.map(async (jwk) => ({
+          publicKey: await importPublicKey(jwk, algorithm),
+          standing: this.#used.get(idOf(jwk, algorithm))?.standing ?? new Standing(),
+        })),
+      )
+    if (kid !== undefined && this.#isAbsent(kid)) return undefined
+    throw new Fault('token_judge_unavailable', { detail: NEEDS_ISSUER })
+  }
+
   /**
    * The issuer's introspection endpoint, as its metadata says. Rejects with Fault `token_judge_unavailable` if that
    * cannot be read, or names none.
@@ -162,7 +177,7 @@ export class ForeignKeys implements KeyFinder {
   }
 
   #isAbsent(kid: string): boolean {
-    const since = this.#absent.get(kid)
+    const since = this.#absent.peek(kid)
     return since !== undefined && this.#parts.clock.monotonic() - since < ABSENT
   }
 

@@ -1,7 +1,13 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
-import type { Claims, KeyStanding, TokenPolicy, Verified } from '../contracts/keys.ts'
+import {
+  type Claims,
+  type KeyStanding,
+  NEEDS_ISSUER,
+  type TokenPolicy,
+  type Verified,
+} from '../contracts/keys.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { after as systemAfter, type After, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -42,6 +48,8 @@ const MOST_KNOWN = 10_000
 const LARGEST_KNOWN = 32 * 1024 * 1024
 /** Bytes of a remembered answer beside its text. */
 const ENTRY_OVERHEAD = 512
+
+const NOT_ACTIVE = 'introspection: not active'
 
 /** What is known of one token. */
 interface Known {
@@ -86,8 +94,18 @@ export class Introspector {
     const id = hash('sha256', token, 'base64url')
     const known = this.#known.get(id)
     const { claims, standing } = known?.standing.counts() === true ? known : await this.#ask(id, token)
-    if (claims === undefined) throw badToken('introspection: not active')
+    if (claims === undefined) throw badToken(NOT_ACTIVE)
     return { claims: checkIntrospected(claims, policy, this.#parts.clock), key: standing }
+  }
+
+  /** The same by an answer that still counts: nobody is asked, and nothing is remembered (NEEDS_ISSUER). */
+  verifyLocally(token: string, policy: TokenPolicy): Promise<Verified> {
+    const known = this.#known.peek(hash('sha256', token, 'base64url'))
+    if (known?.standing.counts() !== true)
+      return Promise.reject(new Fault('token_judge_unavailable', { detail: NEEDS_ISSUER }))
+    const { claims, standing } = known
+    if (claims === undefined) return Promise.reject(badToken(NOT_ACTIVE))
+    return Promise.resolve({ claims: checkIntrospected(claims, policy, this.#parts.clock), key: standing })
   }
 
   /** From now on no token that this object has introspected is accepted. */

@@ -69,6 +69,10 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
     const ringKey = kid === undefined ? undefined : this.#keys.get(kid)
     return Promise.resolve(ringKey?.key.algorithm === algorithm ? ringKey.found : undefined)
   }
+
+  findLocally(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
+    return this.find(kid, algorithm)
+  }
 }
 
 function toRingKey(key: SigningKey): RingKey {

@@ -118,6 +118,10 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#ring.find(kid, algorithm)
   }
 
+  findLocally(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
+    return this.#ring.find(kid, algorithm)
+  }
+
   /** A reading of the folder that begins after this call. */
   #refreshSoon(): Promise<void> {
     this.#nextRefresh ??= this.#untilDue().then(async () => {

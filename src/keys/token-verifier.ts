@@ -1,4 +1,4 @@
-import type { Claims, KeyStanding, TokenPolicy, TokenVerifier } from '../contracts/keys.ts'
+import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
 import { parseJson } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -19,7 +19,11 @@ export interface KeyFinder {
    * `token_judge_unavailable` if the keys cannot be read at the moment (C4.15).
    */
   find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined>
+  /** The same by what is known in this process. Nothing is read, asked or remembered. */
+  findLocally(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined>
 }
+
+type FindKeys = KeyFinder['find']
 
 /**
  * Whether one key is still trusted. Only the owner of the key can end that. It also remembers that it was asked,
@@ -168,8 +172,8 @@ export function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): 
 }
 
 /** Resolves with the key that signed the token. */
-async function checkSignature(token: string, { alg, kid }: Header, keys: KeyFinder): Promise<KeyStanding> {
-  const found = await keys.find(kid, alg)
+async function checkSignature(token: string, { alg, kid }: Header, find: FindKeys): Promise<KeyStanding> {
+  const found = await find(kid, alg)
   if (found === undefined) throw badToken('header: kid names no key of this issuer for this algorithm')
   for (const { publicKey, standing } of found) if (await isGenuine(token, publicKey, alg)) return standing
   throw badToken('signature')
@@ -185,12 +189,15 @@ const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Pr
  * or an expired one, costs neither a signature check nor a reading of keys.
  */
 export function createTokenVerifier(keys: KeyFinder, clock: Clock): TokenVerifier {
+  const verifyBy = async (token: string, policy: TokenPolicy, find: FindKeys): Promise<Verified> => {
+    const { header, payload } = parseCompactToken(token)
+    const checked = checkHeader(header, policy)
+    checkClaims(payload, policy, clock)
+    return { claims: payload, key: await checkSignature(token, checked, find) }
+  }
   return {
-    async verify(token, policy) {
-      const { header, payload } = parseCompactToken(token)
-      const checked = checkHeader(header, policy)
-      checkClaims(payload, policy, clock)
-      return { claims: payload, key: await checkSignature(token, checked, keys) }
-    },
+    verify: (token, policy) => verifyBy(token, policy, (kid, algorithm) => keys.find(kid, algorithm)),
+    verifyLocally: (token, policy) =>
+      verifyBy(token, policy, (kid, algorithm) => keys.findLocally(kid, algorithm)),
   }
 }

@@ -47,13 +47,20 @@ export class Buckets {
    */
   take(key: string, rate: Rate, now: number): number {
     const bucket = this.#filled(key, rate, now)
-    if (bucket.tokens < ONE) return (bucket.tokens - 1) / rate.perMs
+    if (bucket.tokens < ONE) return waitOf(bucket.tokens, rate)
     bucket.tokens -= 1
     if (this.#unreported !== undefined) {
       if (bucket.unreported === 0) this.#unreported.push(bucket)
       bucket.unreported += 1
     }
     return bucket.tokens
+  }
+
+  /** What `take` would answer. Takes nothing, and opens no bucket. */
+  peek(key: string, rate: Rate, now: number): number {
+    const bucket = this.#buckets.get(key)
+    const tokens = bucket === undefined ? rate.burst : tokensOf(bucket, rate, now)
+    return tokens < ONE ? waitOf(tokens, rate) : tokens - 1
   }
 
   /** Takes out calls that other workers let in. */
@@ -100,8 +107,7 @@ export class Buckets {
   #filled(key: string, rate: Rate, now: number): Bucket {
     const bucket = this.#buckets.get(key)
     if (bucket === undefined) return this.#open(key, rate, now)
-    const tokens = bucket.tokens + (now - bucket.at) * rate.perMs
-    bucket.tokens = tokens > rate.burst ? rate.burst : tokens
+    bucket.tokens = tokensOf(bucket, rate, now)
     bucket.at = now
     bucket.rate = rate
     return bucket
@@ -125,6 +131,15 @@ export class Buckets {
     if (least !== undefined) this.#buckets.delete(least.key)
   }
 }
+
+/** The calls that a bucket holds now. */
+function tokensOf({ tokens, at }: Bucket, rate: Rate, now: number): number {
+  const filled = tokens + (now - at) * rate.perMs
+  return filled > rate.burst ? rate.burst : filled
+}
+
+/** Minus the milliseconds until there is a call. */
+const waitOf = (tokens: number, rate: Rate): number => (tokens - 1) / rate.perMs
 
 /** The part of a bucket that is missing, 0 to 1 and more. A bucket with 0 may be forgotten. */
 const missingOf = ({ tokens, at, rate }: Bucket, now: number): number =>

@@ -1,9 +1,14 @@
 import type {
   Admission,
+  AdmissionPreview,
+  BackendPreview,
   EarlyAdmission,
+  EarlyPreview,
+  RateLeft,
   RateUsage,
   Release,
   Tallies,
+  Use,
   Verdict,
 } from '../contracts/admission.ts'
 import type { Exchange } from '../contracts/exchange.ts'
@@ -14,65 +19,8 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Buckets, type Rate, rateHeaders } from './buckets.ts'
 import type { ClientLimits, CompiledLoad } from './config.ts'
-
-/** How often `Shedding.tick` is to be called, in milliseconds. If it is called later, the difference is the loop's delay. */
-export const TICK_MS = 50
-
-/** The median of so many delays counts, so that one long pause decides nothing. */
-const KEPT = 7
-/** Milliseconds between two steps, so that one can be seen to work before the next. */
-const STEP_MS = 500
-const MORE = 0.25
-const LESS = 0.05
-
-/**
- * Refuses a share of the new calls while the event loop is late, so that those let in are answered in time. The share
- * grows by quarters while the median delay is over the threshold, and shrinks by twentieths once it is under half of
- * it: it settles where the loop keeps up, and does not swing between all and nothing.
- */
-export class Shedding {
-  readonly #delays = new Float64Array(KEPT)
-  #next = 0
-  #last: number | undefined
-  #steppedAt = -Infinity
-  /** The share of calls that are refused: 0 to 1. Only `tick` changes it. */
-  share = 0
-  /** Part of a call that is still to be refused. */
-  #due = 0
-  /** Milliseconds of delay above which calls are refused; 0 refuses none. */
-  threshold = 0
-
-  /** Measures, and steps if it is time. @param now milliseconds, monotonic */
-  tick(now: number): void {
-    if (this.#last !== undefined) this.#measure(Math.max(0, now - this.#last - TICK_MS))
-    this.#last = now
-    if (this.threshold === 0) this.share = 0
-    else if (now - this.#steppedAt >= STEP_MS) this.#step(now)
-  }
-
-  /** Whether this call is one to refuse. Spread evenly: of a share of a quarter every fourth. */
-  refuses(): boolean {
-    this.#due += this.share
-    if (this.#due < 1) return false
-    this.#due -= 1
-    return true
-  }
-
-  #measure(delay: number): void {
-    this.#delays[this.#next] = delay
-    this.#next = (this.#next + 1) % KEPT
-  }
-
-  #step(now: number): void {
-    const delay = this.#delays.toSorted()[(KEPT - 1) / 2] ?? 0
-    if (delay > this.threshold) this.share = Math.min(1, this.share + MORE)
-    else if (delay < this.threshold / 2) this.share = Math.max(0, this.share - LESS)
-    else return
-    // Twentieths do not add up in binary: the remainder of the last one counts as 0.
-    if (this.share < LESS / 2) this.share = 0
-    this.#steppedAt = now
-  }
-}
+import { BackendInFlight, InFlight } from './in-flight.ts'
+import { Shedding, TICK_MS } from './shedding.ts'
 
 export interface LoadGuardParts {
   readonly clock: Clock
@@ -142,10 +90,10 @@ export class LoadGuard implements Admission, EarlyAdmission {
     const { addresses } = this.#load
     if (addresses !== undefined) {
       const left = this.#addresses.take(networkOf(clientAddress), addresses, this.#now())
-      if (left < 0) return new Fault('address_rate_limited', { retryAfter: -left / 1000 })
+      if (left < 0) return addressLimited(left)
     }
     if (this.#shedding.share === 0 || !this.#shedding.refuses()) return undefined
-    return new Fault('overloaded', { retryAfter: RETRY_AFTER.overloaded, detail: 'the event loop is late' })
+    return overloaded()
   }
 
   admit({ clientKey: client }: Principal, exchange: Exchange): Verdict | undefined {
@@ -153,9 +101,8 @@ export class LoadGuard implements Admission, EarlyAdmission {
     const { rate } = limits
     const left = rate === undefined ? 0 : this.#clients.take(client, rate, this.#now())
     const headers = rate === undefined ? undefined : rateHeaders(rate, left)
-    if (left < 0) return { headers, refusal: new Fault('rate_limited', { retryAfter: -left / 1000 }) }
-    if (!this.#clientCalls.enter(client, limits.inFlight))
-      return { headers, refusal: new Fault('too_many_calls', { retryAfter: RETRY_AFTER.inFlight }) }
+    if (left < 0) return { headers, refusal: rateLimited(left) }
+    if (!this.#clientCalls.enter(client, limits.inFlight)) return { headers, refusal: tooManyCalls() }
     exchange.onEnd(() => this.#clientCalls.leave(client))
     return headers === undefined ? undefined : { headers, refusal: undefined }
   }
@@ -174,6 +121,54 @@ export class LoadGuard implements Admission, EarlyAdmission {
       inFlight = false
       calls.total -= 1
       if (counted !== undefined) calls.byClient.leave(counted)
+    }
+  }
+
+  // Called to explain a call: nothing is counted
+
+  previewAddress(clientAddress: string): EarlyPreview {
+    const { addresses } = this.#load
+    const left =
+      addresses === undefined ? 0 : this.#addresses.peek(networkOf(clientAddress), addresses, this.#now())
+    const { share: shed } = this.#shedding
+    const shedNow = shed > 0 && this.#shedding.wouldRefuse()
+    return {
+      refusal: left < 0 ? addressLimited(left) : shedNow ? overloaded() : undefined,
+      rate: addresses && rateLeft(addresses, left),
+      shed,
+    }
+  }
+
+  preview({ clientKey: client }: Principal): AdmissionPreview {
+    const { rate, inFlight: most } = this.#limitsOf(client)
+    const left = rate === undefined ? 0 : this.#clients.peek(client, rate, this.#now())
+    const headers = rate === undefined ? undefined : rateHeaders(rate, left)
+    const now = this.#clientCalls.count(client)
+    const refusal = left < 0 ? rateLimited(left) : now >= most ? tooManyCalls() : undefined
+    return {
+      verdict: headers === undefined && refusal === undefined ? undefined : { headers, refusal },
+      rate: rate && rateLeft(rate, left),
+      inFlight: useOf(now, most),
+    }
+  }
+
+  previewBackend(backend: string, client?: string): BackendPreview {
+    const { backends, backendsByName, severalBackends } = this.#load
+    const calls = this.#backendCalls.get(backend)
+    const most = backendsByName.get(backend) ?? backends
+    const inFlight = useOf(calls?.total ?? 0, most)
+    const mine = client === undefined ? 0 : (calls?.byClient.count(client) ?? 0)
+    const share = client === undefined || !severalBackends ? undefined : this.#limitsOf(client).perBackend
+    const code =
+      inFlight.now >= most
+        ? 'backend_busy'
+        : share !== undefined && mine >= share
+          ? 'too_many_backend_calls'
+          : undefined
+    return {
+      refusal: code && refusal(code, backend),
+      inFlight,
+      ofClient: share === undefined ? undefined : useOf(mine, share),
     }
   }
 
@@ -239,32 +234,29 @@ export class LoadGuard implements Admission, EarlyAdmission {
 const refusal = (code: 'backend_busy' | 'too_many_backend_calls', backend: string): Fault =>
   new Fault(code, { retryAfter: RETRY_AFTER.inFlight, detail: `backend ${backend}` })
 
+const addressLimited = (left: number): Fault =>
+  new Fault('address_rate_limited', { retryAfter: -left / 1000 })
+
+const overloaded = (): Fault =>
+  new Fault('overloaded', { retryAfter: RETRY_AFTER.overloaded, detail: 'the event loop is late' })
+
+const rateLimited = (left: number): Fault => new Fault('rate_limited', { retryAfter: -left / 1000 })
+
+const tooManyCalls = (): Fault => new Fault('too_many_calls', { retryAfter: RETRY_AFTER.inFlight })
+
+/** @param left what `Buckets.peek` answered: what is left behind the next call */
+const rateLeft = ({ requests, perMs, burst }: Rate, left: number): RateLeft => ({
+  requests,
+  per: Math.round(requests / perMs / 1000),
+  burst,
+  left: left < 0 ? 0 : Math.floor(left) + 1,
+})
+
+const useOf = (now: number, most: number): Use => ({
+  now,
+  most: Number.isFinite(most) ? most : undefined,
+})
+
 function forEach({ keys, counts }: Tallies, act: (key: string, count: number) => void): void {
   keys.forEach((key, at) => act(key, counts[at] ?? 0))
-}
-
-/** Calls in flight by key. A key without calls takes no memory. */
-class InFlight {
-  readonly #counts = new Map<string, number>()
-
-  /** Counts one more call if there are fewer than `cap`; answers whether. Then `leave` must be called once. */
-  enter(key: string, cap: number): boolean {
-    const count = this.#counts.get(key) ?? 0
-    if (count >= cap) return false
-    this.#counts.set(key, count + 1)
-    return true
-  }
-
-  leave(key: string): void {
-    const count = this.#counts.get(key) ?? 0
-    if (count > 1) this.#counts.set(key, count - 1)
-    else this.#counts.delete(key)
-  }
-}
-
-/** Calls in flight to one backend: all of them, and those of each client. */
-class BackendInFlight {
-  total = 0
-  /** Counted only if there are several backends: one of them may take a part of a client's calls, and no more. */
-  readonly byClient = new InFlight()
 }

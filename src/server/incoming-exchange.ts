@@ -1,22 +1,20 @@
 import type { Readable } from 'node:stream'
-import { checkHead, declaredBody, type Head } from '../http/head.ts'
+import { declaredBody, type Head } from '../http/head.ts'
 import { clientOrigin, type TrustedProxies } from '../http/forwarded.ts'
-import { parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
-import { Fault, toFault } from '../kernel/faults.ts'
+import { type HeadRules, readTarget } from '../http/read-target.ts'
+import type { RequestTarget } from '../http/request-target.ts'
+import type { Fault } from '../kernel/faults.ts'
 import { newRequestId } from '../kernel/ids.ts'
 import type { Carrier } from '../contracts/carrier.ts'
 import type { Exchange, Upgrade } from '../contracts/exchange.ts'
-import type { Authorities } from '../http/authorities.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Connection, Wire } from './connection.ts'
 import { NoBody, RequestBody, type BodyWatch } from './request-body.ts'
 import { UpgradeResponse } from './upgrades.ts'
 
 /** What reading a request's head depends on. */
-export interface ReadingRules {
-  readonly authorities: Authorities
+export interface ReadingRules extends HeadRules {
   readonly trustedProxies: TrustedProxies | undefined
-  readonly limits: { readonly target: number; readonly headers: number; readonly headerCount: number }
   readonly clock: Clock
   readonly watch: BodyWatch
   /** The scheme of the listener. It holds where no trusted proxy says which one the client used. */
@@ -108,23 +106,4 @@ function readHead({ request }: Wire, { remoteAddress }: Connection): Head {
     headers: request.headers,
     remoteAddress,
   }
-}
-
-/** C4.1: limits, head, then target. */
-function readTarget(head: Head, { authorities, limits }: ReadingRules): RequestTarget | Fault {
-  try {
-    if (head.rawTarget.length > limits.target) throw new Fault('target_too_long')
-    checkHeaderSize(head.rawHeaders, limits)
-    checkHead(head)
-    return parseRequestTarget(head.rawTarget, authorities, limits.target)
-  } catch (thrown) {
-    return toFault(thrown)
-  }
-}
-
-function checkHeaderSize(rawHeaders: readonly string[], limits: ReadingRules['limits']): void {
-  let size = 0
-  for (const part of rawHeaders) size += part.length + 2 // `: ` and the line's end
-  if (size > limits.headers || rawHeaders.length > limits.headerCount * 2)
-    throw new Fault('headers_too_large')
 }

@@ -4,7 +4,7 @@
  */
 import type { Client, User } from '../contracts/people.ts'
 import { mayHold } from '../directory/holdings.ts'
-import { GRANTS } from '../identity/grants/grants.ts'
+import { firstGrants } from '../identity/grants/grants.ts'
 import { limitToClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -24,15 +24,6 @@ export interface Missing {
 }
 
 const missing = (what: Missing['what'], text: string): Missing => ({ what, text })
-
-/** The grants by which a client can get a first token, for this user if one is given. */
-function firstGrants(client: Client, user: User | undefined, clock: Clock): readonly string[] {
-  const isFor = (grant: string): boolean =>
-    grant !== 'password' || user === undefined || user.customers.includes(client.id)
-  return client.grants.filter(
-    (grant) => grant !== 'refresh_token' && GRANTS.get(grant)?.mayUse(client, clock) === true && isFor(grant),
-  )
-}
 
 /** Why this party gets no token at all. Empty if it does. */
 export function missingForAnyToken({ client, user }: Party, clock: Clock): readonly Missing[] {

@@ -96,7 +96,7 @@ export class ServiceControl implements OperatorControl {
     const problems = options.force ? [] : await this.#unknown(tokens)
     if (problems.length > 0) return { outcome: 'unknown', problems }
     if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
-    const ended = await tokenRevoker.end(tokens, options)
+    const ended = await tokenRevoker.end(tokens, { ...options, order: operator })
     this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
     return { outcome: 'revoked', ended }
   }

@@ -26,7 +26,8 @@ import type { Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
-import { type LongestLife, RecordedLife, RevocationRules } from '../stores/revocations.ts'
+import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
+import { RevocationRules } from '../stores/revocations.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 
 export interface WorkerOptions {

@@ -73,7 +73,8 @@ export async function endLostMeanwhile(holdings: Holdings, parts: StartParts): P
 async function endLosses(holdings: Holdings, { store, tokenRevoker }: StartParts): Promise<number> {
   const entry = await store.find(HOLDINGS, KEY)
   const losses = entry === undefined ? [] : lossesBetween(read(entry.value as Recorded), holdings)
-  for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents })
+  for (const { tokens, consents } of losses)
+    await tokenRevoker.end(tokens, { consents, order: { via: 'change of the configuration' } })
   await recordHoldings(holdings, store)
   return losses.length
 }

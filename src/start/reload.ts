@@ -5,7 +5,7 @@ import type { Environment } from '../config/references.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import type { TokenRevoker, Revoker } from '../contracts/tokens.ts'
+import type { RevocationOrder, TokenRevoker, Revoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../directory/holdings.ts'
 import { fixedChanges } from '../settings/fixed-settings.ts'
@@ -16,6 +16,9 @@ import { compileScopes } from '../scopes/config.ts'
 import { digestOfHoldings, recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
 import { ContentsChanged, type WorkerPool } from '../supervisor/worker-pool.ts'
+
+/** Who ends what people may no longer have. */
+const LOST: RevocationOrder = { via: 'change of the configuration' }
 
 export interface ReloaderParts {
   /** The configuration file. */
@@ -124,12 +127,12 @@ export class Reloader {
   }
 
   async #makeRules(losses: readonly Loss[]): Promise<void> {
-    for (const { tokens } of losses) await this.#parts.revoker.revoke(tokens)
+    for (const { tokens } of losses) await this.#parts.revoker.revoke(tokens, undefined, LOST)
   }
 
   async #end(losses: readonly Loss[]): Promise<void> {
     const { tokenRevoker, store } = this.#parts
-    for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents })
+    for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents, order: LOST })
     await recordHoldings(this.#holdings, store)
   }
 

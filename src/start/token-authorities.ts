@@ -1,5 +1,5 @@
 /** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
-import type { TokenVerifier, TokenPolicy, Verified } from '../contracts/keys.ts'
+import type { Claims, KeyStanding, TokenVerifier, TokenPolicy, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { readOwnClaims } from '../gateway/claims.ts'
 import { foreignClaimsReader } from '../gateway/foreign-claims.ts'
@@ -18,6 +18,9 @@ import {
   plainType,
 } from '../keys/token-verifier.ts'
 import type { ServiceUrls } from '../server/config.ts'
+
+/** Of claims that nobody has verified. */
+const UNKNOWN_KEY: KeyStanding = { isTrusted: () => false }
 
 interface Issuer {
   readonly verifier: TokenVerifier
@@ -40,6 +43,8 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
   const verifier = createTokenVerifier(keys, clock)
   return {
     verify: async (token) => readOwnClaims(await verifier.verify(token, policy)),
+    verifyLocally: async (token) => readOwnClaims(await verifier.verifyLocally(token, policy)),
+    read: (token) => readOwnClaims({ claims: parseCompactToken(token).payload, key: UNKNOWN_KEY }),
     leeways: new Map(),
   }
 }
@@ -90,14 +95,23 @@ export function foreignAuthority(
     ]),
   )
   const opaque = [...issuers.values()].find(({ introspector }) => introspector !== undefined)
+  const issuerOf = ({ iss }: Claims): Issuer => {
+    const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
+    if (issuer === undefined) throw badToken('claim: iss')
+    return issuer
+  }
+  const check = async (token: string, how: 'verify' | 'verifyLocally'): Promise<Principal> => {
+    if (opaque?.introspector !== undefined && isOpaque(token))
+      return opaque.read(await opaque.introspector[how](token, opaque.policy))
+    const issuer = issuerOf(parseCompactToken(token).payload)
+    return issuer.read(await issuer.verifier[how](token, issuer.policy))
+  }
   return {
-    verify: async (token) => {
-      if (opaque?.introspector !== undefined && isOpaque(token))
-        return opaque.read(await opaque.introspector.verify(token, opaque.policy))
-      const { iss } = parseCompactToken(token).payload
-      const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
-      if (issuer === undefined) throw badToken('claim: iss')
-      return issuer.read(await issuer.verifier.verify(token, issuer.policy))
+    verify: (token) => check(token, 'verify'),
+    verifyLocally: (token) => check(token, 'verifyLocally'),
+    read: (token) => {
+      const claims = parseCompactToken(token).payload
+      return issuerOf(claims).read({ claims, key: UNKNOWN_KEY })
     },
     leeways: new Map([...issuers].map(([name, { policy }]) => [name, policy.leeway])),
   }

@@ -9,6 +9,8 @@ import type { RateUsage } from '../contracts/admission.ts'
 import { holdingsOf } from '../directory/holdings.ts'
 import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/checks.ts'
+import { explainCall } from '../gateway/explain/explain.ts'
+import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { GRANTS } from '../identity/grants/grants.ts'
 import { after } from '../kernel/clock.ts'
@@ -20,6 +22,7 @@ import { PastCalls } from '../operations/past-calls.ts'
 import { compileMetrics } from '../operations/metrics/metrics.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { bindPublicListener, type PublicListener } from '../server/public-listener.ts'
+import { explainPartsOf } from './explain.ts'
 import { digestOfHoldings } from './recorded-holdings.ts'
 import { closablesOf, closeAll, type Closable, compileService, openParts, type Parts } from './service.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
@@ -169,6 +172,10 @@ class ServingWorker implements Worker {
     if (prepared === undefined) return
     this.dependencies.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
     await this.#discard(prepared)
+  }
+
+  explain(call: DescribedCall): Promise<Explanation> {
+    return explainCall(explainPartsOf(this.#current.service, this.dependencies.admission), call)
   }
 
   applyRemoteUsage(usage: RateUsage): void {

@@ -1,72 +1,18 @@
-import type { Change, Store, StoredValue } from '../contracts/store.ts'
-import { Fault } from '../kernel/faults.ts'
+import type { Change, StoredValue } from '../contracts/store.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Begun, Revocations, RevokedTokens, Revoker, RuleGuard } from '../contracts/tokens.ts'
+import type {
+  Begun,
+  RevocationOrder,
+  RevocationRule,
+  Revocations,
+  RevokedTokens,
+  Revoker,
+  RuleGuard,
+} from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
-
-/** How long a revocation rule must be kept, in milliseconds. */
-export interface LongestLife {
-  /** Of an access token. */
-  readonly tokens: number
-  /** Of anything that a rule may end: access tokens, families, sessions. May grow while the process runs. */
-  readonly all: number
-}
-
-type Records = Pick<Store, 'find' | 'create' | 'replace'>
-
-/** One record `{ms}`: the longest life that any configuration used with this store ever gave. */
-const LONGEST_LIFE = 'longest_life'
-const KEY = 'all'
-
-/**
- * The longest life, recorded in the store. A configuration with shorter lives does not lower it, because what was
- * issued before keeps the life it was given.
- */
-export class RecordedLife implements LongestLife {
-  readonly tokens: number
-  readonly #store: Records
-  #all: number
-
-  private constructor(store: Records, tokens: number) {
-    this.#store = store
-    this.tokens = tokens
-    this.#all = tokens
-  }
-
-  /** If the store cannot record it now (it may be full), this process still uses it, and serves. */
-  static async open(store: Records, lives: LongestLife): Promise<RecordedLife> {
-    const recorded = new RecordedLife(store, lives.tokens)
-    recorded.#all = lives.all
-    await recorded.raise(lives.all).catch((thrown: unknown) => {
-      if (!(thrown instanceof Fault)) throw thrown
-    })
-    return recorded
-  }
-
-  get all(): number {
-    return this.#all
-  }
-
-  /**
-   * Call it before anything gets a life of `ms`. Rejects with Fault `identity_unavailable` if the store cannot record
-   * it.
-   */
-  async raise(ms: number): Promise<void> {
-    for (;;) {
-      const entry = await this.#store.find(LONGEST_LIFE, KEY)
-      const kept = Number(entry?.value['ms'] ?? 0)
-      const value = { ms: Math.max(kept, ms, this.#all) }
-      this.#all = value.ms
-      const done =
-        entry === undefined
-          ? await this.#store.create(LONGEST_LIFE, KEY, { value })
-          : value.ms === kept || (await this.#store.replace(LONGEST_LIFE, KEY, entry.version, value))
-      if (done) return
-    }
-  }
-}
+import type { LongestLife } from './longest-life.ts'
 
 /** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
 interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
@@ -134,14 +80,25 @@ interface Rule {
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. Used only for what has no `asOf`. */
   readonly issuedBefore: number
+  readonly order: RevocationOrder | undefined
 }
 
 const MEMBERS = ['jti', 'family', 'subject', 'client', 'business'] as const
 
-const writeRule = (tokens: RevokedTokens, issuedBefore: number): StoredValue => ({
-  ...tokens,
-  issuedBefore,
-})
+const writeRule = (
+  tokens: RevokedTokens,
+  issuedBefore: number,
+  order: RevocationOrder | undefined,
+): StoredValue => ({ ...tokens, issuedBefore, ...(order && { order }) })
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** Explains only: whatever is not understood of it is left out. */
+function readOrder(order: unknown): RevocationOrder | undefined {
+  if (typeof order !== 'object' || order === null) return undefined
+  const { by, reason, via } = order as Record<string, unknown>
+  return { by: text(by), reason: text(reason), via: text(via) }
+}
 
 /** Undefined if this version does not know such a rule. */
 function readRule(value: StoredValue): Rule | undefined {
@@ -154,7 +111,7 @@ function readRule(value: StoredValue): Rule | undefined {
   )
   const key = kind?.keyOf(value as unknown as RuleFacts)
   if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { kind, key, issuer, issuedBefore }
+  return { kind, key, issuer, issuedBefore, order: readOrder(value['order']) }
 }
 
 export interface RevocationParts {
@@ -168,6 +125,8 @@ export interface RevocationParts {
 interface RuleEffect {
   readonly sequence: number
   readonly issuedBefore: number
+  /** Of the latest rule. */
+  readonly order: RevocationOrder | undefined
   /** Milliseconds since the epoch. By then everything that the rules end has expired. */
   readonly expiresAt: number
 }
@@ -225,15 +184,28 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     return this.#covers(factsOf(principal), principal.asOf, principal.issuedAt * 1000)
   }
 
+  ruleFor(principal: Principal): RevocationRule | undefined {
+    const facts = factsOf(principal)
+    for (const { kind, effects, effectsOfIssuers } of this.#tables) {
+      const key = kind.keyOf(facts)
+      if (key === undefined) continue
+      const found = [effects.get(key), effectsOfIssuers.get(ofIssuer(key, principal.issuer))].find(
+        (effect) => effect && ends(kind, effect, principal.asOf, principal.issuedAt * 1000),
+      )
+      if (found !== undefined) return describeRule(kind, facts, found)
+    }
+    return undefined
+  }
+
   hasEnded(begun: Begun): boolean {
     return this.#count > 0 && this.#covers(begun, begun.asOf, begun.begunAt)
   }
 
-  async revoke(tokens: RevokedTokens, until = 0): Promise<void> {
+  async revoke(tokens: RevokedTokens, until = 0, order?: RevocationOrder): Promise<void> {
     const { feed, clock, longestLife } = this.#parts
     const now = clock.now()
     const ends = Math.max(until, now + lifeOf(tokens, longestLife))
-    await feed.append(REVOCATION_TOPIC, writeRule(tokens, now), Math.ceil(ends + SKEW))
+    await feed.append(REVOCATION_TOPIC, writeRule(tokens, now, order), Math.ceil(ends + SKEW))
   }
 
   #covers(facts: RuleFacts, asOf: number | undefined, issuedAt: number): boolean {
@@ -255,12 +227,13 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       return
     }
     const { sequence } = change
-    const { issuedBefore } = rule
+    const { issuedBefore, order } = rule
     // An early change comes before rules that this process does not know yet: `asOf` must not claim to know those.
     if (!early) this.#asOf = Math.max(this.#asOf, sequence)
     this.#change(rule, (before) => ({
       sequence: Math.max(before?.sequence ?? 0, sequence),
       issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),
+      order: sequence >= (before?.sequence ?? 0) ? order : before?.order,
       expiresAt: Math.max(before?.expiresAt ?? 0, endOf(change)),
     }))
   }
@@ -282,6 +255,16 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     this.#count = this.#tables.reduce((sum, each) => sum + each.effects.size + each.effectsOfIssuers.size, 0)
   }
 }
+
+const describeRule = (
+  { members }: RuleKind,
+  facts: RuleFacts,
+  { issuedBefore, order }: RuleEffect,
+): RevocationRule => ({
+  tokens: Object.fromEntries(members.map((member) => [member, facts[member] ?? ''])),
+  madeAt: issuedBefore,
+  order,
+})
 
 /** Whether the rules of one key end what was begun. @param issuedAt milliseconds since the epoch */
 function ends(

@@ -9,6 +9,7 @@
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { timerMs } from '../kernel/clock.ts'
+import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
@@ -131,6 +132,19 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     await Promise.all(
       by.map((worker) => this.#workers.killUnlessDone(worker, () => worker.request({ type: 'abort' }))),
     )
+  }
+
+  /** Any worker can tell; if the one that was asked ends, another one is asked. Rejects with OrderError, or its error. */
+  async explain(call: DescribedCall): Promise<Explanation> {
+    for (let attempt = 1; ; attempt++) {
+      const [worker] = this.#workers.responsive
+      if (worker === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
+      try {
+        return await worker.request({ type: 'explain', call })
+      } catch (error) {
+        if (!(error instanceof OrderError) || error.end !== 'gone' || attempt === ATTEMPTS) throw error
+      }
+    }
   }
 
   applyRemoteUsage(): void {

@@ -1,6 +1,7 @@
 /** The messages between the supervisor and a worker process, and how errors cross. */
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
@@ -13,6 +14,7 @@ export type Order<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly id: number }
+  | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
   | { readonly type: 'pollChanges' }
   | { readonly type: 'usage'; readonly usage: RateUsage }
   /** About a password attempt: it may be made, it is refused, or it is over (`hold` in milliseconds). */
@@ -39,6 +41,7 @@ export interface OrderResults {
   readonly prepare: string
   readonly commit: undefined
   readonly abort: undefined
+  readonly explain: Explanation
   readonly ping: undefined
   readonly drain: undefined
   /** The number of connections that were cut. */

@@ -84,6 +84,7 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   commit: 10_000,
   abort: 10_000,
   ping: 5_000,
+  explain: 5_000,
   drain: 5_000,
   close: 5_000,
 }

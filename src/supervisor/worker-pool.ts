@@ -3,6 +3,7 @@ import { opaque } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
@@ -68,6 +69,8 @@ export interface WorkerPool<C> {
   commit(): Promise<void>
   /** Closes what was prepared. */
   abort(): Promise<void>
+  /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
+  explain(call: DescribedCall): Promise<Explanation>
   /** Reads the change feed: another process appended to it. */
   pollChanges(): void
   /** Counts what other processes admitted under the rates that are shared. */

@@ -2,6 +2,7 @@
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { DescribedCall } from '../gateway/explain/explanation.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/metric-counts.ts'
 import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'
@@ -82,6 +83,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
     abort: () => get().abort(),
+    explain: (call: DescribedCall) => get().explain(call),
     // The answer alone shows that the event loop runs.
     ping: () => undefined,
     drain: () => get().drain(),
@@ -95,7 +97,9 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     try {
       const value = await ('configuration' in order
         ? work[order.type](order.configuration)
-        : work[order.type]())
+        : 'call' in order
+          ? work.explain(order.call)
+          : work[order.type]())
       send({ type: 'done', id: order.id, value })
     } catch (error) {
       send({ type: 'failed', id: order.id, error: reportOfError(error) })

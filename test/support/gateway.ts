@@ -57,6 +57,7 @@ export interface GatewayParts {
 
 export interface Gateway {
   readonly runtime: Runtime
+  readonly tokens: TokenCheck
   readonly clock: MovableClock
   /** Tokens that were verified, in order. */
   readonly verified: string[]
@@ -103,17 +104,23 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
     report,
   )
   if (report.failed) throw new Error(JSON.stringify(report.problems))
+  const tokens = new TokenCheck({
+    authority: {
+      verify: (token) => (verified.push(token), verify(token)),
+      verifyLocally: verify,
+      read: () => PRINCIPAL,
+      leeways: new Map(),
+    },
+    revocations: { isRevoked: parts.isRevoked ?? (() => false), ruleFor: () => undefined },
+    recorder,
+    clock,
+    cacheSize: 1_000_000,
+  })
   const runtime: Runtime = Object.freeze({
     actions: table,
     reportOnly,
     negotiation: compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
-    tokens: new TokenCheck({
-      authority: { verify: (token) => (verified.push(token), verify(token)), leeways: new Map() },
-      revocations: { isRevoked: parts.isRevoked ?? (() => false) },
-      recorder,
-      clock,
-      cacheSize: 1_000_000,
-    }),
+    tokens,
     places: undefined,
     switches: {
       service: parts.service ?? (() => undefined),
@@ -135,7 +142,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
     cors: undefined,
     ...parts.runtime,
   })
-  return { runtime, clock, verified, decisions, cache, calls }
+  return { runtime, tokens, clock, verified, decisions, cache, calls }
 }
 
 export const renderFault = compileFaultRenderer(
@@ -168,6 +175,7 @@ export const closureFor = (...clients: readonly string[]): Closure => ({
   retryAfter: 60,
   admitsAddress: () => false,
   clients: new Set(clients),
+  closedBy: [],
 })
 
 /** Another principal, whose key may be withdrawn. */

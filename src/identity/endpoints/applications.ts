@@ -51,7 +51,8 @@ async function endIssued(
   })
   // Codes last: one that is being redeemed meanwhile has its family named here, or fails to settle.
   const given = [...kept.map(({ key }) => key), ...(await codes.withdraw({ client, subject, concerns }))]
-  for (const family of new Set(given)) await tokenRevoker.end({ family })
+  for (const family of new Set(given))
+    await tokenRevoker.end({ family }, { order: { via: 'withdrawn by the user' } })
 }
 
 const PATH = '/connect/applications'

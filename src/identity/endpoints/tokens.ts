@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import type { RevocationOrder } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { emptyAnswer, privateAnswer } from '../answers.ts'
 import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
@@ -88,10 +89,12 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, de
   return emptyAnswer()
 }
 
+const BY_CLIENT: RevocationOrder = { via: 'revocation by the client' }
+
 /** By kind of token. A refresh token ends its family and its access tokens; an access token is revoked alone. */
 const REVOKE: Readonly<
   Record<FoundToken['kind'], (found: FoundToken, dependencies: StepDependencies) => Promise<unknown>>
 > = {
-  refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }),
-  access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }),
+  refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }, { order: BY_CLIENT }),
+  access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }, { order: BY_CLIENT }),
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
+import type { RevocationOrder } from '../../contracts/tokens.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { equalSecrets } from '../../kernel/ids.ts'
 import type { GrantChosen, Granted } from '../context.ts'
@@ -9,6 +10,9 @@ import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedSco
 import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
 import { lifetimeOf } from '../tokens/signed-tokens.ts'
+
+/** Who ends what a code gave that was used twice. */
+const USED_AGAIN: RevocationOrder = { via: 'second use of the code' }
 
 interface CodeConsumed extends GrantChosen {
   readonly code: FoundCode
@@ -44,7 +48,8 @@ async function endReplayed(
   dependencies: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  if (await dependencies.codes.markReplayed(code)) await dependencies.tokenRevoker.end({ family })
+  if (await dependencies.codes.markReplayed(code))
+    await dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN })
   noteCall(exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }
@@ -123,7 +128,7 @@ async function markRedeemed(
   { clock, codes, tokenRevoker }: StepDependencies,
 ): Promise<void> {
   if (await codes.markRedeemed(code, clock.now() + lifetime)) return
-  await tokenRevoker.end({ family: code.record.family })
+  await tokenRevoker.end({ family: code.record.family }, { order: USED_AGAIN })
 }
 
 /** C6.1.6, in the order of C6.1.0. */

@@ -1,4 +1,4 @@
-import type { Client, Grant } from '../../contracts/people.ts'
+import type { Client, Grant, User } from '../../contracts/people.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
@@ -25,6 +25,15 @@ export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([
   ['authorization_code', { mayUse: () => true, redeem: redeemCode }],
   ['refresh_token', { mayUse: () => true, redeem: redeemRefreshToken }],
 ])
+
+/** The grants by which a client can get a first token, for this user if one is given. */
+export function firstGrants(client: Client, user: User | undefined, clock: Clock): readonly string[] {
+  const isFor = (grant: string): boolean =>
+    grant !== 'password' || user === undefined || user.customers.includes(client.id)
+  return client.grants.filter(
+    (grant) => grant !== 'refresh_token' && GRANTS.get(grant)?.mayUse(client, clock) === true && isFor(grant),
+  )
+}
 
 const isGrant = (name: string): name is Grant => GRANTS.has(name)
 

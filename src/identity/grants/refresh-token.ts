@@ -67,7 +67,7 @@ async function endReplayed(
   { exchange }: GrantChosen,
   dependencies: StepDependencies,
 ): Promise<Fault> {
-  await dependencies.tokenRevoker.end({ family: id })
+  await dependencies.tokenRevoker.end({ family: id }, { order: { via: 'second use of a refresh token' } })
   const { client, subject } = record
   noteCall(exchange, dependencies, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')

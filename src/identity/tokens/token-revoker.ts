@@ -26,7 +26,7 @@ export class StoreTokenRevoker implements TokenRevoker {
 
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
     const { store, revoker } = this.#parts
-    await revoker.revoke(tokens, await this.#endOf(tokens))
+    await revoker.revoke(tokens, await this.#endOf(tokens), options.order)
     return forEachKind(tokens, options, (kind, where) => store.removeBy(kind, where))
   }
 

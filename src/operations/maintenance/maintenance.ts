@@ -1,4 +1,4 @@
-import type { Closure, Switches } from '../../contracts/switches.ts'
+import type { ClosedBy, Closure, Switches } from '../../contracts/switches.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileAddressList } from '../../http/addresses.ts'
 
@@ -92,7 +92,7 @@ export interface MaintenanceSwitch {
   readonly from?: number | undefined
   /** Open again from this moment on; until somebody says so, if not given. */
   readonly until?: number | undefined
-  /** Told to clients in place of the fixed text. */
+  /** CheckDescription to clients in place of the fixed text. */
   readonly message?: string | undefined
   /** Seconds. If not given: what is left of the window, else two minutes. */
   readonly retryAfter?: number | undefined
@@ -137,8 +137,16 @@ export function compileClosure(entry: MaintenanceSwitch, clock: Clock): Closure 
     },
     admitsAddress: compileAddressList(addresses),
     clients: new Set(clients),
+    closedBy: [closedByOf(entry)],
   }
 }
+
+/** Switches as they are kept have a name, and say who set them. */
+type NamedSwitch = MaintenanceSwitch & Partial<Pick<ClosedBy, 'id' | 'source' | 'by' | 'reason'>>
+
+const closedByOf = ({ scope, id, source, from, until, by, reason }: NamedSwitch): ClosedBy => ({
+  ...{ scope: scopeText(scope), id, source, from, until, by, reason },
+})
 
 /** Several closures of one call as one: only who is on the allow list of each passes. */
 export function mergeClosures(closures: readonly Closure[]): Closure | undefined {
@@ -151,5 +159,6 @@ export function mergeClosures(closures: readonly Closure[]): Closure | undefined
     },
     admitsAddress: (address) => closures.every((closure) => closure.admitsAddress(address)),
     clients: new Set([...first.clients].filter((id) => others.every(({ clients }) => clients.has(id)))),
+    closedBy: closures.flatMap(({ closedBy }) => closedBy),
   }
 }

@@ -41,8 +41,8 @@ function counting(parts: GatewayParts = {}) {
 
 describe('C4.4 a decision waits for nothing', () => {
   it('C4.16 a known token is decided without a promise', () => {
-    const { runtime, verified, cache } = makeGateway()
-    runtime.tokens.prime('token-1', PRINCIPAL)
+    const { runtime, tokens, verified, cache } = makeGateway()
+    tokens.prime('token-1', PRINCIPAL)
     const decision = decide(runtime, exchangeOf(FUND_LIST), new Findings())
     expect(decision).toMatchObject({ principal: PRINCIPAL, business: 'ACME' })
     expect(verified).toEqual([])
@@ -75,8 +75,8 @@ describe('C4.4 a decision waits for nothing', () => {
   })
 
   it('C4.16 a token whose key was withdrawn is verified again (T3.10)', () => {
-    const { runtime } = makeGateway()
-    runtime.tokens.prime('token-1', principalWith({ key: { isTrusted: () => false } }))
+    const { runtime, tokens } = makeGateway()
+    tokens.prime('token-1', principalWith({ key: { isTrusted: () => false } }))
     expect(decide(runtime, exchangeOf(FUND_LIST), new Findings())).toBeInstanceOf(VerifyFirst)
   })
 
@@ -100,8 +100,8 @@ describe('C4.4 a decision waits for nothing', () => {
   })
 
   it('C4.2 a known token of a listed client is looked up once', () => {
-    const { runtime, cache } = makeGateway({ service: () => closureFor('client-1') })
-    runtime.tokens.prime('token-1', PRINCIPAL)
+    const { runtime, tokens, cache } = makeGateway({ service: () => closureFor('client-1') })
+    tokens.prime('token-1', PRINCIPAL)
     decide(runtime, exchangeOf(FUND_LIST), new Findings())
     expect(cache).toEqual(['hit'])
   })

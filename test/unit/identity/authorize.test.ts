@@ -115,6 +115,7 @@ describe('C6.2.1 what is told on a page, and never by a redirect', () => {
       message: 'Back at <noon>.',
       retryAfter: 60,
       admitsAddress: () => false,
+      closedBy: [],
       clients: new Set<string>(),
     }
     const switches = { service: () => undefined, place: () => undefined, identity: () => closure }

@@ -94,6 +94,7 @@ describe('C6.0 the identity paths', () => {
       message: 'Back at noon.',
       retryAfter: 60,
       admitsAddress: () => false,
+      closedBy: [],
       clients: new Set<string>(),
     }
     const switches = { service: () => undefined, place: () => undefined, identity: () => closure }

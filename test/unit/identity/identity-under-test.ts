@@ -190,7 +190,10 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     longestLife: { tokens: 86_400_000, all: 30 * 86_400_000 },
   })
   const check = new TokenCheck({
-    authority: ownAuthority({ find: findKey }, clock, { authUrl: ISSUER, baseUrl: API }),
+    authority: ownAuthority({ find: findKey, findLocally: findKey }, clock, {
+      authUrl: ISSUER,
+      baseUrl: API,
+    }),
     revocations: rules,
     recorder,
     clock,
@@ -214,7 +217,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
       }),
     },
     publicKeys: { jwks: () => JWKS },
-    tokenVerifier: createTokenVerifier({ find: findKey }, clock),
+    tokenVerifier: createTokenVerifier({ find: findKey, findLocally: findKey }, clock),
     store,
     // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
     hasher: {

@@ -1,0 +1,29 @@
+import type { Principal } from './principal.ts'
+
+/** Who shall be taken to call, without a token: the parts of a request to the token endpoint (C14.1). */
+export interface ClaimedCaller {
+  readonly client: string
+  /** The user's name, or the subject. */
+  readonly user: string
+  /** `b/ACME` or `f/ACME/SUPER1`; undefined takes the one of the scope, if it has one. */
+  readonly target: string | undefined
+  /** Undefined takes the client's default, else all that the client may have. */
+  readonly scope: string | undefined
+}
+
+/** The token that the caller would be granted. It is not issued. */
+export interface ClaimedGrant {
+  readonly principal: Principal
+  /** Values that were asked for and would not be granted. */
+  readonly dropped: readonly string[]
+}
+
+/** What the token endpoint would grant. Nothing is issued, counted or stored. */
+export interface ClaimedCallers {
+  /**
+   * Rejects with the fault of the token endpoint: `invalid_client` and `invalid_grant` for a client and a user that do
+   * not exist or may hold no tokens, `unauthorized_client`, `invalid_scope`; `identity_unavailable` if the directory
+   * cannot be reached. The fault's detail says which, for operators.
+   */
+  grant(caller: ClaimedCaller): Promise<ClaimedGrant>
+}

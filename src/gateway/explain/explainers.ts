@@ -1,0 +1,177 @@
+/**
+ * How each check of order.ts is explained: the function of the decision that makes it, what it needs, and what is told
+ * of it. By the name of that function.
+ */
+import { NEEDS_ISSUER } from '../../contracts/keys.ts'
+import type { Principal } from '../../contracts/principal.ts'
+import { declaredBody } from '../../http/head.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
+import { checkBody, readCallBody } from '../body.ts'
+import {
+  admit,
+  authenticate,
+  matchAction,
+  negotiate,
+  passServiceMaintenance,
+  readTarget,
+  refuseInPlaceMaintenance,
+  requireApiVersion,
+  requirePlace,
+  requireScope,
+  VerifyFirst,
+} from '../checks.ts'
+import { unmatched } from '../report-only.ts'
+import { checkUserinfo } from '../userinfo.ts'
+import { describeAccept, describeBody, describeUserinfo, describeVersion } from './content-facts.ts'
+import {
+  describeBackend,
+  describePlaceSwitch,
+  describeRate,
+  describeRequest,
+  describeServiceSwitch,
+} from './limit-facts.ts'
+import { describeAction, describePlace } from './place-facts.ts'
+import { type CheckExplainer, Undecidable, type Progress } from './progress.ts'
+import { describeScope } from './scope-facts.ts'
+import { describeToken } from './token-facts.ts'
+
+/** What an earlier check has found. Used behind `isReady` only. */
+function found<T>(value: T | undefined): T {
+  if (value === undefined)
+    throw new Fault('internal', { detail: 'a check was explained without what it needs' })
+  return value
+}
+
+/** Whether it cannot be told here who calls. */
+export const isUnknown = (thrown: unknown): boolean =>
+  thrown instanceof Undecidable || (thrown instanceof Fault && thrown.facts.detail === NEEDS_ISSUER)
+
+function readRequest(progress: Progress): void {
+  const { exchange } = progress
+  try {
+    progress.target = readTarget({ target: exchange.target })
+  } finally {
+    // With the refusals that need no target: of an address, or under load.
+    readTarget(exchange)
+  }
+}
+
+function passService({ runtime, exchange, credentials }: Progress): void {
+  const closure = runtime.switches.service()
+  const asks = closure !== undefined && closure.clients.size > 0
+  if (asks && isUnknown(credentials.verified) && !closure.admitsAddress(exchange.clientAddress))
+    throw new Undecidable('who calls')
+  passServiceMaintenance(runtime, exchange, credentials.verified)
+}
+
+function authenticateCaller(progress: Progress): void {
+  const { runtime, exchange, credentials } = progress
+  progress.principal = credentials.claimed
+  const caller = authenticate(runtime, exchange, credentials.verified)
+  if (caller instanceof VerifyFirst) throw new Fault('internal', { detail: 'a token was not verified' })
+  progress.principal = caller
+  progress.authenticated = true
+}
+
+function admitCall({ runtime, principal, exchange }: Progress): void {
+  const caller = found(principal)
+  if (runtime.admission.seen(caller) === undefined) return
+  admit(runtime, caller, exchange, {})
+}
+
+/** In a report-only area a call goes on as one of an action that takes everything. */
+function findAction(progress: Progress): void {
+  const { runtime, exchange, reportOnly } = progress
+  const target = found(progress.target)
+  if (reportOnly !== undefined) progress.named = unmatched(runtime, reportOnly, target, exchange.head.method)
+  progress.named = matchAction(runtime.actions, target, exchange.head.method)
+}
+
+/** Whose name counts at a switch: in a report-only area that of a refused token does not. */
+const namedCaller = ({ principal, authenticated, reportOnly }: Progress): Principal | undefined =>
+  authenticated || reportOnly === undefined ? principal : undefined
+
+function passPlace(progress: Progress): void {
+  const { runtime, exchange, named, authenticated } = progress
+  const { operation, business } = found(named)
+  try {
+    refuseInPlaceMaintenance(runtime, exchange, namedCaller(progress), operation, business)
+  } catch (thrown) {
+    if (!authenticated && isUnknown(progress.credentials.verified)) throw new Undecidable('who calls')
+    throw thrown
+  }
+}
+
+async function takeBody(progress: Progress): Promise<void> {
+  const { runtime, exchange, call, named } = progress
+  const { operation } = found(named)
+  const plan = (progress.body = checkBody(exchange.head, operation, runtime.bodyLimit))
+  if (plan.kind !== 'parsed') return
+  const declared = declaredBody(exchange.head)
+  if (declared !== 'chunked' && declared !== call.body.length)
+    throw new Undecidable('the body that is described is not as long as Content-Length says')
+  await readCallBody(plan, exchange, operation, runtime.conversions)
+}
+
+function findRoom({ runtime, named, principal, authenticated }: Progress): void {
+  const { name } = found(named).operation.backend
+  const client = authenticated ? principal?.clientKey : undefined
+  const refusal = runtime.admission.previewBackend?.(name, client).refusal
+  if (refusal !== undefined) throw refusal
+}
+
+const always = (): boolean => true
+const hasTarget = ({ target }: Progress): boolean => target !== undefined
+const hasCaller = ({ principal }: Progress): boolean => principal !== undefined
+const hasAction = ({ named }: Progress): boolean => named !== undefined
+const hasBoth = (progress: Progress): boolean => hasCaller(progress) && hasAction(progress)
+
+export const EXPLAINERS: Readonly<Record<string, CheckExplainer>> = {
+  readTarget: { isReady: always, check: readRequest, describe: describeRequest },
+  passServiceMaintenance: { isReady: always, check: passService, describe: describeServiceSwitch },
+  requireApiVersion: {
+    isReady: hasTarget,
+    check: ({ target }) => requireApiVersion(found(target)),
+    describe: describeVersion,
+  },
+  authenticate: { isReady: always, check: authenticateCaller, describe: describeToken },
+  admit: { isReady: hasCaller, check: admitCall, describe: describeRate },
+  matchAction: { isReady: hasTarget, check: findAction, describe: describeAction },
+  requireScope: {
+    isReady: hasBoth,
+    check: ({ principal, named }) => requireScope(found(principal), found(named).operation.scopes),
+    describe: describeScope,
+  },
+  requirePlace: {
+    isReady: hasBoth,
+    check: ({ runtime, principal, named }) => requirePlace(runtime.places, found(principal), found(named)),
+    describe: describePlace,
+  },
+  refuseInPlaceMaintenance: { isReady: hasAction, check: passPlace, describe: describePlaceSwitch },
+  negotiate: {
+    isReady: hasAction,
+    check: ({ runtime, exchange, named }) =>
+      negotiate(runtime.negotiation, exchange.head, found(named).operation),
+    describe: describeAccept,
+  },
+  checkBody: { isReady: hasAction, check: takeBody, describe: describeBody },
+  occupy: { isReady: hasAction, check: findRoom, describe: describeBackend },
+  checkUserinfo: {
+    isReady: hasCaller,
+    check: ({ runtime, exchange, principal }) => checkUserinfo(runtime, exchange.head, found(principal)),
+    describe: describeUserinfo,
+  },
+}
+
+/** Makes one check. Undefined if it passes. Rejects with a defect. */
+export async function faultOf(
+  explainer: CheckExplainer,
+  progress: Progress,
+): Promise<Fault | Undecidable | undefined> {
+  try {
+    await explainer.check(progress)
+    return undefined
+  } catch (thrown) {
+    return thrown instanceof Undecidable ? thrown : toFault(thrown)
+  }
+}

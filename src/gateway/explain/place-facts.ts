@@ -1,0 +1,105 @@
+/** What operators are told of actions and places (C14.3): which of the three 404s it is. */
+import { decodeSegment } from '../../http/request-target.ts'
+import { readCode } from '../../scopes/scope-token.ts'
+import { AREA_AT, existsIn, targets } from '../checks.ts'
+import type { CheckResult, Progress, CheckDescription } from './progress.ts'
+import { targetText } from './token-facts.ts'
+
+const LEVELS: Readonly<Record<string, string>> = { b: 'business', f: 'fund' }
+
+/** The row of C4.6. */
+export function describeAction(progress: Progress, { fault }: CheckResult): CheckDescription {
+  const { target, runtime, exchange, named } = progress
+  if (target === undefined) return { facts: {}, words: 'The path is not known.' }
+  if (fault === undefined && named !== undefined) {
+    const { action, backend, websocket } = named.operation
+    const facts = {
+      problem: undefined,
+      area: action.area,
+      action: action.name,
+      backend: backend.name,
+      websocket,
+    }
+    return {
+      facts,
+      words: `${exchange.head.method} of ${action.area}/${action.name}, from backend ${backend.name}.`,
+    }
+  }
+  if (fault?.code === 'method_not_allowed') {
+    const { allow = [] } = fault.facts
+    return {
+      facts: { problem: 'method', allowed: allow },
+      words: `The action exists, and does not offer ${exchange.head.method}: it offers ${allow.join(', ')}.`,
+    }
+  }
+  const level = target.segments[2] ?? ''
+  const area = target.segments[AREA_AT[level] ?? -1]
+  if (LEVELS[level] === undefined || area === undefined)
+    return {
+      facts: { problem: 'path' },
+      words:
+        'No such action: the path of one begins with /api/1.0/b/{business}/ or /api/1.0/f/{business}/{fund}/.',
+    }
+  const exists = runtime.actions.rootOf(level === 'f' ? 'f' : 'b', area) !== undefined
+  const other = otherLevel(progress, level)
+  return {
+    facts: {
+      problem: exists ? 'action' : 'area',
+      area: decodeSegment(area),
+      level: LEVELS[level],
+      otherLevel: other,
+    },
+    words: exists
+      ? `No such action: area ${decodeSegment(area)} has none of this path at ${LEVELS[level]} level.${hint(other)}`
+      : `No such action: there is no area ${decodeSegment(area)} at ${LEVELS[level]} level.${hint(other)}`,
+  }
+}
+
+const hint = (other: string | undefined): string =>
+  other === undefined ? '' : ` There is one at ${other} level.`
+
+/** The level at which there is an action of this area and path; undefined if there is none. */
+function otherLevel({ target, runtime }: Progress, level: string): string | undefined {
+  const other = level === 'f' ? 'b' : 'f'
+  const areaAt = AREA_AT[level] ?? 0
+  const { segments = [] } = target ?? {}
+  const found = runtime.actions.find(other, segments[areaAt] ?? '', segments, areaAt + 1)
+  return found && LEVELS[other]
+}
+
+/** The row of C4.8. Which of the two 404s it is the wire does not tell (C4.12). */
+export function describePlace(
+  { principal, named, runtime: { places } }: Progress,
+  { verdict }: CheckResult,
+): CheckDescription {
+  if (named === undefined) return { facts: {}, words: 'The place is not known without the action.' }
+  const { business, fund } = named
+  const place = fund === undefined ? `business ${business}` : `fund ${fund} of business ${business}`
+  const businessExists = places && places.findBusiness(business) !== undefined
+  const exists = places && existsIn(places, named)
+  const isCode = fund === undefined || readCode(fund) !== undefined
+  const isTarget = principal && targets(principal.target, named)
+  const problems = [
+    exists === false && (businessExists === true ? 'unknown fund' : 'unknown business'),
+    !isCode && 'no code',
+    isTarget === false && (principal?.target === undefined ? 'no target' : 'other target'),
+  ].filter((each) => each !== false)
+  const held = principal && (targetText(principal) ?? 'no target')
+  return {
+    facts: { business, fund, exists, target: held, isTarget, problems },
+    words:
+      verdict === 'passed'
+        ? `The token is for ${held ?? ''}, and ${place} exists.`
+        : problems.map((each) => PROBLEMS[each]?.(place, held ?? '') ?? each).join(' ') ||
+          `It is about ${place}.`,
+  }
+}
+
+const PROBLEMS: Readonly<Record<string, (place: string, held: string) => string>> = {
+  'unknown fund': (place) => `The place is unknown: there is no ${place}, though the business exists.`,
+  'unknown business': (place) => `The place is unknown: there is no ${place}.`,
+  'no code': (place) => `The place is unknown: ${place} has a character that no code may have.`,
+  'no target': () => 'The token has no target, so it opens no business.',
+  'other target': (place, held) =>
+    `The token is for another target: it is for ${held}, and the call is about ${place}.`,
+}

@@ -1,0 +1,68 @@
+import type { ClaimedGrant } from '../../contracts/claimed-callers.ts'
+import type { Exchange } from '../../contracts/exchange.ts'
+import type { Principal } from '../../contracts/principal.ts'
+import type { EarlyPreview } from '../../contracts/admission.ts'
+import type { RequestTarget } from '../../http/request-target.ts'
+import type { Catalogue } from '../../scopes/catalogue.ts'
+import type { NamedAction, Verification } from '../checks.ts'
+import type { BodyPlan } from '../body.ts'
+import type { DescribedCall, Facts, Verdict } from './explanation.ts'
+import type { PreviewRuntime } from './preview-runtime.ts'
+import type { Fault } from '../../kernel/faults.ts'
+
+/** Who calls, as far as it was found out before the first check. */
+export interface Credentials {
+  /** What the verification came to; undefined if there is no token to verify. */
+  readonly verified: Verification | undefined
+  /** The token that was looked at. It goes into no fact and no word. */
+  readonly token: string | undefined
+  /** Whom a refused token claims to be of. */
+  readonly claimed: Principal | undefined
+  /** Set if the caller was claimed, and not shown by a token. */
+  readonly grant: ClaimedGrant | undefined
+}
+
+/** What the checks have found out so far. Each check reads it, and adds to it. */
+export interface Progress {
+  readonly call: DescribedCall
+  readonly runtime: PreviewRuntime
+  readonly exchange: Exchange
+  readonly catalogue: Catalogue
+  readonly credentials: Credentials
+  readonly early: EarlyPreview | undefined
+  /** The report-only area that the call lies in. */
+  readonly reportOnly: string | undefined
+  target: RequestTarget | undefined
+  /** Who calls. Where the token is refused, whom it claims to be of. */
+  principal: Principal | undefined
+  /** Whether C4.4 has passed. */
+  authenticated: boolean
+  named: NamedAction | undefined
+  body: BodyPlan | undefined
+}
+
+/** A check cannot be result, since somebody who is not asked would have to tell. The message is for people. */
+export class Undecidable extends Error {
+  override readonly name = 'Undecidable'
+}
+
+/** What is told of a check. */
+export interface CheckDescription {
+  readonly facts: Facts
+  readonly words: string
+}
+
+export interface CheckResult {
+  readonly verdict: Verdict
+  readonly fault: Fault | undefined
+}
+
+/** How one check is explained. */
+export interface CheckExplainer {
+  /** Whether the earlier checks have found what it needs. Otherwise it is not reached. */
+  readonly isReady: (progress: Progress) => boolean
+  /** Calls the function of the decision. Throws and rejects with the fault that refuses the call, or with Undecidable. */
+  readonly check: (progress: Progress) => unknown
+  /** Called in any case, also if the check is not reached. */
+  readonly describe: (progress: Progress, result: CheckResult) => CheckDescription
+}
