@@ -1,11 +1,11 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
-import { createHmac } from 'node:crypto'
 import type { AuditEntry, AuditTrail, BodyHash, Refusal } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { newSecret } from '../kernel/ids.ts'
 import type { AuditPlan } from './config.ts'
+import { hashBody } from './keys.ts'
 import { prepareRecord } from './record.ts'
 import { SegmentWriter } from './segment-writer.ts'
 import { Suppression } from './suppression.ts'
@@ -20,6 +20,8 @@ export interface OpenTrail extends AuditTrail {
 export interface TrailParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
+  /** The deployment's key for the hashes of bodies (C12.2.2). */
+  readonly bodyKey: string
 }
 
 /** Opens the trail of this process. Rejects if its folder cannot be used. */
@@ -78,8 +80,7 @@ class FileTrail implements OpenTrail {
   }
 
   bodyHash(): BodyHash {
-    const hmac = createHmac('sha256', this.writer)
-    return { update: (bytes) => void hmac.update(bytes), digest: () => hmac.digest('base64url') }
+    return hashBody(this.#parts.bodyKey)
   }
 
   close(): Promise<void> {

@@ -86,6 +86,11 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     summary: 'List users whose logins are delayed after failures, or end the delay',
     load: async () => (await import('./admin-commands.ts')).lockoutsCommand,
   },
+  audit: {
+    usage: 'audit hash|key …',
+    summary: 'The audit trail: prove it, and ask it who changed what',
+    load: async () => (await import('./audit.ts')).auditCommand,
+  },
   'hash-password': {
     usage: 'hash-password',
     summary: 'Read a password and print its hash, for `directory.users`',

@@ -9,6 +9,16 @@ export class KeyFolderError extends Error {
   override readonly name = 'KeyFolderError'
 }
 
+/** What the keys of a folder are for: the words of its errors. */
+export interface KeyPurpose {
+  /** `folder of the signing keys`. */
+  readonly folder: string
+  /** What whoever has read a key can do. */
+  readonly power: string
+}
+
+export const TOKEN_KEYS: KeyPurpose = { folder: 'folder of the signing keys', power: 'make tokens' }
+
 const OTHERS_MAY_ANYTHING = 0o077
 const OTHERS_MAY_WRITE = 0o022
 // Windows has no mode bits. There the folder's access list says who may read.
@@ -25,17 +35,16 @@ const hasCode = (thrown: unknown, code: string): boolean =>
   thrown instanceof Error && (thrown as NodeJS.ErrnoException).code === code
 
 /** Creates the folder (mode 0700) if it does not exist. Rejects with KeyFolderError. */
-export async function createPrivateFolder(folder: string): Promise<void> {
+export async function createPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((thrown: unknown) => {
-    throw cannotOpen(folder, thrown)
+    throw cannotOpen(folder, thrown, purpose)
   })
 }
 
-const cannotOpen = (folder: string, cause: unknown): KeyFolderError =>
-  new KeyFolderError(
-    `The folder of the signing keys, ${folder}, cannot be opened or created: ${reasonOf(cause)}`,
-    { cause },
-  )
+const cannotOpen = (folder: string, cause: unknown, purpose = TOKEN_KEYS): KeyFolderError =>
+  new KeyFolderError(`The ${purpose.folder}, ${folder}, cannot be opened or created: ${reasonOf(cause)}`, {
+    cause,
+  })
 
 /**
  * Device and inode: they differ for another folder at the same path, such as the empty one that an unmounted volume
@@ -55,18 +64,18 @@ export async function stampOf(path: string): Promise<string> {
 }
 
 /** The names in the folder. Rejects with KeyFolderError if other users may write to it, or it does not exist. */
-export async function listPrivateFolder(folder: string): Promise<readonly string[]> {
+export async function listPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<readonly string[]> {
   try {
     const { mode } = await stat(folder)
     if (HAS_MODES && (mode & OTHERS_MAY_WRITE) !== 0)
       throw new KeyFolderError(
-        `The folder of the signing keys, ${folder}, can be written by other users (mode ${octal(mode)}): ` +
+        `The ${purpose.folder}, ${folder}, can be written by other users (mode ${octal(mode)}): ` +
           `they could add a key of their own. Run chmod 700 on it${ofGroup(mode)}.`,
       )
     return await readdir(folder)
   } catch (thrown) {
     if (thrown instanceof KeyFolderError) throw thrown
-    throw cannotOpen(folder, thrown)
+    throw cannotOpen(folder, thrown, purpose)
   }
 }
 
@@ -75,7 +84,11 @@ export async function listPrivateFolder(folder: string): Promise<readonly string
  * is the file that is read. Rejects with KeyFolderError if other users may access it. `what` names it in that
  * message.
  */
-export async function readPrivateFile(path: string, what: string): Promise<string | undefined> {
+export async function readPrivateFile(
+  path: string,
+  what: string,
+  purpose = TOKEN_KEYS,
+): Promise<string | undefined> {
   let text: string
   let mode: number
   try {
@@ -91,8 +104,8 @@ export async function readPrivateFile(path: string, what: string): Promise<strin
   }
   if (HAS_MODES && (mode & OTHERS_MAY_ANYTHING) !== 0)
     throw new KeyFolderError(
-      `The ${what} file ${path} is open to other users (mode ${octal(mode)}). Whoever has read it can make ` +
-        `tokens: replace it. If nobody can have read it, run chmod 600 on it${ofGroup(mode)}.`,
+      `The ${what} file ${path} is open to other users (mode ${octal(mode)}). Whoever has read it can ` +
+        `${purpose.power}: replace it. If nobody can have read it, run chmod 600 on it${ofGroup(mode)}.`,
     )
   return text
 }
@@ -108,7 +121,12 @@ async function writePrivateFile(path: string, text: string): Promise<void> {
  * processes that do this at once one wins, and nobody ever reads half a file. Resolves with true for the winner.
  * Rejects with KeyFolderError.
  */
-export async function claimPrivateFile(folder: string, name: string, text: string): Promise<boolean> {
+export async function claimPrivateFile(
+  folder: string,
+  name: string,
+  text: string,
+  purpose = TOKEN_KEYS,
+): Promise<boolean> {
   const draft = join(folder, `.${name}.${newSecret(9)}`)
   try {
     await writePrivateFile(draft, text)
@@ -117,7 +135,7 @@ export async function claimPrivateFile(folder: string, name: string, text: strin
   } catch (thrown) {
     if (hasCode(thrown, 'EEXIST')) return false
     throw new KeyFolderError(
-      `A new key cannot be written to the folder of the signing keys, ${folder}: ${reasonOf(thrown)}`,
+      `A new key cannot be written to the ${purpose.folder}, ${folder}: ${reasonOf(thrown)}`,
       { cause: thrown },
     )
   } finally {

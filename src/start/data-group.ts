@@ -11,8 +11,8 @@ const GROUP_MAY_ANYTHING = 0o070
 const OTHERS_MAY_ANYTHING = 0o007
 const OWNER_MAY = 0o700
 
-/** Levels: the data folder holds files and folders of files. */
-const DEPTH = 2
+/** Levels: the data folder holds files and folders, and that of the audit trail holds folders too. */
+const DEPTH = 3
 
 /**
  * Removes the group's rights from files and folders below a folder, and resolves with their paths. The folder itself is

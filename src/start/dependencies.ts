@@ -1,5 +1,6 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import { planAudit } from '../audit/config.ts'
+import { openAuditKeys } from '../audit/keys.ts'
 import { type OpenTrail, openTrail, type TrailParts } from '../audit/trail.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
@@ -114,13 +115,18 @@ export async function watchOwnKeys(
   return watchKeys({ keys, store, recorder, secretReplaced })
 }
 
-/** Opens the audit trail of this process; undefined if none is kept. Rejects if its folder cannot be used. */
+/**
+ * Opens the audit trail of this process; undefined if none is kept. Rejects with KeyFolderError if its keys cannot be used,
+ * and with the system's error if its folder cannot be.
+ */
 export async function openAuditTrail(
   configuration: Configuration,
-  parts: TrailParts,
+  parts: Omit<TrailParts, 'bodyKey'>,
 ): Promise<OpenTrail | undefined> {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
-  return plan && openTrail(plan, parts)
+  if (plan === undefined) return undefined
+  const { bodyKey } = await openAuditKeys(plan.folder)
+  return openTrail(plan, { ...parts, bodyKey })
 }
 
 /** The number of workers is fixed at the start; a reload does not change it. */

@@ -1,0 +1,133 @@
+/**
+ * The keys of the audit trail, in `keys` in its folder: an Ed25519 key that signs the manifest (C12.4.4) and the key under
+ * which bodies are hashed (C12.2.2). No token is signed with either. Both are in one file, so that they are made together,
+ * by whichever process is first.
+ */
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+  type webcrypto,
+} from 'node:crypto'
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BodyHash } from '../contracts/audit.ts'
+import { newSecret } from '../kernel/ids.ts'
+import {
+  claimPrivateFile,
+  createPrivateFolder,
+  KeyFolderError,
+  type KeyPurpose,
+  listPrivateFolder,
+  readPrivateFile,
+} from '../keys/private-folder.ts'
+
+const FOLDER = 'keys'
+const FILE = 'audit-keys.json'
+/** The public half, beside the manifest: a copy of the trail can be verified without the private key. */
+export const PUBLIC_KEY_FILE = 'manifest-key.pem'
+
+const PURPOSE: KeyPurpose = { folder: 'folder of the audit keys', power: 'sign a forged audit trail' }
+const BODY_KEY = /^[A-Za-z0-9_-]{43}$/
+
+export interface AuditKeys {
+  /** PEM (SPKI). */
+  readonly publicPem: string
+  /** base64url. Hashes bodies; a secret. */
+  readonly bodyKey: string
+  /** An Ed25519 signature of a text in UTF-8, base64url. */
+  sign(text: string): string
+}
+
+export const auditKeyFolder = (folder: string): string => join(folder, FOLDER)
+
+/** Reads the keys of a trail's folder; makes them if there are none. Rejects with KeyFolderError. */
+export async function openAuditKeys(folder: string): Promise<AuditKeys> {
+  const own = auditKeyFolder(folder)
+  await createPrivateFolder(own, PURPOSE)
+  const known = await readAuditKeys(folder)
+  if (known !== undefined) return known
+  await claimPrivateFile(own, FILE, newKeys(), PURPOSE)
+  const made = await readAuditKeys(folder)
+  if (made === undefined) throw new KeyFolderError(`${join(own, FILE)} was removed right after it was made`)
+  return made
+}
+
+/** The keys of a trail's folder. Rejects with KeyFolderError if there are none or they cannot be used. */
+export async function presentAuditKeys(folder: string): Promise<AuditKeys> {
+  const keys = await readAuditKeys(folder)
+  if (keys !== undefined) return keys
+  throw new KeyFolderError(
+    `There are no audit keys in ${auditKeyFolder(folder)}: was the service started yet?`,
+  )
+}
+
+async function readAuditKeys(folder: string): Promise<AuditKeys | undefined> {
+  const own = auditKeyFolder(folder)
+  const names = await listPrivateFolder(own, PURPOSE)
+  const path = join(own, FILE)
+  const text = names.includes(FILE) ? await readPrivateFile(path, 'audit key', PURPOSE) : undefined
+  return text === undefined ? undefined : parseKeys(text, path)
+}
+
+interface KeyFile {
+  readonly manifest: webcrypto.JsonWebKey
+  readonly bodies: string
+}
+
+function newKeys(): string {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const file: KeyFile = { manifest: privateKey.export({ format: 'jwk' }), bodies: newSecret() }
+  return `${JSON.stringify(file, null, 2)}\n`
+}
+
+function parseKeys(text: string, path: string): AuditKeys {
+  try {
+    const { manifest, bodies } = JSON.parse(text) as KeyFile
+    if (!BODY_KEY.test(bodies)) throw new TypeError('no key for bodies')
+    const privateKey = createPrivateKey({ key: manifest, format: 'jwk' })
+    if (privateKey.asymmetricKeyType !== 'ed25519') throw new TypeError('no Ed25519 key')
+    return {
+      publicPem: createPublicKey(privateKey).export({ format: 'pem', type: 'spki' }),
+      bodyKey: bodies,
+      sign: (signed) => sign(null, Buffer.from(signed), privateKey).toString('base64url'),
+    }
+  } catch {
+    // The cause is not passed on: its message may quote the text, which holds private keys.
+    throw new KeyFolderError(
+      `The audit key file ${path} is damaged. Restore it from a backup. Without it, set \`audit.folder\` to a new ` +
+        'folder: a new trail begins there, and the old one can still be verified.',
+    )
+  }
+}
+
+/** Thrown if a file holds no public Ed25519 key. */
+export class PublicKeyError extends Error {
+  override readonly name = 'PublicKeyError'
+}
+
+/** Reads a public key (PEM). Rejects with PublicKeyError. */
+export async function readPublicKey(path: string): Promise<KeyObject> {
+  try {
+    const key = createPublicKey(await readFile(path, 'utf8'))
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch (cause) {
+    throw new PublicKeyError(`${path} cannot be read as a public key: ${(cause as Error).message}`, { cause })
+  }
+  throw new PublicKeyError(`${path} holds no Ed25519 key`)
+}
+
+/** Whether a signature of `AuditKeys.sign` is of this key. */
+export const isSignedBy = (text: string, signature: string, key: KeyObject): boolean =>
+  verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'))
+
+/** The hash of a body under the deployment's key (C12.2.2): HMAC-SHA-256, base64url. */
+export function hashBody(bodyKey: string): BodyHash {
+  const hmac = createHmac('sha256', bodyKey)
+  return { update: (bytes) => void hmac.update(bytes), digest: () => hmac.digest('base64url') }
+}

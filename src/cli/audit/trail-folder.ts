@@ -1,0 +1,42 @@
+/** The folder of the audit trail that a verb is for. */
+import { planAudit, type AuditPlan } from '../../audit/config.ts'
+import { KeyFolderError } from '../../keys/private-folder.ts'
+import { isSidecar, readConfiguration, type Configuration } from '../../settings/configuration.ts'
+import { configurationFile, EXIT, writeReport, type Terminal } from '../command.ts'
+
+/** A configuration whose trail is kept. */
+export interface AuditedConfiguration {
+  readonly configuration: Configuration
+  readonly plan: AuditPlan
+}
+
+/**
+ * The configuration (`config`, else POSTERN_CONFIG, else the demo) and its trail. Undefined, after the reason was written
+ * to stderr, if it has problems or keeps no trail.
+ */
+export function readAudited(
+  config: string | undefined,
+  terminal: Terminal,
+): AuditedConfiguration | undefined {
+  const file = configurationFile(config === undefined ? [] : [config], terminal)
+  const { configuration, report } = readConfiguration(file, terminal.env)
+  if (configuration === undefined || report.failed) {
+    writeReport(file, report, terminal)
+    return undefined
+  }
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (plan !== undefined) return { configuration, plan }
+  terminal.stderr.write(`postern: ${file}: no audit trail is kept — see \`audit.enabled\`\n`)
+  return undefined
+}
+
+/** Does the work. Keys that cannot be used are told on stderr, and the exit code is 1. */
+export async function orKeyTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (!(thrown instanceof KeyFolderError)) throw thrown
+    stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+}
