@@ -1,6 +1,6 @@
 /** The lines of the audit trail: one record is one line of JSON (C12.2). */
 import { hash, randomBytes } from 'node:crypto'
-import type { AuditEntry } from '../contracts/audit.ts'
+import { type AuditEntry, MOST_REASON } from '../contracts/audit.ts'
 import { cleanLine } from '../kernel/clean-text.ts'
 
 /** What the trail adds to an entry. */
@@ -33,8 +33,6 @@ export interface PreparedRecord {
 const VERSION = 1
 /** Bytes in UTF-8 of one text. */
 export const MOST_TEXT = 256
-/** Bytes in UTF-8 of the reason that an operator gives. */
-export const MOST_REASON = 500
 const SALT_BYTES = 16
 
 /** Makes the line of an entry, with the members in the order of C12.2.1. */

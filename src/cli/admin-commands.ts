@@ -13,7 +13,8 @@ import {
 import type { Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
-import { readAdminToken } from '../operations/admin/listener.ts'
+import { readAdminToken } from '../operations/admin/token-file.ts'
+import { checkedReason, ORDER, ORDER_HELP, type OrderOptions, ownToken } from './order-options.ts'
 import { countOfFamilies } from './terminal.ts'
 
 /** A request of the admin API. */
@@ -46,7 +47,8 @@ function addressOf({ admin }: Configuration): string {
   return `http://${here.includes(':') ? `[${here}]` : here}:${port}`
 }
 
-async function tokenOf({ admin, data }: Configuration): Promise<string> {
+async function tokenOf({ admin, data }: Configuration, own: string | undefined): Promise<string> {
+  if (own !== undefined) return own
   if (admin.token !== undefined) return admin.token
   try {
     return await readAdminToken(data)
@@ -55,14 +57,14 @@ async function tokenOf({ admin, data }: Configuration): Promise<string> {
   }
 }
 
-async function send(configuration: Configuration, call: AdminCall): Promise<unknown> {
+async function send(configuration: Configuration, call: AdminCall, own?: string): Promise<unknown> {
   const { method, path, query = {}, body } = call
   const address = addressOf(configuration)
   const url = new URL(path, address)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) url.searchParams.set(name, value)
   const headers = {
-    Authorization: `Bearer ${await tokenOf(configuration)}`,
+    Authorization: `Bearer ${await tokenOf(configuration, own)}`,
     ...(body && { 'Content-Type': 'application/json' }),
   }
   const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(
@@ -89,23 +91,25 @@ export function operatorName({ env }: Terminal): string {
 }
 
 /**
- * Calls the admin API of the service that serves `file` (default: POSTERN_CONFIG, else the demo), and prints what `show`
- * makes of the answer. The promise gives the exit code. It does not reject if the service refuses or does not answer.
+ * Calls the admin API of the service that serves `--config` (default: POSTERN_CONFIG, else the demo), and prints what
+ * `show` makes of the answer. The promise gives the exit code. It does not reject if the service refuses or does not answer.
  */
 export async function callAdminApi(
   call: AdminCall,
-  file: string | undefined,
+  options: OrderOptions,
   terminal: Terminal,
   show: (answer: never) => string,
 ): Promise<number> {
-  const path = configurationFile(file === undefined ? [] : [file], terminal)
+  const own = ownToken(options, terminal)
+  const { config } = options
+  const path = configurationFile(config === undefined ? [] : [config], terminal)
   const { configuration, report } = readConfiguration(path, terminal.env)
   if (!isUsable(configuration, report)) {
     writeReport(path, report, terminal)
     return EXIT.refused
   }
   try {
-    terminal.stdout.write(show((await send(configuration, call)) as never))
+    terminal.stdout.write(show((await send(configuration, call, own)) as never))
     return EXIT.done
   } catch (error) {
     if (!(error instanceof AdminTrouble)) throw error
@@ -113,10 +117,6 @@ export async function callAdminApi(
     return EXIT.failed
   }
 }
-
-/** `postern revoke`: what is held is ended, at once and for good (C6.3.3). */
-
-const REASON = { config: { type: 'string' }, reason: { type: 'string' } } as const
 
 interface Reloaded {
   readonly warnings: readonly string[]
@@ -126,11 +126,11 @@ interface Reloaded {
 /** `postern reload`: the service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
 export const reloadCommand: Command = {
   run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: REASON })
-    const body = { by: operatorName(terminal), reason: values.reason }
+    const { values } = parseArgs({ args: [...args], options: ORDER })
+    const body = { by: operatorName(terminal), reason: checkedReason(values) }
     return callAdminApi(
       { method: 'POST', path: '/reload', body },
-      values.config,
+      values,
       terminal,
       ({ warnings, revoked }: Reloaded) =>
         `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`,
@@ -141,11 +141,11 @@ export const reloadCommand: Command = {
 /** `postern restart`: replaces the worker processes one by one. */
 export const restartCommand: Command = {
   run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: REASON })
-    const body = { by: operatorName(terminal), reason: values.reason }
+    const { values } = parseArgs({ args: [...args], options: ORDER })
+    const body = { by: operatorName(terminal), reason: checkedReason(values) }
     return callAdminApi(
       { method: 'POST', path: '/restart', body },
-      values.config,
+      values,
       terminal,
       ({ workers }: { readonly workers: number }) => `${countOf(workers, 'worker')} replaced\n`,
     )
@@ -170,30 +170,30 @@ export const lockoutsCommand: Command = {
   list   Users whose logins are delayed after failures
   clear  End the delay of --user, --client or --network. With several, only where all of them match
 
-  --reason TEXT   For the log
-  --config FILE   The configuration that is served
+${ORDER_HELP}
 `,
   run(args, terminal) {
     const text = { type: 'string' } as const
-    const options = { ...REASON, user: text, client: text, network: text }
+    const options = { ...ORDER, user: text, client: text, network: text }
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-    const { config, reason, ...which } = values
+    const { user, client, network } = values
+    const which = { user, client, network }
     const [word = 'list', ...more] = positionals
     if (more.length > 0 || !['list', 'clear'].includes(word)) throw new UsageError('expected list or clear')
     if (word === 'list')
       return callAdminApi(
         { method: 'GET', path: '/lockouts' },
-        config,
+        values,
         terminal,
         ({ lockouts }: { readonly lockouts: readonly Lockout[] }) =>
           lockouts.length === 0 ? 'no delayed logins\n' : lockouts.map(lockoutLine).join(''),
       )
-    if (Object.keys(which).length === 0)
+    if (Object.values(which).every((value) => value === undefined))
       throw new UsageError('expected --user, --client or --network, to say which delays end')
-    const query = { ...which, reason, by: operatorName(terminal) }
+    const query = { ...which, reason: checkedReason(values), by: operatorName(terminal) }
     return callAdminApi(
       { method: 'DELETE', path: '/lockouts', query },
-      config,
+      values,
       terminal,
       ({ cleared }: { readonly cleared: number }) => `${cleared} cleared\n`,
     )
@@ -223,8 +223,10 @@ function revokedText({ outcome, sessions, families, codes, consents }: Revoked):
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 const RULE = { jti: text, family: text, subject: text, client: text, business: text }
-const OPTIONS = { issuer: text, preview: flag, consents: flag, force: flag, config: text, reason: text }
+const HOW = { issuer: text, preview: flag, consents: flag, force: flag }
+const ORDERED = Object.keys({ ...RULE, ...HOW }) as (keyof typeof RULE | keyof typeof HOW)[]
 
+/** `postern revoke`: what is held is ended, at once and for good (C6.3.3). */
 export const revokeCommand: Command = {
   help: `Usage: postern revoke OPTIONS
 
@@ -239,17 +241,16 @@ export const revokeCommand: Command = {
   --consents          Consents too. Without it, they stay
   --preview           Show what would be revoked, and change nothing
   --force             Also if an id is not known. Without it, that is refused: exit code 1
-  --reason TEXT       For the log
-  --config FILE       The configuration that is served
+${ORDER_HELP}
 `,
   run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: { ...RULE, ...OPTIONS } })
-    const { config, ...order } = values
+    const { values } = parseArgs({ args: [...args], options: { ...RULE, ...HOW, ...ORDER } })
     if (!Object.keys(RULE).some((name) => Object.hasOwn(values, name)))
       throw new UsageError(
         'expected one of --jti, --family, --subject, --client, --business, to say what is revoked',
       )
-    const body = { ...order, by: operatorName(terminal) }
-    return callAdminApi({ method: 'POST', path: '/revoke', body }, config, terminal, revokedText)
+    const order = Object.fromEntries(ORDERED.map((name) => [name, values[name]]))
+    const body = { ...order, reason: checkedReason(values), by: operatorName(terminal) }
+    return callAdminApi({ method: 'POST', path: '/revoke', body }, values, terminal, revokedText)
   },
 }

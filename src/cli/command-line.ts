@@ -91,6 +91,11 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     summary: 'The audit trail: prove it, and ask it who changed what',
     load: async () => (await import('./audit.ts')).auditCommand,
   },
+  'admin-token': {
+    usage: 'admin-token add NAME --role ROLE [--expires 90d]',
+    summary: 'Make the token of a named operator, and show it once',
+    load: async () => (await import('./admin-token.ts')).adminTokenCommand,
+  },
   'hash-password': {
     usage: 'hash-password',
     summary: 'Read a password and print its hash, for `directory.users`',

@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util'
 import { parseDuration } from '../kernel/units.ts'
 import { callAdminApi, operatorName, type AdminCall } from './admin-commands.ts'
 import { UsageError, type Terminal, type Command } from './command.ts'
+import { checkedReason, ORDER, ORDER_HELP } from './order-options.ts'
 
 const OPTIONS = {
-  config: { type: 'string' },
+  ...ORDER,
   service: { type: 'boolean' },
   identity: { type: 'boolean' },
   business: { type: 'string' },
@@ -14,7 +15,6 @@ const OPTIONS = {
   'retry-after': { type: 'string' },
   from: { type: 'string' },
   until: { type: 'string' },
-  reason: { type: 'string' },
   id: { type: 'string' },
   'allow-client': { type: 'string', multiple: true },
   'allow-address': { type: 'string', multiple: true },
@@ -70,7 +70,7 @@ const setCall = (values: Values, terminal: Terminal): AdminCall => ({
     retryAfter: secondsOf(values['retry-after']),
     clients: values['allow-client'],
     addresses: values['allow-address'],
-    reason: values.reason,
+    reason: checkedReason(values),
     by: operatorName(terminal),
   },
 })
@@ -90,7 +90,7 @@ const CALLS: Readonly<Record<string, (values: Values, terminal: Terminal) => Adm
     path: '/maintenance',
     query: {
       ...(values.id === undefined ? { scope: scopeOf(values) } : { id: values.id }),
-      reason: values.reason,
+      reason: checkedReason(values),
       by: operatorName(terminal),
     },
   }),
@@ -150,9 +150,8 @@ export const maintenanceCommand: Command = {
   --allow-client ID, --allow-address ADDRESS
                           Who may still call; may be repeated. In a sidecar with several issuers, a client is
                           NAME:CLIENT
-  --reason TEXT           For the log
   --json                  Print the answer of the admin API
-  --config FILE           The configuration that is served
+${ORDER_HELP}
 `,
   run(args, terminal) {
     const { values, positionals } = read(args)
@@ -162,6 +161,6 @@ export const maintenanceCommand: Command = {
     if (callOf === undefined || show === undefined || more.length > 0)
       throw new UsageError('expected one of on, off, plan, status')
     const print = values.json === true ? (answer: unknown) => `${JSON.stringify(answer, null, 2)}\n` : show
-    return callAdminApi(callOf(values, terminal), values.config, terminal, print)
+    return callAdminApi(callOf(values, terminal), values, terminal, print)
   },
 }

@@ -1,6 +1,9 @@
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import type { JsonObject } from '../http/json-value.ts'
 
+/** Bytes in UTF-8 of the reason that an operator gives. */
+export const MOST_REASON = 500
+
 /** `pending`: an intent, whose outcome follows in another record. */
 export type AuditOutcome = 'pending' | 'success' | 'refused' | 'failed'
 

@@ -1,6 +1,52 @@
-import { choice, flag, listenAddress, optional, section, secret, type Static } from '../config/schema.ts'
+import {
+  choice,
+  flag,
+  list,
+  listenAddress,
+  optional,
+  section,
+  secret,
+  text,
+  type Static,
+} from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
+import { isSecretHash } from '../directory/secret-hash.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
+
+/** The roles of operators (admin/operators.ts says what each may do). */
+export const ROLES = ['view', 'operate', 'administer', 'audit'] as const
+
+/** RFC 3339, with its zone: a time without one means something else on every machine. */
+export const INSTANT_PATTERN =
+  '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,3})?)?(Z|[+-][0-9]{2}:[0-9]{2})$'
+
+/** The name of the one token that may everything. */
+export const ADMIN = 'admin'
+
+/** The name of an operator, and how it is described. */
+export const OPERATOR_NAME = {
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$',
+  expected: 'a name of at most 64 letters, digits, ".", "_", "@" and "-"',
+} as const
+
+const tokenSchema = section({
+  name: text({
+    ...OPERATOR_NAME,
+    description: 'Who has the token. Records of what it did name it.',
+  }),
+  role: choice(ROLES, {
+    description:
+      '`view`: status and metrics. `operate`: orders too. `administer`: all changes. `audit`: the trail.',
+  }),
+  hash: secret({ plain: true, description: '`sha256:…`, as `postern admin-token add` prints it.' }),
+  expires: optional(
+    text({
+      pattern: INSTANT_PATTERN,
+      expected: 'a time with its zone, such as "2026-02-01T20:00:00Z"',
+      description: 'From then on the token is refused. Default: never.',
+    }),
+  ),
+})
 
 export const adminSchema = section(
   {
@@ -14,6 +60,10 @@ export const adminSchema = section(
           'Bearer token of the admin listener. Required if it does not listen on loopback. Health needs no token.',
       }),
     ),
+    tokens: list(tokenSchema, {
+      default: [],
+      description: 'Tokens of named operators, each with a role. A reload puts changes in force.',
+    }),
     probes: optional(
       listenAddress({
         description:
@@ -49,7 +99,8 @@ export type LogConfig = Static<typeof logSchema>
 const TOKEN_LENGTH = 16
 
 /** Refuses an admin listener that strangers could use (C11.1, T7). */
-export function compileAdmin({ listen, token }: AdminConfig, report: Report): void {
+export function compileAdmin({ listen, token, tokens }: AdminConfig, report: Report): void {
+  checkTokens(tokens, report)
   if (token === undefined && !isLoopback(splitListenAddress(listen).host)) {
     report.error(
       ['admin', 'listen'],
@@ -59,5 +110,26 @@ export function compileAdmin({ listen, token }: AdminConfig, report: Report): vo
   }
   if (token !== undefined && token.length < TOKEN_LENGTH) {
     report.error(['admin', 'token'], `is too short; expected at least ${TOKEN_LENGTH} characters`)
+  }
+}
+
+/** One name is one operator, so that a record tells who it was. */
+function checkTokens(tokens: AdminConfig['tokens'], report: Report): void {
+  const names = new Set<string>([ADMIN])
+  const hashes = new Set<string>()
+  for (const [index, { name, hash, expires }] of tokens.entries()) {
+    const at = (key: string) => ['admin', 'tokens', index, key]
+    if (names.has(name)) report.error(at('name'), `is taken: "${name}"`, 'give each token a name of its own')
+    if (!isSecretHash(hash))
+      report.error(
+        at('hash'),
+        'is no hash of a token',
+        'make one by `postern admin-token add NAME --role ROLE`',
+      )
+    else if (hashes.has(hash)) report.error(at('hash'), 'is that of another token', 'make a token of its own')
+    if (expires !== undefined && Number.isNaN(Date.parse(expires)))
+      report.error(at('expires'), 'is no time of the calendar')
+    names.add(name)
+    hashes.add(hash)
   }
 }

@@ -9,12 +9,9 @@ import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { adminRoutes } from '../operations/admin/openapi.ts'
-import {
-  type AdminListener,
-  adminTokenFile,
-  ensureAdminToken,
-  startAdminListener,
-} from '../operations/admin/listener.ts'
+import { type AdminListener, startAdminListener } from '../operations/admin/listener.ts'
+import { Operators } from '../operations/admin/operators.ts'
+import { adminTokenFile, ensureAdminToken } from '../operations/admin/token-file.ts'
 import type { OperatorControl } from '../operations/admin/routes.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
@@ -66,36 +63,48 @@ export async function startPostern(configuration: Configuration, options: AppOpt
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
   supervisor.audit = await openAuditTrail(configuration, { ...options, recorder: supervisor.recorder })
+  try {
+    return await startServing(configuration, options, supervisor)
+  } catch (error) {
+    await supervisor.audit?.close()
+    throw error
+  }
+}
+
+async function startServing(
+  configuration: Configuration,
+  options: AppOptions,
+  supervisor: Supervisor,
+): Promise<Running> {
   reportReportOnlyAreas(configuration, supervisor)
   // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
   const ready = Promise.withResolvers<ServiceControl>()
   const files = new FileWatch({
-    changed: () => void ready.promise.then((control) => control.reload({ via: 'file change' })),
+    changed: () =>
+      void ready.promise.then((control) => control.reload({ via: 'file change', channel: 'file' })),
     recorder: supervisor.recorder,
   })
   files.watch(options.source?.files ?? new Set())
-  const contentsChanged = (): void => void ready.promise.then((control) => control.reload({ via: 'worker' }))
+  const contentsChanged = (): void =>
+    void ready.promise.then((control) => control.reload({ via: 'worker', channel: 'file' }))
   const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(
-    async (error: unknown) => {
+    (error: unknown) => {
       files.close()
-      await supervisor.audit?.close()
       throw error
     },
   )
   supervisor.pool = pool
   const opened: (() => Promise<void>)[] = []
   try {
-    const control = await openControl(configuration, options, { supervisor, pool, files, opened })
-    ready.resolve(control)
     const token = configuration.admin.token ?? (await ownAdminToken(configuration))
-    const admin = await openAdmin(configuration, supervisor, control, token, options.clock)
+    const operators = new Operators(token, configuration.admin.tokens, options.clock)
+    const control = await openControl(configuration, options, { supervisor, pool, files, opened, operators })
+    ready.resolve(control)
+    const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
     return {
       ...serviceUrls(configuration.server, pool.port),
       adminPort: admin.port,
-      adminTokenFile:
-        configuration.admin.token === undefined && !isSidecar(configuration)
-          ? adminTokenFile(configuration.data)
-          : undefined,
+      adminTokenFile: ownTokenFile(configuration),
       pool,
       worker: isWorker(pool) ? pool : undefined,
       control,
@@ -118,7 +127,6 @@ export async function startPostern(configuration: Configuration, options: AppOpt
     files.close()
     await pool.close()
     for (const close of opened) await close()
-    await supervisor.audit?.close()
     throw error
   }
 }
@@ -129,6 +137,11 @@ export async function startPostern(configuration: Configuration, options: AppOpt
  */
 const ownAdminToken = (configuration: Configuration): Promise<string> =>
   isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
+
+const ownTokenFile = (configuration: Configuration): string | undefined =>
+  configuration.admin.token === undefined && !isSidecar(configuration)
+    ? adminTokenFile(configuration.data)
+    : undefined
 
 const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool
 
@@ -176,6 +189,7 @@ interface Started {
   readonly supervisor: Supervisor
   readonly pool: WorkerPool<Configuration>
   readonly files: FileWatch
+  readonly operators: Operators
   /** To be called, in this order, after the pool is closed. */
   readonly opened: (() => Promise<void>)[]
 }
@@ -183,7 +197,7 @@ interface Started {
 async function openControl(
   configuration: Configuration,
   options: AppOptions,
-  { supervisor, pool, files, opened }: Started,
+  { supervisor, pool, files, opened, operators }: Started,
 ): Promise<ServiceControl> {
   const { recorder, lockouts } = supervisor
   const { environment, source } = options
@@ -205,6 +219,7 @@ async function openControl(
     recorder,
     changed: (next) => {
       control.adopt(next)
+      operators.configure(next.admin.tokens)
       lockouts.configure(next.identity.guessing)
       reportReportOnlyAreas(next, supervisor)
     },
@@ -220,7 +235,7 @@ function openAdmin(
   { admin }: Configuration,
   { exposition, health, recorder, ...supervisor }: Supervisor,
   control: OperatorControl,
-  token: string,
+  operators: Operators,
   clock: Clock,
 ): Promise<AdminListener> {
   return startAdminListener({
@@ -232,6 +247,7 @@ function openAdmin(
       exposition.showLogDropped(supervisor.linesDropped())
       return { contentType: exposition.contentType, text: exposition.text() }
     },
-    api: { token, routes: adminRoutes(clock, VERSION), control },
+    operators,
+    api: { audit: supervisor.audit ?? NO_TRAIL, routes: adminRoutes(clock, VERSION), control },
   })
 }

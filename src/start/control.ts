@@ -21,7 +21,7 @@ import type {
   RevokeOutcome,
 } from '../operations/admin/routes.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
-import type { Operator } from '../operations/maintenance/records.ts'
+import type { Operator } from '../operations/operator.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'

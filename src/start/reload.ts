@@ -11,7 +11,7 @@ import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../director
 import { fixedChanges } from '../settings/fixed-settings.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operations/admin/routes.ts'
-import type { Operator } from '../operations/maintenance/records.ts'
+import type { Operator } from '../operations/operator.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { digestOfHoldings, recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'

@@ -5,10 +5,10 @@
  */
 import fastify, { type FastifyInstance, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
 import type { AddressInfo } from 'node:net'
+import { type AuditTrail, MOST_REASON } from '../../contracts/audit.ts'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 import { compileProblems } from '../../http/validate-body.ts'
-import { equalSecrets, newSecret } from '../../kernel/ids.ts'
 import { splitListenAddress } from '../../kernel/listen-address.ts'
 import {
   AdminError,
@@ -21,21 +21,28 @@ import {
   errorBodyOf,
 } from './routes.ts'
 import type { AdminConfig } from '../config.ts'
+import {
+  expiredOperator,
+  type AuthenticatedOperator,
+  type Operators,
+  refusedOperator,
+  unknownOperator,
+} from './operators.ts'
+import { hasRight } from './rights.ts'
 import type { Health } from '../health.ts'
-import { mkdir, open } from 'node:fs/promises'
-import { join } from 'node:path'
 
 export interface AdminParts {
   readonly config: AdminConfig
   readonly health: Health
   readonly recorder: Recorder
   readonly metrics: () => { readonly contentType: string; readonly text: Promise<string> }
-  /** Every route of it requires the token. */
+  readonly operators: Operators
+  /** Every route of it requires a token. */
   readonly api?: AdminApi
 }
 
 export interface AdminApi {
-  readonly token: string
+  readonly audit: Pick<AuditTrail, 'note'>
   readonly routes: readonly AdminRoute[]
   readonly control: OperatorControl
 }
@@ -74,26 +81,10 @@ async function listen(app: FastifyInstance, address: string): Promise<Listening>
 function makeAdmin(parts: AdminParts): FastifyInstance {
   const app = makeApp(parts.recorder)
   addHealth(app, parts.health)
-  addGuarded(app, parts.config.token, (guarded) => addMetrics(guarded, parts))
-  const { api } = parts
-  if (api)
-    addGuarded(app, api.token, (guarded) => {
-      for (const route of api.routes) addRoute(guarded, route, api.control)
-    })
+  const { api, config, operators } = parts
+  addMetrics(app, parts, config.token === undefined ? undefined : (request) => identify(request, operators))
+  if (api) for (const route of api.routes) addRoute(app, route, { ...api, operators })
   return app
-}
-
-/** Adds routes that require the token, if there is one. */
-function addGuarded(
-  app: FastifyInstance,
-  token: string | undefined,
-  add: (app: FastifyInstance) => void,
-): void {
-  void app.register((guarded, _options, done) => {
-    if (token !== undefined) guarded.addHook('onRequest', requireToken(token))
-    add(guarded)
-    done()
-  })
 }
 
 /** For probes and scrapers, on any address. It needs no token: its routes change nothing and show no secret. */
@@ -155,16 +146,44 @@ function makeApp(recorder: Recorder): FastifyInstance {
   return app
 }
 
-function requireToken(token: string): (request: FastifyRequest) => Promise<void> {
-  const expected = `Bearer ${token}`
-  return (request) =>
-    equalSecrets(request.headers.authorization ?? '', expected)
-      ? Promise.resolve()
-      : Promise.reject(new AdminError(401, 'send the admin token as "Authorization: Bearer"'))
+/** Throws AdminError 401 unless the request shows a token that is in force. */
+function identify({ headers }: FastifyRequest, operators: Operators): AuthenticatedOperator {
+  const operator = operators.find(headers.authorization)
+  if (operator === undefined) throw unknownOperator()
+  if (operators.hasExpired(operator)) throw expiredOperator(operator)
+  return operator
 }
 
-function addRoute(app: FastifyInstance, route: AdminRoute, control: OperatorControl): void {
+type GuardedApi = AdminApi & Pick<AdminParts, 'operators'>
+
+/**
+ * Throws AdminError 401 or 403, unless the request shows a token whose role has the right. A token that was good, and a
+ * role that does not suffice, are recorded; guesses are not, so that nobody without a token fills the trail.
+ */
+function authorize(
+  request: FastifyRequest,
+  route: AdminRoute,
+  { operators, audit }: GuardedApi,
+): AuthenticatedOperator {
+  const operator = operators.find(request.headers.authorization)
+  if (operator === undefined) throw unknownOperator()
+  const expired = operators.hasExpired(operator)
+  if (!expired && hasRight(operator.role, route.needs)) return operator
+  const { operationId: id, method, needs } = route
+  audit.note({
+    event: 'operator.refused',
+    outcome: 'refused',
+    actor: { kind: 'operator', operator: operator.name, via: 'admin' },
+    on: { kind: 'operation', id, method },
+    change: { role: operator.role, needs, expired },
+    personal: { 'actor.address': request.ip },
+  })
+  throw expired ? expiredOperator(operator) : refusedOperator(operator, needs)
+}
+
+function addRoute(app: FastifyInstance, route: AdminRoute, api: GuardedApi): void {
   const { method, path: url, body, bodyOptional, query = {}, handle } = route
+  const known = new WeakMap<FastifyRequest, AuthenticatedOperator>()
   app.route({
     method,
     url,
@@ -172,19 +191,31 @@ function addRoute(app: FastifyInstance, route: AdminRoute, control: OperatorCont
       querystring: { optional: false, schema: members(query) } satisfies RequestSchema,
       ...(body && { body: { optional: bodyOptional === true, schema: body } satisfies RequestSchema }),
     },
+    // Before the body is read.
+    onRequest: (request, _reply, done) => {
+      known.set(request, authorize(request, route, api))
+      done()
+    },
     handler: async (request, reply) => {
-      const answer = await handle(control, readRequest(request))
+      const answer = await handle(api.control, readRequest(request, known.get(request)))
       return reply.code(answer.status).send(answer.body)
     },
   })
 }
 
-function readRequest(request: FastifyRequest): AdminRequest {
+function readRequest(request: FastifyRequest, known: AuthenticatedOperator | undefined): AdminRequest {
   const body = (request.body ?? {}) as AdminRequest['body']
   const query = (request.query ?? {}) as AdminRequest['query']
   const { by, reason } = { ...query, ...body }
   const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-  return { body, query, operator: { by: said(by), reason: said(reason), via: request.ip } }
+  const told = { by: said(by), reason: shortReason(said(reason)) }
+  return { body, query, operator: { operator: known?.name, ...told, via: request.ip, channel: 'admin' } }
+}
+
+/** Throws AdminError 400 on a reason that a record has no room for. */
+function shortReason(reason: string | undefined): string | undefined {
+  if (reason === undefined || Buffer.byteLength(reason) <= MOST_REASON) return reason
+  throw new AdminError(400, 'the request does not fit', [`reason  is longer than ${MOST_REASON} bytes`])
 }
 
 function addHealth(app: FastifyInstance, health: Health): void {
@@ -195,59 +226,15 @@ function addHealth(app: FastifyInstance, health: Health): void {
   })
 }
 
-function addMetrics(app: FastifyInstance, { metrics }: AdminParts): void {
-  app.get('/metrics', async (_request, reply) => {
+/** `guard` throws AdminError, if the metrics ask for a token. */
+function addMetrics(
+  app: FastifyInstance,
+  { metrics }: AdminParts,
+  guard?: (request: FastifyRequest) => unknown,
+): void {
+  app.get('/metrics', async (request, reply) => {
+    guard?.(request)
     const { contentType, text } = metrics()
     return reply.type(contentType).send(await text)
   })
-}
-
-/**
- * The file with the token of the admin API cannot be used, so the service must not start (T7). The message says what to
- * do.
- */
-export class AdminTokenError extends Error {
-  override readonly name = 'AdminTokenError'
-}
-
-/** The file that holds the token if the configuration gives none. The first start creates it. */
-export const adminTokenFile = (data: string): string => join(data, 'admin-token')
-
-const OTHERS = 0o077
-const SHORTEST = 16
-// Windows has no mode bits: the folder's access list decides there who may read.
-const HAS_MODES = process.platform !== 'win32'
-
-/**
- * Reads the token in a data folder. Rejects with AdminTokenError if other users may read the file or the token is too
- * short, and with the system's error if the file cannot be read.
- */
-export async function readAdminToken(data: string): Promise<string> {
-  const path = adminTokenFile(data)
-  await using file = await open(path, 'r')
-  // The mode of the open file, so that the file that was checked is the file that is read.
-  const { mode } = await file.stat()
-  if (HAS_MODES && (mode & OTHERS) !== 0)
-    throw new AdminTokenError(
-      `The admin token ${path} is open to other users. Delete the file; the next start makes another. If only its ` +
-        'group may read it, and that is this service alone, set `dataGroup: own`.',
-    )
-  const token = (await file.readFile('utf8')).trim()
-  if (token.length < SHORTEST)
-    throw new AdminTokenError(
-      `The admin token ${path} is too short. Delete the file; the next start makes another.`,
-    )
-  return token
-}
-
-/** Reads the token in a data folder; creates it if there is none. Rejects as `readAdminToken` does. */
-export async function ensureAdminToken(data: string): Promise<string> {
-  await mkdir(data, { recursive: true, mode: 0o700 })
-  try {
-    await using file = await open(adminTokenFile(data), 'wx', 0o600)
-    await file.writeFile(`${newSecret()}\n`)
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
-  }
-  return readAdminToken(data)
 }

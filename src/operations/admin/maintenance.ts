@@ -13,7 +13,8 @@ import {
   WHO,
 } from './routes.ts'
 import { instantText, type KeptSwitch } from '../maintenance/records.ts'
-import { INSTANT_PATTERN, switchProblems, type SwitchProblem } from '../maintenance/config.ts'
+import { INSTANT_PATTERN } from '../config.ts'
+import { switchProblems, type SwitchProblem } from '../maintenance/config.ts'
 import {
   isInForce,
   parseScope,
@@ -126,11 +127,34 @@ async function withoutStored(
   return left
 }
 
+const endSwitches =
+  (clock: Clock): AdminRoute['handle'] =>
+  async ({ maintenance }, { query, operator }) => {
+    const now = clock.now()
+    if ((query['id'] === undefined) === (query['scope'] === undefined))
+      return reject(['expected `scope` or `id`, one of both'])
+    const meant = maintenance
+      .list()
+      .filter((entry) =>
+        query['id'] === undefined
+          ? scopeText(entry.scope) === query['scope'] && isInForce(entry, now)
+          : entry.id === query['id'],
+      )
+    const configured = meant.filter(({ source }) => source === 'configuration')
+    if (configured.length > 0)
+      return refuse('set in the configuration', [
+        `${configured.map(({ id }) => id).join(', ')}: take it out of \`maintenance\` there and reload`,
+      ])
+    await maintenance.end(meant, operator)
+    return ok({ switches: meant.map((entry) => describeSwitch(entry, now)) })
+  }
+
 export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
   {
     method: 'GET',
     path: '/maintenance',
     operationId: 'listMaintenance',
+    needs: 'view',
     summary: 'What is switched off, and what is planned',
     answers: { 200: ['Every switch', listSchema] },
     handle: ({ maintenance }) =>
@@ -140,6 +164,7 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     method: 'PUT',
     path: '/maintenance',
     operationId: 'setMaintenance',
+    needs: 'operate',
     summary: 'Switch something off, now or in a window; what was on for that scope is replaced, plans stay',
     body: members({ ...SETTABLE, ...WHO }, ['scope']),
     answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
@@ -157,30 +182,13 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     method: 'DELETE',
     path: '/maintenance',
     operationId: 'endMaintenance',
+    needs: 'operate',
     summary: 'Switch on again: what is in force for a scope, or one switch by its id, planned ones too',
     query: { scope, id: text('Of the switch.'), ...WHO },
     answers: {
       200: ['What was ended', listSchema],
       409: ['It is set in the configuration', members({ error: text('Why.'), problems: { type: 'array' } })],
     },
-    handle: async ({ maintenance }, { query, operator }) => {
-      const now = clock.now()
-      if ((query['id'] === undefined) === (query['scope'] === undefined))
-        return reject(['expected `scope` or `id`, one of both'])
-      const meant = maintenance
-        .list()
-        .filter((entry) =>
-          query['id'] === undefined
-            ? scopeText(entry.scope) === query['scope'] && isInForce(entry, now)
-            : entry.id === query['id'],
-        )
-      const configured = meant.filter(({ source }) => source === 'configuration')
-      if (configured.length > 0)
-        return refuse('set in the configuration', [
-          `${configured.map(({ id }) => id).join(', ')}: take it out of \`maintenance\` there and reload`,
-        ])
-      await maintenance.end(meant, operator)
-      return ok({ switches: meant.map((entry) => describeSwitch(entry, now)) })
-    },
+    handle: endSwitches(clock),
   },
 ]

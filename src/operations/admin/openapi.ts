@@ -2,6 +2,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { maintenanceRoutes } from './maintenance.ts'
 import { ORDER_ROUTES } from './orders.ts'
+import { rolesWith } from './rights.ts'
 import { ok, type AdminRoute, type Schema } from './routes.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
@@ -14,13 +15,24 @@ const ERROR: Schema = {
 
 const EVERYWHERE = {
   400: { description: 'The request does not fit', ...json(ERROR) },
-  401: { description: 'Without the admin token', ...json(ERROR) },
+  401: { description: 'Without a token that is in force', ...json(ERROR) },
+  403: { description: 'The role of the token does not allow it', ...json(ERROR) },
   503: { description: 'The store is out of reach: nothing has changed', ...json(ERROR) },
 }
 
-const operationOf = ({ operationId, summary, body, bodyOptional, query = {}, answers }: AdminRoute) => ({
+const operationOf = ({
   operationId,
   summary,
+  needs,
+  body,
+  bodyOptional,
+  query = {},
+  answers,
+}: AdminRoute) => ({
+  operationId,
+  summary,
+  description: `For the roles ${rolesWith(needs).join(', ')}.`,
+  security: [{ token: [needs] }],
   ...(Object.keys(query).length > 0 && {
     parameters: Object.entries(query).map(([name, schema]) => ({
       name,
@@ -114,6 +126,7 @@ export function adminRoutes(clock: Clock, version: string): readonly AdminRoute[
     method: 'GET',
     path: '/openapi.json',
     operationId: 'describe',
+    needs: 'view',
     summary: 'This document',
     answers: { 200: ['OpenAPI 3.1', { type: 'object' }] },
     handle: () => ok(describeAdminApi(routes, version)),

@@ -66,6 +66,7 @@ export const REVOKE_ROUTE: AdminRoute = {
   method: 'POST',
   path: '/revoke',
   operationId: 'revoke',
+  needs: 'operate',
   summary:
     'End what is held, at once and for good: one token, one family, all of a user, client or business, or what several of the latter have in common',
   body: members({ ...REVOCABLE, issuer: ISSUER, ...OPTIONS, ...WHO }),
@@ -110,6 +111,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     method: 'POST',
     path: '/reload',
     operationId: 'reload',
+    needs: 'operate',
     summary:
       'Read the configuration anew: checked whole, then in force in every process at once, or not at all',
     body: whoOnly,
@@ -139,6 +141,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     method: 'POST',
     path: '/restart',
     operationId: 'restart',
+    needs: 'operate',
     summary: 'Replace every worker process, one after the other, without losing a call',
     body: whoOnly,
     bodyOptional: true,
@@ -159,6 +162,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     method: 'GET',
     path: '/lockouts',
     operationId: 'listLockouts',
+    needs: 'operate',
     summary: 'Whose logins are slowed down by failures',
     answers: {
       200: [
@@ -175,6 +179,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/lockouts',
     operationId: 'clearLockouts',
+    needs: 'operate',
     summary:
       'Forget failed logins: of a user, a client, a network, or of what all that are given have in common',
     query: {
@@ -199,6 +204,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     method: 'GET',
     path: '/configuration',
     operationId: 'showConfiguration',
+    needs: 'inspect',
     summary:
       'The configuration in force: extended, with defaults and what the environment sets, without secrets',
     answers: { 200: ['As it is in force', { type: 'object' }] },

@@ -1,7 +1,9 @@
 /** What a route of the admin API consists of: orders, requests, answers, schemas and errors. */
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
-import type { MaintenanceRecords, Operator } from '../maintenance/records.ts'
+import type { MaintenanceRecords } from '../maintenance/records.ts'
+import type { Operator } from '../operator.ts'
+import type { Right } from './rights.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -72,13 +74,15 @@ export interface AdminRoute {
   readonly path: string
   readonly operationId: string
   readonly summary: string
+  /** The right that an operator needs for it (C12.2.4). */
+  readonly needs: Right
   /** The schema of the JSON body. Absent: no body is read. */
   readonly body?: Schema
   /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean
   /** The schema of each query parameter. */
   readonly query?: Members
-  /** The meaning and the schema of each status. 400, 401 and 503 are the same for all routes and not repeated. */
+  /** The meaning and the schema of each status. 400, 401, 403 and 503 are the same for all routes and not repeated. */
   readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
   readonly handle: (control: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
 }
@@ -103,8 +107,8 @@ export const members = (properties: Members, required: readonly string[] = []): 
 
 /** Members that every change may carry. */
 export const WHO: Members = {
-  by: text('Who gives the order, as they call themselves.'),
-  reason: text('Why; it goes to the log.'),
+  by: text('Who gives the order, as they call themselves: the records name it as claimed.'),
+  reason: text('Why, in at most 500 bytes; it goes to the log and to the audit trail.'),
 }
 
 export const problemsSchema = members(

@@ -4,11 +4,8 @@ import type { KeyPath, Report } from '../../config/report.ts'
 import { didYouMean } from '../../config/problem-text.ts'
 import { compileAddressList } from '../../http/addresses.ts'
 import { clientKeyProblem } from '../../keys/issuers-config.ts'
+import { INSTANT_PATTERN } from '../config.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
-
-/** RFC 3339, with its zone: a time without one means something else on every machine. */
-export const INSTANT_PATTERN =
-  '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,3})?)?(Z|[+-][0-9]{2}:[0-9]{2})$'
 
 const instant = (description: string) =>
   text({

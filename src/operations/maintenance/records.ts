@@ -2,6 +2,7 @@ import type { Recorder } from '../../contracts/recorder.ts'
 import type { Change, Feed, StoredValue } from '../../contracts/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
+import type { Operator } from '../operator.ts'
 import {
   compileClosure,
   isInForce,
@@ -9,15 +10,6 @@ import {
   type MaintenanceSwitches,
   scopeText,
 } from './maintenance.ts'
-
-/** Who changes something in a running service, and why: told with every change (C9.3, C12). */
-export interface Operator {
-  /** As they call themselves: all who have the admin token are equal. */
-  readonly by?: string | undefined
-  readonly reason?: string | undefined
-  /** The address that the order came from, or the signal or file that gave it. */
-  readonly via: string
-}
 
 /** A switch as it is kept: with its name, and who set it. */
 export interface KeptSwitch extends MaintenanceSwitch {

@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { NO_TRAIL } from '../../../../src/contracts/audit.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
 import { adminRoutes } from '../../../../src/operations/admin/openapi.ts'
 import { startAdminListener } from '../../../../src/operations/admin/listener.ts'
+import { Operators } from '../../../../src/operations/admin/operators.ts'
 import type { OperatorControl } from '../../../../src/operations/admin/routes.ts'
 import { Health } from '../../../../src/operations/health.ts'
 import { MaintenanceRecords } from '../../../../src/operations/maintenance/records.ts'
@@ -54,11 +56,12 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
   }
   const routes = adminRoutes(clock, '1.2.3')
   const admin = await startAdminListener({
-    config: { listen: '127.0.0.1:0' },
+    config: { listen: '127.0.0.1:0', tokens: [] },
+    operators: new Operators(TOKEN, [], clock),
     health: new Health(),
     recorder,
     metrics: () => ({ contentType: 'text/plain', text: Promise.resolve('') }),
-    api: { token: TOKEN, routes, control },
+    api: { audit: NO_TRAIL, routes, control },
   })
   onTestFinished(() => admin.close())
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -165,7 +168,7 @@ describe('admin API', () => {
       [
         { client: 'c', subject: 's', business: 'ACME' },
         { preview: false, consents: false, force: false },
-        { by: undefined, reason: 'lost', via: '127.0.0.1' },
+        { operator: 'admin', by: undefined, reason: 'lost', via: '127.0.0.1', channel: 'admin' },
       ],
     ])
     await call('POST', '/revoke', { client: 'c', preview: true, consents: true, force: true })

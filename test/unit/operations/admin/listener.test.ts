@@ -1,10 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { NO_TRAIL } from '../../../../src/contracts/audit.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
 import { Report } from '../../../../src/config/report.ts'
 import {
   startAdminListener,
   type AdminApi,
   type AdminParts,
 } from '../../../../src/operations/admin/listener.ts'
+import { Operators } from '../../../../src/operations/admin/operators.ts'
 import { ok, type AdminRoute } from '../../../../src/operations/admin/routes.ts'
 import { compileAdmin } from '../../../../src/operations/config.ts'
 import { Health } from '../../../../src/operations/health.ts'
@@ -14,7 +17,8 @@ async function startAdmin(overrides: Partial<AdminParts> = {}) {
   const health = new Health()
   const events = keepEvents()
   const admin = await startAdminListener({
-    config: { listen: '127.0.0.1:0' },
+    config: { listen: '127.0.0.1:0', tokens: [] },
+    operators: new Operators(TOKEN, [], systemClock),
     health,
     recorder: events,
     metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: Promise.resolve('some_metric 1\n') }),
@@ -32,11 +36,16 @@ const ROUTE: AdminRoute = {
   path: '/',
   operationId: 'x',
   summary: 'x',
+  needs: 'view',
   answers: {},
   handle: () => ok('done'),
 }
 /** Routes that ask nothing of the service. */
-const apiOf = (...routes: AdminRoute[]): AdminApi => ({ token: TOKEN, routes, control: undefined as never })
+const apiOf = (...routes: AdminRoute[]): AdminApi => ({
+  audit: NO_TRAIL,
+  routes,
+  control: undefined as never,
+})
 
 describe('admin listener', () => {
   it('C11.1 serves metrics, liveness and readiness', async () => {
@@ -74,7 +83,7 @@ describe('admin listener', () => {
 
   it('C11.1 asks for its token, but for health', async () => {
     const token = 'a-token-of-some-length'
-    const { get } = await startAdmin({ config: { listen: '127.0.0.1:0', token } })
+    const { get } = await startAdmin({ config: { listen: '127.0.0.1:0', token, tokens: [] } })
     expect((await get('/health/ready')).status).toBe(200)
     const refused = await get('/metrics')
     expect(refused.status).toBe(401)
@@ -84,7 +93,7 @@ describe('admin listener', () => {
   })
 
   it('C11.1 gives probes and scrapers a read-only listener without a token', async () => {
-    const config = { listen: '127.0.0.1:0', token: 'a-token-of-some-length', probes: '127.0.0.1:0' }
+    const config = { listen: '127.0.0.1:0', token: TOKEN, probes: '127.0.0.1:0', tokens: [] }
     const { get, admin } = await startAdmin({
       config,
       api: apiOf({ ...ROUTE, method: 'POST', path: '/change' }),
@@ -116,9 +125,9 @@ describe('admin listener', () => {
   })
 
   it('T7 C11.1 refuses a listener off loopback without authentication, and a token that can be guessed', () => {
-    const problems = (config: Parameters<typeof compileAdmin>[0]): readonly string[] => {
+    const problems = (config: { listen: string; token?: string }): readonly string[] => {
       const report = new Report()
-      compileAdmin(config, report)
+      compileAdmin({ ...config, tokens: [] }, report)
       return report.problems.map(({ path }) => path.join('.'))
     }
     expect(problems({ listen: '127.0.0.1:9090' })).toEqual([])

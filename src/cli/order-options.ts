@@ -1,0 +1,52 @@
+/** The options of the commands that change something: which configuration, why, and by whose token. */
+import { readFileSync } from 'node:fs'
+import { MOST_REASON } from '../contracts/audit.ts'
+import { type Terminal, UsageError } from './command.ts'
+
+const text = { type: 'string' } as const
+
+/** For `parseArgs`. */
+export const ORDER = { config: text, reason: text, 'admin-token': text } as const
+
+/** The service that a command is for, and who gives the order. */
+export interface OrderOptions {
+  /** `--config`. */
+  readonly config?: string | undefined
+  /** `--reason`. */
+  readonly reason?: string | undefined
+  /** `--admin-token`: `@` and the name of a file. */
+  readonly 'admin-token'?: string | undefined
+}
+
+/** For the help texts of commands. */
+export const ORDER_HELP = `  --reason TEXT         For the log and the audit trail; at most ${MOST_REASON} bytes
+  --admin-token @FILE   Your own token, instead of the one in the data folder. Also POSTERN_ADMIN_TOKEN
+  --config FILE         The configuration that is served`
+
+/**
+ * The reason, as it was given.
+ *
+ * @throws UsageError if the audit trail has no room for it
+ */
+export function checkedReason({ reason }: OrderOptions): string | undefined {
+  const bytes = Buffer.byteLength(reason ?? '')
+  if (bytes > MOST_REASON)
+    throw new UsageError(`--reason: expected at most ${MOST_REASON} bytes, got ${bytes}`)
+  return reason
+}
+
+/**
+ * The operator's own token: of `--admin-token @FILE`, else of POSTERN_ADMIN_TOKEN. Undefined if neither is given.
+ *
+ * @throws UsageError if the file cannot be read, or the token itself is an argument
+ */
+export function ownToken({ 'admin-token': given }: OrderOptions, { env }: Terminal): string | undefined {
+  if (given === undefined) return env['POSTERN_ADMIN_TOKEN']?.trim() || undefined
+  if (!given.startsWith('@'))
+    throw new UsageError('--admin-token: expected @FILE, since process lists show arguments')
+  try {
+    return readFileSync(given.slice(1), 'utf8').trim()
+  } catch (thrown) {
+    throw new UsageError(`--admin-token: ${(thrown as Error).message}`)
+  }
+}
