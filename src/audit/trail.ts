@@ -1,20 +1,42 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
 import type { AuditEntry, AuditTrail, BodyHash, Refusal } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type After, type Clock, after as systemAfter } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { newSecret } from '../kernel/ids.ts'
+import type { ThreadMessage } from './audit-thread.ts'
 import type { AuditPlan } from './config.ts'
 import { hashBody } from './keys.ts'
 import { prepareRecord } from './record.ts'
-import { SegmentWriter } from './segment-writer.ts'
+import { type ChainHead, type PutOptions, reaches, RecordRing } from './record-ring.ts'
 import { Suppression } from './suppression.ts'
+import { WriterThread } from './thread.ts'
+import { Waiting } from './waiting.ts'
 
 export interface OpenTrail extends AuditTrail {
   /** The name of this process's part of the trail. */
   readonly writer: string
-  /** Writes what waits, and ends. */
+  /** The last durable record: what can be signed. */
+  readonly head: ChainHead
+  readonly state: TrailState
+  /** Lets the thread write what was recorded so far, without waiting for the end of this turn of the event loop. */
+  flush(): void
+  /** Writes what waits, and ends. Takes no longer than the timeout of the trail. */
   close(): Promise<void>
+}
+
+/** For the metrics. */
+export interface TrailState {
+  /** False after a failed attempt to write, until one succeeds. */
+  readonly writable: boolean
+  /** Records that could not be written in time, and are not yet. */
+  readonly held: number
+  /** Records that were dropped since the start. */
+  readonly dropped: number
+  /** Bytes of the records that are not written yet. */
+  readonly queue: number
+  /** Milliseconds that the last sync took. */
+  readonly lastSyncMs: number
 }
 
 export interface TrailParts {
@@ -22,57 +44,104 @@ export interface TrailParts {
   readonly recorder: Pick<Recorder, 'note'>
   /** The deployment's key for the hashes of bodies (C12.2.2). */
   readonly bodyKey: string
+  readonly after?: After
+  /** Bytes of lines after which another segment begins. */
+  readonly segmentBytes?: number
 }
 
-/** Opens the trail of this process. Rejects if its folder cannot be used. */
-export function openTrail(plan: AuditPlan, parts: TrailParts): Promise<OpenTrail> {
-  return Promise.resolve(new FileTrail(plan, parts))
-}
+const SEGMENT_BYTES = 64 * 1024 ** 2
+// Bytes that the records which are not durable may take, before one of its kind: what stops nothing leaves room to what
+// does, and that to what has happened already.
+const MOST_FOR_NOTES = 512 * 1024
+const MOST_FOR_REQUIRED = 1024 ** 2
+const MOST_FOR_KEPT = 2 * 1024 ** 2
 
-class FileTrail implements OpenTrail {
+/** Opens the trail of this process, in a folder that was prepared (`prepareAuditFolder`). */
+export const openTrail = (plan: AuditPlan, parts: TrailParts): OpenTrail => new ThreadTrail(plan, parts)
+
+/** The name of a writer: when it began, and what tells it from others of that second. */
+const newWriterName = (time: number): string =>
+  `${new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${newSecret(6)}`
+
+const unavailable = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
+
+class ThreadTrail implements OpenTrail {
   readonly on = true
   readonly writer: string
   readonly #parts: TrailParts
-  readonly #durable: boolean
-  readonly #segment: SegmentWriter
   readonly #suppression: Suppression
-  #seq = 0
+  readonly #timeout: number
+  readonly #ring = new RecordRing()
+  readonly #thread: WriterThread
+  /** Who waits until a record is durable. */
+  readonly #durable: Waiting
+  /** Who waits until a record is written. */
+  readonly #written: Waiting
+  readonly #held = new Set<Held>()
+  #dropped = 0
+  #waking = false
+  #troubled = false
+  #closed = false
 
-  constructor({ folder, durability }: AuditPlan, parts: TrailParts) {
-    const now = new Date(parts.clock.now()).toISOString()
+  constructor({ folder, durability, timeout }: AuditPlan, parts: TrailParts) {
+    const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES } = parts
     this.#parts = parts
-    this.#durable = durability === 'disk'
-    this.#suppression = new Suppression({ trail: this, clock: parts.clock })
-    this.writer = `${now.replaceAll(/[-:]|\.\d+/g, '')}-${newSecret(6)}`
-    this.#segment = new SegmentWriter({ folder, writer: this.writer, day: now.slice(0, 10) })
-    this.note({ event: 'writer.opened', outcome: 'success', actor: { kind: 'service' } })
+    this.#suppression = new Suppression({ trail: this, clock })
+    this.#timeout = timeout
+    this.writer = newWriterName(clock.now())
+    this.#durable = new Waiting({ clock, after, timeout })
+    this.#written = new Waiting({ clock, after, timeout })
+    const { memory } = this.#ring
+    const durable = durability === 'disk'
+    this.#thread = new WriterThread(
+      { memory, folder, writer: this.writer, durable, segmentBytes },
+      {
+        after,
+        told: (message) => this.#told(message),
+        died: (cause) => parts.recorder.note('error', 'audit_thread_ended', { cause }),
+      },
+    )
+  }
+
+  get head(): ChainHead {
+    return this.#ring.head
+  }
+
+  get state(): TrailState {
+    const { failing, waiting, syncMs } = this.#ring
+    const { size: held } = this.#held
+    return { writable: !failing, held, dropped: this.#dropped, queue: waiting, lastSyncMs: syncMs }
   }
 
   require(entry: AuditEntry): Promise<number> {
-    try {
-      const seq = this.#write(entry)
-      if (this.#durable) this.#segment.sync()
-      return Promise.resolve(seq)
-    } catch (cause) {
-      return Promise.reject(new Fault('audit_unavailable', { cause }))
-    }
+    if (this.#ring.failing) return Promise.reject(unavailable('the audit trail cannot be written'))
+    const start = this.#put(entry, { awaited: true, most: MOST_FOR_REQUIRED })
+    if (start === undefined) return Promise.reject(unavailable('too many records wait to be written'))
+    const seq = (): number => this.#ring.seqAt(start)
+    return new Promise((resolve, reject) => {
+      this.#wait(this.#durable, {
+        reached: () => resolve(seq()),
+        late: () => reject(unavailable('the record was not durable in time')),
+        written: () => this.#undo(entry, seq()),
+      })
+    })
   }
 
   settle(entry: AuditEntry): Promise<void> {
-    this.note(entry)
-    return Promise.resolve()
+    if (this.#put(entry, { awaited: false, most: MOST_FOR_KEPT }) === undefined) {
+      this.#drop(entry)
+      return Promise.resolve()
+    }
+    return new Promise((resolve) => this.#wait(this.#written, { reached: resolve, late: resolve }))
   }
 
   keep(entry: AuditEntry): void {
-    this.note(entry)
+    if (this.#put(entry, { awaited: true, most: MOST_FOR_KEPT }) === undefined) this.#drop(entry)
+    else this.#wait(this.#written, { reached: () => undefined, late: () => this.#log('audit_held', entry) })
   }
 
   note(entry: AuditEntry): void {
-    try {
-      this.#write(entry)
-    } catch (cause) {
-      this.#parts.recorder.note('error', 'audit_not_written', { record: entry.event, cause })
-    }
+    if (this.#put(entry, { awaited: false, most: MOST_FOR_NOTES }) === undefined) this.#dropped += 1
   }
 
   refuse(refusal: Refusal, entry: () => AuditEntry): void {
@@ -83,17 +152,127 @@ class FileTrail implements OpenTrail {
     return hashBody(this.#parts.bodyKey)
   }
 
-  close(): Promise<void> {
-    this.#suppression.end()
-    this.note({ event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } })
-    this.#segment.close()
-    return Promise.resolve()
+  flush(): void {
+    this.#waking = false
+    if (this.#closed) return
+    this.#thread.start()
+    this.#ring.wake()
   }
 
-  #write(entry: AuditEntry): number {
-    const seq = ++this.#seq
-    const time = this.#parts.clock.now()
-    this.#segment.write(prepareRecord(entry, { writer: this.writer, seq, time }))
-    return seq
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#suppression.end()
+    if (this.#ring.published !== 0) await this.#end()
+    this.#closed = true
+    for (const waiting of [this.#durable, this.#written]) {
+      waiting.expireAll()
+      waiting.stop()
+    }
   }
+
+  async #end(): Promise<void> {
+    const entry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } } as const
+    this.#put(entry, { awaited: true, most: MOST_FOR_KEPT })
+    this.flush()
+    this.#closed = true
+    this.#ring.end()
+    await this.#thread.ended(this.#timeout)
+    this.#look()
+  }
+
+  /** Returns the position of the record; undefined if there is no room for it. */
+  #put(entry: AuditEntry, options: Omit<PutOptions, 'time'>): number | undefined {
+    if (this.#closed) return undefined
+    const time = this.#parts.clock.now()
+    const position = this.#ring.put(prepareRecord(entry, time), { ...options, time })
+    if (position !== undefined && !this.#waking) this.#wakeSoon()
+    return position
+  }
+
+  /** At the end of this turn of the event loop, so that the records of one turn are one group. */
+  #wakeSoon(): void {
+    this.#waking = true
+    setImmediate(() => this.flush())
+  }
+
+  /** Waits for the record that was put last. */
+  #wait(waiting: Waiting, { reached, late, written }: Wait): void {
+    const end = this.#ring.published
+    const held = (): void => {
+      this.#held.add({ end, written })
+      late()
+    }
+    if (this.#ring.failing) held()
+    else {
+      waiting.add({ end, reached, late: held })
+      this.#thread.await(true)
+    }
+  }
+
+  #told(message: ThreadMessage): void {
+    this.#look()
+    if (message !== null && !this.#troubled) this.#tellTrouble(message.abandoned)
+  }
+
+  /** Looks how far the thread has come. */
+  #look(): void {
+    const ring = this.#ring
+    ring.heed()
+    const { durable, failing } = ring
+    this.#written.reach(ring.written)
+    this.#durable.reach(durable)
+    for (const held of this.#held) if (reaches(durable, held.end)) this.#release(held)
+    ring.free(durable)
+    if (failing) for (const waiting of [this.#written, this.#durable]) waiting.expireAll()
+    else if (this.#troubled) this.#tellRecovery()
+    if (this.#written.isEmpty && this.#durable.isEmpty) this.#thread.await(false)
+  }
+
+  #release(held: Held): void {
+    this.#held.delete(held)
+    held.written?.()
+  }
+
+  /** Of what was refused, since its record was late, and is recorded all the same: so that it does not stay open. */
+  #undo({ event, requestId, traceId, actor, on }: AuditEntry, seq: number): void {
+    const settled = event === 'call.intended' ? 'call.settled' : event
+    const outcome = { event: settled, outcome: 'refused', reason: 'audit_unavailable' } as const
+    this.keep({ ...outcome, requestId, traceId, intent: seq, actor, on })
+  }
+
+  #drop(entry: AuditEntry): void {
+    this.#dropped += 1
+    this.#log('audit_dropped', entry)
+  }
+
+  #log(name: string, { event, outcome, reason, requestId, actor, on }: AuditEntry): void {
+    const record = { event, outcome, reason, requestId, actor, on }
+    this.#parts.recorder.note('error', name, { record })
+  }
+
+  #tellTrouble(detail: string): void {
+    this.#troubled = this.#ring.failing
+    const { recorder } = this.#parts
+    if (this.#troubled) recorder.note('error', 'audit_unwritable', { detail })
+    else recorder.note('warn', 'audit_segment_abandoned', { detail })
+  }
+
+  #tellRecovery(): void {
+    this.#troubled = false
+    this.#parts.recorder.note('info', 'audit_writable')
+  }
+}
+
+/** What somebody waits for. One of `reached` and `late` is called. */
+interface Wait {
+  readonly reached: () => void
+  readonly late: () => void
+  /** Called if it was late, and the record is durable all the same. */
+  readonly written?: () => void
+}
+
+/** A record that nobody waits for any more, until it is durable. */
+interface Held {
+  readonly end: number
+  readonly written: (() => void) | undefined
 }

@@ -15,6 +15,7 @@ const PLAIN = new Set([
   'KeyFolderError',
   'StoreError',
   'AdminTokenError',
+  'AuditFolderError',
   'CertificateError',
   'ContentsChanged',
 ])

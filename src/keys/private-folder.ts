@@ -1,5 +1,6 @@
 import { link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { adviceForGroup, mayOthersAccess, mayOthersWrite, octalMode } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 
 /**
@@ -19,16 +20,6 @@ export interface KeyPurpose {
 
 export const TOKEN_KEYS: KeyPurpose = { folder: 'folder of the signing keys', power: 'make tokens' }
 
-const OTHERS_MAY_ANYTHING = 0o077
-const OTHERS_MAY_WRITE = 0o022
-// Windows has no mode bits. There the folder's access list says who may read.
-const HAS_MODES = process.platform !== 'win32'
-
-/** Other advice if only the group has access: a Kubernetes fsGroup opens all files of a volume to it. */
-const ofGroup = (mode: number): string =>
-  (mode & 0o007) === 0 ? ', or set `dataGroup: own` if its group is this service alone' : ''
-
-const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
 export const reasonOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 const hasCode = (thrown: unknown, code: string): boolean =>
@@ -67,10 +58,10 @@ export async function stampOf(path: string): Promise<string> {
 export async function listPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<readonly string[]> {
   try {
     const { mode } = await stat(folder)
-    if (HAS_MODES && (mode & OTHERS_MAY_WRITE) !== 0)
+    if (mayOthersWrite(mode))
       throw new KeyFolderError(
-        `The ${purpose.folder}, ${folder}, can be written by other users (mode ${octal(mode)}): ` +
-          `they could add a key of their own. Run chmod 700 on it${ofGroup(mode)}.`,
+        `The ${purpose.folder}, ${folder}, can be written by other users (mode ${octalMode(mode)}): ` +
+          `they could add a key of their own. Run chmod 700 on it${adviceForGroup(mode)}.`,
       )
     return await readdir(folder)
   } catch (thrown) {
@@ -102,10 +93,10 @@ export async function readPrivateFile(
       cause: thrown,
     })
   }
-  if (HAS_MODES && (mode & OTHERS_MAY_ANYTHING) !== 0)
+  if (mayOthersAccess(mode))
     throw new KeyFolderError(
-      `The ${what} file ${path} is open to other users (mode ${octal(mode)}). Whoever has read it can ` +
-        `${purpose.power}: replace it. If nobody can have read it, run chmod 600 on it${ofGroup(mode)}.`,
+      `The ${what} file ${path} is open to other users (mode ${octalMode(mode)}). Whoever has read it can ` +
+        `${purpose.power}: replace it. If nobody can have read it, run chmod 600 on it${adviceForGroup(mode)}.`,
     )
   return text
 }

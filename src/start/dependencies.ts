@@ -1,5 +1,6 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import { planAudit } from '../audit/config.ts'
+import { prepareAuditFolder } from '../audit/folder.ts'
 import { openAuditKeys } from '../audit/keys.ts'
 import { type OpenTrail, openTrail, type TrailParts } from '../audit/trail.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
@@ -116,8 +117,8 @@ export async function watchOwnKeys(
 }
 
 /**
- * Opens the audit trail of this process; undefined if none is kept. Rejects with KeyFolderError if its keys cannot be used,
- * and with the system's error if its folder cannot be.
+ * Opens the audit trail of this process; undefined if none is kept. Rejects with AuditFolderError if its folder cannot
+ * be used, and with KeyFolderError if its keys cannot be.
  */
 export async function openAuditTrail(
   configuration: Configuration,
@@ -125,6 +126,7 @@ export async function openAuditTrail(
 ): Promise<OpenTrail | undefined> {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (plan === undefined) return undefined
+  await prepareAuditFolder(plan.folder)
   const { bodyKey } = await openAuditKeys(plan.folder)
   return openTrail(plan, { ...parts, bodyKey })
 }

@@ -1,7 +1,5 @@
-import { getCompileCacheDir } from 'node:module'
-import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { programBeside } from '../kernel/beside.ts'
+import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
 import { budget } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
@@ -205,13 +203,4 @@ export class SqliteLink {
     waiting?.settled?.()
     return waiting
   }
-}
-
-/**
- * A thread shares the compile cache of its process only through this variable, and starts in 25 ms instead of 55
- * then. Node adds the last part of the path (its version) itself. The thread needs nothing else of the environment.
- */
-function threadEnvironment(): NodeJS.ProcessEnv {
-  const folder = getCompileCacheDir()
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) }
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { OpenTrail } from '../../src/audit/trail.ts'
 import type { StartedPostern } from './start-postern.ts'
 
 /** A record of the trail, as its line says, with its personal values put back. */
@@ -20,8 +21,23 @@ const linesOf = (path: string): readonly unknown[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as unknown)
 
+/** A service; without its `world`, what its thread has not written yet is not found. */
+type Recorded = Pick<StartedPostern, 'data'> & { readonly world?: Pick<StartedPostern['world'], 'audit'> }
+
+/** Blocks until the thread of the trail has written what this process has recorded so far. */
+function awaitWritten({ world }: Recorded): void {
+  const { audit } = world ?? {}
+  if (audit === undefined || !('state' in audit)) return
+  const trail = audit as OpenTrail
+  trail.flush()
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  while (trail.state.queue > 0 && trail.state.writable) Atomics.wait(cell, 0, 0, 1)
+}
+
 /** Every record of a service's trail, by file, each in its order. */
-export function auditRecords({ data }: Pick<StartedPostern, 'data'>): readonly WrittenRecord[] {
+export function auditRecords(service: Recorded): readonly WrittenRecord[] {
+  awaitWritten(service)
+  const { data } = service
   const folder = join(data, 'audit')
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const segments = names.filter((name) => /\.\d+\.jsonl$/.test(name)).toSorted()
@@ -38,5 +54,5 @@ export function auditRecords({ data }: Pick<StartedPostern, 'data'>): readonly W
 }
 
 /** The records of one event. */
-export const recordsOf = (service: Pick<StartedPostern, 'data'>, event: string): readonly WrittenRecord[] =>
+export const recordsOf = (service: Recorded, event: string): readonly WrittenRecord[] =>
   auditRecords(service).filter((record) => record.event === event)

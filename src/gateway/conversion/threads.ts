@@ -1,8 +1,6 @@
-import { getCompileCacheDir } from 'node:module'
-import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { after } from '../../kernel/clock.ts'
-import { programBeside } from '../../kernel/beside.ts'
+import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
@@ -32,10 +30,9 @@ class Thread {
 
   constructor(freed: () => void, ended: (thread: Thread) => void) {
     this.#freed = freed
-    const cache = getCompileCacheDir() // of this version of Node; the setting is the folder above
     this.#worker = new Worker(programBeside(import.meta.url, 'convert-thread'), {
       name: 'conversion',
-      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
+      env: threadEnvironment(),
       resourceLimits: { maxOldGenerationSizeMb: HEAP },
     })
     this.#worker.unref()

@@ -1,0 +1,23 @@
+/** The thread of an audit trail (C12.4.2). It blocks: it takes no messages, only the records of its ring. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { type ChainPlan, ChainWriter } from './chain-writer.ts'
+import { RecordRing } from './record-ring.ts'
+
+/** What the thread is started with. */
+export interface ThreadPlan extends ChainPlan {
+  readonly memory: SharedArrayBuffer
+}
+
+/** What it tells: that there is news in the ring, or that a segment was abandoned, and why. */
+export type ThreadMessage = null | { readonly abandoned: string }
+
+const { memory, ...plan } = workerData as ThreadPlan
+const ring = new RecordRing(memory)
+const tell = (message: ThreadMessage): void => parentPort?.postMessage(message)
+new ChainWriter(plan, {
+  ring,
+  signal: () => {
+    if (ring.claimSignal()) tell(null)
+  },
+  abandoned: (reason) => tell({ abandoned: reason }),
+}).run()

@@ -1,0 +1,281 @@
+/**
+ * The way of the records from the thread that serves to the thread that writes them (C12.4.2): a ring in shared memory.
+ * A record stays in it until it is durable, so that it can be written again after a failure (C12.4.3).
+ *
+ * Measured: a record costs both threads together 4 µs this way at 16 callers, and 17 at one. A message for each costs 4
+ * and 38.
+ */
+import type { PreparedRecord } from './record.ts'
+
+/** Bytes: a power of two. */
+const RING_BYTES = 2 * 1024 ** 2
+const MASK = RING_BYTES - 1
+/** Bytes of the control words and of the head of the chain, before the ring. */
+const CONTROL_BYTES = 256
+/** Bytes before the members of a record. */
+const SLOT_HEAD = 32
+/** Slots begin at multiples of this, so that their numbers can be read at once. */
+const ALIGNMENT = 8
+
+// The control words. Positions count the bytes since the start, modulo 2³²; they are compared by their difference.
+const PUBLISHED = 0
+const WRITTEN = 1
+const DURABLE = 2
+/** Changes whenever the writing thread shall look again. */
+const BELL = 3
+const ASLEEP = 4
+const SIGNALLED = 5
+const ENDING = 6
+const FAILING = 7
+const SYNC_MICROS = 8
+const HEAD_VERSION = 9
+/** Bytes from the beginning of the memory: the head of the chain. */
+const HEAD_SEQ = 64
+const HEAD_HASH = 72
+const HASH_BYTES = 43
+
+// What the words of a slot are. One without members fills the end of the ring, which is too short for the next record.
+const SIZE = 0
+const MEMBER_BYTES = 1
+const BESIDE_BYTES = 2
+const AWAITED = 3
+/** Bytes from the beginning of the slot. */
+const TIME = 16
+const SEQ = 24
+
+/** Whether a position is at or behind another. */
+export const reaches = (position: number, other: number): boolean => ((position - other) | 0) >= 0
+
+/** A record of a chain; `hash`, base64url, is empty before the first. */
+export interface ChainHead {
+  readonly seq: number
+  readonly hash: string
+}
+
+/** A record as the writing thread finds it. Its bytes are the ring's own. */
+export interface RingRecord {
+  readonly position: number
+  /** The position behind it. */
+  readonly end: number
+  /** As in PreparedRecord. */
+  readonly members: Buffer
+  /** The lines of the file beside, each without its `seq`, with line feeds between them. */
+  readonly personal: Buffer
+  /** Whether somebody waits until it is durable. */
+  readonly awaited: boolean
+  /** Milliseconds since the epoch. */
+  readonly time: number
+}
+
+/** The memory, as both threads see it. The thread that serves makes it, and is the only one to `put`. */
+export class RecordRing {
+  readonly memory: SharedArrayBuffer
+  readonly #control: Int32Array
+  readonly #headSeq: Float64Array
+  readonly #headHash: Buffer
+  readonly #words: Int32Array
+  readonly #numbers: Float64Array
+  readonly #bytes: Buffer
+  /** The position behind the last record whose place may be used again. */
+  #freed = 0
+
+  constructor(memory = new SharedArrayBuffer(CONTROL_BYTES + RING_BYTES)) {
+    this.memory = memory
+    this.#control = new Int32Array(memory, 0, HEAD_SEQ / 4)
+    this.#headSeq = new Float64Array(memory, HEAD_SEQ, 1)
+    this.#headHash = Buffer.from(memory, HEAD_HASH, HASH_BYTES)
+    this.#words = new Int32Array(memory, CONTROL_BYTES)
+    this.#numbers = new Float64Array(memory, CONTROL_BYTES)
+    this.#bytes = Buffer.from(memory, CONTROL_BYTES)
+  }
+
+  /** The position behind the last record. */
+  get published(): number {
+    return Atomics.load(this.#control, PUBLISHED)
+  }
+
+  /** The position behind the last record that is written. It goes back after a failure, to the durable ones. */
+  get written(): number {
+    return Atomics.load(this.#control, WRITTEN)
+  }
+
+  /** The position behind the last durable record. */
+  get durable(): number {
+    return Atomics.load(this.#control, DURABLE)
+  }
+
+  /** Bytes of the records that are not written. */
+  get waiting(): number {
+    return (this.published - this.written) | 0
+  }
+
+  /** Whether the last attempt to write has failed. */
+  get failing(): boolean {
+    return Atomics.load(this.#control, FAILING) === 1
+  }
+
+  /** Milliseconds that the last sync took. */
+  get syncMs(): number {
+    return Atomics.load(this.#control, SYNC_MICROS) / 1000
+  }
+
+  get ending(): boolean {
+    return Atomics.load(this.#control, ENDING) === 1
+  }
+
+  /** The last durable record. */
+  get head(): ChainHead {
+    for (;;) {
+      const version = Atomics.load(this.#control, HEAD_VERSION)
+      const seq = this.#headSeq[0] ?? 0
+      const hash = this.#headHash.toString('latin1')
+      // An odd version is being changed.
+      if (version % 2 === 0 && version === Atomics.load(this.#control, HEAD_VERSION))
+        return { seq, hash: seq === 0 ? '' : hash }
+    }
+  }
+
+  /**
+   * Puts a record behind the last. Returns its position; undefined if the records that are kept here would take more than
+   * `most` bytes then.
+   */
+  put({ members, personal }: PreparedRecord, { awaited, time, most }: PutOptions): number | undefined {
+    const memberBytes = Buffer.byteLength(members)
+    const beside = personal.join('\n')
+    const besideBytes = Buffer.byteLength(beside)
+    const size = aligned(SLOT_HEAD + memberBytes + besideBytes)
+    const start = this.#findRoom(size, most)
+    if (start === undefined) return undefined
+    const slot = start & MASK
+    const word = slot / 4
+    this.#words[word + SIZE] = size
+    this.#words[word + MEMBER_BYTES] = memberBytes
+    this.#words[word + BESIDE_BYTES] = besideBytes
+    this.#words[word + AWAITED] = awaited ? 1 : 0
+    this.#numbers[(slot + TIME) / 8] = time
+    this.#bytes.write(members, slot + SLOT_HEAD)
+    this.#bytes.write(beside, slot + SLOT_HEAD + memberBytes)
+    Atomics.store(this.#control, PUBLISHED, (start + size) | 0)
+    return start
+  }
+
+  /** Wakes the writing thread, if it waits for records. */
+  wake(): void {
+    if (Atomics.load(this.#control, ASLEEP) === 1) this.#ring()
+  }
+
+  /** Tells the writing thread to write what there is, once, and to end. */
+  end(): void {
+    Atomics.store(this.#control, ENDING, 1)
+    Atomics.notify(this.#control, ENDING)
+    this.#ring()
+  }
+
+  /** The `seq` that a written record was given. Its place must not be free yet. */
+  seqAt(position: number): number {
+    return this.#numbers[((position & MASK) + SEQ) / 8] ?? 0
+  }
+
+  /** Called when the writing thread has signalled, before the rest is read: what comes later is signalled again. */
+  heed(): void {
+    Atomics.store(this.#control, SIGNALLED, 0)
+  }
+
+  /** Lets the places of the records before a position be used again. */
+  free(position: number): void {
+    this.#freed = position
+  }
+
+  // The rest is for the writing thread.
+
+  /** The record at a position; undefined if there is none yet. */
+  take(position: number): RingRecord | undefined {
+    if (position === this.published) return undefined
+    const slot = position & MASK
+    const word = slot / 4
+    const end = (position + (this.#words[word + SIZE] ?? 0)) | 0
+    const memberBytes = this.#words[word + MEMBER_BYTES] ?? 0
+    if (memberBytes === 0) return this.take(end)
+    const beside = slot + SLOT_HEAD + memberBytes
+    return {
+      position,
+      end,
+      members: this.#bytes.subarray(slot + SLOT_HEAD, beside),
+      personal: this.#bytes.subarray(beside, beside + (this.#words[word + BESIDE_BYTES] ?? 0)),
+      awaited: this.#words[word + AWAITED] === 1,
+      time: this.#numbers[(slot + TIME) / 8] ?? 0,
+    }
+  }
+
+  setSeq(position: number, seq: number): void {
+    this.#numbers[((position & MASK) + SEQ) / 8] = seq
+  }
+
+  setWritten(position: number): void {
+    Atomics.store(this.#control, WRITTEN, position)
+  }
+
+  setDurable(position: number, head: ChainHead): void {
+    Atomics.add(this.#control, HEAD_VERSION, 1)
+    this.#headSeq[0] = head.seq
+    this.#headHash.write(head.hash, 'latin1')
+    Atomics.add(this.#control, HEAD_VERSION, 1)
+    Atomics.store(this.#control, DURABLE, position)
+  }
+
+  setFailing(failing: boolean): void {
+    Atomics.store(this.#control, FAILING, failing ? 1 : 0)
+  }
+
+  setSyncMs(ms: number): void {
+    Atomics.store(this.#control, SYNC_MICROS, Math.round(ms * 1000))
+  }
+
+  /** Whether the serving thread has to be told; not if it was, and has not looked yet. */
+  claimSignal(): boolean {
+    return Atomics.exchange(this.#control, SIGNALLED, 1) === 0
+  }
+
+  /** Blocks until there is a record at the position, the thread shall end, or `ms` milliseconds are over. */
+  sleep(position: number, ms: number): void {
+    const bell = Atomics.load(this.#control, BELL)
+    Atomics.store(this.#control, ASLEEP, 1)
+    if (this.published === position && !this.ending) Atomics.wait(this.#control, BELL, bell, ms)
+    Atomics.store(this.#control, ASLEEP, 0)
+  }
+
+  /** Blocks for `ms` milliseconds, or until the thread shall end. */
+  pause(ms: number): void {
+    Atomics.wait(this.#control, ENDING, 0, ms)
+  }
+
+  #ring(): void {
+    Atomics.add(this.#control, BELL, 1)
+    Atomics.notify(this.#control, BELL)
+  }
+
+  /** Where a slot of that size begins: no slot goes round the end. Undefined if there is no room for it. */
+  #findRoom(size: number, most: number): number | undefined {
+    const { published } = this
+    const tail = RING_BYTES - (published & MASK)
+    const skipped = size > tail ? tail : 0
+    const used = (published - this.#freed) | 0
+    if (used + skipped + size > Math.min(most, RING_BYTES)) return undefined
+    if (skipped > 0) {
+      const word = (published & MASK) / 4
+      this.#words[word + SIZE] = skipped
+      this.#words[word + MEMBER_BYTES] = 0
+    }
+    return (published + skipped) | 0
+  }
+}
+
+export interface PutOptions {
+  readonly awaited: boolean
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  /** Bytes. */
+  readonly most: number
+}
+
+const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT

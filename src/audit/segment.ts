@@ -1,0 +1,174 @@
+/** One segment of a trail (C12.4.1): the file of the lines, and the file beside with their personal values. */
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+
+export interface SegmentPlace {
+  readonly folder: string
+  readonly writer: string
+  /** `2026-11-22`. */
+  readonly day: string
+  /** 1 for the first of a writer. */
+  readonly number: number
+}
+
+const MODE = 0o600
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
+const EXCLUSIVE = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW
+
+/** The name of a segment below the folder of the trail. */
+export const segmentName = ({ day, writer, number }: Omit<SegmentPlace, 'folder'>): string =>
+  join(day, `${writer}.${number}.jsonl`)
+
+/** The file beside a segment, with the personal values of its records (C12.2.3). */
+export const besideOf = (segment: string): string => segment.replace(/\.jsonl$/, '.personal.jsonl')
+
+/** A file that is only appended to. Its methods throw the system's errors. */
+class AppendedFile {
+  readonly path: string
+  readonly #descriptor: number
+  #length = 0
+  /** Bytes that are durable. */
+  #kept = 0
+
+  constructor(path: string) {
+    this.path = path
+    this.#descriptor = openSync(path, EXCLUSIVE, MODE)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  append(bytes: Uint8Array): void {
+    for (let written = 0; written < bytes.length;) {
+      const more = writeSync(this.#descriptor, bytes, written)
+      if (more === 0) throw new Error(`nothing could be written to ${this.path}`)
+      written += more
+      this.#length += more
+    }
+  }
+
+  sync(): void {
+    if (this.#kept !== this.#length) fdatasyncSync(this.#descriptor)
+  }
+
+  /** What was written so far is durable. */
+  keep(): void {
+    this.#kept = this.#length
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+
+  /** Whether nothing of it is durable. */
+  get isEmpty(): boolean {
+    return this.#kept === 0
+  }
+
+  /** Cuts off what is not durable, as far as that is possible, and closes the file. */
+  cutBack(): void {
+    if (this.#kept !== this.#length) attempt(() => ftruncateSync(this.#descriptor, this.#kept))
+    attempt(() => this.close())
+  }
+
+  remove(): void {
+    attempt(() => unlinkSync(this.path))
+    attempt(() => this.close())
+  }
+}
+
+/** What fails here has failed before, and nothing depends on it. */
+function attempt(work: () => void): void {
+  try {
+    work()
+  } catch {
+    // The reader of the trail leaves out what stands behind the record that the next segment names.
+  }
+}
+
+/** A segment that is being written. Its methods throw the system's errors; it must be abandoned then. */
+export class Segment {
+  readonly #lines: AppendedFile
+  readonly #beside: AppendedFile
+
+  private constructor(lines: AppendedFile, beside: AppendedFile) {
+    this.#lines = lines
+    this.#beside = beside
+  }
+
+  /** Opens both files, which must not exist. With `durable`, also a power cut leaves them in their folder. */
+  static open(place: SegmentPlace, durable: boolean): Segment {
+    const path = join(place.folder, segmentName(place))
+    const day = dirname(path)
+    mkdirSync(day, { recursive: true, mode: 0o700 })
+    const lines = new AppendedFile(path)
+    let beside: AppendedFile | undefined
+    try {
+      beside = new AppendedFile(besideOf(path))
+      if (durable) for (const folder of [day, place.folder]) syncFolder(folder)
+      return new Segment(lines, beside)
+    } catch (error) {
+      lines.remove()
+      beside?.remove()
+      throw error
+    }
+  }
+
+  /** Bytes of the lines. */
+  get length(): number {
+    return this.#lines.length
+  }
+
+  /** The values go first: a line whose value is missing would look as if it had been erased. */
+  append(lines: Uint8Array, beside: Uint8Array): void {
+    if (beside.length > 0) this.#beside.append(beside)
+    this.#lines.append(lines)
+  }
+
+  sync(): void {
+    this.#beside.sync()
+    this.#lines.sync()
+  }
+
+  /** What was written so far is durable. */
+  keep(): void {
+    this.#beside.keep()
+    this.#lines.keep()
+  }
+
+  close(): void {
+    this.#beside.close()
+    this.#lines.close()
+  }
+
+  /** Leaves it at its last durable record; removes it if it has none. */
+  abandon(): 'left' | 'removed' {
+    const removed = this.#lines.isEmpty
+    for (const file of [this.#lines, this.#beside])
+      if (removed) file.remove()
+      else file.cutBack()
+    return removed ? 'removed' : 'left'
+  }
+}
+
+/** So that the name of a new file is durable too. Windows has no such thing. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, constants.O_RDONLY)
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
