@@ -22,16 +22,17 @@ export interface PastCaller {
   readonly subject: string
   /** Only with several issuers. */
   readonly issuer: string | undefined
-  readonly scope: string
-  /** `target:b/ACME`; undefined if the token had none. */
+  /** With the target among its values. Undefined if it is not known: the log tells it of refused calls only. */
+  readonly scope: string | undefined
+  /** `target:b/ACME`; undefined if the token had none, or if it is not known. */
   readonly target: string | undefined
 }
 
 /** A call as operators are told of it. Plain data. */
 export interface PastCall {
   readonly requestId: string
-  /** Milliseconds since the epoch, when its head had been read. */
-  readonly at: number
+  /** Milliseconds since the epoch, when its head had been read; of a line of the log, when it was written. */
+  readonly at: number | undefined
   readonly method: string
   /** Without the query. Undefined if the target could not be read, or is longer than 1,024 characters. */
   readonly path: string | undefined

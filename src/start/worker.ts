@@ -11,6 +11,7 @@ import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/checks.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
+import { explainAgain } from '../gateway/explain/kept-caller.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { GRANTS } from '../identity/grants/grants.ts'
 import { after } from '../kernel/clock.ts'
@@ -23,9 +24,10 @@ import { compileMetrics } from '../operations/metrics/metrics.ts'
 import { compileServer, serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { bindPublicListener, type PublicListener } from '../server/public-listener.ts'
 import { explainPartsOf } from './explain.ts'
+import { describePast } from './past-calls.ts'
 import { digestOfHoldings } from './recorded-holdings.ts'
 import { closablesOf, closeAll, type Closable, compileService, openParts, type Parts } from './service.ts'
-import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
+import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   loadOf,
   openAuditTrail,
@@ -176,6 +178,16 @@ class ServingWorker implements Worker {
 
   explain(call: DescribedCall): Promise<Explanation> {
     return explainCall(explainPartsOf(this.#current.service, this.dependencies.admission), call)
+  }
+
+  async recall(requestId: string): Promise<RecalledCall | undefined> {
+    const kept = this.#past.find(requestId)
+    if (kept === undefined) return undefined
+    const { principal, clientAddress, ...call } = kept
+    const { path } = call
+    if (path === undefined) return { call, now: undefined }
+    const parts = explainPartsOf(this.#current.service, this.dependencies.admission)
+    return { call, now: await explainAgain(parts, describePast({ ...call, path, clientAddress }), principal) }
   }
 
   applyRemoteUsage(usage: RateUsage): void {

@@ -11,7 +11,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { timerMs } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
-import { ContentsChanged, type WorkerPool } from './worker-pool.ts'
+import { ContentsChanged, type RecalledCall, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
 import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
 import { SharedPorts } from './shared-ports.ts'
@@ -145,6 +145,14 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
         if (!(error instanceof OrderError) || error.end !== 'gone' || attempt === ATTEMPTS) throw error
       }
     }
+  }
+
+  /** All are asked, since the call was one worker's. One that ends or does not answer keeps nothing that can be told. */
+  async recall(requestId: string): Promise<RecalledCall | undefined> {
+    const ask = (worker: WorkerHandle<C>): Promise<RecalledCall | undefined> =>
+      worker.request({ type: 'recall', requestId }).catch(() => undefined)
+    const answers = await Promise.all(this.#workers.serving.map(ask))
+    return answers.find((answer) => answer !== undefined)
   }
 
   applyRemoteUsage(): void {

@@ -5,6 +5,7 @@ import type { DescribedCall, Explanation } from '../gateway/explain/explanation.
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
+import type { RecalledCall } from './worker-pool.ts'
 
 /**
  * From the supervisor to a worker process. An order with an `id` is answered by `done` or `failed`. `ping` only tests
@@ -15,6 +16,7 @@ export type Order<C> =
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly id: number }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
+  | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
   | { readonly type: 'usage'; readonly usage: RateUsage }
   /** About a password attempt: it may be made, it is refused, or it is over (`hold` in milliseconds). */
@@ -42,6 +44,7 @@ export interface OrderResults {
   readonly commit: undefined
   readonly abort: undefined
   readonly explain: Explanation
+  readonly recall: RecalledCall | undefined
   readonly ping: undefined
   readonly drain: undefined
   /** The number of connections that were cut. */

@@ -85,6 +85,7 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   abort: 10_000,
   ping: 5_000,
   explain: 5_000,
+  recall: 5_000,
   drain: 5_000,
   close: 5_000,
 }

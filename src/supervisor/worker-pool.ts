@@ -5,6 +5,7 @@ import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
 import type { Condition } from '../operations/health.ts'
+import type { PastCall } from '../operations/past-calls.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
 const MOST = 64
@@ -42,6 +43,13 @@ export interface Reports {
   readonly attempts: AttemptLimiter
 }
 
+/** A call of the past. */
+export interface RecalledCall {
+  readonly call: PastCall
+  /** Undefined if the call's path is not kept. */
+  readonly now: Explanation | undefined
+}
+
 /** Thrown if two processes read a file of the configuration and it changed in between. */
 export class ContentsChanged extends Error {
   override readonly name = 'ContentsChanged'
@@ -71,6 +79,8 @@ export interface WorkerPool<C> {
   abort(): Promise<void>
   /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
   explain(call: DescribedCall): Promise<Explanation>
+  /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
+  recall(requestId: string): Promise<RecalledCall | undefined>
   /** Reads the change feed: another process appended to it. */
   pollChanges(): void
   /** Counts what other processes admitted under the rates that are shared. */

@@ -84,6 +84,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     commit: () => get().commit(),
     abort: () => get().abort(),
     explain: (call: DescribedCall) => get().explain(call),
+    recall: (requestId: string) => get().recall(requestId),
     // The answer alone shows that the event loop runs.
     ping: () => undefined,
     drain: () => get().drain(),
@@ -93,14 +94,15 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
       return cut
     },
   }
+  const valueOf = (order: Extract<Order<C>, { id: number }>): unknown => {
+    if ('configuration' in order) return work[order.type](order.configuration)
+    if (order.type === 'explain') return work.explain(order.call)
+    if (order.type === 'recall') return work.recall(order.requestId)
+    return work[order.type]()
+  }
   const carryOut = async (order: Extract<Order<C>, { id: number }>): Promise<void> => {
     try {
-      const value = await ('configuration' in order
-        ? work[order.type](order.configuration)
-        : 'call' in order
-          ? work.explain(order.call)
-          : work[order.type]())
-      send({ type: 'done', id: order.id, value })
+      send({ type: 'done', id: order.id, value: await valueOf(order) })
     } catch (error) {
       send({ type: 'failed', id: order.id, error: reportOfError(error) })
     }

@@ -1,26 +1,10 @@
 /** Reads the log's line of a call again (C14.4), to ask what would be decided about the call now. */
 import { isTargetValue } from '../../scopes/scope-token.ts'
+import type { PastCall, PastCaller } from '../past-calls.ts'
 
-/** What a line tells of a call. Members that the line does not have are undefined. */
-export interface LoggedCall {
-  readonly requestId: string
-  /** As the line says it; undefined if it says none. */
-  readonly time: string | undefined
-  readonly method: string
-  /** Without the query; undefined if the target could not be read. */
-  readonly path: string | undefined
-  readonly status: number
-  readonly reason: string | undefined
-  readonly wouldRefuse: string | undefined
-  readonly detail: string | undefined
-  readonly client: string | undefined
-  readonly subject: string | undefined
-  readonly issuer: string | undefined
-  /** Only refused calls have it. */
-  readonly scope: string | undefined
-  /** `target:b/ACME`; undefined if the scope has none, or is not known. */
-  readonly target: string | undefined
-  readonly accept: string | undefined
+export interface LoggedCall extends PastCall {
+  /** Of the URL; of the token's target if the URL names none. */
+  readonly business: string | undefined
 }
 
 /** The text is no line of a call. The message says why. It repeats nothing of the text. */
@@ -35,30 +19,45 @@ export class NotACallLine extends Error {
  */
 export function readCallLine(line: string): LoggedCall {
   const members = parse(line)
-  if (members['event'] !== 'call') throw new NotACallLine('it is of another event: expected "event":"call"')
   const text = (name: string): string | undefined => {
     const value = members[name]
     return typeof value === 'string' ? value : undefined
   }
   const [requestId, method] = [text('requestId'), text('method')]
-  const { status, door } = members
+  const { status } = members
+  const wrong = WRONG.find(({ is }) => is(members))
+  if (wrong !== undefined) throw new NotACallLine(wrong.why)
   if (requestId === undefined || method === undefined || typeof status !== 'number')
     throw new NotACallLine('it has no `requestId`, `method` or `status`')
-  if (door === 'identity')
-    throw new NotACallLine('it is of an identity endpoint, and only calls below /api are decided so')
-  const scope = text('scope')
+  const at = Date.parse(text('time') ?? '')
   return {
-    ...{ requestId, method, status, scope, target: scope?.split(' ').find(isTargetValue) },
-    ...{ time: text('time'), path: text('path'), reason: text('reason'), wouldRefuse: text('wouldRefuse') },
-    ...{ detail: text('detail'), client: text('client'), subject: text('subject'), issuer: text('issuer') },
-    accept: text('accept'),
+    ...{ requestId, method, status, at: Number.isNaN(at) ? undefined : at, path: text('path') },
+    ...{ reason: text('reason'), wouldRefuse: text('wouldRefuse'), detail: text('detail') },
+    caller: callerOf(text),
+    ...{ accept: text('accept'), contentType: undefined, websocket: false, business: text('business') },
   }
 }
 
-function parse(line: string): Readonly<Record<string, unknown>> {
+const WRONG: readonly { readonly is: (members: Members) => boolean; readonly why: string }[] = [
+  { is: ({ event }) => event !== 'call', why: 'it is of another event: expected "event":"call"' },
+  {
+    is: ({ door }) => door === 'identity',
+    why: 'it is of an identity endpoint, and only calls below /api are decided so',
+  },
+]
+
+function callerOf(text: (name: string) => string | undefined): PastCaller | undefined {
+  const [client, subject, scope] = [text('client'), text('subject'), text('scope')]
+  if (client === undefined || subject === undefined) return undefined
+  return { client, subject, issuer: text('issuer'), scope, target: scope?.split(' ').find(isTargetValue) }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+function parse(line: string): Members {
   try {
     const value: unknown = JSON.parse(line.slice(line.indexOf('{')))
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+    if (typeof value === 'object' && value !== null) return value as Members
   } catch {
     // told below
   }

@@ -36,10 +36,14 @@ const LINE = callLine(
 describe('readCallLine', () => {
   it('C14.4 reads what the log writes of a refused call', () => {
     expect(readCallLine(LINE)).toEqual({
-      ...{ requestId: '0123456789abcdef0123456789abcdef', time: '2026-03-01T00:00:00.000Z' },
+      ...{ requestId: '0123456789abcdef0123456789abcdef', at: Date.UTC(2026, 2, 1) },
       ...{ method: 'GET', path: '/api/1.0/b/ACME/x/y', status: 401, reason: 'insufficient_scope' },
-      ...{ wouldRefuse: undefined, detail: 'why', client: 'acme-books', subject: 'sub', issuer: undefined },
-      ...{ scope: 'fund.read target:b/ACME', target: 'target:b/ACME', accept: 'text/html' },
+      ...{ wouldRefuse: undefined, detail: 'why', contentType: undefined, websocket: false },
+      caller: {
+        ...{ client: 'acme-books', subject: 'sub', issuer: undefined },
+        ...{ scope: 'fund.read target:b/ACME', target: 'target:b/ACME' },
+      },
+      ...{ accept: 'text/html', business: 'ACME' },
     })
   })
 

@@ -1,0 +1,98 @@
+/** What was decided about a call then, beside what would be decided now (C14.4). */
+import type { ExplainedCheck, Explanation } from '../gateway/explain/explanation.ts'
+import { CHECKS } from '../gateway/order.ts'
+
+/** What is known of the decision of then. */
+export interface PastDecision {
+  /** The fault that was answered; undefined if there was none. */
+  readonly reason: string | undefined
+  /** In a report-only area: what would have refused it. */
+  readonly wouldRefuse: string | undefined
+  /** Whether it is known who called. */
+  readonly hasCaller: boolean
+}
+
+export interface Difference {
+  /** `let in`, or the reason of the refusal. */
+  readonly then: string
+  /** The same of now, or `unknown`. */
+  readonly now: string
+  /** Undefined if it is not known what would be decided now. */
+  readonly same: boolean | undefined
+  /** For people. */
+  readonly words: string
+}
+
+const LET_IN = 'let in'
+const UNKNOWN = 'unknown'
+
+const clauseOf = (reason: string): string | undefined =>
+  CHECKS.find(({ faults }) => faults.some((code) => code === reason))?.clause
+
+const stepFaults = (step: string): ReadonlySet<string> =>
+  new Set(CHECKS.find((check) => check.step === step)?.faults)
+
+const OF_BODIES = stepFaults('checkBody')
+/** Judged by the head alone, and so also of a call whose body is not kept. */
+const OF_CONTENT_TYPE = 'unsupported_media_type'
+const NO_CREDENTIALS = 'no_credentials'
+/** What came in place of a token, or as one, was refused, and is not kept. */
+const OF_TOKENS: ReadonlySet<string> = new Set(['invalid_token', 'other_scheme', 'token_judge_unavailable'])
+
+/** What a decision came to: of faults that came after it (of the backend, of the answer) nothing was decided. */
+const decided = (reason: string | undefined): string =>
+  reason === undefined || clauseOf(reason) === undefined ? LET_IN : reason
+
+const firstFailure = ({ checks }: Explanation): ExplainedCheck | undefined =>
+  checks.find(({ verdict }) => verdict === 'failed' || verdict === UNKNOWN)
+
+function decidedNow({ outcome, refusal, reportOnly }: Explanation): string {
+  if (outcome === UNKNOWN) return UNKNOWN
+  return refusal?.reason ?? reportOnly?.wouldRefuse ?? LET_IN
+}
+
+const sentence = ({ title, words }: ExplainedCheck): string => `${title}: ${words}`
+
+/** What the check of `reason` says now. */
+function nowOf(reason: string, now: Explanation): string {
+  const clause = clauseOf(reason)
+  const check = now.checks.find((each) => each.clause === clause)
+  return check === undefined ? '' : ` ${sentence(check)}`
+}
+
+/** Why it cannot be known what would be decided now; undefined if it can. */
+function whyUnknown(then: string, hasCaller: boolean, now: Explanation | undefined): string | undefined {
+  if (now === undefined) return 'Its path is not kept, so nothing can be asked about it now.'
+  const reason = decidedNow(now)
+  if (!hasCaller && reason === NO_CREDENTIALS && then !== NO_CREDENTIALS)
+    return OF_TOKENS.has(then)
+      ? 'Its credentials were refused, and are not kept. What they would be worth now is not known.'
+      : 'It would be let in as far as its token, which is not kept.'
+  if (OF_BODIES.has(then) && then !== OF_CONTENT_TYPE)
+    return 'Its body is not kept, and it was refused for that.'
+  if (OF_BODIES.has(reason) && reason !== OF_CONTENT_TYPE)
+    return 'It would be let in as far as its body, which is not kept.'
+  return reason === UNKNOWN ? `Somebody else would have to tell.${toldOf(firstFailure(now))}` : undefined
+}
+
+const toldOf = (check: ExplainedCheck | undefined): string =>
+  check === undefined ? '' : ` ${sentence(check)}`
+
+function wordsOf(then: string, now: string, explained: Explanation): string {
+  if (now === LET_IN && then === LET_IN) return 'It was let in, and would be now.'
+  if (now === LET_IN) return `It would be let in now.${nowOf(then, explained)}`
+  const why = toldOf(firstFailure(explained))
+  if (now === then) return `It would be refused for the same reason.${why}`
+  if (then === LET_IN) return `It was let in, and would be refused now.${why}`
+  return `It would be refused for another reason now.${why} Of the reason of then:${nowOf(then, explained)}`
+}
+
+/** @param explained undefined if too little is known of the call to ask about it */
+export function compareDecisions(past: PastDecision, explained: Explanation | undefined): Difference {
+  const then = decided(past.reason ?? past.wouldRefuse)
+  const unknown = whyUnknown(then, past.hasCaller, explained)
+  if (explained === undefined || unknown !== undefined)
+    return { then, now: UNKNOWN, same: undefined, words: unknown ?? '' }
+  const now = decidedNow(explained)
+  return { then, now, same: then === now, words: wordsOf(then, now, explained) }
+}

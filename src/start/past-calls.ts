@@ -1,0 +1,57 @@
+/** Describes calls of the past, so that the decision about them can be asked for again (C14.4). */
+import type { DescribedCall } from '../gateway/explain/explanation.ts'
+import type { LoggedCall } from '../operations/log/read-call-line.ts'
+import type { KeptCall, PastCaller } from '../operations/past-calls.ts'
+
+type Described = Pick<KeptCall, 'method' | 'accept' | 'contentType' | 'websocket' | 'clientAddress'> & {
+  readonly path: string
+}
+
+const UPGRADE: DescribedCall['headers'] = [
+  ['Connection', 'Upgrade'],
+  ['Upgrade', 'websocket'],
+]
+
+const headersOf = (named: Readonly<Record<string, string | undefined>>): DescribedCall['headers'] =>
+  Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+
+/** Without its body and its other headers, which are not kept. */
+export const describePast = ({
+  method,
+  path,
+  accept,
+  contentType,
+  websocket,
+  clientAddress,
+}: Described): DescribedCall => ({
+  ...{ method, path, from: clientAddress, body: new Uint8Array(), token: undefined, caller: undefined },
+  headers: [...headersOf({ Accept: accept, 'Content-Type': contentType }), ...(websocket ? UPGRADE : [])],
+})
+
+/**
+ * The call of a line of the log, by the token that its client would be given for its user now. Undefined if the line has
+ * no path.
+ */
+export function describeLogged({
+  method,
+  path,
+  accept,
+  caller,
+  business,
+}: LoggedCall): DescribedCall | undefined {
+  if (path === undefined) return undefined
+  return {
+    ...{ method, path, from: undefined, body: new Uint8Array(), token: undefined },
+    headers: headersOf({ Accept: accept }),
+    caller: caller && claimedOf(caller, business),
+  }
+}
+
+/** A call that was let in is told without its scope; its business was that of its target. */
+function claimedOf(
+  { client, subject, scope, target }: PastCaller,
+  business: string | undefined,
+): DescribedCall['caller'] {
+  const place = target ?? (scope === undefined && business !== undefined ? `b/${business}` : undefined)
+  return { client, user: subject, scope, target: place?.replace(/^target:/, '') }
+}
