@@ -44,6 +44,7 @@ const OBJECT = membersOf<AuditObject>({
   method: true,
   kind: true,
   id: true,
+  family: true,
   subject: true,
   client: true,
 })

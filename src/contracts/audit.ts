@@ -30,6 +30,8 @@ export interface AuditObject {
   /** `client`, `user`, `key`, `switch`, … */
   readonly kind?: string | undefined
   readonly id?: string | undefined
+  /** The family of a token, or of those that a code gives. */
+  readonly family?: string | undefined
   /** The `sub` of the user that it is about, where that is not the actor. */
   readonly subject?: string | undefined
   readonly client?: string | undefined

@@ -13,6 +13,8 @@ export interface AttemptStanding {
   readonly nameExists: boolean
   /** True if this user has logged in from this network before. Failures elsewhere then do not delay the attempt. */
   readonly familiar: boolean
+  /** The `sub` of the user who has this name, for the record. */
+  readonly subject?: string | undefined
 }
 
 /** One attempt that may run now. It must be ended, whatever its outcome. */

@@ -16,11 +16,19 @@ export interface Arrived {
   readonly asOf: number
 }
 
-/** Facts for the log (C12), also of a call that is refused by a later step. Steps write them and do not read them. */
+/**
+ * Facts for the log and the audit trail (C12), also of a call that is refused by a later step. Steps write them and do
+ * not read them.
+ */
 export interface Attempt {
   grant: string
+  /** Named, not proven, unless `proven` says so. So is `subject`. */
   client: string | undefined
   subject: string | undefined
+  /** Who has proven who they are: the client by its secret, or the user by a session. */
+  proven?: 'client' | 'user'
+  /** The name of a client that failed to authenticate, or of a user, as somebody typed it. */
+  typed?: string | undefined
   /** Business and fund of the granted target. */
   business?: string | undefined
   fund?: string | undefined
@@ -64,7 +72,12 @@ export interface Granted extends GrantChosen {
   readonly refresh: RefreshPlan
   /** Id of the family of the tokens, if it was drawn earlier (with a code, C6.1.6). */
   readonly family?: string
-  /** Called when the tokens are made, before they are sent. */
+  /**
+   * Uses up what was redeemed. Called when the tokens are made and recorded, so that a failure before that uses nothing
+   * up.
+   */
+  readonly take?: () => Promise<void>
+  /** Called when everything is stored, before the tokens are sent. */
   readonly conclude?: () => Promise<void>
 }
 
@@ -72,5 +85,5 @@ export interface Granted extends GrantChosen {
 export type RefreshPlan =
   /** That of a new family, if `offline_access` was granted. */
   | { readonly kind: 'open' }
-  /** The grant was a refresh token: its successor. */
+  /** The grant was a refresh token: its successor, which is good after `take`. */
   | { readonly kind: 'rotated'; readonly family: string; readonly token: string }

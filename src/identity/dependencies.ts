@@ -1,3 +1,4 @@
+import type { AuditTrail } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
@@ -45,6 +46,7 @@ export interface IdentityDeps {
   readonly tokenRevoker: TokenRevoker
   readonly switches: Switches
   readonly recorder: Recorder
+  readonly audit: AuditTrail
   readonly clock: Clock
   readonly urls: IdentityUrls
   readonly config: IdentityConfig

@@ -10,6 +10,7 @@ import { login } from './endpoints/login.ts'
 import { introspectToken, recordTokens, redeemGrant, requireSecret, revokeToken } from './endpoints/tokens.ts'
 import { chooseGrant } from './grants/grants.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
+import { recordRefusals } from './records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
 import { issueTokens } from './steps/issue-tokens.ts'
 import { readForm } from './steps/read-form.ts'
@@ -49,7 +50,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: POST,
     closes: true,
     crossOrigin: true,
-    steps: recordTokens(flow(readForm, authenticateClient, chooseGrant, redeemGrant, issueTokens)),
+    steps: recordTokens(
+      recordRefusals(
+        'token.refused',
+        flow(readForm, authenticateClient, chooseGrant, redeemGrant, issueTokens),
+      ),
+    ),
     refuse: refuseAsJson,
     announcedAs: 'token_endpoint',
     authMethods: BY_ANY,
@@ -60,7 +66,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: POST,
     closes: true,
     crossOrigin: true,
-    steps: flow(readForm, authenticateClient, revokeToken),
+    steps: recordRefusals('token.revoked', flow(readForm, authenticateClient, revokeToken)),
     refuse: refuseWithChallenge,
     announcedAs: 'revocation_endpoint',
     authMethods: BY_ANY,

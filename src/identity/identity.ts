@@ -10,7 +10,8 @@ import { ENDPOINTS } from './endpoints.ts'
 import { describeService } from './endpoints/documents.ts'
 import { openClientFailures } from './guessing/failures.ts'
 import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
-import { guardGuessing } from './guessing/guessing.ts'
+import { guardGuessing, systemTimer } from './guessing/guessing.ts'
+import { recordLockout } from './guessing/lockout-record.ts'
 import { LocalLockouts } from './guessing/lockouts.ts'
 import { compileTheme } from './pages/theme.ts'
 import { openCodes } from './tokens/codes.ts'
@@ -37,7 +38,7 @@ export function openIdentity(deps: IdentityDeps): Identity {
     theme: compileTheme(deps.config.pages, issuerPath),
     networks: openFamiliarNetworks(deps),
     clientFailures: openClientFailures(deps),
-    guessing: guardGuessing(deps.attempts ?? new LocalLockouts(deps.config.guessing, deps.clock)),
+    guessing: guardGuessing(deps.attempts ?? openLockouts(deps)),
     metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
   }
   return {
@@ -45,6 +46,9 @@ export function openIdentity(deps: IdentityDeps): Identity {
     endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
   }
 }
+
+const openLockouts = ({ audit, clock, config }: IdentityDeps): LocalLockouts =>
+  new LocalLockouts(config.guessing, clock, systemTimer, (begun) => recordLockout(begun, audit))
 
 /**
  * The door of the identity endpoints (C6). Each endpoint answers its own faults.

@@ -26,6 +26,17 @@ export interface GrantedScope extends RequestedScope {
   readonly text: ScopeText
 }
 
+/** Business and fund of the target, if there is one. */
+export const placeOf = ({
+  target,
+}: GrantedScope): {
+  readonly business: string | undefined
+  readonly fund: string | undefined
+} => ({
+  business: target?.business,
+  fund: target?.level === 'fund' ? target.fund : undefined,
+})
+
 export const hasValue = ({ values }: RequestedScope, value: string): boolean =>
   values.some((each) => each === value)
 

@@ -1,6 +1,8 @@
 /** The supervisor's half of the service: the log's writer, the metrics registry, readiness and the count of failed logins. */
 import type { OpenTrail } from '../audit/trail.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import { systemTimer } from '../identity/guessing/guessing.ts'
+import { recordLockout } from '../identity/guessing/lockout-record.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Health, HEALTHY } from '../operations/health.ts'
@@ -49,7 +51,9 @@ export function openSupervisor(
   const health = new Health()
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
   health.include(() => supervisor.pool?.condition() ?? HEALTHY)
-  const lockouts = new LocalLockouts(identity.guessing, clock)
+  const lockouts = new LocalLockouts(identity.guessing, clock, systemTimer, (begun) => {
+    if (supervisor.audit !== undefined) recordLockout(begun, supervisor.audit)
+  })
   const supervisor: Supervisor = {
     exposition,
     health,

@@ -8,8 +8,9 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 
-async function createFund(service: StartedPostern) {
+async function createFund(service: StartedPostern, before: () => void = () => undefined) {
   const { access_token: token } = await issueToken(service, { scope: ALL_AT_ACME })
+  before()
   const headers = { ...bearer(token), 'Content-Type': 'application/json' }
   const body = '{"Code":"NEW1","Name":"A new fund"}'
   return { token, response: await send(service, { method: 'POST', target: CREATE, headers, body }) }
@@ -35,8 +36,9 @@ describe('C12.1.1 a record of a call', () => {
 describe('C12.1.3 an intent', () => {
   it('that cannot be kept refuses the change, and reads go on', async () => {
     const service = await postern()
-    vi.spyOn(service.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
-    const { token, response } = await createFund(service)
+    const { token, response } = await createFund(service, () => {
+      vi.spyOn(service.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
+    })
     expectFault(response, 'audit_unavailable')
     expect((await send(service, { target: LIST, headers: bearer(token) })).status).toBe(200)
   })

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { equalSecrets, newSecret } from '../../kernel/ids.ts'
+import type { Attempt } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
 import type { StepDependencies } from '../endpoint.ts'
+import { sessionRevoked, took } from '../records.ts'
 import type { Session } from './sessions.ts'
 
 /** A browser, and the user who is logged in there, if any. */
@@ -38,12 +40,18 @@ const browserWith = (cookie: string, fresh: boolean, login: Login | undefined): 
 })
 
 /** The login of a session. If the user is gone or may hold no tokens now, the session is ended. */
-async function loginOf(cookie: string, { people, sessions }: StepDependencies): Promise<Login | undefined> {
+async function loginOf(
+  cookie: string,
+  exchange: Exchange,
+  dependencies: StepDependencies,
+): Promise<Login | undefined> {
+  const { people, sessions } = dependencies
   const session = await sessions.find(cookie)
   if (session === undefined) return undefined
   const user = await orUnavailable(people.findUserBySubject(session.subject))
   if (user === undefined) {
-    await sessions.end(session.key, session.subject)
+    if (await sessions.end(session.key, session.subject))
+      took(sessionRevoked(exchange, session, 'service'), dependencies)
     return undefined
   }
   return { session, user }
@@ -51,12 +59,17 @@ async function loginOf(cookie: string, { people, sessions }: StepDependencies): 
 
 /** @throws Fault `identity_unavailable` if the store or the directory cannot be reached */
 export async function browserContextOf(
-  { head }: Exchange,
+  exchange: Exchange,
   dependencies: StepDependencies,
 ): Promise<BrowserContext> {
-  const cookie = dependencies.cookie.read(head)
+  const cookie = dependencies.cookie.read(exchange.head)
   if (cookie === undefined) return browserWith(newSecret(), true, undefined)
-  return browserWith(cookie, false, await loginOf(cookie, dependencies))
+  return browserWith(cookie, false, await loginOf(cookie, exchange, dependencies))
+}
+
+/** For log and audit trail: the user who is logged in there has proven who they are. */
+export function noteUser(attempt: Attempt, { login }: BrowserContext): void {
+  if (login !== undefined) Object.assign(attempt, { subject: login.user.subject, proven: 'user' })
 }
 
 /** Whether a form comes from one of our pages in this browser. `Sec-Fetch-Site` is checked in addition to the CSRF token. */

@@ -59,18 +59,26 @@ export interface Session extends SessionRecord {
 
 export type NewSession = Required<Omit<SessionRecord, 'authTime'>>
 
+/** A session that is drawn. Its cookie is of no use before `begin` has stored it. */
+export interface DrawnSession {
+  readonly key: string
+  /** The value of the cookie. */
+  readonly cookie: string
+  readonly begin: () => Promise<void>
+}
+
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Sessions {
   /**
-   * Begins a session and resolves with its cookie value. The value is always new, so that a value from before the login
-   * is of no use (session fixation).
+   * Draws a session. Its cookie value is always new, so that a value from before the login is of no use (session
+   * fixation).
    */
-  start(login: NewSession): Promise<string>
+  draw(login: NewSession): DrawnSession
   /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
   find(cookie: string): Promise<Session | undefined>
   listOf(subject: string): Promise<readonly Session[]>
-  /** Ends the session if it is that user's. */
-  end(key: string, subject: string): Promise<void>
+  /** Ends the session if it is that user's. False if there is none. */
+  end(key: string, subject: string): Promise<boolean>
 }
 
 const keyOf = (cookie: string): string => createHash('sha256').update(cookie).digest('base64url')
@@ -89,13 +97,16 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
     return session === undefined || isOver(session) ? undefined : session
   }
   return {
-    async start(login) {
+    draw(login) {
       const cookie = newSecret()
-      const { subject } = login
-      const value: SessionRecord = { ...login, authTime: epochSeconds(clock) }
-      const expiresAt = clock.now() + config.session.lifetime
-      await store.create(SESSION, keyOf(cookie), { value, expiresAt, indexes: { subject } })
-      return cookie
+      const key = keyOf(cookie)
+      const begin = async (): Promise<void> => {
+        const { subject } = login
+        const value: SessionRecord = { ...login, authTime: epochSeconds(clock) }
+        const expiresAt = clock.now() + config.session.lifetime
+        await store.create(SESSION, key, { value, expiresAt, indexes: { subject } })
+      }
+      return { key, cookie, begin }
     },
     find: (cookie) => find(keyOf(cookie)),
     async listOf(subject) {
@@ -104,7 +115,7 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
       return live.sort((a, b) => b.authTime - a.authTime)
     },
     async end(key, subject) {
-      if ((await find(key))?.subject === subject) await store.remove(SESSION, key)
+      return (await find(key))?.subject === subject && (await store.remove(SESSION, key))
     },
   }
 }

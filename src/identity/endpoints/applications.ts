@@ -16,6 +16,7 @@ import { applicationsPage, type ConsentListed, type Done, type SessionListed } f
 import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
+import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../records.ts'
 import { readGrantedScope } from '../scopes.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
@@ -30,17 +31,19 @@ export async function withdrawConsent(
   exchange: Exchange,
   dependencies: StepDependencies,
 ): Promise<void> {
-  await endIssued(consent, dependencies)
+  const before = await endIssued(consent, dependencies)
   await dependencies.consents.remove(consent.key)
-  await endIssued(consent, dependencies)
+  const after = await endIssued(consent, dependencies)
+  took(consentWithdrawn(exchange, consent, new Set([...before, ...after]).size), dependencies)
   const { business, client, subject } = consent
   noteCall(exchange, dependencies, 'info', 'consent_withdrawn', { client, subject, business })
 }
 
+/** Resolves with the families that it has ended, or whose codes it has. */
 async function endIssued(
   { business, client, subject }: Consent,
   dependencies: StepDependencies,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { codes, tokenRevoker, store } = dependencies
   const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)
@@ -53,6 +56,7 @@ async function endIssued(
   const given = [...kept.map(({ key }) => key), ...(await codes.withdraw({ client, subject, concerns }))]
   for (const family of new Set(given))
     await tokenRevoker.end({ family }, { order: { via: 'withdrawn by the user' } })
+  return given
 }
 
 const PATH = '/connect/applications'
@@ -108,8 +112,15 @@ async function endSession(
   exchange: Exchange,
   dependencies: StepDependencies,
 ): Promise<Answer | Done> {
-  await dependencies.sessions.end(key, user.subject)
-  noteCall(exchange, dependencies, 'info', 'logout', { subject: user.subject })
+  const { subject } = user
+  const ended = await dependencies.sessions.end(key, subject)
+  const login = { key, subject }
+  if (ended)
+    took(
+      key === session.key ? loginEnded(exchange, login) : sessionRevoked(exchange, login, 'user'),
+      dependencies,
+    )
+  noteCall(exchange, dependencies, 'info', 'logout', { subject })
   if (key !== session.key) return 'ended'
   const page = loggedOutPage({ back: undefined, signIn: dependencies.theme.at(PATH) })
   return pageAnswer(dependencies.theme, page, { 'Set-Cookie': dependencies.cookie.clear() })

@@ -10,10 +10,11 @@ import {
   readRequest,
 } from '../authorize/request.ts'
 import { showConsent, showLogin } from '../authorize/show.ts'
-import { type Login, seeOther, browserContextOf } from '../browser/browser-context.ts'
+import { type Login, noteUser, seeOther, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { codeIssued, give, recordRefusals } from '../records.ts'
 import type { GrantedScope } from '../scopes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */
@@ -35,16 +36,18 @@ export async function answerCode(
     authTime: session.authTime,
     asOf,
   }
-  const code = await dependencies.codes.issue(record, scope.target?.business)
-  const facts = { client: namedClient.id, subject: user.subject, scope: scope.text }
-  noteCall(exchange, dependencies, 'info', 'code_issued', facts)
+  const { code, family, open } = dependencies.codes.draw(record, scope.target?.business)
+  const parties = { client: namedClient.id, subject: user.subject }
+  await give(codeIssued({ exchange, ...parties, scope }, family), open, dependencies)
+  noteCall(exchange, dependencies, 'info', 'code_issued', { ...parties, scope: scope.text })
   return answerClient(back, { code }, dependencies)
 }
 
 /** The next page, or the answer to the client. */
 const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
-  const { exchange, posted, request } = context
+  const { attempt, exchange, posted, request } = context
   const browser = await browserContextOf(exchange, dependencies)
+  noteUser(attempt, browser)
   // A form of another site comes without our SameSite cookie: only the browser's own next step tells who is logged in.
   if (posted && browser.fresh) return seeOther(dependencies.theme.at(`/connect/authorize?${carry(request)}`))
   const decision = await decide(request, browser, dependencies)
@@ -55,8 +58,7 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
 }
 
 /** C6.2.1, C6.2.2. */
-export const authorize: Step<Arrived, Answer> = flow(
-  readAuthorization,
-  nameClient,
-  redirectingFaults(flow(readRequest, answerRequest), true),
+export const authorize: Step<Arrived, Answer> = recordRefusals(
+  'authorization.refused',
+  flow(readAuthorization, nameClient, redirectingFaults(flow(readRequest, answerRequest), true)),
 )

@@ -4,11 +4,12 @@ import { decide, type Decision } from '../authorize/decide.ts'
 import { redirectingFaults } from '../authorize/refusals.ts'
 import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'
 import { showConsent } from '../authorize/show.ts'
-import { isOwnForm, seeOther, browserContextOf } from '../browser/browser-context.ts'
+import { isOwnForm, noteUser, seeOther, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { TEXTS } from '../pages/texts.ts'
+import { consentGiven, give, recordRefusals } from '../records.ts'
 import type { GrantedScope } from '../scopes.ts'
 import { paramsOf, readFields } from '../steps/read-form.ts'
 import { answerCode } from './authorize.ts'
@@ -29,8 +30,13 @@ async function allow(
 ): Promise<Answer> {
   const { subject } = login.user
   const client = context.request.namedClient.id
-  await dependencies.consents.remember({ client, subject, scope })
-  noteCall(context.exchange, dependencies, 'info', 'consent', { client, subject, scope: scope.text })
+  const { exchange } = context
+  await give(
+    consentGiven({ exchange, client, subject, scope }),
+    () => dependencies.consents.remember({ client, subject, scope }),
+    dependencies,
+  )
+  noteCall(exchange, dependencies, 'info', 'consent', { client, subject, scope: scope.text })
   return answerCode(context, login, scope, dependencies)
 }
 
@@ -40,7 +46,7 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependenc
   if (exchange.head.method !== 'POST') return startOver()
   const params = paramsOf(await readFields(exchange))
   const browser = await browserContextOf(exchange, dependencies)
-  attempt.subject = browser.login?.user.subject
+  noteUser(attempt, browser)
   if (!isOwnForm(exchange, params.get('csrf'), browser)) return startOver()
   if (params.get('decision') === 'deny') throw new Fault('access_denied')
   const asked = await decide(request, browser, dependencies)
@@ -53,8 +59,7 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependenc
 }
 
 /** The consent form (C6.2.2). Its query is the request, judged anew: what the page said cannot be changed on the way. */
-export const consent: Step<Arrived, Answer> = flow(
-  readQuery,
-  nameClient,
-  redirectingFaults(flow(readRequest, answerConsent), false),
+export const consent: Step<Arrived, Answer> = recordRefusals(
+  'authorization.refused',
+  flow(readQuery, nameClient, redirectingFaults(flow(readRequest, answerConsent), false)),
 )

@@ -8,6 +8,7 @@ import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { confirmLogoutPage, loggedOutPage } from '../pages/notices.ts'
+import { loginEnded, took } from '../records.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { type Hint, readHint } from '../tokens/find-token.ts'
 
@@ -97,11 +98,11 @@ const answerLogout: Step<LogoutRead, Answer> = async (context, dependencies) => 
   if (login === undefined)
     return goodbye(context, hint !== undefined || confirmed !== undefined, dependencies)
   if (!isMeant(context, browser)) return confirm(context, browser, dependencies)
-  await dependencies.sessions.end(login.session.key, login.user.subject)
-  noteCall(exchange, dependencies, 'info', 'logout', {
-    subject: login.user.subject,
-    client: context.namedClient?.id,
-  })
+  const { key } = login.session
+  const parties = { subject: login.user.subject, client: context.namedClient?.id }
+  if (await dependencies.sessions.end(key, parties.subject))
+    took(loginEnded(exchange, { key, ...parties }), dependencies)
+  noteCall(exchange, dependencies, 'info', 'logout', parties)
   return goodbye(context, true, dependencies)
 }
 

@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { redirectingFaults } from '../authorize/refusals.ts'
 import {
@@ -24,6 +25,7 @@ import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { verifyUser } from '../grants/password.ts'
 import type { Problem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
+import { give, loginEnded, loginSucceeded, recordRefusals, refused, took } from '../records.ts'
 import { paramsOf, readFields } from '../steps/read-form.ts'
 
 const T = TEXTS.login
@@ -46,9 +48,10 @@ async function logIn(
   browser: BrowserContext,
   dependencies: StepDependencies,
 ): Promise<string | undefined> {
-  const { asOf, attempt, exchange } = context
-  const { clientAddress, head } = exchange
+  const { attempt, exchange } = context
+  const { clientAddress } = exchange
   const username = params.get('username') ?? ''
+  attempt.typed = username
   const user = await verifyUser(
     {
       // No client in the key: a browser proves none, so that naming others would buy further attempts (C6.3.5).
@@ -64,12 +67,29 @@ async function logIn(
   const { client, subject } = attempt
   const event = user === undefined ? 'login_refused' : 'login'
   noteCall(exchange, dependencies, 'info', event, { client, subject, network: clientAddress })
-  if (user === undefined) return undefined
-  // Whoever is logged in there now is so no more.
-  if (browser.login !== undefined)
-    await dependencies.sessions.end(browser.login.session.key, browser.login.user.subject)
-  const name = browserName(head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  return dependencies.sessions.start({ subject: user.subject, browser: name, asOf })
+  if (user !== undefined) return beginSession(user, context, browser, dependencies)
+  refused('login.refused', context, new Fault('invalid_grant'), dependencies)
+  return undefined
+}
+
+/** Resolves with the value of the cookie. */
+async function beginSession(
+  { subject }: User,
+  { asOf, attempt, exchange }: Arrived,
+  { login: before }: BrowserContext,
+  dependencies: StepDependencies,
+): Promise<string> {
+  const { sessions } = dependencies
+  const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
+  const { begin, cookie, key } = sessions.draw({ subject, browser: name, asOf })
+  const replace = async (): Promise<void> => {
+    // Whoever is logged in there now is so no more.
+    if (before !== undefined && (await sessions.end(before.session.key, before.user.subject)))
+      took(loginEnded(exchange, before.session), dependencies)
+    await begin()
+  }
+  await give(loginSucceeded(exchange, { subject, key, client: attempt.client }), replace, dependencies)
+  return cookie
 }
 
 /** Too many attempts that wait count as one that failed (C6.3.5). */
@@ -103,22 +123,29 @@ const startOver = (request: AuthorizationRequest | undefined, { theme }: StepDep
 
 const isPost = ({ exchange }: Arrived): boolean => exchange.head.method === 'POST'
 
-const forClient: Step<Arrived, Answer> = flow(
-  readQuery,
-  nameClient,
-  redirectingFaults(
-    flow(readRequest, (context: AuthorizationRead, dependencies) =>
-      isPost(context)
-        ? answerForm(context, context.request, dependencies)
-        : startOver(context.request, dependencies),
+const forClient: Step<Arrived, Answer> = recordRefusals(
+  'authorization.refused',
+  flow(
+    readQuery,
+    nameClient,
+    redirectingFaults(
+      flow(readRequest, (context: AuthorizationRead, dependencies) =>
+        isPost(context)
+          ? answerForm(context, context.request, dependencies)
+          : startOver(context.request, dependencies),
+      ),
+      false,
     ),
-    false,
   ),
+)
+
+const forOurPages: Step<Arrived, Answer> = recordRefusals('login.refused', (context, dependencies) =>
+  isPost(context) ? answerForm(context, undefined, dependencies) : startOver(undefined, dependencies),
 )
 
 /** The login form (C6.2.2). Its query is the request that it is for; without one it is for our own pages. */
 export const login: Step<Arrived, Answer> = (context, dependencies) => {
   const { target } = context.exchange
-  if (!(target instanceof Fault) && target.query.length > 1) return forClient(context, dependencies)
-  return isPost(context) ? answerForm(context, undefined, dependencies) : startOver(undefined, dependencies)
+  const ofClient = !(target instanceof Fault) && target.query.length > 1
+  return (ofClient ? forClient : forOurPages)(context, dependencies)
 }

@@ -6,6 +6,7 @@ import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../cont
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
+import { tokenRevoked, took } from '../records.ts'
 import { requireParam } from '../steps/read-form.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
 
@@ -84,6 +85,7 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, de
     throw new Fault('invalid_grant', { say: 'It was issued to another client.' })
   attempt.subject = found.subject
   await REVOKE[found.kind](found, dependencies)
+  took(tokenRevoked(exchange, found), dependencies)
   const facts = { kind: found.kind, client: client.id, subject: found.subject }
   noteCall(exchange, dependencies, 'info', 'token_revoked', facts)
   return emptyAnswer()

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
 import type { RevocationOrder } from '../../contracts/tokens.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import { equalSecrets } from '../../kernel/ids.ts'
 import type { GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { replayed } from '../records.ts'
 import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
@@ -14,48 +15,66 @@ import { lifetimeOf } from '../tokens/signed-tokens.ts'
 /** Who ends what a code gave that was used twice. */
 const USED_AGAIN: RevocationOrder = { via: 'second use of the code' }
 
-interface CodeConsumed extends GrantChosen {
+interface CodeFound extends GrantChosen {
   readonly code: FoundCode
   /** Undefined if the code's user is gone or may hold no tokens. */
   readonly holder: User | undefined
 }
 
-interface UserFound extends CodeConsumed {
+interface UserFound extends CodeFound {
   readonly user: User
 }
 
 const refuse = (detail: string, cause?: unknown): Fault => new Fault('invalid_grant', { detail, cause })
 
-/**
- * Any attempt by its own client takes the code; another client's changes nothing. A second use ends what the first one
- * gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2).
- */
-const consumeCode: Step<GrantChosen, CodeConsumed> = async (context, dependencies) => {
+/** The code is known, and this client's; another client's attempt changes nothing (C6.1.6). */
+const findCode: Step<GrantChosen, CodeFound> = async (context, dependencies) => {
   const { attempt, client, params } = context
   const code = await dependencies.codes.find(requireParam(params, 'code'))
   if (code === undefined) throw refuse('unknown or expired code')
   if (code.record.client !== client.id) throw refuse('the code of another client')
   attempt.subject = code.record.subject
-  // Before the code is taken: a directory that is out of reach for a moment must not use it up.
+  if (code.entry.usedAt !== undefined) throw await endReplayed(code, context, dependencies)
   const holder = await orUnavailable(dependencies.people.findUserBySubject(code.record.subject))
-  if (!(await dependencies.codes.consume(code))) throw await endReplayed(code, context, dependencies)
   return { ...context, code, holder }
+}
+
+/**
+ * Any attempt by its own client takes the code: also one that these steps refuse. What goes wrong on our side does not
+ * use it up (C6.1.6).
+ */
+const takingIfRefused =
+  (steps: Step<CodeFound, Granted>): Step<CodeFound, Granted> =>
+  async (context, dependencies) => {
+    try {
+      return await steps(context, dependencies)
+    } catch (thrown) {
+      if (toFault(thrown).status < 500) await takeCode(context, dependencies)
+      throw thrown
+    }
+  }
+
+/** A second use ends what the first one gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2). */
+async function takeCode(context: CodeFound, dependencies: StepDependencies): Promise<void> {
+  const { code } = context
+  if (!(await dependencies.codes.consume(code))) throw await endReplayed(code, context, dependencies)
 }
 
 async function endReplayed(
   code: FoundCode,
-  { exchange }: GrantChosen,
+  context: GrantChosen,
   dependencies: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  if (await dependencies.codes.markReplayed(code))
-    await dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN })
-  noteCall(exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
+  const gave = await dependencies.codes.markReplayed(code)
+  const ended = gave ? await dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN }) : undefined
+  replayed({ event: 'code.replayed', family, subject, ended }, context, dependencies)
+  noteCall(context.exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }
 
 /** RFC 6749 §4.1.3, RFC 7636 §4.6. */
-const checkBinding: Step<CodeConsumed, CodeConsumed> = (context) => {
+const checkBinding: Step<CodeFound, CodeFound> = (context) => {
   const { code, params } = context
   if (requireParam(params, 'redirect_uri') !== code.record.redirectUri)
     throw refuse('another redirect_uri than that of the request')
@@ -72,7 +91,7 @@ function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord
   return VERIFIER.test(verifier) && equalSecrets(proof, challenge)
 }
 
-const requireUser: Step<CodeConsumed, UserFound> = (context) => {
+const requireUser: Step<CodeFound, UserFound> = (context) => {
   const { holder: user } = context
   if (user === undefined) throw refuse('its user is gone or may no longer')
   return { ...context, user }
@@ -93,6 +112,7 @@ const grantScope: Step<UserFound, Granted> = (context, dependencies) => {
     nonce: nonce ?? undefined,
     refresh: { kind: 'open' },
     family,
+    take: () => takeCode(context, dependencies),
     conclude,
   }
 }
@@ -134,8 +154,6 @@ async function markRedeemed(
 /** C6.1.6, in the order of C6.1.0. */
 export const redeemCode: Step<GrantChosen, Granted> = flow(
   requireParams<GrantChosen>('code'),
-  consumeCode,
-  checkBinding,
-  requireUser,
-  grantScope,
+  findCode,
+  takingIfRefused(flow(checkBinding, requireUser, grantScope)),
 )

@@ -34,7 +34,11 @@ export async function verifyUser(
   // By the name that the directory has: some take several spellings for one, and each would buy further attempts.
   const key = { ...attempt.key, user: named?.username ?? attempt.key.user }
   const network = await networks.recall(named?.subject, key.network)
-  const standing = { nameExists: named !== undefined, familiar: network.familiar }
+  const standing = {
+    nameExists: named !== undefined,
+    familiar: network.familiar,
+    subject: named?.subject,
+  }
   return guessing.attempt(key, standing, async () => {
     // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
     const found = await orUnavailable(people.findUserByName(key.user))
@@ -56,9 +60,11 @@ const hashOwnerOf = ({ client, network }: GuessingKey): HashOwner => ({
 /** C6.1.5. Whatever is wrong, the same fault is thrown. */
 export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, dependencies) => {
   const { attempt, client, exchange, params } = context
+  const username = requireParam(params, 'username')
+  attempt.typed = username
   const user = await verifyUser(
     {
-      key: { user: requireParam(params, 'username'), client: client.id, network: exchange.clientAddress },
+      key: { user: username, client: client.id, network: exchange.clientAddress },
       password: requireParam(params, 'password'),
       mayLogIn: ({ customers }) => customers.includes(client.id),
       onNamed: (subject) => {
@@ -68,6 +74,7 @@ export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context
     dependencies,
   )
   if (user === undefined) throw new Fault('invalid_grant')
+  attempt.typed = undefined
   return { ...context, user, authTime: epochSeconds(dependencies.clock) }
 }
 

@@ -3,6 +3,7 @@ import { Fault } from '../../kernel/faults.ts'
 import type { GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { replayed } from '../records.ts'
 import {
   hasValue,
   isOpenTo,
@@ -64,12 +65,14 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) =
 /** One of two that hold the token is not who it was given to, and nobody can tell which: both lose it (C6.1.7). */
 async function endReplayed(
   { id, record }: FoundFamily,
-  { exchange }: GrantChosen,
+  context: GrantChosen,
   dependencies: StepDependencies,
 ): Promise<Fault> {
-  await dependencies.tokenRevoker.end({ family: id }, { order: { via: 'second use of a refresh token' } })
+  const order = { via: 'second use of a refresh token' }
+  const ended = await dependencies.tokenRevoker.end({ family: id }, { order })
   const { client, subject } = record
-  noteCall(exchange, dependencies, 'warn', 'refresh_token_replayed', { family: id, client, subject })
+  replayed({ event: 'token.replayed', family: id, subject, ended }, context, dependencies)
+  noteCall(context.exchange, dependencies, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')
 }
 
@@ -97,15 +100,24 @@ const limitScope: Step<UserFound, ScopeNarrowed> = (context, { catalogue, places
   return { ...context, scope }
 }
 
-/** Last, so that a request that fails otherwise uses nothing up. */
-const rotate: Step<ScopeNarrowed, Granted> = async (context, dependencies) => {
+/** The token is used last of all (`take`), so that a request that fails otherwise uses nothing up. */
+const planRotation: Step<ScopeNarrowed, Granted> = (context, dependencies) => {
   const { found, granted, token } = context
-  const successor = await dependencies.families.rotate(token, found)
-  if (successor === 'ended') throw refuse('ended meanwhile')
-  if (successor === 'replayed') throw await endReplayed(found, context, dependencies)
-  const { authTime } = found.record
-  const openid = hasValue(granted, 'openid')
-  return { ...context, authTime, openid, nonce: undefined, refresh: { kind: 'rotated', ...successor } }
+  return {
+    ...context,
+    authTime: found.record.authTime,
+    openid: hasValue(granted, 'openid'),
+    nonce: undefined,
+    refresh: { kind: 'rotated', family: found.id, token: dependencies.families.successorOf(token) },
+    take: () => rotate(context, dependencies),
+  }
+}
+
+async function rotate(context: ScopeNarrowed, dependencies: StepDependencies): Promise<void> {
+  const { found, token } = context
+  const result = await dependencies.families.rotate(token, found)
+  if (result === 'ended') throw refuse('ended meanwhile')
+  if (result === 'replayed') throw await endReplayed(found, context, dependencies)
 }
 
 /** C6.1.7, in the order of C6.1.0. */
@@ -115,5 +127,5 @@ export const redeemRefreshToken: Step<GrantChosen, Granted> = flow(
   findFamily,
   findUser,
   limitScope,
-  rotate,
+  planRotation,
 )

@@ -41,11 +41,27 @@ interface Counts {
   readonly accounts: FailureTable<string>
 }
 
+/** A delay that began with the latest failure. */
+export interface BegunLockout {
+  /** What was counted: one name by one client from one network, one name from everywhere, or all from one network. */
+  readonly of: 'attempts' | 'accounts' | 'networks'
+  /** The name, where it is the lockout of one. */
+  readonly user?: string | undefined
+  readonly subject?: string | undefined
+  readonly client?: string | undefined
+  /** Where the latest failure came from. */
+  readonly network: string
+  readonly failures: number
+  /** Milliseconds. */
+  readonly delay: number
+}
+
 /** Counts failures in the memory of this process, which may serve others (C6.3.5). */
 export class LocalLockouts implements AttemptLimiter, Lockouts {
   #rules: GuessingConfig
   readonly #clock: Clock
   readonly #timer: Timer
+  readonly #began: (lockout: BegunLockout) => void
   readonly #turns = new OneAtATime()
   readonly #accountTurns = new OneAtATime()
   /** Running attempts from unfamiliar networks, by name. Each may become one more failure. */
@@ -54,7 +70,14 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   readonly #invented: Counts
   readonly #networks: FailureTable<string>
 
-  constructor(rules: GuessingConfig, clock: Clock, timer: Timer = systemTimer) {
+  /** @param began told once of each delay that begins */
+  constructor(
+    rules: GuessingConfig,
+    clock: Clock,
+    timer: Timer = systemTimer,
+    began: (lockout: BegunLockout) => void = () => undefined,
+  ) {
+    this.#began = began
     this.#rules = rules
     this.#clock = clock
     this.#timer = timer
@@ -73,8 +96,9 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     this.#rules = rules
   }
 
-  async enter(sent: GuessingKey, { nameExists, familiar }: AttemptStanding): Promise<Turn> {
+  async enter(sent: GuessingKey, standing: AttemptStanding): Promise<Turn> {
     const key = { ...sent, user: shortened(sent.user), network: networkOf(sent.network) }
+    const { nameExists, familiar } = standing
     const counts = nameExists ? this.#existing : this.#invented
     const id = textOf(key)
     this.#refuseCrowd(id, counts)
@@ -87,7 +111,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
         end: (right) => {
           if (ended) return Promise.resolve(0)
           ended = true
-          const hold = this.#count(key, counts, right, familiar)
+          const hold = this.#count(key, counts, right, standing)
           leaveAccount?.()
           leave()
           return Promise.resolve(hold)
@@ -189,7 +213,12 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   }
 
   /** Counts an outcome. Returns the milliseconds by which a failed answer is delayed. */
-  #count(key: GuessingKey, counts: Counts, right: boolean | undefined, familiar: boolean): number {
+  #count(
+    key: GuessingKey,
+    counts: Counts,
+    right: boolean | undefined,
+    { familiar, subject }: AttemptStanding,
+  ): number {
     if (right === undefined) return 0
     if (right) {
       counts.attempts.forget(textOf(key))
@@ -197,10 +226,22 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
       if (!familiar) counts.accounts.forget(key.user)
       return 0
     }
-    counts.attempts.fail(textOf(key), key)
-    counts.accounts.fail(key.user, key.user)
-    const { failures } = this.#networks.fail(key.network, key.network)
-    return delayAfter(failures, this.#rules.networks)
+    const { network, user } = key
+    this.#grow('attempts', counts.attempts.fail(textOf(key), key), { ...key, subject })
+    this.#grow('accounts', counts.accounts.fail(user, user), { user, network, subject })
+    return this.#grow('networks', this.#networks.fail(network, network), { network })
+  }
+
+  /** Returns the delay after that many failures, and tells of it if it has just begun. */
+  #grow(
+    of: BegunLockout['of'],
+    { failures }: Tally<unknown>,
+    whose: Omit<BegunLockout, 'of' | 'failures' | 'delay'>,
+  ): number {
+    const rules = this.#rules[of]
+    const delay = delayAfter(failures, rules)
+    if (delay > 0 && delayAfter(failures - 1, rules) === 0) this.#began({ of, failures, delay, ...whose })
+    return delay
   }
 }
 

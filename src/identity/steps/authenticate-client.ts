@@ -14,9 +14,11 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
   const { attempt, exchange, params } = context
   const basic = parseBasic(exchange.head, dependencies)
   const authenticate = { none: byBody, 'other-scheme': fail, malformed: fail, pairs: byBasic }[basic.kind]
-  const pairs = basic.kind === 'pairs' ? basic.pairs : []
+  const pairs: readonly ClientPair[] = basic.kind === 'pairs' ? basic.pairs : []
+  attempt.typed = pairs[0]?.id ?? params.get('client_id')
   const client = await authenticate(params, { dependencies, address: exchange.clientAddress }, pairs)
-  attempt.client = client.id
+  Object.assign(attempt, { client: client.id, typed: undefined })
+  if (client.kind !== 'public') attempt.proven = 'client'
   return { ...context, client }
 }
 

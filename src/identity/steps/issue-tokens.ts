@@ -1,22 +1,25 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { tokenAnswer } from '../answers.ts'
-import type { Attempt, GrantChosen, Granted, ScopeRequested } from '../context.ts'
+import type { GrantChosen, Granted, ScopeRequested } from '../context.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
-import { hasValue, limitToClient, parseScope } from '../scopes.ts'
-import type { OpenedFamily } from '../tokens/families.ts'
+import { give, tokenIssued } from '../records.ts'
+import { hasValue, limitToClient, parseScope, placeOf } from '../scopes.ts'
+import type { DrawnFamily } from '../tokens/families.ts'
 import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
 /**
- * Makes the tokens of any grant, and the answer with them (C6.1.3).
- * @throws Fault `invalid_grant` if a rule has revoked the grant since the call began
+ * Makes the tokens of any grant, and the answer with them (C6.1.3). Until they are recorded nothing is used up and
+ * nothing stored: after a failure the client can ask again with the same code or refresh token (C12.1.4).
+ * @throws Fault `invalid_grant` if a rule has revoked the grant since the call began, or if it was used meanwhile;
+ *   `audit_unavailable`
  */
 export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) => {
-  const refresh = await refreshOf(granted, dependencies)
+  const refresh = refreshOf(granted, dependencies)
   const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
   const idToken = granted.openid ? await issueIdToken(granted, access.token, dependencies) : undefined
-  Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted) })
-  await granted.conclude?.()
+  Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted.scope) })
+  await give(tokenIssued(granted, access.principal), () => putInForce(granted, refresh), dependencies)
   dependencies.issuedTokens.prime(access.token, access.principal)
   const body = {
     access_token: access.token,
@@ -29,21 +32,21 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   return tokenAnswer(body, dependencies)
 }
 
-/** For the log (C12). */
-const placeOf = ({ scope: { target } }: Granted): Pick<Attempt, 'business' | 'fund'> => ({
-  business: target?.business,
-  fund: target?.level === 'fund' ? target.fund : undefined,
-})
+/** The refresh token of the answer. One without `open` is stored by `take`. */
+type AnswerToken = Omit<DrawnFamily, 'open'> & Partial<DrawnFamily>
 
-async function refreshOf(
-  granted: Granted,
-  dependencies: StepDependencies,
-): Promise<OpenedFamily | undefined> {
+async function putInForce({ conclude, take }: Granted, refresh: AnswerToken | undefined): Promise<void> {
+  await take?.()
+  await refresh?.open?.()
+  await conclude?.()
+}
+
+function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {
   const { asOf, authTime, client, grant, refresh, scope, user } = granted
   if (refresh.kind === 'rotated') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined
   const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
-  return dependencies.families.create(record, granted.family)
+  return dependencies.families.draw(record, granted.family)
 }
 
 /**

@@ -38,6 +38,14 @@ export type CodeRecord = {
   readonly settled: boolean
 }
 
+/** A code that is drawn. Nobody can redeem it before `open` has stored it. */
+export interface DrawnCode {
+  readonly code: string
+  /** Of the tokens that it gives. */
+  readonly family: string
+  readonly open: () => Promise<void>
+}
+
 export interface FoundCode {
   readonly record: CodeRecord
   readonly entry: Entry
@@ -45,8 +53,8 @@ export interface FoundCode {
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Codes {
-  /** Makes a code, and resolves with it. */
-  issue(record: NewCode, business: string | undefined): Promise<string>
+  /** Draws a code. */
+  draw(record: NewCode, business: string | undefined): DrawnCode
   /** Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. */
   find(code: string): Promise<FoundCode | undefined>
   /** Uses the code. False for every caller but the first. */
@@ -85,16 +93,20 @@ export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
     return rules.hasEnded(begunAs(record.family, record)) ? undefined : { entry, record }
   }
   return {
-    async issue(record, business) {
+    draw(record, business) {
       const code = newSecret()
       const family = newSecret(16)
       const { client, subject } = record
-      await store.create(CODE, keyOf(code), {
-        value: { ...record, family, settled: false },
-        expiresAt: clock.now() + config.code.lifetime,
-        indexes: { family, client, subject, ...(business !== undefined && { business }) },
-      })
-      return code
+      const indexes = { family, client, subject, ...(business !== undefined && { business }) }
+      const open = async (): Promise<void> => {
+        const value = { ...record, family, settled: false }
+        await store.create(CODE, keyOf(code), {
+          value,
+          expiresAt: clock.now() + config.code.lifetime,
+          indexes,
+        })
+      }
+      return { code, family, open }
     },
     find: (code) => find(keyOf(code)),
     async consume({ entry }) {

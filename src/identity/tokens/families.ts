@@ -41,9 +41,11 @@ export type TokenRecord = {
   readonly family: string
 }
 
-export interface OpenedFamily {
+/** A family whose ids are drawn. Nobody can use its token before `open` has stored both. */
+export interface DrawnFamily {
   readonly family: string
   readonly token: string
+  readonly open: () => Promise<void>
 }
 
 /** The family of a refresh token, and the state of that token. */
@@ -62,14 +64,13 @@ export interface FoundFamily {
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Families {
   /** Begins a family, under the given id if there is one. */
-  create(record: FamilyRecord, id?: string): Promise<OpenedFamily>
+  draw(record: FamilyRecord, id?: string): DrawnFamily
   /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
   find(token: string): Promise<FoundFamily | undefined>
-  /**
-   * Uses a token. Resolves with its successor, which is the same for every use within the grace; or with `ended` or
-   * `replayed` if that happened after the token was found.
-   */
-  rotate(token: string, family: FoundFamily): Promise<OpenedFamily | 'ended' | 'replayed'>
+  /** The token that comes after a token: the same for every use within the grace. Good only once `rotate` has stored it. */
+  successorOf(token: string): string
+  /** Uses a token, and stores its successor. `ended` or `replayed` if that happened after the token was found. */
+  rotate(token: string, family: FoundFamily): Promise<'rotated' | 'ended' | 'replayed'>
 }
 
 /** The key of a refresh token's record: its hash, because the token itself is never stored. */
@@ -79,25 +80,29 @@ type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 
 
 /** All state is in the store, so any number of processes may use it. */
 export function openFamilies(deps: FamilyDeps): Families {
-  const { store, clock, config } = deps
   return {
-    async create(record, id) {
-      const opened = { family: id ?? newSecret(16), token: newSecret() }
-      const kept = {
-        expiresAt: clock.now() + config.refreshToken.lifetime,
-        indexes: indexesOf(opened.family, record),
-      }
-      // The family first: after a crash in between nobody has a token, and the family expires unused.
-      await store.create(FAMILY, opened.family, { value: record, ...kept })
-      await store.create(REFRESH_TOKEN, tokenKey(opened.token), {
-        value: tokenRecord(opened.family),
-        ...kept,
-      })
-      return opened
+    draw(record, id) {
+      const drawn = { family: id ?? newSecret(16), token: newSecret() }
+      return { ...drawn, open: () => openFamily(drawn, record, deps) }
     },
     find: (token) => findFamily(token, deps),
+    successorOf: (token) => deps.deriver.derive(token),
     rotate: (token, family) => rotate(token, family, deps),
   }
+}
+
+async function openFamily(
+  { family, token }: Pick<DrawnFamily, 'family' | 'token'>,
+  record: FamilyRecord,
+  { clock, config, store }: FamilyDeps,
+): Promise<void> {
+  const kept = {
+    expiresAt: clock.now() + config.refreshToken.lifetime,
+    indexes: indexesOf(family, record),
+  }
+  // The family first: after a crash in between nobody has a token, and the family expires unused.
+  await store.create(FAMILY, family, { value: record, ...kept })
+  await store.create(REFRESH_TOKEN, tokenKey(token), { value: tokenRecord(family), ...kept })
 }
 
 const tokenRecord = (family: string): TokenRecord => ({ family })
@@ -145,7 +150,7 @@ async function rotate(
   token: string,
   { id, record, expiresAt }: FoundFamily,
   deps: FamilyDeps,
-): Promise<OpenedFamily | 'ended' | 'replayed'> {
+): Promise<'rotated' | 'ended' | 'replayed'> {
   const { deriver, store } = deps
   const successor = deriver.derive(token)
   await store.create(REFRESH_TOKEN, tokenKey(successor), {
@@ -157,5 +162,5 @@ async function rotate(
   if (used === undefined) return 'ended'
   // Another use came first: a parallel one, which the grace allows, or one that the grace no longer covers.
   if (!used.first && (await stateOf(used.entry, token, deps)) === 'replayed') return 'replayed'
-  return { family: id, token: successor }
+  return 'rotated'
 }

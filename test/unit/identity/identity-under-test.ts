@@ -15,6 +15,7 @@ import type { Head } from '../../../src/http/head.ts'
 import { compileAuthorities } from '../../../src/http/authorities.ts'
 import { parseRequestTarget } from '../../../src/http/request-target.ts'
 import { identitySchema, type IdentityConfig } from '../../../src/identity/config.ts'
+import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import type { IdentityDeps } from '../../../src/identity/dependencies.ts'
 import { identityDoor, openIdentity } from '../../../src/identity/identity.ts'
 import { StoreTokenRevoker } from '../../../src/identity/tokens/token-revoker.ts'
@@ -237,6 +238,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     tokenRevoker: new StoreTokenRevoker({ store: deps?.store ?? store, revoker: rules }),
     switches: { service: () => undefined, place: () => undefined, identity: () => undefined },
     recorder,
+    audit: NO_TRAIL,
     clock,
     urls: { issuer: ISSUER, api: API },
     config: { ...CONFIG, ...config },
