@@ -141,7 +141,12 @@ export const choice = <const T extends string>(
 /** A list; `unique` refuses repeats. */
 export const list = <T extends TSchema>(
   item: T,
-  options: Described & { default?: readonly unknown[]; minItems?: number; unique?: boolean },
+  options: Described & {
+    default?: readonly unknown[]
+    minItems?: number
+    maxItems?: number
+    unique?: boolean
+  },
 ): TUnsafe<readonly Static<T>[]> => {
   const { unique, ...rest } = options
   return schemaOf({ type: 'array', items: item, ...(unique === true && { uniqueItems: true }), ...rest })

@@ -27,8 +27,6 @@ export interface ActionFacts {
    * (C8.7).
    */
   readonly safe: boolean
-  /** Whether a call is recorded in the audit trail before it is made (C12.1.1). */
-  readonly audited: boolean
   /** The action's own response types (C7.1); undefined if its answers are envelopes. */
   readonly produces: readonly string[] | undefined
 }
@@ -46,6 +44,18 @@ export type CallBody =
       readonly contentType: string | undefined
       readonly length: number | undefined
     }
+
+/** What keeps the audit trail's records of one call while a backend works on it (C12.1.3). Absent: none are kept. */
+export interface CallRecord {
+  /**
+   * To be awaited before a request that is not safe is sent for a call that is. Rejects with Fault `audit_unavailable`:
+   * then it must not be sent.
+   * @param method of that request
+   */
+  beforeChange(method: string): Promise<void>
+  /** Takes an upstream's header `X-Postern-Audit`, as it came (C12.2.2). */
+  upstreamReported(header: string | readonly string[] | undefined): void
+}
 
 /** One authorised call (C8.2). A backend gets exactly the request that was checked. */
 export interface Call {
@@ -88,6 +98,8 @@ export interface Call {
   readonly traceparent: string
   /** Sends the requests that a backend forwards for this call. */
   readonly carrier: Carrier
+  /** Set for a call that the audit trail records, and for one that a module may make a changing one. */
+  readonly record?: CallRecord | undefined
   /** Calls the listener, at most once, when the client has left: the backend should stop working. */
   onCancel(listener: () => void): void
 }
@@ -157,6 +169,8 @@ export interface Backend {
    * Postern sets itself are not among them.
    */
   readonly requestHeaders?: ReadonlySet<string> | undefined
+  /** True if code of the user's sends requests of any method for a call (C8.9). Each that is not safe awaits the call's record. */
+  readonly sendsAnything?: boolean
   /** Rejects with a Fault if there is no usable answer (C8.4). */
   answer(call: Call): Promise<BackendAnswer>
   /**

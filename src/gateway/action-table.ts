@@ -1,6 +1,7 @@
 import type { ActionFacts, Backend } from '../contracts/backend.ts'
 import type { ActionVersions } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
+import type { JsonPointer } from '../http/json-pointer.ts'
 import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -20,6 +21,23 @@ export interface BodyRule {
   readonly validate: BodyValidator | undefined
 }
 
+/** A part of a request's body that the audit trail keeps (C12.2.2). */
+export interface KeptField {
+  /** As configured. */
+  readonly name: string
+  readonly pointer: JsonPointer
+}
+
+/** What the audit trail keeps of an operation's calls (C12.1.1). */
+export interface AuditRule {
+  /**
+   * Which calls have a record: `each`; `upgrade`: those that open a websocket; `change`: those for which code of the
+   * user's sends a request that is not safe (C8.9).
+   */
+  readonly calls: 'each' | 'upgrade' | 'change'
+  readonly fields: readonly KeptField[]
+}
+
 /** One method of an action: what it requires of a call, and what it answers. */
 export interface Operation {
   readonly action: Action
@@ -34,6 +52,8 @@ export interface Operation {
   /** Whether a GET may be an upgrade to websocket. */
   readonly websocket: boolean
   readonly body: BodyRule
+  /** Undefined: its calls leave no record. */
+  readonly audit: AuditRule | undefined
   /** XML names of array items (C7.5). */
   readonly items: Readonly<Record<string, string>>
 }

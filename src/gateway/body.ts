@@ -67,13 +67,31 @@ export function readCallBody(
   exchange: Pick<Exchange, 'body' | 'onGone'>,
   operation: Operation,
   conversions: Conversions,
+  record?: BodyRecord,
 ): CallBody | Promise<CallBody> {
   if (plan.kind === 'none') return NO_BODY
   if (plan.kind === 'opaque') return { ...plan, kind: 'stream', stream: exchange.body }
   const onGone: OnGone = (listener) => exchange.onGone(listener)
-  return readBody(exchange.body, plan.limit).then((bytes) =>
-    parseBody(plan, { bytes, onGone }, operation, conversions),
-  )
+  return readBody(exchange.body, plan.limit).then((bytes) => {
+    const body = parseBody(plan, { bytes, onGone }, operation, conversions)
+    return record === undefined ? body : recorded(body, record, bytes, plan.as)
+  })
+}
+
+/** Takes a body that has been read and that passed its checks, as it came (C12.2.2). */
+export interface BodyRecord {
+  received(bytes: Buffer, as: BodyKind | undefined): Promise<void>
+}
+
+async function recorded(
+  body: CallBody | Promise<CallBody>,
+  record: BodyRecord,
+  bytes: Buffer,
+  as: BodyKind,
+): Promise<CallBody> {
+  const checked = await body
+  await record.received(bytes, as)
+  return checked
 }
 
 /** A body that has been read. `onGone` tells when its client leaves. */

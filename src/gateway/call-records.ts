@@ -1,20 +1,100 @@
 /** What the audit trail keeps of calls (C12.1). */
-import type { AuditEntry } from '../contracts/audit.ts'
-import type { Call } from '../contracts/backend.ts'
+import type { AuditActor, AuditObject, AuditOutcome } from '../contracts/audit.ts'
+import type { Exchange } from '../contracts/exchange.ts'
+import type { FaultCode, Fault } from '../kernel/faults.ts'
+import type { Findings } from './findings.ts'
+import { CHECKS } from './order.ts'
+import { paramsOf, RecordedCall } from './recorded-call.ts'
+import type { Decision } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
-/**
- * Records that a changing call is about to be made; undefined for any other call, without an allocation (C12.1.1).
- * Resolves with the `seq` of the intent. Rejects with Fault `audit_unavailable`; the backend must not be asked then.
- */
-export const intendCall = ({ audit }: Pick<Runtime, 'audit'>, call: Call): Promise<number> | undefined =>
-  call.action.audited && audit.on ? audit.require(intentOf(call)) : undefined
+/** Why a call is refused: the faults of the decision, and those with which Postern itself keeps it from its backend. */
+const REFUSALS: ReadonlySet<FaultCode> = new Set<FaultCode>([
+  ...CHECKS.flatMap(({ faults }) => faults).filter((code) => code !== 'client_gone'),
+  'backend_busy',
+  'audit_unavailable',
+])
 
-const intentOf = ({ id, action, method, business, fund, principal, clientAddress }: Call): AuditEntry => ({
-  event: 'call.intended',
-  outcome: 'pending',
-  requestId: id,
-  actor: { kind: 'user', subject: principal?.subject, client: principal?.client },
-  on: { business, fund, area: action.area, action: action.action, method },
-  personal: { 'actor.address': clientAddress },
-})
+/**
+ * The record of a call that may need one; undefined for any other (C12.1.1).
+ * @param upgrade whether the call opens a websocket
+ */
+export function recordOf(
+  runtime: Runtime,
+  exchange: Exchange,
+  decision: Decision,
+  findings: Findings,
+  upgrade = false,
+): RecordedCall | undefined {
+  const rule = decision.operation.audit
+  if (rule === undefined || !runtime.audit.on || (rule.calls === 'upgrade' && !upgrade)) return undefined
+  const { business, fund, operation } = decision
+  const { area, action } = operation.facts
+  return (findings.record = new RecordedCall({
+    ...{ runtime, exchange, decision, rule },
+    actor: actorOf(findings),
+    on: { business, fund, area, action, method: exchange.head.method },
+  }))
+}
+
+/**
+ * Who calls. In a report-only area nothing was enforced: there the caller of a genuine token is only `claimed`
+ * (C12.1.6).
+ */
+function actorOf({ principal, observation }: Findings): AuditActor {
+  if (principal === undefined) return { kind: 'anonymous' }
+  const { subject, client } = principal
+  return observation === undefined
+    ? { kind: 'user', subject, client }
+    : { kind: 'user', claimed: subject, client }
+}
+
+/** The outcome of a call: what refused it, what failed, or what its backend answered (C12.1.3). */
+function outcomeOf(fault: Fault | undefined, status: number): AuditOutcome {
+  if (fault === undefined && status < 400) return 'success'
+  const isRefused = fault === undefined || REFUSALS.has(fault.code)
+  return isRefused || (status < 500 && fault.code !== 'client_gone') ? 'refused' : 'failed'
+}
+
+/**
+ * Records how a call ended that has an intent, before the first byte of its answer; or that it was refused.
+ * @returns undefined if nothing is to be waited for: the answer of a plain read
+ */
+export function recordOutcome(
+  runtime: Runtime,
+  exchange: Exchange,
+  findings: Findings,
+  fault: Fault | undefined,
+  status: number,
+): Promise<void> | undefined {
+  const { record } = findings
+  if (record === undefined) {
+    if (fault !== undefined) recordRefusal(runtime, exchange, findings, fault)
+    return undefined
+  }
+  const outcome = { outcome: outcomeOf(fault, status), reason: fault?.code, status }
+  return record.settle(outcome, findings.upstreamStatus).then((settled) => {
+    if (!settled && fault !== undefined) recordRefusal(runtime, exchange, findings, fault)
+  })
+}
+
+/** Refusals are recorded singly up to a limit (C12.1.5). What failed after the decision is no refusal. */
+function recordRefusal(
+  { audit }: Runtime,
+  { id, head, clientAddress }: Exchange,
+  findings: Findings,
+  { code }: Fault,
+): void {
+  if (!audit.on || !REFUSALS.has(code)) return
+  const { principal, operation, business, fund, params } = findings
+  const { clientKey } = principal ?? {}
+  audit.refuse({ event: 'call.refused', reason: code, address: clientAddress, client: clientKey }, () => {
+    const on: AuditObject = { business, fund, ...placeOf(operation), method: head.method }
+    const personal = { 'actor.address': clientAddress, ...paramsOf(params) }
+    const actor = actorOf(findings)
+    return { event: 'call.refused', outcome: 'refused', reason: code, requestId: id, actor, on, personal }
+  })
+}
+
+const placeOf = (operation: Findings['operation']): Pick<AuditObject, 'area' | 'action'> =>
+  operation === undefined ? {} : { area: operation.facts.area, action: operation.facts.action }

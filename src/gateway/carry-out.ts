@@ -7,7 +7,8 @@ import type { Head } from '../http/head.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { readCallBody } from './body.ts'
-import { intendCall } from './call-records.ts'
+import { recordOf } from './call-records.ts'
+import type { RecordedCall } from './recorded-call.ts'
 import type { Findings } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import { readBodyUnrefused } from './report-only.ts'
@@ -27,13 +28,14 @@ export function carryOut(
   decision: Decision,
   findings: Findings,
 ): Promise<Answer> {
+  const record = recordOf(runtime, exchange, decision, findings)
   const proceed = (body: CallBody): Promise<Answer> => {
-    const call = callOf(runtime, exchange, decision, body)
-    const intended = intendCall(runtime, call)
+    const call = callOf(runtime, exchange, decision, body, record)
+    const intended = record?.intend(call)
     if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
     return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
   }
-  const body = readBodyOf(runtime, exchange, decision)
+  const body = readBodyOf(runtime, exchange, decision, record)
   return body instanceof Promise ? body.then(proceed) : proceed(body)
 }
 
@@ -42,12 +44,19 @@ export const readBodyOf = (
   { conversions }: Runtime,
   exchange: Exchange,
   decision: Decision,
+  record?: RecordedCall,
 ): CallBody | Promise<CallBody> =>
   decision.observation
-    ? readBodyUnrefused(decision, exchange, conversions)
-    : readCallBody(decision.body, exchange, decision.operation, conversions)
+    ? readBodyUnrefused(decision, exchange, conversions, record)
+    : readCallBody(decision.body, exchange, decision.operation, conversions, record)
 
-function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: CallBody): Call {
+function callOf(
+  runtime: Runtime,
+  exchange: Exchange,
+  decision: Decision,
+  body: CallBody,
+  record: RecordedCall | undefined,
+): Call {
   const { head } = exchange
   const { operation, negotiated } = decision
   return {
@@ -64,7 +73,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     issuer: runtime.issuer,
     headers: requestHeaders(exchange, decision, body),
     authorization: head.headers.authorization,
-    body,
+    body: record === undefined ? body : record.watched(body),
     accept: negotiated.kind === 'own' ? negotiated.type : undefined,
     clientAddress: exchange.clientAddress,
     scheme: exchange.scheme,
@@ -72,6 +81,7 @@ function callOf(runtime: Runtime, exchange: Exchange, decision: Decision, body: 
     baseUrl: runtime.baseUrl,
     traceparent: nextTraceparent(head.headers.traceparent),
     carrier: exchange.carrier,
+    record,
     onCancel: (listener) => exchange.onGone(listener),
   }
 }
@@ -210,13 +220,16 @@ export async function carryUpgrade(
   // A reload may have come between the reading of the upgrade and the decision: then the upgrade is ignored (T2.5).
   if (exchange.upgrade === undefined || !operation.websocket)
     return carryOut(runtime, exchange, decision, findings)
-  const call = callOf(runtime, exchange, decision, await readBodyOf(runtime, exchange, decision))
-  await intendCall(runtime, call)
+  const record = recordOf(runtime, exchange, decision, findings, true)
+  const body = await readBodyOf(runtime, exchange, decision, record)
+  const call = callOf(runtime, exchange, decision, body, record)
+  await record?.intend(call)
   const release = callSlot(runtime.admission, decision)
   try {
     const opened = await handOver(runtime, operation.backend, call, exchange.upgrade, findings)
     findings.upstreamStatus = opened.kind === 'open' ? SWITCHED : opened.answer.status
     if (opened.kind === 'refused') return (release?.(), refuse(opened.answer, runtime, exchange))
+    await record?.opened(opened.tunnel)
     return open(opened, release)
   } catch (thrown) {
     release?.()

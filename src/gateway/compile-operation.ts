@@ -6,6 +6,7 @@ import { isBodiless, isSafe } from '../http/methods.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { type Action, type BodyRule, compileScopeRule, isReportOnly, type Operation } from './action-table.ts'
+import { compileAuditRule } from './compile-audit-rule.ts'
 import type { RouteCompiler } from './compile-routes.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
 import { type PatternSegment, takes } from './path-pattern.ts'
@@ -58,7 +59,6 @@ export function compileOperation(
       level: action.level === 'b' ? 'business' : 'fund',
       versioned: versions.length > 1 || versions[0] !== 1,
       safe,
-      audited: !safe || websocket,
       produces: config.produces,
     },
     scopes: compileScopeRule(
@@ -71,6 +71,7 @@ export function compileOperation(
     consumes: config.consumes,
     websocket,
     body: compileBody(config.body, [...path, 'body', 'schema'], report),
+    audit: compileAuditRule(config, { safe, websocket, backend }, path, report),
     items: config.items,
   }
 }

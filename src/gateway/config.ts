@@ -83,6 +83,28 @@ const operation = section(
           'Allow a websocket. Only for GET, and if the backend is of kind `stream`. Default: `false`.',
       }),
     ),
+    audit: optional(
+      choice(['intent', 'none'], {
+        description:
+          '`intent`: record calls in the audit trail though they change nothing. `none`: do not record them though they may. Default: calls that may change something are recorded.',
+      }),
+    ),
+    auditReason: optional(text({ description: 'Why calls are not recorded. Required with `audit: none`.' })),
+    auditFields: optional(
+      list(
+        literalText({
+          pattern: '^([^/].{0,99}|(/([^~/]|~[01]){0,99}){1,10})$',
+          expected: 'a name, or a JSON Pointer',
+          description: 'A member of the body by its name, or any part of it by a JSON Pointer.',
+        }),
+        {
+          minItems: 1,
+          maxItems: 32,
+          unique: true,
+          description: 'Parts of the request body that the audit trail keeps as they were sent.',
+        },
+      ),
+    ),
   },
   { description: 'What the method requires, and what it answers.' },
 )

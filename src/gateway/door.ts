@@ -2,6 +2,7 @@ import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import type { DecisionEvent } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { carryOut, carryUpgrade } from './carry-out.ts'
+import { recordOutcome } from './call-records.ts'
 import { VerifyFirst, type Verification } from './checks.ts'
 import { Findings } from './findings.ts'
 import { OpenTunnels } from './open-tunnels.ts'
@@ -55,12 +56,16 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     const findings = new Findings()
     const userinfo = isUserinfo(runtime, exchange)
     const serve = isPreflight(runtime, exchange) ? servePreflight : userinfo ? serveUserinfo : serveData
-    const finish = (served: Answer, fault?: Fault): Answer => {
+    const finish = (served: Answer, fault?: Fault, isRecorded = false): Answer | Promise<Answer> => {
+      const recorded = isRecorded
+        ? undefined
+        : recordOutcome(runtime, exchange, findings, fault, served.status)
+      if (recorded !== undefined) return recorded.then(() => finish(served, fault, true))
       if (served.tunnel !== undefined) tunnels.add(served.tunnel, exchange, findings, runtime)
       record(runtime, exchange, findings, userinfo ? 'userinfo' : 'api', fault, served.status)
       return completed(served, findings, runtime, exchange)
     }
-    const refuse = (thrown: unknown): Answer => {
+    const refuse = (thrown: unknown): Answer | Promise<Answer> => {
       const fault = toFault(thrown)
       return finish(render()(fault, exchange.head.headers.accept), fault)
     }

@@ -1,7 +1,26 @@
+import type { AuditOutcome } from '../contracts/audit.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Operation } from './action-table.ts'
 import type { NamedAction } from './checks.ts'
 import { toFault, type Fault } from '../kernel/faults.ts'
+
+/** Takes the outcome of a call into the audit trail. */
+export interface OutcomeRecord {
+  /**
+   * Resolves when it is written, or cannot be: it changes no answer.
+   * @returns false if the call has no intent that waits for its outcome
+   */
+  settle(outcome: CallOutcome, upstreamStatus: number | undefined): Promise<boolean>
+}
+
+export interface CallOutcome {
+  readonly outcome: AuditOutcome
+  /** The fault's code. */
+  readonly reason: string | undefined
+  readonly status: number
+}
+
+const NONE: NamedAction['params'] = Object.freeze({})
 
 /**
  * What a decision has found out so far: it is logged and counted, also of a call that is refused half way. Every
@@ -12,6 +31,8 @@ export class Findings {
   operation: Operation | undefined = undefined
   business: string | undefined = undefined
   fund: string | undefined = undefined
+  /** Path parameters of the action. */
+  params: NamedAction['params'] = NONE
   /** Headers that go on the answer, whatever it is (rate limits). */
   headers: Readonly<Record<string, string>> | undefined = undefined
   /** Milliseconds spent waiting for the backend. */
@@ -20,9 +41,12 @@ export class Findings {
   upstreamStatus: number | undefined = undefined
   /** Set for a call of a report-only area. */
   observation: Observation | undefined = undefined
+  /** Set for a call that has a record in the audit trail, or may get one. */
+  record: OutcomeRecord | undefined = undefined
 
-  matched({ operation, business, fund }: NamedAction): void {
+  matched({ operation, params, business, fund }: NamedAction): void {
     this.operation = operation
+    this.params = params
     this.business = business
     this.fund = fund
   }

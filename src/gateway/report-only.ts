@@ -13,7 +13,7 @@ import { declaredBody, type Head } from '../http/head.ts'
 import { isBodiless, isSafe } from '../http/methods.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Action, Operation } from './action-table.ts'
+import type { Action, AuditRule, Operation } from './action-table.ts'
 import {
   admit,
   AREA_AT,
@@ -31,7 +31,7 @@ import {
   type Verification,
   VerifyFirst,
 } from './checks.ts'
-import { checkBody, parseBody, type BodyPlan } from './body.ts'
+import { checkBody, parseBody, type BodyPlan, type BodyRecord } from './body.ts'
 import type { Conversions } from './conversion/conversions.ts'
 import { type Findings, Observation } from './findings.ts'
 import { decide, type Decision } from './pipeline.ts'
@@ -108,6 +108,8 @@ export function decideReportOnly(
 
 const ANYTHING = ['*/*']
 
+const EACH: AuditRule = { calls: 'each', fields: [] }
+
 /** The operation, with bodies that go on unchanged in both directions. */
 const verbatim = (operation: Operation): Operation => ({
   ...operation,
@@ -138,7 +140,6 @@ export function unmatched(
         level: level === 'f' ? 'fund' : 'business',
         versioned: false,
         safe: isSafe(method),
-        audited: !isSafe(method),
         produces: ANYTHING,
       },
       scopes: { groups: [], challenge: '' },
@@ -147,6 +148,7 @@ export function unmatched(
       consumes: ANYTHING,
       websocket: false,
       body: { kind: 'none', schema: undefined, validate: undefined },
+      audit: isSafe(method) ? undefined : EACH,
       items: {},
     },
     params: {},
@@ -176,6 +178,7 @@ export async function readBodyUnrefused(
   { body: plan, operation, observation }: Decision,
   exchange: Exchange,
   conversions: Conversions,
+  record?: BodyRecord,
 ): Promise<CallBody> {
   const { body, head } = exchange
   if (plan.kind === 'none' || isBodiless(head.method)) return refuseNothing(plan, observation)
@@ -189,6 +192,7 @@ export async function readBodyUnrefused(
   const parsed = await observation?.holdLater(async () =>
     parseBody(plan, { bytes, onGone: (listener) => exchange.onGone(listener) }, operation, conversions),
   )
+  await record?.received(bytes, parsed && plan.as)
   if (exchange.gone === true)
     throw new Fault('client_gone', { detail: 'the client left before its call went on' })
   if (parsed) return parsed

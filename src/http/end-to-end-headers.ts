@@ -14,6 +14,9 @@ export const foldName = (name: string): string => {
 const PLAIN = /^[a-z0-9-]*$/
 
 /** RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 had: of one connection only, in both directions (C8.3). */
+/** By it an upstream tells the audit trail what has changed (C12.2.2). It never passes, in either direction. */
+export const AUDIT_HEADER = 'x-postern-audit'
+
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',

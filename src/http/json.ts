@@ -29,6 +29,10 @@ export const parseJsonInSlices = async (
 /** JSON text of a value, without loss: literals as they came. What it writes, parseJson reads as the same value. */
 export const stringifyJson = (value: JsonValue): string => JSON.stringify(value)
 
+/** A value for people: a text as it is, all else as JSON. */
+export const plainText = (value: JsonValue): string =>
+  typeof value === 'string' ? value : stringifyJson(value)
+
 const SPACE = 0x20
 const QUOTE = 0x22
 const COMMA = 0x2c

@@ -31,6 +31,7 @@ import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../supervisor/worker-pool.ts'
+import { warnOfUnrecordedChanges } from './unrecorded-changes.ts'
 import { unopened } from './unopened-backends.ts'
 
 interface Check {
@@ -84,6 +85,7 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['backends', 'workers'], run: reportLonelyMemory },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
+  { needs: ['audit', 'data', 'issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
   { needs: ['directory', 'issuers'], run: refusePeopleOfSidecar },

@@ -28,7 +28,6 @@ const facts = (area: string, action: string, level: ActionFacts['level']): Actio
   level,
   versioned: false,
   safe: true,
-  audited: false,
   produces: undefined,
 })
 

@@ -38,7 +38,6 @@ export function makeCall({
       level: 'business',
       versioned: false,
       safe: true,
-      audited: false,
       produces: undefined,
     },
     version: 1,

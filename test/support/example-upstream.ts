@@ -42,7 +42,6 @@ function placeOf(path: string, { actions }: MemoryFile): Place {
       level: fund === undefined ? 'business' : 'fund',
       versioned: false,
       safe: true,
-      audited: false,
       produces: undefined,
     }
     return { facts, params, business, fund }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
+import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { isBodiless, isSafe } from '../../http/methods.ts'
 import type { HttpUrl } from '../../http/reference.ts'
@@ -178,6 +179,8 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   }
 
   answered(response: UpstreamResponse): void {
+    const { record } = this.#call
+    if (record !== undefined) record.upstreamReported(response.headers[AUDIT_HEADER])
     try {
       this.#settle.resolve(this.#backend.answerOf(this.#call, response, this))
     } catch (error) {

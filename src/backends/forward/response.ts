@@ -2,7 +2,7 @@ import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
 import type { AttemptOutcome } from './health.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import { referenceForLog } from '../../http/reference.ts'
-import { connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
+import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 
 /** What of the call the meaning of an upstream's status depends on. */
 export interface StatusContext {
@@ -196,6 +196,7 @@ const NEVER: ReadonlySet<string> = new Set([
   'content-type',
   'x-request-id',
   'date',
+  AUDIT_HEADER,
 ])
 
 export type ResponseHeaders = Record<string, string | readonly string[]>

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Backend, BackendAnswer, Call, Tunnel, UpgradeOutcome } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { HttpBackend } from './http.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
@@ -102,6 +103,7 @@ export class StreamBackend implements Backend {
       const rules = { ...this.#rules, target: target.address }
       const outcome = await openWebsocket(handshake, socket, head, rules)
       settle('good')
+      if (outcome.kind === 'answer') call.record?.upstreamReported(outcome.headers[AUDIT_HEADER])
       if (outcome.kind === 'answer' && outcome.statusCode === UNAUTHORIZED)
         authorized?.credentials.refused(authorized.line)
       return outcome
@@ -117,8 +119,10 @@ export class StreamBackend implements Backend {
     return {
       path: address.basePath + path,
       headers: handshakeHeaders(given, this.#rules.host ?? address.host),
-      switched: (headers) =>
-        switchedHeaders(call, headers, this.#plain.passedHeaders(call, headers, { url })),
+      switched: (headers) => {
+        call.record?.upstreamReported(headers[AUDIT_HEADER])
+        return switchedHeaders(call, headers, this.#plain.passedHeaders(call, headers, { url }))
+      },
       opened: (upstream) => this.#tunnel(socket, upstream),
     }
   }

@@ -4,6 +4,8 @@ import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { ForwardingBackend, ResponseSource } from '../forward/forwarding.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import type { Question } from '../module/question.ts'
+import { isSafe } from '../../http/methods.ts'
+import type { Fault } from '../../kernel/faults.ts'
 import { broken } from '../module/stream.ts'
 import { checkChanges, type ChangeRules } from './changes.ts'
 import { type ReadBudget, ReceivedAnswer } from './received-answer.ts'
@@ -49,6 +51,7 @@ export class Forwards {
       if (++this.#sent > MOST_FORWARDS) throw broken(`sent more than ${MOST_FORWARDS} requests for one call`)
       const changes = await checkChanges(given, this.#rules)
       const prepared = prepareRequest(this.#call, this.#sender, changes)
+      await this.#intend(prepared)
       await this.#turn()
       try {
         return await this.#sendNow(prepared)
@@ -59,6 +62,13 @@ export class Forwards {
     })
   }
 
+  /** What may change something is sent only when the audit trail holds that it will be (C12.1.3). */
+  #intend({ method }: PreparedRequest): Promise<void> | undefined {
+    if (isSafe(method)) return undefined
+    if (this.#ended) throw isOver()
+    return this.#call.record?.beforeChange(method)
+  }
+
   /** Resolves when there is a place for one more. */
   async #turn(): Promise<void> {
     while (this.#atOnce >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
@@ -66,7 +76,7 @@ export class Forwards {
   }
 
   async #sendNow(prepared: PreparedRequest): Promise<ReceivedAnswer> {
-    if (this.#ended) throw broken('sent a request for a call that was over')
+    if (this.#ended) throw isOver()
     this.#takeBody(prepared)
     const open = new OpenForward()
     this.#open.add(open)
@@ -121,6 +131,8 @@ export class Forwards {
     return [...this.#open].some(({ answer }) => answer?.headers['etag'] === etag)
   }
 }
+
+const isOver = (): Fault => broken('sent a request for a call that was over')
 
 /** A request that was sent, until its answer is let go. */
 class OpenForward {

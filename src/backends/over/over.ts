@@ -26,6 +26,7 @@ import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
  */
 export class ModuleOverForwarder implements Backend {
   readonly name: string
+  readonly sendsAnything = true
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { BackendAnswer } from '../../contracts/backend.ts'
 import type { Json, UpstreamAnswer, UpstreamBody } from '../../contracts/module.ts'
-import { connectionNames, foldName, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
+import { AUDIT_HEADER, connectionNames, foldName, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 import { parseJsonInSlices } from '../../http/json.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
@@ -166,10 +166,13 @@ export class ReceivedAnswer implements UpstreamAnswer {
   }
 }
 
+/** Of the connection, or for the audit trail. */
+const isTheServices = (name: string): boolean => HOP_BY_HOP.has(name) || name === AUDIT_HEADER
+
 function endToEnd(headers: Incoming): ResponseHeaders {
   const named = connectionNames(headers.connection)
   const kept = Object.create(null) as ResponseHeaders
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !HOP_BY_HOP.has(name) && !named.has(foldName(name))) kept[name] = value
+    if (value !== undefined && !isTheServices(name) && !named.has(foldName(name))) kept[name] = value
   return kept
 }

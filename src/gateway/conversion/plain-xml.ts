@@ -53,10 +53,19 @@ export function checkPlainBody(
   rules: PlainXmlRules,
   validate: BodyValidator | undefined,
 ): void {
-  const document = decodeBodyXml(bytes)
-  if (doctypeOf(document.text) !== 'none') throw refused('XML: a document type declaration is not allowed')
+  const document = decodePlainBody(bytes)
   if (validate === undefined) checkDocument(document, BODY_LIMITS)
   else validate(valueOf(readMapped(document, rules), rules))
+}
+
+/** The value of a client's document. @throws Fault `body_malformed`, `unsupported_media_type` */
+export const plainBodyValue = (bytes: Uint8Array, rules: PlainXmlRules): JsonValue =>
+  valueOf(readMapped(decodePlainBody(bytes), rules), rules)
+
+function decodePlainBody(bytes: Uint8Array): ReturnType<typeof decodeBodyXml> {
+  const document = decodeBodyXml(bytes)
+  if (doctypeOf(document.text) !== 'none') throw refused('XML: a document type declaration is not allowed')
+  return document
 }
 
 function readMapped(document: Parameters<typeof readPlainXml>[0], rules: PlainXmlRules): JsonObject {

@@ -5,9 +5,9 @@ import type { BodySchema } from '../../http/body-schema.ts'
 import type { BodyKind } from '../../http/content-type.ts'
 import { isEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
 import { formToJson, parseForm } from '../../http/form.ts'
-import type { JsonPointer } from '../../http/json-pointer.ts'
+import { type JsonPointer, valueAt } from '../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../http/json-value.ts'
-import { parseJson, stringifyJson } from '../../http/json.ts'
+import { parseJson, plainText, stringifyJson } from '../../http/json.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
 import { writePlainXml } from '../../http/plain-xml/from-json.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
@@ -15,7 +15,7 @@ import { partAt } from './part.ts'
 import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../http/xml-read.ts'
 import { writeXml, type ItemNames } from '../../http/xml-write.ts'
 import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
-import { checkPlainBody, plainEnvelope } from './plain-xml.ts'
+import { checkPlainBody, plainBodyValue, plainEnvelope } from './plain-xml.ts'
 
 /** What a backend answers: its format, and whether its successes are envelopes already. */
 export interface Speech {
@@ -52,16 +52,29 @@ export interface RequestTask {
   readonly xml?: PlainXmlRules | undefined
 }
 
-export type Task = AnswerTask | RequestTask
+/** Reads parts of a client's body for the audit trail (C12.2.2). The result is JSON: their texts, by name. */
+export interface KeptTask {
+  readonly kind: 'kept'
+  readonly bytes: Uint8Array
+  readonly as: BodyKind
+  readonly schema: BodySchema | undefined
+  readonly xml?: PlainXmlRules | undefined
+  readonly fields: readonly { readonly name: string; readonly pointer: JsonPointer }[]
+}
+
+export type Task = AnswerTask | RequestTask | KeptTask
 
 /** Runs a task. @throws the faults of `convertAnswer`, or of a request's body: `body_malformed`, `body_invalid` */
-export const perform = (task: Task): Uint8Array =>
-  task.kind === 'answer' ? convertAnswer(task) : convertRequest(task)
+export function perform(task: Task): Uint8Array {
+  if (task.kind === 'answer') return convertAnswer(task)
+  return task.kind === 'kept' ? Buffer.from(JSON.stringify(keptOf(task))) : convertRequest(task)
+}
 
 /** The fault of a task that needs more memory than a thread may have. */
 export const TOO_LARGE: Readonly<Record<Task['kind'], FaultCode>> = {
   answer: 'answer_too_large',
   request: 'body_too_large',
+  kept: 'body_too_large',
 }
 
 /** Limits for an upstream's answer besides its bytes. They are higher than a client's; the depth protects the stack. */
@@ -142,6 +155,20 @@ function convertRequest({ bytes, as, to, schema, items, xml }: RequestTask): Uin
   const value = PARSERS[as](bytes, schema)
   if (schema !== undefined) compileValidator(schema)(value)
   return as === to ? bytes : writeRequest(value, to, items)
+}
+
+/**
+ * Parts of a body, by their names: a text as it is, all else as JSON. Those that are not there are left out.
+ * @throws Fault `body_malformed`
+ */
+export function keptOf({ bytes, as, schema, xml, fields }: Omit<KeptTask, 'kind'>): Record<string, string> {
+  const value = xml !== undefined && as === 'xml' ? plainBodyValue(bytes, xml) : PARSERS[as](bytes, schema)
+  const kept = Object.create(null) as Record<string, string>
+  for (const { name, pointer } of fields) {
+    const found = valueAt(value, pointer)
+    if (found !== undefined) kept[name] = plainText(found)
+  }
+  return kept
 }
 
 /**

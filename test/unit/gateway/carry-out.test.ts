@@ -66,8 +66,8 @@ function carrying(wanted: Parts) {
         : decide(runtime, exchange, findings, PRINCIPAL)
     ) as Decision
     const { operation } = decision
-    const facts = { ...operation.facts, audited: audit !== undefined }
-    return { ...decision, operation: { ...operation, facts } }
+    const rule = audit && ({ calls: 'each', fields: [] } as const)
+    return { ...decision, operation: { ...operation, audit: rule } }
   }
   const carry = (exchange = exchangeOf(FUND_LIST)) => carryOut(runtime, exchange, decided(exchange), findings)
   const switchOver = (exchange: Exchange) => {

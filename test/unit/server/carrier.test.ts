@@ -20,7 +20,6 @@ const STREAMED: CallOverrides = {
     level: 'business',
     versioned: false,
     safe: true,
-    audited: false,
     produces: ['text/plain'],
   },
   accept: 'text/plain',

@@ -35,7 +35,6 @@ const OPAQUE = {
     level: 'business',
     versioned: false,
     safe: true,
-    audited: false,
     produces: ['text/event-stream'],
   },
   accept: 'text/event-stream',
@@ -91,7 +90,6 @@ describe('the upstream request of the http backend', () => {
       level: 'business',
       versioned: true,
       safe: true,
-      audited: false,
       produces: undefined,
     } as const
     await ask({ action, version: 2 })

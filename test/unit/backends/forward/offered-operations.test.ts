@@ -69,7 +69,6 @@ function callOf(level: Level, path: string) {
       level,
       versioned: false,
       safe: true,
-      audited: false,
       produces: undefined,
     },
     params: Object.fromEntries(names.map((name, index) => [name, match.values[index] ?? ''])),

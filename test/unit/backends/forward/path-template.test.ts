@@ -14,7 +14,6 @@ const FUND = {
     level: 'fund',
     versioned: false,
     safe: true,
-    audited: false,
     produces: undefined,
   },
   version: 2,

@@ -32,7 +32,6 @@ describe('the headers of an upstream request', () => {
       action: 'b',
       level: 'business',
       safe: true,
-      audited: false,
       produces: undefined,
     } as const
     for (const version of [1, 2, 1, 20261121, 2])

@@ -21,7 +21,6 @@ const action = {
   level: 'business',
   versioned: false,
   safe: true,
-  audited: false,
   produces: undefined,
 } as const
 

@@ -1,0 +1,222 @@
+import type { AuditActor, AuditCall, AuditEntry, AuditObject } from '../contracts/audit.ts'
+import type { Call, CallBody, CallRecord, Tunnel, TunnelEnd } from '../contracts/backend.ts'
+import type { Exchange } from '../contracts/exchange.ts'
+import type { BodyKind } from '../http/content-type.ts'
+import { parseMediaType } from '../http/media-type.ts'
+import { toFault } from '../kernel/faults.ts'
+import { Slices } from '../kernel/slices.ts'
+import type { AuditRule } from './action-table.ts'
+import { isSmall } from './conversion/conversions.ts'
+import { keptOf } from './conversion/tasks.ts'
+import type { CallOutcome, OutcomeRecord } from './findings.ts'
+import { HashedStream, type Passed } from './hashed-stream.ts'
+import type { Decision } from './pipeline.ts'
+import type { Runtime } from './runtime.ts'
+import { readReportedValues } from './reported-values.ts'
+
+export interface RecordedCallParts {
+  readonly runtime: Runtime
+  readonly exchange: Exchange
+  readonly decision: Decision
+  readonly rule: AuditRule
+  readonly actor: AuditActor
+  readonly on: AuditObject
+}
+
+type Personal = Readonly<Record<string, string>>
+
+/** The path parameters of a call, by where they belong in its record (C12.2.3). */
+export const paramsOf = (params: Readonly<Record<string, string>>): Personal => prefixed('on.params.', params)
+
+const prefixed = (prefix: string, values: Readonly<Record<string, string>>): Personal =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]))
+
+/** The records of one call: its intent, the end of its streamed body, its outcome (C12.1.3). */
+export class RecordedCall implements CallRecord, OutcomeRecord {
+  readonly #parts: RecordedCallParts
+  #traceId: string | undefined
+  #version: number | undefined
+  #body: Pick<AuditCall, 'type' | 'bytes' | 'body'> | undefined
+  #kept: Personal = {}
+  readonly #reported = new Map<string, string>()
+  /** The `seq` of the intent, once it is durable; undefined if a report-only area goes on without one. */
+  #intent: Promise<number | undefined> | undefined
+  /** The intent has its outcome, or gets none. */
+  #isSettled = false
+
+  constructor(parts: RecordedCallParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Takes the client's body as it came: its HMAC, and the parts that are kept. Rejects with Fault `conversion_busy`,
+   * `client_gone`.
+   * @param as how it is read; undefined: it cannot be read
+   */
+  async received(bytes: Buffer, as: BodyKind | undefined): Promise<void> {
+    if (bytes.length === 0) return
+    const hash = this.#parts.runtime.audit.bodyHash()
+    const slices = new Slices()
+    for (let at = 0; at < bytes.length; at += PIECE) {
+      hash.update(bytes.subarray(at, at + PIECE))
+      await slices.pause(AT_ONCE)
+    }
+    this.#body = { type: this.#mediaType(), bytes: bytes.length, body: hash.digest() }
+    if (as !== undefined && this.#parts.rule.fields.length > 0)
+      this.#kept = prefixed('change.sent.', await this.#keep(bytes, as))
+  }
+
+  async #keep(bytes: Buffer, as: BodyKind): Promise<Record<string, string>> {
+    const { runtime, decision, rule, exchange } = this.#parts
+    const { backend, body } = decision.operation
+    const task = { bytes, as, schema: body.schema, xml: backend.xml, fields: rule.fields }
+    if (isSmall(bytes, as === 'xml')) return keptOf(task)
+    const { conversions } = runtime
+    const leave = await conversions.enter(backend.name, (listener) => exchange.onGone(listener))
+    try {
+      const kept = await conversions.run({ kind: 'kept', ...task })
+      return JSON.parse(kept.toString()) as Record<string, string>
+    } finally {
+      leave()
+    }
+  }
+
+  /** The body as its backend gets it: one that streams is hashed on its way, and its end has a record of its own. */
+  watched(body: CallBody): CallBody {
+    if (body.kind !== 'stream') return body
+    this.#body = { type: this.#mediaType() }
+    const hash = this.#parts.runtime.audit.bodyHash()
+    const stream = new HashedStream(body.stream, hash, (passed) => void this.#bodyEnded(passed))
+    this.#parts.exchange.onEnd(() => stream.stop())
+    return { ...body, stream }
+  }
+
+  /**
+   * Records that the call is about to be made. Undefined if that depends on what a module sends. Rejects with Fault
+   * `audit_unavailable`: the backend must not be asked then.
+   */
+  intend({ traceparent, version }: Call): Promise<unknown> | undefined {
+    this.#traceId = traceparent.split('-')[1]
+    this.#version = version
+    return this.#parts.rule.calls === 'change' ? undefined : (this.#intent = this.#require())
+  }
+
+  async beforeChange(method: string): Promise<void> {
+    await (this.#intent ??= this.#require({ upstreamMethod: method }))
+  }
+
+  /** A report-only area refuses nothing: there the call goes on without a record that cannot be kept (C12.1.6). */
+  async #require(change?: AuditEntry['change']): Promise<number | undefined> {
+    const { runtime, exchange, decision } = this.#parts
+    const { clientAddress } = exchange
+    const entry: AuditEntry = {
+      ...this.#entry('call.intended', 'pending'),
+      call: { version: this.#version, ...this.#body, wouldRefuse: decision.observation?.fault?.code },
+      change,
+      personal: { 'actor.address': clientAddress, ...paramsOf(decision.params), ...this.#kept },
+    }
+    try {
+      return await runtime.audit.require(entry)
+    } catch (thrown) {
+      this.#isSettled = true
+      if (decision.observation === undefined) throw thrown
+      const { code, facts } = toFault(thrown)
+      const { detail, cause } = facts
+      runtime.recorder.note('warn', 'call_not_recorded', {
+        requestId: exchange.id,
+        reason: code,
+        detail,
+        cause,
+      })
+      return undefined
+    }
+  }
+
+  upstreamReported(header: string | readonly string[] | undefined): void {
+    if (header === undefined) return
+    const { runtime, exchange, decision } = this.#parts
+    const values = readReportedValues(header)
+    if (values === undefined || this.#reported.size + values.size > MOST_REPORTED) {
+      const backend = decision.operation.backend.name
+      runtime.recorder.note('warn', 'audit_header_ignored', { requestId: exchange.id, backend })
+      return
+    }
+    for (const [name, value] of values) this.#reported.set(name, value)
+  }
+
+  async settle(
+    { outcome, reason, status }: CallOutcome,
+    upstreamStatus: number | undefined,
+  ): Promise<boolean> {
+    if (this.#intent === undefined) return false
+    const intent = await this.#intent.catch(() => undefined)
+    if (this.#isSettled) return intent !== undefined
+    this.#isSettled = true
+    const { runtime, exchange, decision } = this.#parts
+    const ms = Math.round(runtime.clock.monotonic() - exchange.startedAt)
+    await runtime.audit.settle({
+      ...this.#entry('call.settled', outcome),
+      ...{ reason, intent },
+      call: { status, upstreamStatus, ms, wouldRefuse: decision.observation?.fault?.code },
+      personal: this.#reportedValues(),
+    })
+    return true
+  }
+
+  /** The websocket is open: that is the outcome of its intent. */
+  async opened(tunnel: Tunnel): Promise<void> {
+    const intent = await this.#intent
+    if (intent === undefined) return
+    this.#isSettled = true
+    const { audit, clock } = this.#parts.runtime
+    const openedAt = clock.monotonic()
+    audit.note({ ...this.#entry('tunnel.opened', 'success'), intent, personal: this.#reportedValues() })
+    tunnel.onEnd((end) => {
+      const ms = Math.round(clock.monotonic() - openedAt)
+      audit.note({
+        ...this.#entry('tunnel.closed', 'success'),
+        reason: TUNNEL_ENDS[end],
+        intent,
+        call: { ms },
+      })
+    })
+  }
+
+  async #bodyEnded({ whole, bytes, body }: Passed): Promise<void> {
+    const intent = await this.#intent?.catch(() => undefined)
+    if (intent === undefined) return
+    const entry = this.#entry('call.body_ended', whole ? 'success' : 'failed')
+    this.#parts.runtime.audit.note({ ...entry, intent, call: { ...this.#body, bytes, body } })
+  }
+
+  #entry(event: AuditEntry['event'], outcome: AuditEntry['outcome']): AuditEntry {
+    const { exchange, actor, on } = this.#parts
+    return { event, outcome, requestId: exchange.id, traceId: this.#traceId, actor, on }
+  }
+
+  #mediaType(): string | undefined {
+    const given = this.#parts.exchange.head.headers['content-type']
+    return given === undefined ? undefined : parseMediaType(given)?.type
+  }
+
+  #reportedValues(): Personal | undefined {
+    return this.#reported.size === 0
+      ? undefined
+      : prefixed('change.upstream.', Object.fromEntries(this.#reported))
+  }
+}
+
+/** Bytes of a body that are hashed before other calls get a turn. */
+const PIECE = 256 * 1024
+/** Steps of `Slices`: the clock is read after each piece. */
+const AT_ONCE = 256
+/** Values that upstreams report of one call, of which a module may send several requests. */
+const MOST_REPORTED = 64
+
+/** Why a tunnel ended, where not one of its two sides closed it. */
+const TUNNEL_ENDS: Readonly<Record<TunnelEnd, string | undefined>> = {
+  closed: undefined,
+  token: 'token',
+  idle: 'idle',
+  shutdown: 'shutdown',
+}
