@@ -90,6 +90,15 @@ export function operatorName({ env }: Terminal): string {
   }
 }
 
+/** The exit codes of a command that calls the admin API. */
+interface ExitCodes {
+  readonly of: (answer: never) => number
+  /** If the service refuses or does not answer. */
+  readonly trouble: number
+}
+
+const USUAL: ExitCodes = { of: () => EXIT.done, trouble: EXIT.failed }
+
 /**
  * Calls the admin API of the service that serves `--config` (default: POSTERN_CONFIG, else the demo), and prints what
  * `show` makes of the answer. The promise gives the exit code. It does not reject if the service refuses or does not answer.
@@ -99,6 +108,7 @@ export async function callAdminApi(
   options: OrderOptions,
   terminal: Terminal,
   show: (answer: never) => string,
+  exit: ExitCodes = USUAL,
 ): Promise<number> {
   const own = ownToken(options, terminal)
   const { config } = options
@@ -109,12 +119,13 @@ export async function callAdminApi(
     return EXIT.refused
   }
   try {
-    terminal.stdout.write(show((await send(configuration, call, own)) as never))
-    return EXIT.done
+    const answer = (await send(configuration, call, own)) as never
+    terminal.stdout.write(show(answer))
+    return exit.of(answer)
   } catch (error) {
     if (!(error instanceof AdminTrouble)) throw error
     terminal.stderr.write(`postern: ${error.message}\n`)
-    return EXIT.failed
+    return exit.trouble
   }
 }
 

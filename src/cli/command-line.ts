@@ -36,6 +36,11 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     summary: 'Show which scopes a call needs, and who has them',
     load: async () => (await import('./scopes.ts')).scopesCommand,
   },
+  explain: {
+    usage: 'explain [--token T | --client ID --user NAME] METHOD PATH',
+    summary: 'Show whether a running service would let a call in, and why not',
+    load: async () => (await import('./explain.ts')).explainCommand,
+  },
   backup: {
     usage: 'backup FILE [--config FILE]',
     summary: 'Copy the store to a new file, also while it is in use',

@@ -20,7 +20,9 @@ export interface Revocations {
 
 /** Who had something revoked, and why. Kept with the rule. No secret. */
 export interface RevocationOrder {
-  /** As the operator calls himself; undefined where no operator gave the order. */
+  /** The operator whose token was shown; undefined where no operator gave the order. */
+  readonly operator?: string | undefined
+  /** As the operator calls himself. */
   readonly by?: string | undefined
   readonly reason?: string | undefined
   /** What gave it: the address of an operator, or what happened. */

@@ -1,5 +1,5 @@
 /** Compares what a configuration decides with what a file expects (C14.6). */
-import type { DescribedCall, ExplainedCheck, Explanation } from '../gateway/explain/explanation.ts'
+import type { DescribedCall, ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
 import type { Expectation } from './expectations.ts'
 

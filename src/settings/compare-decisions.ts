@@ -1,5 +1,5 @@
 /** What was decided about a call then, beside what would be decided now (C14.4). */
-import type { ExplainedCheck, Explanation } from '../gateway/explain/explanation.ts'
+import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
 
 /** What is known of the decision of then. */

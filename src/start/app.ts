@@ -202,7 +202,7 @@ async function openControl(
   const { recorder, lockouts } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
-  const parts = { state, pool, lockouts, recorder }
+  const parts = { state, pool, lockouts, recorder, audit: supervisor.audit ?? NO_TRAIL }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })

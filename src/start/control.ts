@@ -8,11 +8,14 @@ import {
 } from '../settings/configuration.ts'
 import { viewOf, withoutSecrets } from '../config/schema-view.ts'
 import { Report } from '../config/report.ts'
+import type { AuditTrail } from '../contracts/audit.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
+import type { RevocationOrder, RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
+import { AdminError } from '../operations/admin/routes.ts'
 import type {
   OperatorControl,
   ReloadOutcome,
@@ -25,7 +28,9 @@ import type { Operator } from '../operations/operator.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'
+import { OrderError } from '../supervisor/open-orders.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
+import { recordOfQuestion } from './explain.ts'
 import type { Store, StoreIndex } from '../contracts/store.ts'
 import { CONSENT } from '../identity/browser/consents.ts'
 import { SESSION } from '../identity/browser/sessions.ts'
@@ -40,7 +45,11 @@ export interface ControlParts {
   readonly holdings: () => Holdings
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
+  readonly audit: AuditTrail
 }
+
+/** What is kept of an order with the rule that it made. */
+const orderOf = ({ operator, by, reason, via }: Operator): RevocationOrder => ({ operator, by, reason, via })
 
 type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
 
@@ -96,7 +105,7 @@ export class ServiceControl implements OperatorControl {
     const problems = options.force ? [] : await this.#unknown(tokens)
     if (problems.length > 0) return { outcome: 'unknown', problems }
     if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
-    const ended = await tokenRevoker.end(tokens, { ...options, order: operator })
+    const ended = await tokenRevoker.end(tokens, { ...options, order: orderOf(operator) })
     this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
     return { outcome: 'revoked', ended }
   }
@@ -107,6 +116,17 @@ export class ServiceControl implements OperatorControl {
     const problems = issuerProblems(tokens, this.#configuration.issuers)
     if (isSidecar(this.#configuration) || problems.length > 0) return problems
     return unknownIds(tokens, { ...state, holdings: holdings() })
+  }
+
+  /** Nothing of the token and the body is recorded, and the record stops nothing (C12.1.4). */
+  async explain(call: DescribedCall, operator: Operator): Promise<Explanation> {
+    const { pool, audit } = this.#parts
+    const explanation = await pool.explain(call).catch((error: unknown) => {
+      if (!(error instanceof OrderError)) throw error
+      throw new AdminError(503, 'no process could be asked: try again')
+    })
+    if (audit.on) audit.note(recordOfQuestion(explanation, operator))
+    return explanation
   }
 
   async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {

@@ -1,4 +1,7 @@
 /** What explains calls by a configuration that is in force, or that is only read. */
+import type { AuditEntry } from '../contracts/audit.ts'
+import type { Explanation } from '../contracts/explanation.ts'
+import { byOperator, type Operator } from '../operations/operator.ts'
 import { Report } from '../config/report.ts'
 import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { ExplainParts } from '../gateway/explain/explain.ts'
@@ -25,5 +28,29 @@ export function explainPartsOf(
     callers: identity && claimedCallers(identity.dependencies),
     isIdentityPath: (path) => identity?.endpoints.has(path) === true,
     early,
+  }
+}
+
+/** The record of a question (C12.3). A path may hold personal values: only what an action names is recorded. */
+export function recordOfQuestion(
+  { outcome, method, refusal, action, caller }: Explanation,
+  operator: Operator,
+): AuditEntry {
+  return {
+    event: 'explain.asked',
+    outcome: 'success',
+    ...byOperator(operator),
+    on: {
+      ...{
+        business: action?.business,
+        fund: action?.fund,
+        area: action?.area,
+        action: action?.action,
+        method,
+      },
+      ...{ subject: caller?.subject, client: caller?.client },
+    },
+    grant: { scope: caller?.scope, target: caller?.target },
+    change: { answer: outcome, ...(refusal && { reason: refusal.reason }) },
   }
 }

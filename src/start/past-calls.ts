@@ -1,5 +1,5 @@
 /** Describes calls of the past, so that the decision about them can be asked for again (C14.4). */
-import type { DescribedCall } from '../gateway/explain/explanation.ts'
+import type { DescribedCall } from '../contracts/explanation.ts'
 import type { LoggedCall } from '../operations/log/read-call-line.ts'
 import type { KeptCall, PastCaller } from '../operations/past-calls.ts'
 

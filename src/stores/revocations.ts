@@ -96,8 +96,8 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 /** Explains only: whatever is not understood of it is left out. */
 function readOrder(order: unknown): RevocationOrder | undefined {
   if (typeof order !== 'object' || order === null) return undefined
-  const { by, reason, via } = order as Record<string, unknown>
-  return { by: text(by), reason: text(reason), via: text(via) }
+  const { operator, by, reason, via } = order as Record<string, unknown>
+  return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
 }
 
 /** Undefined if this version does not know such a rule. */

@@ -9,7 +9,7 @@
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { timerMs } from '../kernel/clock.ts'
-import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import { ContentsChanged, type RecalledCall, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'

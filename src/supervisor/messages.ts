@@ -1,7 +1,7 @@
 /** The messages between the supervisor and a worker process, and how errors cross. */
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { DescribedCall, Explanation } from '../gateway/explain/explanation.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'

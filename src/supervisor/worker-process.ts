@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { DescribedCall } from '../gateway/explain/explanation.ts'
+import type { DescribedCall } from '../contracts/explanation.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/metric-counts.ts'
 import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'

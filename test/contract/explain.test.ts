@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClaimedCaller } from '../../src/contracts/claimed-callers.ts'
-import type { ExplainedCheck, Explanation } from '../../src/gateway/explain/explanation.ts'
+import type { ExplainedCheck, Explanation } from '../../src/contracts/explanation.ts'
 import { expectExplained, explain } from '../support/explained.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { DescribedCall, Explanation } from '../../src/gateway/explain/explanation.ts'
+import type { DescribedCall, Explanation } from '../../src/contracts/explanation.ts'
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import type { Sent } from './requests.ts'
 import type { StartedPostern } from './start-postern.ts'

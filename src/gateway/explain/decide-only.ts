@@ -6,7 +6,7 @@ import { VerifyFirst, type Verification } from '../checks.ts'
 import { Findings } from '../findings.ts'
 import { decidePreflight, decideUserinfo, type Decision } from '../pipeline.ts'
 import { decideData } from '../report-only.ts'
-import type { DescribedCall, Explanation } from './explanation.ts'
+import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { PreviewRuntime } from './preview-runtime.ts'
 import type { Credentials } from './progress.ts'
 

@@ -9,7 +9,7 @@ import { isHeaderValue, isToken } from '../../http/header-text.ts'
 import { type HeadRules, readTarget } from '../../http/read-target.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newRequestId } from '../../kernel/ids.ts'
-import type { DescribedCall } from './explanation.ts'
+import type { DescribedCall } from '../../contracts/explanation.ts'
 
 /** What reading a call depends on: the same as at the public listener. */
 export interface CallReading extends HeadRules {

@@ -23,7 +23,7 @@ import type {
   Explanation,
   Refusal,
   Verdict,
-} from './explanation.ts'
+} from '../../contracts/explanation.ts'
 import { faultOf, isUnknown, EXPLAINERS } from './explainers.ts'
 import { previewRuntime, type PreviewRuntime } from './preview-runtime.ts'
 import { type Credentials, Undecidable, type Progress } from './progress.ts'

@@ -3,7 +3,7 @@ import type { Principal } from '../../contracts/principal.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { CallTokens } from '../token-check.ts'
 import { explainCall, type ExplainParts } from './explain.ts'
-import type { DescribedCall, Explanation } from './explanation.ts'
+import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 
 /** Stands for the token. It is verified by `callerAgain` alone, which does not look at it. */
 const IN_PLACE_OF_THE_TOKEN = 'a-token-that-was-not-kept'

@@ -6,7 +6,7 @@ import type { RequestTarget } from '../../http/request-target.ts'
 import type { Catalogue } from '../../scopes/catalogue.ts'
 import type { NamedAction, Verification } from '../checks.ts'
 import type { BodyPlan } from '../body.ts'
-import type { DescribedCall, Facts, Verdict } from './explanation.ts'
+import type { DescribedCall, Facts, Verdict } from '../../contracts/explanation.ts'
 import type { PreviewRuntime } from './preview-runtime.ts'
 import type { Fault } from '../../kernel/faults.ts'
 

@@ -3,7 +3,7 @@ import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { RevocationRule } from '../../contracts/tokens.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
-import type { Facts } from './explanation.ts'
+import type { Facts } from '../../contracts/explanation.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
 
 export const instant = (seconds: unknown): string | undefined =>
@@ -140,7 +140,8 @@ function wordsOfRule(rule: RevocationRule | undefined): string {
   if (rule === undefined) return ''
   const { tokens, madeAt, order } = rule
   const what = Object.entries(tokens).map(([name, value]) => `${name} ${value}`)
-  const by = order?.by === undefined ? '' : ` by ${order.by}`
+  const name = order?.by ?? order?.operator
+  const by = name === undefined ? '' : ` by ${name}`
   const via = order?.via === undefined ? '' : ` (${order.via})`
   const why = order?.reason === undefined ? '' : `: ${order.reason}`
   return ` with everything of ${what.join(', ')}, at ${new Date(madeAt).toISOString()}${by}${via}${why}`

@@ -1,6 +1,7 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import type { Clock } from '../../kernel/clock.ts'
 import { maintenanceRoutes } from './maintenance.ts'
+import { EXPLAIN_ROUTE } from './explain.ts'
 import { ORDER_ROUTES } from './orders.ts'
 import { rolesWith } from './rights.ts'
 import { ok, type AdminRoute, type Schema } from './routes.ts'
@@ -121,7 +122,7 @@ export const describeAdminApi = (routes: readonly AdminRoute[], version: string)
 
 /** All routes, including the one for the OpenAPI document. `version` is that of the service. */
 export function adminRoutes(clock: Clock, version: string): readonly AdminRoute[] {
-  const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES]
+  const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES, EXPLAIN_ROUTE]
   routes.push({
     method: 'GET',
     path: '/openapi.json',

@@ -1,6 +1,7 @@
 /** What a route of the admin API consists of: orders, requests, answers, schemas and errors. */
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
+import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { Operator } from '../operator.ts'
 import type { Right } from './rights.ts'
@@ -45,6 +46,11 @@ export interface OperatorControl {
    * line for each such id. Rejects with Fault `identity_unavailable` if the store failed; a part may be done then.
    */
   revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome>
+  /**
+   * Decides a call that is described, and explains it (C14). Rejects with AdminError 503 if no process can be asked, and
+   * with an error if the explanation is not what was decided: a defect.
+   */
+  explain(call: DescribedCall, operator: Operator): Promise<Explanation>
   /** Forgets the failed logins that match every given member. Resolves with their number. */
   clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
   reload(operator: Operator): Promise<ReloadOutcome>

@@ -1,3 +1,4 @@
+import type { Explanation } from '../../../../src/contracts/explanation.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../../../src/contracts/audit.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
@@ -14,6 +15,11 @@ import { keepEvents } from '../../../support/listener.ts'
 import { movableClock } from '../../../support/movable-clock.ts'
 
 const TOKEN = 'a-token-of-some-length'
+
+const EXPLANATION: Explanation = {
+  ...{ outcome: 'unknown', method: 'GET', path: '/connect/token', kind: 'identity', refusal: undefined },
+  ...{ reportOnly: undefined, caller: undefined, action: undefined, checks: [] },
+}
 
 async function startApi(overrides: Partial<OperatorControl> = {}) {
   const clock = movableClock()
@@ -49,6 +55,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
           : { outcome: 'revoked', ended: { sessions: 1, families: 2, codes: 3, consents: 0 } },
       )
     },
+    explain: (...told) => (asked.push(told), Promise.resolve(EXPLANATION)),
     clearLockouts: (...told) => Promise.resolve(asked.push(told)),
     reload: (...told) => Promise.resolve({ outcome: 'reloaded', warnings: [], revoked: asked.push(told) }),
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
@@ -228,5 +235,46 @@ describe('admin API', () => {
     const { call } = await startApi()
     expect((await call('GET', '/configuration')).body).toEqual({ vendor: 'postern' })
     expect((await call('POST', '/restart')).status).toBe(409)
+  })
+
+  it('C14.1 hands a described call to the service, and its answer back', async () => {
+    const { call, asked } = await startApi()
+    const described = {
+      ...{ method: 'POST', path: '/api/1.0/b/A/x/y?z=1', headers: ['Accept: text/plain', 'X-Time:12:30'] },
+      ...{ body: '{"a":1}', from: '192.0.2.9', client: 'c', user: 'u', target: 'b/A', scope: 's', by: 'ann' },
+    }
+    expect(await call('POST', '/explain', described)).toMatchObject({
+      status: 200,
+      body: { outcome: 'unknown', kind: 'identity' },
+    })
+    expect(asked).toMatchObject([
+      [
+        {
+          ...{ method: 'POST', path: '/api/1.0/b/A/x/y?z=1', from: '192.0.2.9', token: undefined },
+          headers: [
+            ['Accept', 'text/plain'],
+            ['X-Time', '12:30'],
+          ],
+          body: Buffer.from('{"a":1}'),
+          caller: { client: 'c', user: 'u', target: 'b/A', scope: 's' },
+        },
+        { by: 'ann' },
+      ],
+    ])
+  })
+
+  it.each([
+    [{}, 'body.method'],
+    [{ method: 'GET', path: '/', token: 't', client: 'c', user: 'u' }, 'not both'],
+    [{ method: 'GET', path: '/', client: 'c' }, 'together'],
+    [{ method: 'GET', path: '/', scope: 's' }, 'beside `target` and `scope`'],
+    [{ method: 'GET', path: '/', body: 'a', bodyBase64: 'YQ==' }, 'not both'],
+    [{ method: 'GET', path: '/', headers: ['no colon'] }, 'Name: value'],
+    [{ method: 'GET', path: '/', more: 1 }, 'more'],
+  ])('C14.1 refuses the description %j', async (described, why) => {
+    const { call, asked } = await startApi()
+    const { status, body } = await call('POST', '/explain', described)
+    expect([status, asked]).toEqual([400, []])
+    expect(JSON.stringify(body['problems'])).toContain(why)
   })
 })

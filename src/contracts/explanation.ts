@@ -1,6 +1,6 @@
 /** The answer to "why was this call refused?" (C14.2): plain data, for programs and for people. */
-import type { ClaimedCaller } from '../../contracts/claimed-callers.ts'
-import type { FaultCode } from '../../kernel/faults.ts'
+import type { FaultCode } from '../kernel/faults.ts'
+import type { ClaimedCaller } from './claimed-callers.ts'
 
 /** A call that is described, and not made. Plain data: it may cross to another process. */
 export interface DescribedCall {

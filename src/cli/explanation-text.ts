@@ -1,0 +1,54 @@
+/** An explanation as people read it on a terminal. */
+import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
+
+/** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
+const printable = (text: string): string =>
+  text.replace(
+    /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+const COLUMNS = { clause: 8, verdict: 22 }
+
+function verdictOf({ verdict, wouldFailToo, enforced }: ExplainedCheck): string {
+  if (verdict !== 'failed') return verdict
+  if (wouldFailToo) return 'would fail too'
+  return enforced ? 'FAILED' : 'failed, only reported'
+}
+
+const checkText = (check: ExplainedCheck): string =>
+  `  ${check.clause.padEnd(COLUMNS.clause)}${verdictOf(check).padEnd(COLUMNS.verdict)}${check.title}\n` +
+  `  ${' '.repeat(COLUMNS.clause + COLUMNS.verdict)}${printable(check.words)}\n`
+
+function headline({ outcome, refusal, kind, reportOnly }: Explanation): string {
+  if (kind === 'identity')
+    return 'not explained: this is an identity endpoint, and only calls below /api are explained'
+  if (refusal !== undefined)
+    return `refused: ${refusal.status} ${refusal.code}, reason ${refusal.reason} (${refusal.clause}): ${refusal.text}`
+  const reported = reportOnly?.wouldRefuse
+  if (reported !== undefined) return `let in: the area is report-only; else refused, reason ${reported}`
+  return outcome === 'unknown' ? 'unknown: it depends on something that was not asked' : outcome
+}
+
+function callerText({ caller }: Explanation): string {
+  if (caller === undefined) return ''
+  const { client, subject, target, by } = caller
+  const where = target === undefined ? 'no target' : `target ${target}`
+  return `${printable(`  client ${client}, subject ${subject}, ${where} (${BY[by]})`)}\n`
+}
+
+const BY = {
+  token: 'by the token',
+  claimed: 'as claimed: no token was verified',
+  'refused token': 'as the refused token says',
+} as const
+
+export function explanationText(explanation: Explanation): string {
+  const { method, path, checks } = explanation
+  return [
+    `${printable(headline(explanation))}\n`,
+    `  ${printable(`${method} ${path}`)}\n`,
+    callerText(explanation),
+    ...checks.map(checkText),
+  ].join('')
+}
