@@ -135,9 +135,18 @@ class ThreadTrail implements OpenTrail {
     return new Promise((resolve) => this.#wait(this.#written, { reached: resolve, late: resolve }))
   }
 
-  keep(entry: AuditEntry): void {
-    if (this.#put(entry, { awaited: true, most: MOST_FOR_KEPT }) === undefined) this.#drop(entry)
-    else this.#wait(this.#written, { reached: () => undefined, late: () => this.#log('audit_held', entry) })
+  keep(entry: AuditEntry): Promise<void> {
+    if (this.#put(entry, { awaited: true, most: MOST_FOR_KEPT }) === undefined) {
+      this.#drop(entry)
+      return Promise.resolve()
+    }
+    return new Promise((resolve) => {
+      const held = (): void => {
+        this.#log('audit_held', entry)
+        resolve()
+      }
+      this.#wait(this.#written, { reached: resolve, late: held })
+    })
   }
 
   note(entry: AuditEntry): void {
@@ -237,7 +246,7 @@ class ThreadTrail implements OpenTrail {
   #undo({ event, requestId, traceId, actor, on }: AuditEntry, seq: number): void {
     const settled = event === 'call.intended' ? 'call.settled' : event
     const outcome = { event: settled, outcome: 'refused', reason: 'audit_unavailable' } as const
-    this.keep({ ...outcome, requestId, traceId, intent: seq, actor, on })
+    void this.keep({ ...outcome, requestId, traceId, intent: seq, actor, on })
   }
 
   #drop(entry: AuditEntry): void {

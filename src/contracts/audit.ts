@@ -117,8 +117,11 @@ export interface AuditTrail {
    * Never rejects: an outcome changes no answer.
    */
   settle(entry: AuditEntry): Promise<void>
-  /** Records what was taken away. If it cannot be written now, it is logged, held, and written first later. */
-  keep(entry: AuditEntry): void
+  /**
+   * Records what was taken away. Resolves when the record is written, so that no answer tells of what a killed process
+   * has not recorded; or when that is not possible now: then it is logged, held, and written first later. Never rejects.
+   */
+  keep(entry: AuditEntry): Promise<void>
   /** Records what stops nothing. If it cannot be written now, it may be lost, and is counted. */
   note(entry: AuditEntry): void
   /**
@@ -136,7 +139,7 @@ export const NO_TRAIL: AuditTrail = {
   on: false,
   require: () => Promise.resolve(0),
   settle: () => Promise.resolve(),
-  keep: () => undefined,
+  keep: () => Promise.resolve(),
   note: () => undefined,
   refuse: () => undefined,
   bodyHash: () => ({ update: () => undefined, digest: () => '' }),

@@ -37,8 +37,8 @@ export async function give<T>(
   }
 }
 
-/** Records what was taken away. */
-export const took = (entry: AuditEntry, { audit }: Recording): void => audit.keep(entry)
+/** Records what was taken away. Never rejects. */
+export const took = (entry: AuditEntry, { audit }: Recording): Promise<void> => audit.keep(entry)
 
 /** A call of identity, and what is known of it. */
 type Acting = Pick<Arrived, 'attempt' | 'exchange'>
@@ -149,9 +149,9 @@ export interface Replay {
 }
 
 /** Records a replay: what it has ended; or, where that was nothing, a refusal. */
-export function replayed(replay: Replay, acting: Acting, dependencies: Recording): void {
+export async function replayed(replay: Replay, acting: Acting, dependencies: Recording): Promise<void> {
   const { ended, event } = replay
-  if (ended !== undefined) took(replayOf(replay, acting), dependencies)
+  if (ended !== undefined) await took(replayOf(replay, acting), dependencies)
   else refuse({ event, reason: 'invalid_grant' }, acting, () => replayOf(replay, acting), dependencies)
 }
 

@@ -51,7 +51,7 @@ async function loginOf(
   const user = await orUnavailable(people.findUserBySubject(session.subject))
   if (user === undefined) {
     if (await sessions.end(session.key, session.subject))
-      took(sessionRevoked(exchange, session, 'service'), dependencies)
+      await took(sessionRevoked(exchange, session, 'service'), dependencies)
     return undefined
   }
   return { session, user }

@@ -34,7 +34,7 @@ export async function withdrawConsent(
   const before = await endIssued(consent, dependencies)
   await dependencies.consents.remove(consent.key)
   const after = await endIssued(consent, dependencies)
-  took(consentWithdrawn(exchange, consent, new Set([...before, ...after]).size), dependencies)
+  await took(consentWithdrawn(exchange, consent, new Set([...before, ...after]).size), dependencies)
   const { business, client, subject } = consent
   noteCall(exchange, dependencies, 'info', 'consent_withdrawn', { client, subject, business })
 }
@@ -116,7 +116,7 @@ async function endSession(
   const ended = await dependencies.sessions.end(key, subject)
   const login = { key, subject }
   if (ended)
-    took(
+    await took(
       key === session.key ? loginEnded(exchange, login) : sessionRevoked(exchange, login, 'user'),
       dependencies,
     )

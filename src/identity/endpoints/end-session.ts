@@ -101,7 +101,7 @@ const answerLogout: Step<LogoutRead, Answer> = async (context, dependencies) => 
   const { key } = login.session
   const parties = { subject: login.user.subject, client: context.namedClient?.id }
   if (await dependencies.sessions.end(key, parties.subject))
-    took(loginEnded(exchange, { key, ...parties }), dependencies)
+    await took(loginEnded(exchange, { key, ...parties }), dependencies)
   noteCall(exchange, dependencies, 'info', 'logout', parties)
   return goodbye(context, true, dependencies)
 }

@@ -85,7 +85,7 @@ async function beginSession(
   const replace = async (): Promise<void> => {
     // Whoever is logged in there now is so no more.
     if (before !== undefined && (await sessions.end(before.session.key, before.user.subject)))
-      took(loginEnded(exchange, before.session), dependencies)
+      await took(loginEnded(exchange, before.session), dependencies)
     await begin()
   }
   await give(loginSucceeded(exchange, { subject, key, client: attempt.client }), replace, dependencies)

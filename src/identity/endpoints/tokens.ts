@@ -85,7 +85,7 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, de
     throw new Fault('invalid_grant', { say: 'It was issued to another client.' })
   attempt.subject = found.subject
   await REVOKE[found.kind](found, dependencies)
-  took(tokenRevoked(exchange, found), dependencies)
+  await took(tokenRevoked(exchange, found), dependencies)
   const facts = { kind: found.kind, client: client.id, subject: found.subject }
   noteCall(exchange, dependencies, 'info', 'token_revoked', facts)
   return emptyAnswer()

@@ -68,7 +68,7 @@ async function endReplayed(
   const { client, family, subject } = code.record
   const gave = await dependencies.codes.markReplayed(code)
   const ended = gave ? await dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN }) : undefined
-  replayed({ event: 'code.replayed', family, subject, ended }, context, dependencies)
+  await replayed({ event: 'code.replayed', family, subject, ended }, context, dependencies)
   noteCall(context.exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }

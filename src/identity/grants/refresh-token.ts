@@ -71,7 +71,7 @@ async function endReplayed(
   const order = { via: 'second use of a refresh token' }
   const ended = await dependencies.tokenRevoker.end({ family: id }, { order })
   const { client, subject } = record
-  replayed({ event: 'token.replayed', family: id, subject, ended }, context, dependencies)
+  await replayed({ event: 'token.replayed', family: id, subject, ended }, context, dependencies)
   noteCall(context.exchange, dependencies, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')
 }
