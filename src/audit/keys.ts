@@ -41,7 +41,7 @@ export interface AuditKeys {
   /** base64url. Hashes bodies; a secret. */
   readonly bodyKey: string
   /** An Ed25519 signature of a text in UTF-8, base64url. */
-  sign(text: string): string
+  readonly sign: (text: string) => string
 }
 
 export const auditKeyFolder = (folder: string): string => join(folder, FOLDER)

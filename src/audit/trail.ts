@@ -16,7 +16,7 @@ import { Waiting } from './waiting.ts'
 export interface OpenTrail extends AuditTrail {
   /** The name of this process's part of the trail. */
   readonly writer: string
-  /** The last durable record: what can be signed. */
+  /** The last durable record: what can be signed (C12.4.4). `seq` is 0 before the first. */
   readonly head: ChainHead
   readonly state: TrailState
   /** Lets the thread write what was recorded so far, without waiting for the end of this turn of the event loop. */

@@ -16,6 +16,7 @@ const PLAIN = new Set([
   'StoreError',
   'AdminTokenError',
   'AuditFolderError',
+  'ManifestError',
   'CertificateError',
   'ContentsChanged',
 ])

@@ -209,7 +209,7 @@ const withoutDefault = (item: TSchema): TSchema =>
 export const either = <A extends TSchema, B extends TSchema>(
   one: A,
   other: B,
-  options: Described,
+  options: Described & { default?: string },
 ): TUnsafe<Static<A> | Static<B>> => schemaOf({ anyOf: [one, other], ...options })
 
 type OneOf<T extends Readonly<Record<string, TSchema>>> = {

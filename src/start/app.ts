@@ -17,7 +17,7 @@ import { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
-import { longestLifeOf, openAuditTrail, openState, type State } from './dependencies.ts'
+import { longestLifeOf, openState, type State } from './dependencies.ts'
 import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   admitStore,
@@ -26,6 +26,7 @@ import {
   type Supervisor,
   type SupervisorOptions,
 } from './supervisor.ts'
+import { openTrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './worker.ts'
 
@@ -62,11 +63,12 @@ export interface Running extends ServiceUrls {
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
-  supervisor.audit = await openAuditTrail(configuration, { ...options, recorder: supervisor.recorder })
+  supervisor.keeper = await openTrailKeeper(configuration, { ...options, recorder: supervisor.recorder })
+  supervisor.audit = supervisor.keeper?.trail
   try {
     return await startServing(configuration, options, supervisor)
   } catch (error) {
-    await supervisor.audit?.close()
+    await supervisor.keeper?.close()
     throw error
   }
 }
@@ -117,7 +119,7 @@ async function startServing(
         const cut = await closed
         await admin.close()
         for (const close of opened) await close()
-        await supervisor.audit?.close()
+        await supervisor.keeper?.close()
         supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
         await supervisor.closeLog()
         return cut

@@ -12,6 +12,7 @@ import type { Configuration } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { admitState, type State } from './dependencies.ts'
+import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 
 export interface SupervisorOptions {
@@ -36,6 +37,8 @@ export interface Supervisor {
   pool: WorkerPool<Configuration> | undefined
   /** The audit trail of this process. Absent where none is kept, and until it is open. */
   audit: OpenTrail | undefined
+  /** What only this process does with the audit trail. Absent as `audit` is. */
+  keeper: TrailKeeper | undefined
   /** The supervisor's own connection to the store. Only with several workers: one worker shares its own. */
   state: State | undefined
 }
@@ -70,6 +73,8 @@ export function openSupervisor(
         void supervisor.state?.feed.refresh()
       },
       rateUsage: () => undefined, // a single worker shares its rates with nobody; a pool's workers exchange usage in the pool
+      trailHead: (head) => supervisor.keeper?.report(head),
+      trailEnded: (writer) => supervisor.keeper?.ended(writer),
       attempts: lockouts,
     },
     linesDropped: () => sink.dropped ?? 0,
@@ -79,6 +84,7 @@ export function openSupervisor(
     },
     pool: undefined,
     audit: undefined,
+    keeper: undefined,
     state: undefined,
   }
   return supervisor

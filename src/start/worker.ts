@@ -28,6 +28,7 @@ import { describePast } from './past-calls.ts'
 import { digestOfHoldings } from './recorded-holdings.ts'
 import { closablesOf, closeAll, type Closable, compileService, openParts, type Parts } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
+import { tellHeads } from './trail-keeper.ts'
 import {
   loadOf,
   openAuditTrail,
@@ -60,9 +61,10 @@ export async function startWorker(
   const { audit: shared } = options
   const own = shared ? undefined : await openAuditTrail(configuration, { ...options, recorder: relay })
   const audit = shared ?? own ?? NO_TRAIL
+  const closeOwn = own && tellHeads(own, reports)
   const dependencies = await openDependencies(configuration, { ...options, audit }, relay, reports).catch(
     async (error: unknown) => {
-      await own?.close()
+      await closeOwn?.()
       throw error
     },
   )
@@ -80,13 +82,13 @@ export async function startWorker(
       relay,
       listener,
       reports,
-      closeTrail: () => own?.close(),
+      closeTrail: () => closeOwn?.(),
     })
     worker.stopWatching = await watchOwnKeys(dependencies, configuration, relay)
     return worker
   } catch (error) {
     await dependencies.state.close()
-    await own?.close()
+    await closeOwn?.()
     throw error
   }
 }

@@ -4,6 +4,7 @@ import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
+import type { TrailHead } from './worker-pool.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 import type { RecalledCall } from './worker-pool.ts'
 
@@ -63,6 +64,8 @@ export type Notice =
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }
   | { readonly type: 'rateUsage'; readonly usage: RateUsage }
+  /** The last durable record of its audit trail, sent each second with news, and at its end. */
+  | { readonly type: 'trailHead'; readonly head: TrailHead }
   /** The state of the worker's parts, sent when it changes. */
   | { readonly type: 'condition'; readonly condition: Condition }
   /** A password attempt waits for its turn, or is over. */

@@ -11,7 +11,7 @@ import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
-import type { Reports } from './worker-pool.ts'
+import type { Reports, TrailHead } from './worker-pool.ts'
 import { errorOf, type Notice, type Order, type OrderResults } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
 import { OpenOrders, type RunningTime } from './open-orders.ts'
@@ -101,6 +101,8 @@ export class WorkerHandle<C> {
   readonly #attempts: AttemptCoordinator
   #plan: Plan = []
   readonly #gauges = new GaugeShare()
+  /** The name of its part of the audit trail, once it has told it. */
+  #writer: string | undefined
   #gone = false
   /** How its parts are, as it told last. */
   condition: Condition = HEALTHY
@@ -128,6 +130,7 @@ export class WorkerHandle<C> {
     worker.once('exit', () => {
       this.#gone = true
       this.#takeBackGauges(reports)
+      this.#endTrail(reports)
       this.#attempts.close()
       this.#orders.end()
       this.#exit.resolve(undefined)
@@ -216,9 +219,20 @@ export class WorkerHandle<C> {
     else if (notice.type === 'metrics') this.#count(notice.delta, reports)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
+    else if (notice.type === 'trailHead') this.#reportHead(notice.head, reports)
     else if (notice.type === 'rateUsage') reports.rateUsage(notice.usage)
     else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
+  }
+
+  #reportHead(head: TrailHead, reports: Reports): void {
+    this.#writer = head.writer
+    reports.trailHead(head)
+    if (this.#gone) this.#endTrail(reports)
+  }
+
+  #endTrail(reports: Reports): void {
+    if (this.#writer !== undefined) reports.trailEnded(this.#writer)
   }
 
   #follow(plan: Plan): void {

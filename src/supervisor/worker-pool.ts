@@ -29,6 +29,13 @@ export function compileWorkers(config: WorkersConfig, report: Report): void {
   if (!fits) report.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
 }
 
+/** The last durable record of a writer of the audit trail. */
+export interface TrailHead {
+  readonly writer: string
+  readonly seq: number
+  readonly hash: string
+}
+
 /** What a serving process reports to its supervisor. The methods never throw and never wait. */
 export interface Reports {
   /** Counts since the last report. `plan` stays the same object as long as the configuration is in force. */
@@ -39,6 +46,10 @@ export interface Reports {
   changed(): void
   /** What the process admitted under rates that it shares with other processes (C4.5). */
   rateUsage(usage: RateUsage): void
+  /** The last durable record of the process's audit trail (C12.4.4). */
+  trailHead(head: TrailHead): void
+  /** The process with this part of the audit trail has ended. A process does not report its own end. */
+  trailEnded(writer: string): void
   /** Counts password attempts for all processes (C6.3.5). */
   readonly attempts: AttemptLimiter
 }

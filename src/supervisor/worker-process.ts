@@ -5,7 +5,7 @@ import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/metric-counts.ts'
-import type { Reports, WorkerPool, StartWorkerPool } from './worker-pool.ts'
+import type { Reports, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
 import { type Notice, type Order, type Serving, reportOfError } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 
@@ -47,6 +47,14 @@ class Channel implements Reports {
 
   rateUsage(usage: RateUsage): void {
     send({ type: 'rateUsage', usage })
+  }
+
+  trailHead(head: TrailHead): void {
+    send({ type: 'trailHead', head })
+  }
+
+  trailEnded(): void {
+    // The supervisor sees that this process has ended.
   }
 
   /** Reports the condition of the worker's parts if it has changed. */

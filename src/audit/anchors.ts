@@ -1,0 +1,68 @@
+/**
+ * Anchors (C12.4.5): the end of the manifest, told to where whoever owns the disk cannot reach. Without them everything
+ * could be cut back to an earlier moment.
+ */
+import { appendFile } from 'node:fs/promises'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { ManifestLine } from './manifest/manifest-line.ts'
+
+/** Where the anchors of a trail go, and how often, in milliseconds. */
+export type AnchorPlan =
+  | { readonly to: 'log'; readonly every: number }
+  | { readonly to: 'file'; readonly file: string; readonly every: number }
+
+/** The members of an anchor. */
+export interface Anchor {
+  readonly line: number
+  readonly signed: string
+  readonly hash: string
+  readonly signature: string
+}
+
+export const ANCHOR_EVENT = 'audit_anchor'
+
+const anchorOf = ({ n, time, hash, signature }: ManifestLine): Anchor => ({
+  line: n,
+  signed: time,
+  hash,
+  signature,
+})
+
+export interface AnchorParts {
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly clock: { monotonic(): number }
+}
+
+/** One anchor: tells each line at most once, and not more often than it should. */
+export class AnchorSink {
+  readonly #plan: AnchorPlan
+  readonly #parts: AnchorParts
+  #told = 0
+  /** Of the clock's monotonic time. */
+  #next = -Infinity
+  failures = 0
+
+  constructor(plan: AnchorPlan, parts: AnchorParts) {
+    this.#plan = plan
+    this.#parts = parts
+  }
+
+  /** Tells the line, if it is time. `now`: in any case. Never rejects; what fails is counted, and tried again. */
+  async tell(line: ManifestLine, now = false): Promise<void> {
+    const time = this.#parts.clock.monotonic()
+    if (line.n === this.#told || (!now && time < this.#next)) return
+    this.#next = time + this.#plan.every
+    try {
+      await this.#write(anchorOf(line))
+      this.#told = line.n
+    } catch (cause) {
+      this.failures += 1
+      this.#parts.recorder.note('error', 'audit_anchor_failed', { cause })
+    }
+  }
+
+  async #write(anchor: Anchor): Promise<void> {
+    if (this.#plan.to === 'log') this.#parts.recorder.note('info', ANCHOR_EVENT, { ...anchor })
+    else await appendFile(this.#plan.file, `${JSON.stringify(anchor)}\n`, { mode: 0o600, flush: true })
+  }
+}

@@ -1,0 +1,69 @@
+/** The ends of segments on the disk: of processes that have ended before they could tell their heads (C12.4.4). */
+import { open, stat } from 'node:fs/promises'
+import { type Segment, Segments } from '../find/segments.ts'
+import type { SignedHead } from './manifest-line.ts'
+
+/** Bytes in which the last record is looked for. */
+const TAIL = 256 * 1024
+const SEQ = /^\{"v":1,"writer":"([^"]*)","seq":(\d+),/
+const HASH = /,"hash":"([A-Za-z0-9_-]{43})"\}$/
+
+/** The last whole record of a segment; undefined if there is none. Rejects with the system's error. */
+export async function endOf({
+  path,
+  writer,
+}: Pick<Segment, 'path' | 'writer'>): Promise<SignedHead | undefined> {
+  await using file = await open(path, 'r')
+  const { size } = await file.stat()
+  const start = Math.max(0, size - TAIL)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
+  const tail = buffer.toString('latin1', 0, bytesRead)
+  const lines = tail.slice(0, Math.max(0, tail.lastIndexOf('\n'))).split('\n')
+  for (const line of lines.toReversed()) {
+    const [, by, seq] = SEQ.exec(line) ?? []
+    const [, hash] = HASH.exec(line) ?? []
+    if (by === writer && hash !== undefined) return { writer, seq: Number(seq), hash, found: true }
+  }
+  return undefined
+}
+
+/** The last records of the writers that `wanted` chooses, by the newest segments of each. Files that cannot be read are left out. */
+export async function findEnds(
+  folder: string,
+  wanted: (segment: Segment) => boolean | Promise<boolean>,
+): Promise<readonly SignedHead[]> {
+  const ends = new Map<string, SignedHead>()
+  for (const segment of lastSegments(folder)) {
+    const end = (await wanted(segment)) ? await endOf(segment).catch(() => undefined) : undefined
+    const known = end && ends.get(end.writer)
+    if (end !== undefined && end.seq > (known?.seq ?? 0)) ends.set(end.writer, end)
+  }
+  return [...ends.values()]
+}
+
+/** Whether the file was written at that time or later, in milliseconds since the epoch. */
+export async function isWrittenSince({ path }: Segment, time: number): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && found.mtimeMs >= time
+}
+
+/** Days of which the segments are looked at: a process that has written at midnight has segments in two. */
+const DAYS = 2
+
+/** The segments of the last days. */
+export function lastSegments(folder: string): readonly Segment[] {
+  const segments = new Segments([folder])
+  return segments
+    .days()
+    .slice(-DAYS)
+    .flatMap((day) => segments.of(day))
+}
+
+/** Makes durable what these writers have written. Rejects with the system's error. */
+export async function syncSegments(folder: string, writers: ReadonlySet<string>): Promise<void> {
+  for (const { writer, path } of lastSegments(folder)) {
+    if (!writers.has(writer)) continue
+    await using file = await open(path, 'r')
+    await file.datasync()
+  }
+}

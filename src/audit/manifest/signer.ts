@@ -1,0 +1,179 @@
+/** Signs the heads of all writers, each second with news (C12.4.4). One process does, under the lock of the folder. */
+import type { Recorder } from '../../contracts/recorder.ts'
+import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
+import { AnchorSink, type AnchorPlan } from '../anchors.ts'
+import type { AuditKeys } from '../keys.ts'
+import { ManifestFile } from './manifest-file.ts'
+import type { RemovedSegment, SignedHead } from './manifest-line.ts'
+import { findEnds, isWrittenSince, syncSegments } from './segment-ends.ts'
+
+export interface SignerParts {
+  readonly folder: string
+  readonly keys: AuditKeys
+  readonly clock: Clock
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly anchors: readonly AnchorPlan[]
+  /** What processes tell is durable. Otherwise it is made so before it is signed: a power cut must not look like an attack. */
+  readonly durable: boolean
+  /** The head of this process, if it has a trail of its own. */
+  readonly own?: () => SignedHead | undefined
+  readonly after?: After
+}
+
+/** For the metrics. */
+export interface SignerState {
+  /** False after a failed attempt to sign, until one succeeds. */
+  readonly signing: boolean
+  readonly anchorFailures: number
+  /** Of the last line. */
+  readonly signedAt: string | undefined
+}
+
+const PERIOD = 1000
+/** Milliseconds that the times of files may differ from those of the manifest. */
+const SLACK = 5000
+
+export class ManifestSigner {
+  readonly #parts: SignerParts
+  readonly #file: ManifestFile
+  readonly #anchors: readonly AnchorSink[]
+  /** Of the processes that write, by writer. */
+  readonly #heads = new Map<string, SignedHead>()
+  /** Writers whose process has ended, and whose end is not read yet. */
+  readonly #ended = new Set<string>()
+  /** Writers that write no more, and are left out when their last head is signed. */
+  readonly #leaving = new Set<string>()
+  #news = false
+  #failing = false
+  /** One line at a time. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #cancel: (() => void) | undefined
+
+  private constructor(parts: SignerParts, file: ManifestFile) {
+    this.#parts = parts
+    this.#file = file
+    this.#anchors = parts.anchors.map((plan) => new AnchorSink(plan, parts))
+  }
+
+  /**
+   * Goes on with the manifest, and signs what processes have left behind that ended without a last line. Rejects with
+   * ManifestError, or with the system's error.
+   */
+  static async open(parts: SignerParts): Promise<ManifestSigner> {
+    const signer = new ManifestSigner(parts, await ManifestFile.open(parts.folder, parts.keys))
+    await signer.#findLost()
+    signer.#wind()
+    return signer
+  }
+
+  get state(): SignerState {
+    const anchorFailures = this.#anchors.reduce((sum, { failures }) => sum + failures, 0)
+    return { signing: !this.#failing, anchorFailures, signedAt: this.#file.last?.time }
+  }
+
+  /** A process tells its last durable record. */
+  report(head: SignedHead): void {
+    if (this.#heads.get(head.writer)?.hash === head.hash) return
+    this.#heads.set(head.writer, head)
+    this.#news = true
+  }
+
+  /** A process has ended. What it wrote is read from the disk, since it may have told less. */
+  ended(writer: string): void {
+    this.#ended.add(writer)
+  }
+
+  /** Signs that segments are about to be removed. Rejects with the system's error; then they must not be. */
+  async remove(removed: readonly RemovedSegment[]): Promise<void> {
+    await this.#inTurn(() => this.#append(removed))
+  }
+
+  /** Signs what there is to sign. Never rejects. */
+  async sign(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#signNews())
+      if (this.#failing) this.#parts.recorder.note('info', 'audit_manifest_writable')
+      this.#failing = false
+    } catch (cause) {
+      if (!this.#failing) this.#parts.recorder.note('error', 'audit_manifest_unwritable', { cause })
+      this.#failing = true
+    }
+  }
+
+  /** Signs the last heads, and tells the anchors. Never rejects. */
+  async close(): Promise<void> {
+    this.#cancel?.()
+    this.#cancel = undefined
+    await this.sign()
+    const { last } = this.#file
+    if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.tell(last, true)))
+    await this.#file.close().catch(() => undefined)
+  }
+
+  #wind(): void {
+    const { after = systemAfter } = this.#parts
+    this.#cancel = after(PERIOD, () => {
+      this.#wind()
+      void this.sign()
+    })
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => undefined)
+    return done
+  }
+
+  async #signNews(): Promise<void> {
+    const own = this.#parts.own?.()
+    if (own !== undefined && own.seq > 0) this.report(own)
+    await this.#readEnded()
+    if (this.#news) await this.#append()
+    for (const writer of this.#leaving) this.#heads.delete(writer)
+    this.#leaving.clear()
+    const { last } = this.#file
+    if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.tell(last)))
+  }
+
+  async #append(removed?: readonly RemovedSegment[]): Promise<void> {
+    const { folder, clock, durable } = this.#parts
+    const heads = [...this.#heads.values()]
+    if (!durable) await syncSegments(folder, new Set(heads.map(({ writer }) => writer)))
+    this.#news = false
+    try {
+      await this.#file.append({ time: new Date(clock.now()).toISOString(), heads, removed })
+    } catch (error) {
+      this.#news = true
+      throw error
+    }
+  }
+
+  /** Takes up the ends of processes that have ended. They are told once. */
+  async #readEnded(): Promise<void> {
+    if (this.#ended.size === 0) return
+    const ended = new Set(this.#ended)
+    this.#ended.clear()
+    const ends = await findEnds(this.#parts.folder, ({ writer }) => ended.has(writer))
+    for (const writer of ended)
+      this.#takeEnd(
+        ends.find((end) => end.writer === writer),
+        writer,
+      )
+  }
+
+  /** An end that the process has told itself was not only found. */
+  #takeEnd(end: SignedHead | undefined, writer: string): void {
+    this.#leaving.add(writer)
+    if (end !== undefined) this.report(end)
+  }
+
+  /** What was written behind the last line of the manifest. */
+  async #findLost(): Promise<void> {
+    const { last } = this.#file
+    const since = last === undefined ? -Infinity : Date.parse(last.time) - SLACK
+    const signed = new Map(last?.heads.map(({ writer, hash }) => [writer, hash]))
+    const ends = await findEnds(this.#parts.folder, (segment) => isWrittenSince(segment, since))
+    for (const end of ends) if (signed.get(end.writer) !== end.hash) this.#takeEnd(end, end.writer)
+    await this.sign()
+  }
+}

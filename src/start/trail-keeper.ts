@@ -1,0 +1,157 @@
+/** What only one process of a service does with its audit trail: it holds the lock and signs the heads of all writers. */
+import { type AuditPlan, planAudit } from '../audit/config.ts'
+import { prepareAuditFolder } from '../audit/folder.ts'
+import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
+import { type TrailLock, tryLock } from '../audit/lock.ts'
+import type { SignedHead } from '../audit/manifest/manifest-line.ts'
+import { ManifestSigner } from '../audit/manifest/signer.ts'
+import { type OpenTrail, openTrail, type TrailParts } from '../audit/trail.ts'
+import { after as systemAfter } from '../kernel/clock.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import type { Reports } from '../supervisor/worker-pool.ts'
+
+type KeeperParts = Omit<TrailParts, 'bodyKey'>
+
+/** Milliseconds between two attempts to take the lock, and between two times that a worker tells its head. */
+const PERIOD = 1000
+
+/**
+ * Opens the trail of a service; undefined if none is kept. Rejects with AuditFolderError, KeyFolderError or ManifestError,
+ * or with the system's error. Nothing is left open then.
+ */
+export async function openTrailKeeper(
+  configuration: Configuration,
+  parts: KeeperParts,
+): Promise<TrailKeeper | undefined> {
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (plan === undefined) return undefined
+  await prepareAuditFolder(plan.folder)
+  const keys = await openAuditKeys(plan.folder)
+  const keeper = new TrailKeeper(plan, keys, parts)
+  try {
+    await keeper.open()
+    return keeper
+  } catch (error) {
+    await keeper.close()
+    throw error
+  }
+}
+
+export class TrailKeeper {
+  readonly #plan: AuditPlan
+  readonly #keys: AuditKeys
+  readonly #parts: KeeperParts
+  #trail: OpenTrail | undefined
+  #lock: TrailLock | undefined
+  #signer: ManifestSigner | undefined
+  /** What was told before this process could sign. */
+  readonly #heads = new Map<string, SignedHead>()
+  #cancel: (() => void) | undefined
+  #closed = false
+
+  constructor(plan: AuditPlan, keys: AuditKeys, parts: KeeperParts) {
+    this.#plan = plan
+    this.#keys = keys
+    this.#parts = parts
+  }
+
+  /** The trail of this process. Absent until it is open. */
+  get trail(): OpenTrail | undefined {
+    return this.#trail
+  }
+
+  /** Absent while another process holds the lock. */
+  get signer(): ManifestSigner | undefined {
+    return this.#signer
+  }
+
+  /** Absent as the signer is. */
+  get lock(): TrailLock | undefined {
+    return this.#lock
+  }
+
+  /** Signs before this process writes: what lies behind the last signed head then was left behind by others. */
+  async open(): Promise<void> {
+    if (!(await this.#takeOver())) this.#waitForLock()
+    this.#trail = openTrail(this.#plan, { ...this.#parts, bodyKey: this.#keys.bodyKey })
+  }
+
+  /** A worker tells its last durable record. */
+  report(head: SignedHead): void {
+    if (this.#signer === undefined) this.#heads.set(head.writer, head)
+    else this.#signer.report(head)
+  }
+
+  /** A worker has ended. */
+  ended(writer: string): void {
+    this.#signer?.ended(writer)
+  }
+
+  /** Closes the trail, signs its end, and releases the lock. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#cancel?.()
+    await this.#trail?.close()
+    await this.#signer?.close()
+    this.#lock?.release()
+    this.#lock = undefined
+  }
+
+  /** Whether this process signs from now on. */
+  async #takeOver(): Promise<boolean> {
+    const { folder, durability, anchors } = this.#plan
+    this.#lock ??= tryLock(folder)
+    if (this.#lock === undefined) return false
+    this.#signer = await ManifestSigner.open({
+      ...this.#parts,
+      folder,
+      keys: this.#keys,
+      anchors,
+      durable: durability === 'disk',
+      own: () => this.#trail && { writer: this.#trail.writer, ...this.#trail.head },
+    })
+    for (const head of this.#heads.values()) this.#signer.report(head)
+    this.#heads.clear()
+    return true
+  }
+
+  /** In a replacement of a service the new one starts before the old one has ended: it signs when that is gone. */
+  #waitForLock(): void {
+    this.#parts.recorder.note('warn', 'audit_unsigned', {
+      detail: `another process signs the trail in ${this.#plan.folder}; this one waits for its end`,
+    })
+    this.#retry()
+  }
+
+  #retry(): void {
+    this.#cancel = (this.#parts.after ?? systemAfter)(PERIOD, () => void this.#tryAgain())
+  }
+
+  async #tryAgain(): Promise<void> {
+    try {
+      if (!(await this.#takeOver())) this.#retry()
+      // It was closed meanwhile.
+      else if (this.#closed) await this.close()
+    } catch (cause) {
+      this.#parts.recorder.note('error', 'audit_manifest_unwritable', { cause })
+      if (!this.#closed) this.#retry()
+    }
+  }
+}
+
+/** Tells the heads of a worker's trail to its supervisor. Call what it returns to close the trail. */
+export function tellHeads(trail: OpenTrail, reports: Reports): () => Promise<void> {
+  let told = 0
+  const tell = (): void => {
+    const { seq, hash } = trail.head
+    if (seq === told) return
+    told = seq
+    reports.trailHead({ writer: trail.writer, seq, hash })
+  }
+  const timer = setInterval(tell, PERIOD).unref()
+  return async () => {
+    clearInterval(timer)
+    await trail.close()
+    tell()
+  }
+}
