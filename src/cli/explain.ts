@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import type { Explanation } from '../contracts/explanation.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { type Command, EXIT, type Terminal, UsageError } from './command.ts'
+import { explainPast } from './explain-past.ts'
 import { checkedReason, ORDER, ORDER_HELP } from './order-options.ts'
 import { explanationText } from './explanation-text.ts'
 
@@ -19,11 +20,14 @@ const OPTIONS = {
   header: { ...text, short: 'H', multiple: true },
   data: { ...text, short: 'd' },
   from: text,
+  request: text,
+  log: text,
   json: { type: 'boolean' },
   ...ORDER,
 } as const
 
 const HELP = `Usage: postern explain [OPTIONS] METHOD PATH
+       postern explain --request ID | --log -
 
   Shows whether the running service would let a call in, and each check with what it found. The call is not made:
   nothing reaches a backend, nothing is counted, no token is issued or remembered.
@@ -36,6 +40,10 @@ const HELP = `Usage: postern explain [OPTIONS] METHOD PATH
   -H "Name: value"      A header line; several times for several lines
   -d BODY | @FILE       The body. Give its Content-Type by -H
   --from ADDRESS        Where the call comes from. Default: loopback. Behind a trusted proxy, the address of the proxy
+  --request ID          In place of METHOD and PATH: the X-Request-Id of one of the last calls, which each process keeps.
+                        Shows what was decided then, what would be now, and the difference
+  --log -               The same of a line of the log, on standard input. Its client is taken to have the token that
+                        it would be given for its user now
   --json                The whole explanation, with all facts
 ${ORDER_HELP}
 
@@ -61,8 +69,26 @@ async function bytesOf(argument: string, { stdin }: Terminal): Promise<Buffer> {
   }
 }
 
-async function readQuestion(args: readonly string[], terminal: Terminal) {
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
+const parse = (args: readonly string[]) =>
+  parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
+
+type Parsed = ReturnType<typeof parse>
+
+/** What describes a call that nobody has made, and is not for one of the past. */
+const OF_NEW_CALLS = ['token', 'client', 'user', 'target', 'scope', 'header', 'data', 'from'] as const
+
+/** About a call of the past, if one is named. @throws UsageError if another call is described beside it */
+function askPast({ values, positionals }: Parsed, terminal: Terminal): Promise<number> | undefined {
+  if (values.request === undefined && values.log === undefined) return undefined
+  const described = OF_NEW_CALLS.find((name) => values[name] !== undefined)
+  if (positionals.length > 0 || described !== undefined)
+    throw new UsageError(
+      `--request and --log name a call of the past: ${described === undefined ? 'METHOD and PATH are' : `--${described} is`} not for these`,
+    )
+  return explainPast(values, terminal)
+}
+
+async function readQuestion({ values, positionals }: Parsed, terminal: Terminal) {
   const { header, data, token, client, user, target, scope, from } = values
   const [method, path, ...more] = positionals
   if (method === undefined || path === undefined || more.length > 0)
@@ -82,7 +108,10 @@ async function readQuestion(args: readonly string[], terminal: Terminal) {
 export const explainCommand: Command = {
   help: HELP,
   async run(args, terminal) {
-    const { body, values } = await readQuestion(args, terminal)
+    const parsed = parse(args)
+    const past = askPast(parsed, terminal)
+    if (past !== undefined) return past
+    const { body, values } = await readQuestion(parsed, terminal)
     const call = { method: 'POST', path: '/explain', body } as const
     return callAdminApi(
       call,

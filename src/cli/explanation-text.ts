@@ -2,7 +2,7 @@
 import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 
 /** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
-const printable = (text: string): string =>
+export const printable = (text: string): string =>
   text.replace(
     /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

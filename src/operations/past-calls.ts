@@ -6,6 +6,7 @@
  * holds all of them.
  */
 import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
+import type { Explanation } from '../contracts/explanation.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -54,6 +55,26 @@ export interface PastCall {
 export interface KeptCall extends PastCall {
   readonly principal: Principal | undefined
   readonly clientAddress: string
+}
+
+/** What was decided about a call then, beside what would be decided now. */
+export interface Difference {
+  /** `let in`, or the reason of the refusal. */
+  readonly then: string
+  /** The same of now, or `unknown`. */
+  readonly now: string
+  /** Undefined if it is not known what would be decided now. */
+  readonly same: boolean | undefined
+  /** For people. */
+  readonly words: string
+}
+
+/** The answer to the question about a call of the past. */
+export interface PastAnswer {
+  readonly then: PastCall
+  /** The explained decision of now; undefined if too little is known of the call. */
+  readonly now: Explanation | undefined
+  readonly difference: Difference
 }
 
 class Entry {

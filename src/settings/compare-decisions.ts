@@ -1,6 +1,7 @@
 /** What was decided about a call then, beside what would be decided now (C14.4). */
 import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
+import type { Difference } from '../operations/past-calls.ts'
 
 /** What is known of the decision of then. */
 export interface PastDecision {
@@ -10,17 +11,6 @@ export interface PastDecision {
   readonly wouldRefuse: string | undefined
   /** Whether it is known who called. */
   readonly hasCaller: boolean
-}
-
-export interface Difference {
-  /** `let in`, or the reason of the refusal. */
-  readonly then: string
-  /** The same of now, or `unknown`. */
-  readonly now: string
-  /** Undefined if it is not known what would be decided now. */
-  readonly same: boolean | undefined
-  /** For people. */
-  readonly words: string
 }
 
 const LET_IN = 'let in'
@@ -62,7 +52,7 @@ function nowOf(reason: string, now: Explanation): string {
 
 /** Why it cannot be known what would be decided now; undefined if it can. */
 function whyUnknown(then: string, hasCaller: boolean, now: Explanation | undefined): string | undefined {
-  if (now === undefined) return 'Its path is not kept, so nothing can be asked about it now.'
+  if (now === undefined) return 'Too little of it is known to ask about it now.'
   const reason = decidedNow(now)
   if (!hasCaller && reason === NO_CREDENTIALS && then !== NO_CREDENTIALS)
     return OF_TOKENS.has(then)

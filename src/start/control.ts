@@ -29,7 +29,11 @@ import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'
 import { OrderError } from '../supervisor/open-orders.ts'
-import type { WorkerPool } from '../supervisor/worker-pool.ts'
+import type { LoggedCall } from '../operations/log/read-call-line.ts'
+import type { PastAnswer } from '../operations/past-calls.ts'
+import { compareDecisions } from '../settings/compare-decisions.ts'
+import type { RecalledCall, WorkerPool } from '../supervisor/worker-pool.ts'
+import { describeLogged, recordOfPastQuestion } from './past-calls.ts'
 import { recordOfQuestion } from './explain.ts'
 import type { Store, StoreIndex } from '../contracts/store.ts'
 import { CONSENT } from '../identity/browser/consents.ts'
@@ -120,13 +124,35 @@ export class ServiceControl implements OperatorControl {
 
   /** Nothing of the token and the body is recorded, and the record stops nothing (C12.1.4). */
   async explain(call: DescribedCall, operator: Operator): Promise<Explanation> {
+    const { audit } = this.#parts
+    const explanation = await this.#explainNow(call)
+    if (audit.on) audit.note(recordOfQuestion(explanation, operator))
+    return explanation
+  }
+
+  async explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined> {
     const { pool, audit } = this.#parts
-    const explanation = await pool.explain(call).catch((error: unknown) => {
+    const found = typeof past === 'string' ? await pool.recall(past) : await this.#explainLogged(past)
+    if (found === undefined) return undefined
+    const { call: then, now } = found
+    const difference = compareDecisions({ ...then, hasCaller: then.caller !== undefined }, now)
+    if (audit.on) audit.note(recordOfPastQuestion(then, difference, operator))
+    return { then, now, difference }
+  }
+
+  /** A sidecar issues no tokens, so it cannot tell what a client would be given. */
+  async #explainLogged(line: LoggedCall): Promise<RecalledCall> {
+    const described = describeLogged(line)
+    const cannotTell = isSidecar(this.#configuration) && line.caller !== undefined
+    const now = described === undefined || cannotTell ? undefined : await this.#explainNow(described)
+    return { call: line, now }
+  }
+
+  #explainNow(call: DescribedCall): Promise<Explanation> {
+    return this.#parts.pool.explain(call).catch((error: unknown) => {
       if (!(error instanceof OrderError)) throw error
       throw new AdminError(503, 'no process could be asked: try again')
     })
-    if (audit.on) audit.note(recordOfQuestion(explanation, operator))
-    return explanation
   }
 
   async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {

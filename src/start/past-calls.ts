@@ -1,7 +1,9 @@
 /** Describes calls of the past, so that the decision about them can be asked for again (C14.4). */
+import type { AuditEntry } from '../contracts/audit.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
 import type { LoggedCall } from '../operations/log/read-call-line.ts'
-import type { KeptCall, PastCaller } from '../operations/past-calls.ts'
+import { byOperator, type Operator } from '../operations/operator.ts'
+import type { Difference, KeptCall, PastCall, PastCaller } from '../operations/past-calls.ts'
 
 type Described = Pick<KeptCall, 'method' | 'accept' | 'contentType' | 'websocket' | 'clientAddress'> & {
   readonly path: string
@@ -55,3 +57,17 @@ function claimedOf(
   const place = target ?? (scope === undefined && business !== undefined ? `b/${business}` : undefined)
   return { client, user: subject, scope, target: place?.replace(/^target:/, '') }
 }
+
+/** The record of a question about a call of the past (C12.3). Its path may hold personal values, and is left out. */
+export const recordOfPastQuestion = (
+  { requestId, method, caller }: PastCall,
+  { then, now }: Difference,
+  operator: Operator,
+): AuditEntry => ({
+  event: 'explain.asked',
+  outcome: 'success',
+  ...byOperator(operator),
+  on: { kind: 'call', id: requestId, method, client: caller?.client, subject: caller?.subject },
+  grant: { scope: caller?.scope, target: caller?.target },
+  change: { then, now },
+})

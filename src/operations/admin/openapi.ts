@@ -2,6 +2,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { maintenanceRoutes } from './maintenance.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
+import { PAST_CALL_ROUTE } from './past-calls.ts'
 import { ORDER_ROUTES } from './orders.ts'
 import { rolesWith } from './rights.ts'
 import { ok, type AdminRoute, type Schema } from './routes.ts'
@@ -122,7 +123,7 @@ export const describeAdminApi = (routes: readonly AdminRoute[], version: string)
 
 /** All routes, including the one for the OpenAPI document. `version` is that of the service. */
 export function adminRoutes(clock: Clock, version: string): readonly AdminRoute[] {
-  const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES, EXPLAIN_ROUTE]
+  const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES, EXPLAIN_ROUTE, PAST_CALL_ROUTE]
   routes.push({
     method: 'GET',
     path: '/openapi.json',

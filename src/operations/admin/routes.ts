@@ -5,7 +5,9 @@ import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { Operator } from '../operator.ts'
 import type { Right } from './rights.ts'
+import type { LoggedCall } from '../log/read-call-line.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
+import type { PastAnswer } from '../past-calls.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { Fault } from '../../kernel/faults.ts'
 
@@ -51,6 +53,11 @@ export interface OperatorControl {
    * with an error if the explanation is not what was decided: a defect.
    */
   explain(call: DescribedCall, operator: Operator): Promise<Explanation>
+  /**
+   * What was decided about a call of the past, and what would be now (C14.4): of the call of this request id, if a
+   * process keeps it, or of that of a line of the log. Undefined if no process keeps it. Rejects as `explain` does.
+   */
+  explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined>
   /** Forgets the failed logins that match every given member. Resolves with their number. */
   clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
   reload(operator: Operator): Promise<ReloadOutcome>

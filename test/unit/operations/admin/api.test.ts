@@ -55,6 +55,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
           : { outcome: 'revoked', ended: { sessions: 1, families: 2, codes: 3, consents: 0 } },
       )
     },
+    explainPast: (...told) => (asked.push(told), Promise.resolve(undefined)),
     explain: (...told) => (asked.push(told), Promise.resolve(EXPLANATION)),
     clearLockouts: (...told) => Promise.resolve(asked.push(told)),
     reload: (...told) => Promise.resolve({ outcome: 'reloaded', warnings: [], revoked: asked.push(told) }),
