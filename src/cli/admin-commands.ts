@@ -12,7 +12,7 @@ import {
 } from './command.ts'
 import type { Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
-import { splitListenAddress } from '../kernel/listen-address.ts'
+import { localUrl } from '../kernel/listen-address.ts'
 import { readAdminToken } from '../operations/admin/token-file.ts'
 import { checkedReason, ORDER, ORDER_HELP, type OrderOptions, ownToken } from './order-options.ts'
 import { countOfFamilies } from './terminal.ts'
@@ -40,13 +40,6 @@ const isUsable = (configuration: Configuration | undefined, report: Report): con
   configuration !== undefined &&
   !report.problems.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
 
-/** The URL of the admin listener. One that listens on all addresses is called on loopback. */
-function addressOf({ admin }: Configuration): string {
-  const { host, port } = splitListenAddress(admin.listen)
-  const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${here.includes(':') ? `[${here}]` : here}:${port}`
-}
-
 async function tokenOf({ admin, data }: Configuration, own: string | undefined): Promise<string> {
   if (own !== undefined) return own
   if (admin.token !== undefined) return admin.token
@@ -59,7 +52,7 @@ async function tokenOf({ admin, data }: Configuration, own: string | undefined):
 
 async function send(configuration: Configuration, call: AdminCall, own?: string): Promise<unknown> {
   const { method, path, query = {}, body } = call
-  const address = addressOf(configuration)
+  const address = localUrl(configuration.admin.listen)
   const url = new URL(path, address)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) url.searchParams.set(name, value)

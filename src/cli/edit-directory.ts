@@ -1,6 +1,7 @@
 /** Changes of clients and users in the store, also while the service runs. */
 import { pathText, Report } from '../config/report.ts'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
+import { NO_TRAIL } from '../contracts/audit.ts'
 import { ClientEditor } from '../directory/client-editor.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { Hasher } from '../directory/hasher.ts'
@@ -73,7 +74,12 @@ async function workOn(
 }
 
 async function withState(configuration: Configuration, work: (state: State) => Promise<void>): Promise<void> {
-  const parts = { clock: systemClock, recorder: new RelayRecorder(), appended: () => undefined }
+  const parts = {
+    clock: systemClock,
+    recorder: new RelayRecorder(),
+    audit: NO_TRAIL,
+    appended: () => undefined,
+  }
   const state = await openState(configuration, parts)
   try {
     await work(state)

@@ -25,3 +25,13 @@ export function bindingOf(address: string): ListenAddress {
   const { host, port } = splitListenAddress(address)
   return { host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port }
 }
+
+/**
+ * The URL by which this machine calls a listener. One that listens on all addresses is called on loopback. `port`: the
+ * bound one, where the address says 0.
+ */
+export function localUrl(address: string, port = splitListenAddress(address).port): string {
+  const { host } = splitListenAddress(address)
+  const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${here.includes(':') ? `[${here}]` : here}:${port}`
+}

@@ -8,15 +8,18 @@ import { ServiceControl } from './control.ts'
 import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
+import { localUrl } from '../kernel/listen-address.ts'
 import { adminRoutes } from '../operations/admin/openapi.ts'
 import { type AdminListener, startAdminListener } from '../operations/admin/listener.ts'
 import { Operators } from '../operations/admin/operators.ts'
 import { adminTokenFile, ensureAdminToken } from '../operations/admin/token-file.ts'
 import type { OperatorControl } from '../operations/admin/routes.ts'
+import { plainFacts } from '../operations/acts.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
+import { ServiceEvents } from './service-events.ts'
 import { longestLifeOf, openState, type State } from './dependencies.ts'
 import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
 import {
@@ -100,9 +103,19 @@ async function startServing(
   try {
     const token = configuration.admin.token ?? (await ownAdminToken(configuration))
     const operators = new Operators(token, configuration.admin.tokens, options.clock)
-    const control = await openControl(configuration, options, { supervisor, pool, files, opened, operators })
+    const { control, state } = await openControl(configuration, options, {
+      supervisor,
+      pool,
+      files,
+      opened,
+      operators,
+    })
     ready.resolve(control)
     const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
+    supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
+    const watched = { audit: supervisor.audit, state, files: options.source?.files ?? [] }
+    const events = new ServiceEvents(configuration, watched, options.clock)
+    events.start()
     return {
       ...serviceUrls(configuration.server, pool.port),
       adminPort: admin.port,
@@ -110,20 +123,7 @@ async function startServing(
       pool,
       worker: isWorker(pool) ? pool : undefined,
       control,
-      close: async () => {
-        supervisor.health.drain()
-        files.close()
-        // Called before anything is awaited: a reload or restart that is under way must not delay the end.
-        const closed = pool.close()
-        await control.stop()
-        const cut = await closed
-        await admin.close()
-        for (const close of opened) await close()
-        await supervisor.keeper?.close()
-        supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
-        await supervisor.closeLog()
-        return cut
-      },
+      close: () => endService({ supervisor, pool, files, opened, operators, control, admin, events }),
     }
   } catch (error) {
     files.close()
@@ -131,6 +131,31 @@ async function startServing(
     for (const close of opened) await close()
     throw error
   }
+}
+
+interface Serving extends Started {
+  readonly control: ServiceControl
+  readonly admin: AdminListener
+  readonly events: ServiceEvents
+}
+
+/** Resolves with the number of connections that were cut. */
+async function endService(serving: Serving): Promise<number> {
+  const { supervisor, pool, files, opened, control, admin, events } = serving
+  supervisor.health.drain()
+  files.close()
+  // Called before anything is awaited: a reload or restart that is under way must not delay the end.
+  const closed = pool.close()
+  await control.stop()
+  await events.stop()
+  const cut = await closed
+  await admin.close()
+  for (const close of opened) await close()
+  events.noteStopped(cut)
+  await supervisor.keeper?.close()
+  supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
+  await supervisor.closeLog()
+  return cut
 }
 
 /**
@@ -166,6 +191,13 @@ async function startWorkerPool(
     size,
     reports,
     note: (...args) => recorder.note(...args),
+    died: ({ pid, livedMs }) =>
+      audit?.note({
+        event: 'worker.died',
+        outcome: 'failed',
+        actor: { kind: 'service' },
+        change: plainFacts({ pid, livedMs }),
+      }),
     contentsChanged,
     closeTimes: ({ server }) => server.timeouts,
   })
@@ -178,10 +210,10 @@ async function stateOf(
   supervisor: Supervisor,
   opened: (() => Promise<void>)[],
 ): Promise<State> {
-  const { pool, recorder } = supervisor
+  const { pool, recorder, audit = NO_TRAIL } = supervisor
   if (pool !== undefined && isWorker(pool)) return pool.dependencies.state
   const appended = (): void => supervisor.pool?.pollChanges()
-  const state = await openState(configuration, { clock, recorder, appended })
+  const state = await openState(configuration, { clock, recorder, audit, appended })
   opened.push(() => state.close())
   supervisor.state = state
   return state
@@ -200,18 +232,21 @@ async function openControl(
   configuration: Configuration,
   options: AppOptions,
   { supervisor, pool, files, opened, operators }: Started,
-): Promise<ServiceControl> {
-  const { recorder, lockouts } = supervisor
+): Promise<{ readonly control: ServiceControl; readonly state: State }> {
+  const { recorder, lockouts, audit = NO_TRAIL } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
-  const parts = { state, pool, lockouts, recorder, audit: supervisor.audit ?? NO_TRAIL }
+  const parts = { state, pool, lockouts, recorder, audit }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })
-    return new ServiceControl(configuration, { ...parts, holdings: () => holdings })
+    const control = new ServiceControl(configuration, { ...parts, holdings: () => holdings })
+    return { control, state }
   }
   const reloader = await Reloader.open(configuration, {
     file: source.file,
+    files: source.files,
+    audit,
     environment,
     pool,
     revoker: state.rules,
@@ -230,7 +265,7 @@ async function openControl(
   await endLostMeanwhile(reloader.holdings, { ...state, recorder })
   const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
   control.reloadBy(reloader)
-  return control
+  return { control, state }
 }
 
 function openAdmin(

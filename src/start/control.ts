@@ -12,7 +12,7 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { RevocationOrder, RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
+import type { Ended, RevocationOrder, RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
 import { AdminError } from '../operations/admin/routes.ts'
@@ -24,6 +24,7 @@ import type {
   RevokeOutcome,
 } from '../operations/admin/routes.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
+import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
@@ -109,7 +110,9 @@ export class ServiceControl implements OperatorControl {
     const problems = options.force ? [] : await this.#unknown(tokens)
     if (problems.length > 0) return { outcome: 'unknown', problems }
     if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
-    const ended = await tokenRevoker.end(tokens, { ...options, order: orderOf(operator) })
+    const act = revocationAct(tokens, options)
+    const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, order: orderOf(operator) })
+    const ended = await recordTaking(this.#parts.audit, operator, act, end, plainFacts)
     this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
     return { outcome: 'revoked', ended }
   }
@@ -156,7 +159,9 @@ export class ServiceControl implements OperatorControl {
   }
 
   async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {
-    const cleared = await this.lockouts.clear(which)
+    const clear = async (): Promise<number> => this.lockouts.clear(which)
+    const told = (count: number) => ({ cleared: count })
+    const cleared = await recordGiving(this.#parts.audit, operator, clearingAct(which), clear, told)
     this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
     return cleared
   }
@@ -172,7 +177,7 @@ export class ServiceControl implements OperatorControl {
   }
 
   restart(operator: Operator): Promise<RestartOutcome> {
-    const { pool, recorder } = this.#parts
+    const { pool, recorder, audit } = this.#parts
     if (pool.restart === undefined) {
       const problems = ['one process serves, and cannot be replaced by another — see `workers`']
       return Promise.resolve({ outcome: 'refused', problems })
@@ -180,6 +185,7 @@ export class ServiceControl implements OperatorControl {
     const restart = async (): Promise<RestartOutcome> => {
       const workers = (await pool.restart?.()) ?? 0
       recorder.note('info', 'workers_restarted', { workers, ...operator })
+      noteAct(audit, operator, { event: 'workers.restarted', change: { workers } })
       return { outcome: 'restarted', workers }
     }
     return this.#inTurn(() => restart().catch(this.#failed('restart_failed', operator)))
@@ -205,6 +211,23 @@ export class ServiceControl implements OperatorControl {
     return done
   }
 }
+
+/** What the revocation rule names is what the record is about. */
+const revocationAct = (
+  { subject, client, business, ...one }: Partial<Record<string, string>>,
+  { consents, force }: RevokeOptions,
+): Act => ({
+  event: 'revocation.ordered',
+  on: { kind: 'tokens', subject, client, business },
+  change: plainFacts({ ...one, withConsents: consents, force }),
+})
+
+/** A user name as typed, and networks, are personal. */
+const clearingAct = ({ user, client, network }: Partial<GuessingKey>): Act => ({
+  event: 'lockout.cleared',
+  on: { kind: 'lockout', client },
+  personal: { 'on.user': user, 'on.network': network },
+})
 
 export interface RevocableIdParts {
   readonly store: Pick<Store, 'find' | 'countBy'>

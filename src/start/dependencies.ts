@@ -63,7 +63,7 @@ export async function openDependencies(
 ): Promise<WorkerDependencies> {
   const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
   const appended = (): void => reports.changed()
-  const state = await openState(configuration, { clock, recorder, appended })
+  const state = await openState(configuration, { clock, recorder, audit, appended })
   const { store, feed, rules, tokenRevoker, switches, maintenance } = state
   return {
     clock,
@@ -164,6 +164,7 @@ export interface State {
 export interface StateParts {
   readonly clock: Clock
   readonly recorder: Recorder
+  readonly audit: AuditTrail
   /** Called when this process appended to the change feed, so that others read it. */
   readonly appended: () => void
 }
@@ -174,7 +175,7 @@ export const admitState = (configuration: Configuration): ReturnType<typeof exam
 
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
-  const { clock, recorder } = parts
+  const { clock, recorder, audit } = parts
   const store = await openStore(storeOf(configuration), configuration.data, clock, (trouble) => {
     if (trouble === undefined) recorder.note('info', 'store.works_again')
     else recorder.note('error', 'store.unfit', { detail: trouble })
@@ -190,7 +191,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
     longestLife,
     tokenRevoker: new StoreTokenRevoker({ store, revoker: rules }),
     switches,
-    maintenance: new MaintenanceRecords({ feed, switches, clock, recorder }),
+    maintenance: new MaintenanceRecords({ feed, switches, clock, recorder, audit }),
     close: async () => {
       stopPurging()
       await feed.stop()

@@ -1,8 +1,10 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
+import { isDeepStrictEqual } from 'node:util'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { problemLines, Report } from '../config/report.ts'
 import type { Environment } from '../config/references.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { RevocationOrder, TokenRevoker, Revoker } from '../contracts/tokens.ts'
@@ -11,8 +13,11 @@ import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../director
 import { fixedChanges } from '../settings/fixed-settings.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operations/admin/routes.ts'
+import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { compileScopes } from '../scopes/config.ts'
+import { onlyTakesAway } from '../settings/takes-away.ts'
+import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
 import { digestOfHoldings, recordHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
 import { ContentsChanged, type WorkerPool } from '../supervisor/worker-pool.ts'
@@ -23,6 +28,8 @@ const LOST: RevocationOrder = { via: 'change of the configuration' }
 export interface ReloaderParts {
   /** The configuration file. */
   readonly file: string
+  /** Every file of the configuration in force. */
+  readonly files: Iterable<string>
   readonly environment: Environment
   readonly pool: Pick<WorkerPool<Configuration>, 'holdingsDigest' | 'prepare' | 'commit' | 'abort'>
   readonly revoker: Revoker
@@ -31,6 +38,7 @@ export interface ReloaderParts {
   /** Called before the configuration is in force. Rejects with a Fault if the store cannot record it. */
   readonly adopting: (configuration: Configuration) => Promise<void>
   readonly recorder: Pick<Recorder, 'note'>
+  readonly audit: AuditTrail
   /** Called when another configuration is in force. */
   readonly changed: (configuration: Configuration) => void
   /** Called with the files that were read, even if their configuration is refused. */
@@ -40,17 +48,28 @@ export interface ReloaderParts {
 /** Attempts at reading files that change meanwhile. */
 const ATTEMPTS = 3
 
-const refused = (...problems: string[]): ReloadOutcome => ({ outcome: 'refused', problems })
+/** Most problems that a record names. */
+const MOST_PROBLEMS = 20
+
+const NO_RECORD =
+  'the audit trail cannot be written, so nothing that gives access is put in force — try again'
+
+const refused = (...problems: string[]): Extract<ReloadOutcome, { outcome: 'refused' }> => ({
+  outcome: 'refused',
+  problems,
+})
 
 export class Reloader {
   readonly #parts: ReloaderParts
   #configuration: Configuration
   #holdings: Holdings
+  #files: FileDigests
 
   private constructor(configuration: Configuration, holdings: Holdings, parts: ReloaderParts) {
     this.#parts = parts
     this.#configuration = configuration
     this.#holdings = holdings
+    this.#files = digestFiles(parts.files, parts.audit)
   }
 
   /** Opens it for the configuration in force. Rejects with ContentsChanged if its files have changed since. */
@@ -68,16 +87,23 @@ export class Reloader {
 
   /** Must not be called again before it settles. Rejects only if a part of the service failed. */
   async reload(operator: Operator): Promise<ReloadOutcome> {
-    const outcome = await this.#tryReload()
+    const outcome = await this.#tryReload(operator)
     const level = outcome.outcome === 'reloaded' ? 'info' : 'error'
     this.#parts.recorder.note(level, `configuration_${outcome.outcome}`, { ...outcome, ...operator })
+    if (outcome.outcome === 'refused') this.#noteRefusal(outcome.problems, operator)
     return outcome
   }
 
-  async #tryReload(): Promise<ReloadOutcome> {
+  #noteRefusal(problems: readonly string[], operator: Operator): void {
+    const change = { problems: problems.slice(0, MOST_PROBLEMS), count: problems.length }
+    const act: Act = { event: 'configuration.refused', change: plainFacts(change) }
+    noteAct(this.#parts.audit, operator, act, 'refused')
+  }
+
+  async #tryReload(operator: Operator): Promise<ReloadOutcome> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++)
       try {
-        return await this.#readAndServe()
+        return await this.#readAndServe(operator)
       } catch (error) {
         if (!(error instanceof ContentsChanged)) throw error
       }
@@ -85,10 +111,11 @@ export class Reloader {
   }
 
   /** Rejects with ContentsChanged if the workers read other contents than this process. */
-  async #readAndServe(): Promise<ReloadOutcome> {
+  async #readAndServe(operator: Operator): Promise<ReloadOutcome> {
     const { file, environment, pool, read, changed, recorder } = this.#parts
     const { configuration, report } = loadConfiguration(file, environment)
     read(report.files)
+    const files = digestFiles(report.files, this.#parts.audit)
     if (configuration === undefined) return this.#refuse()
     const fixed = fixedChanges(this.#configuration, configuration)
     if (fixed.length > 0)
@@ -115,7 +142,14 @@ export class Reloader {
       if (!(error instanceof Fault)) throw error
       return refused('the store is out of reach, so what the removed may hold cannot be revoked — try again')
     }
-    await pool.commit()
+    try {
+      await this.#commit(configuration, holdings, files, operator)
+    } catch (error) {
+      if (!(error instanceof Fault && error.code === 'audit_unavailable')) throw error
+      await pool.abort()
+      return { ...refused(NO_RECORD), unavailable: true }
+    }
+    this.#files = files
     this.#configuration = configuration
     this.#holdings = holdings
     changed(configuration)
@@ -124,6 +158,24 @@ export class Reloader {
       recorder.note('error', 'revocation_after_reload_failed', { cause, rules: losses.length })
     })
     return { outcome: 'reloaded', warnings: problemLines(report), revoked: losses.length }
+  }
+
+  /** Puts what was prepared in force. Rejects with Fault `audit_unavailable` if that must be recorded before, and cannot be. */
+  async #commit(
+    configuration: Configuration,
+    holdings: Holdings,
+    files: FileDigests,
+    operator: Operator,
+  ): Promise<void> {
+    const { audit, pool, environment } = this.#parts
+    const before = { configuration: this.#configuration, holdings: this.#holdings, files: this.#files }
+    // A file that was touched, or a reload that was asked for twice, puts nothing else in force.
+    const isSame = isDeepStrictEqual([before.configuration, before.files], [configuration, files])
+    if (!audit.on || isSame) return pool.commit()
+    const change = await describeReload(before, { configuration, holdings, files }, environment)
+    const act: Act = { event: 'configuration.reloaded', change }
+    const record = onlyTakesAway(this.#configuration, configuration) ? recordTaking : recordGiving
+    await record(audit, operator, act, () => pool.commit())
   }
 
   async #makeRules(losses: readonly Loss[]): Promise<void> {

@@ -48,6 +48,7 @@ export class TrailKeeper {
   readonly #heads = new Map<string, SignedHead>()
   #cancel: (() => void) | undefined
   #closed = false
+  #adminUrl: string | undefined
 
   constructor(plan: AuditPlan, keys: AuditKeys, parts: KeeperParts) {
     this.#plan = plan
@@ -76,6 +77,12 @@ export class TrailKeeper {
     this.#trail = openTrail(this.#plan, { ...this.#parts, bodyKey: this.#keys.bodyKey })
   }
 
+  /** Tells commands where the admin API of this service is, as long as it holds the lock. */
+  announce(adminUrl: string): void {
+    this.#adminUrl = adminUrl
+    this.#lock?.announce(adminUrl)
+  }
+
   /** A worker tells its last durable record. */
   report(head: SignedHead): void {
     if (this.#signer === undefined) this.#heads.set(head.writer, head)
@@ -102,6 +109,7 @@ export class TrailKeeper {
     const { folder, durability, anchors } = this.#plan
     this.#lock ??= tryLock(folder)
     if (this.#lock === undefined) return false
+    if (this.#adminUrl !== undefined) this.#lock.announce(this.#adminUrl)
     this.#signer = await ManifestSigner.open({
       ...this.#parts,
       folder,

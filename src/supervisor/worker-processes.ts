@@ -11,6 +11,8 @@ export interface WorkerProcessesParts<C> {
   readonly size: number
   readonly reports: Reports
   readonly note: Recorder['note']
+  /** Called when a worker ended that should not have. `livedMs`: how long it had served. */
+  readonly died?: (worker: { readonly pid: number | undefined; readonly livedMs: number }) => void
   /** Called when a new worker reads other contents in the configuration's files than the workers that serve already. */
   readonly contentsChanged: () => void
   /** When the service ends: how long connections are accepted, then how long calls may take. Milliseconds. */
@@ -189,6 +191,7 @@ export class WorkerProcesses<C> {
       if (worker.closing || this.#closing) return
       const livedMs = Math.round(performance.now() - since)
       this.#parts.note('error', 'worker_died', { pid: worker.pid, livedMs, cause: worker.fault })
+      this.#parts.died?.({ pid: worker.pid, livedMs })
       this.#hasty = livedMs < STEADY_MS ? this.#hasty + 1 : 0
       void this.recover(pauseAfter(this.#hasty))
     })

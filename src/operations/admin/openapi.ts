@@ -19,7 +19,10 @@ const EVERYWHERE = {
   400: { description: 'The request does not fit', ...json(ERROR) },
   401: { description: 'Without a token that is in force', ...json(ERROR) },
   403: { description: 'The role of the token does not allow it', ...json(ERROR) },
-  503: { description: 'The store is out of reach: nothing has changed', ...json(ERROR) },
+  503: {
+    description: 'The store is out of reach, or the audit trail cannot be written: nothing has changed',
+    ...json(ERROR),
+  },
 }
 
 const operationOf = ({

@@ -5,6 +5,7 @@ import {
   members,
   type Members,
   notFound,
+  notNow,
   ok,
   problemsSchema,
   refuse,
@@ -132,9 +133,9 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     },
     handle: async (control, { operator }) => {
       const outcome = await control.reload(operator)
-      return outcome.outcome === 'refused'
-        ? refuse('the configuration was refused; nothing has changed', outcome.problems)
-        : ok(outcome)
+      if (outcome.outcome === 'reloaded') return ok(outcome)
+      const refused = outcome.unavailable === true ? notNow : refuse
+      return refused('the configuration was refused; nothing has changed', outcome.problems)
     },
   },
   {

@@ -14,7 +14,12 @@ import { Fault } from '../../kernel/faults.ts'
 /** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
 export type ReloadOutcome =
   | { readonly outcome: 'reloaded'; readonly warnings: readonly string[]; readonly revoked: number }
-  | { readonly outcome: 'refused'; readonly problems: readonly string[] }
+  | {
+      readonly outcome: 'refused'
+      readonly problems: readonly string[]
+      /** It has no problem, but the audit trail cannot be written now. */
+      readonly unavailable?: true
+    }
 
 export type RestartOutcome =
   | { readonly outcome: 'restarted'; readonly workers: number }
@@ -140,6 +145,12 @@ export const refuse = (error: string, problems: readonly string[]): AdminAnswer 
   body: { error, problems },
 })
 
+/** 503: what must be recorded cannot be recorded now. */
+export const notNow = (error: string, problems: readonly string[]): AdminAnswer => ({
+  status: 503,
+  body: { error, problems },
+})
+
 /** 404: the named thing does not exist. */
 export const notFound = (error: string, problems: readonly string[]): AdminAnswer => ({
   status: 404,
@@ -184,9 +195,13 @@ const PLAIN: Readonly<Record<number, string>> = {
   503: 'the store is out of reach; what was asked is not done, or in part: try again',
 }
 
+const NO_TRAIL_NOW = 'the audit trail cannot be written, so this is not done: try again when it can'
+
 /** The status and body of the answer to an error. */
 export function errorBodyOf(thrown: Fault | AdminError | FrameworkError): ErrorBody {
   const status = (thrown instanceof Fault ? thrown.status : thrown.statusCode) ?? 500
+  if (thrown instanceof Fault && thrown.code === 'audit_unavailable')
+    return { status, body: { error: NO_TRAIL_NOW } }
   if (!(thrown instanceof AdminError))
     return { status, body: { error: PLAIN[status] ?? 'the request was refused' } }
   const { message: error, problems } = thrown

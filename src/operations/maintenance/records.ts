@@ -1,7 +1,10 @@
+import type { AuditTrail } from '../../contracts/audit.ts'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { Change, Feed, StoredValue } from '../../contracts/store.ts'
+import type { JsonObject } from '../../http/json-value.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
+import { type Act, plainFacts, recordGiving, recordTaking } from '../acts.ts'
 import type { Operator } from '../operator.ts'
 import {
   compileClosure,
@@ -27,6 +30,7 @@ export interface MaintenanceRecordsParts {
   readonly switches: MaintenanceSwitches
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
+  readonly audit: AuditTrail
 }
 
 export const MAINTENANCE_TOPIC = 'maintenance'
@@ -75,22 +79,29 @@ export class MaintenanceRecords {
 
   /**
    * Switches on, now or from a time on. What an operator had set for that scope and is in force ends with it; planned
-   * windows stay. In force here when it resolves; rejects with Fault `identity_unavailable` if it could not be kept.
+   * windows stay. In force here when it resolves; rejects with Fault `identity_unavailable` if it could not be kept. A
+   * switch that replaces another may let more through than that: then it is recorded before, and rejects with Fault
+   * `audit_unavailable` if that fails.
    */
   async set(entry: MaintenanceSwitch, { by, reason, ...operator }: Operator): Promise<KeptSwitch> {
     const { clock } = this.#parts
     const set: KeptSwitch = { ...entry, id: newSecret(9), source: 'operator', by, reason, setAt: clock.now() }
     const ended = isInForce(entry, clock.now()) ? this.#inForceAt(scopeText(entry.scope)) : []
-    await this.#decide({ set, ended })
     const change = isInForce(entry, clock.now()) ? 'on' : 'planned'
+    const record = ended.length > 0 ? recordGiving : recordTaking
+    const act = switchedAct(change, [set], ended)
+    await record(this.#parts.audit, { by, reason, ...operator }, act, () => this.#decide({ set, ended }))
     this.#note(change, [set], { by, reason, ...operator })
     return set
   }
 
-  /** Ends switches of operators. Rejects with Fault `identity_unavailable` if that could not be kept. */
+  /**
+   * Ends switches of operators. Rejects with Fault `audit_unavailable` or `identity_unavailable` if that could not be
+   * recorded or kept.
+   */
   async end(ended: readonly KeptSwitch[], operator: Operator): Promise<void> {
     if (ended.length === 0) return
-    await this.#decide({ ended })
+    await recordGiving(this.#parts.audit, operator, switchedAct('off', ended), () => this.#decide({ ended }))
     this.#note('off', ended, operator)
   }
 
@@ -163,3 +174,24 @@ export class MaintenanceRecords {
 /** RFC 3339; undefined stays so. */
 export const instantText = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()
+
+/** Most addresses and clients of a switch that a record names. */
+const MOST_NAMED = 20
+
+/** A switch as records tell it. */
+export const switchFacts = ({ id, scope, from, until, message, ...entry }: KeptSwitch): JsonObject =>
+  plainFacts({
+    ...{ id, scope: scopeText(scope), from: instantText(from), until: instantText(until), message },
+    addresses: entry.addresses?.slice(0, MOST_NAMED),
+    clients: entry.clients?.slice(0, MOST_NAMED),
+  })
+
+const switchedAct = (
+  change: 'on' | 'planned' | 'off',
+  switches: readonly KeptSwitch[],
+  ended: readonly KeptSwitch[] = [],
+): Act => ({
+  event: 'maintenance.switched',
+  on: { kind: 'switch', id: switches.map(({ id }) => id).join(' ') },
+  change: { change, switches: switches.map(switchFacts), ends: ended.map(({ id }) => id) },
+})

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { loadConfiguration } from '../../../src/settings/check-configuration.ts'
 import { Report } from '../../../src/config/report.ts'
 import type { Configuration } from '../../../src/settings/configuration.ts'
@@ -37,6 +38,8 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
   let attempts = 0
   const reloader = await Reloader.open(configuration, {
     file: at('a.yaml'),
+    files: [],
+    audit: NO_TRAIL,
     environment: {},
     pool: {
       holdingsDigest: await openedNow(configuration),

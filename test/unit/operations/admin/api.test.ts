@@ -31,7 +31,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     after: () => () => undefined,
   })
   const switches = new MaintenanceSwitches(clock)
-  const maintenance = new MaintenanceRecords({ feed, switches, clock, recorder })
+  const maintenance = new MaintenanceRecords({ feed, switches, clock, recorder, audit: NO_TRAIL })
   const asked: unknown[] = []
   const control: OperatorControl = {
     maintenance,

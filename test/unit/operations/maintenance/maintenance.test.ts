@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { NO_TRAIL } from '../../../../src/contracts/audit.ts'
 import { Report } from '../../../../src/config/report.ts'
 import { MaintenanceRecords } from '../../../../src/operations/maintenance/records.ts'
 import {
@@ -98,7 +99,7 @@ async function openBook(store = new MemoryStore(movableClock()), clock = movable
     notes,
     feed,
     compiled,
-    book: new MaintenanceRecords({ feed, switches: compiled, clock, recorder }),
+    book: new MaintenanceRecords({ feed, switches: compiled, clock, recorder, audit: NO_TRAIL }),
   }
 }
 

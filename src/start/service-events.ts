@@ -1,0 +1,68 @@
+/** Events of the audit trail that a service has once, however many processes serve (C12.3). */
+import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { planKeys } from '../keys/config.ts'
+import { plainFacts } from '../operations/acts.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { countWorkers } from '../supervisor/worker-pool.ts'
+import type { State } from './dependencies.ts'
+import { KeyEvents } from './key-events.ts'
+import { digestFiles } from './reload-record.ts'
+import { VERSION } from './version.ts'
+import { WindowWatch } from './window-watch.ts'
+
+export interface ServiceEventParts {
+  readonly audit: AuditTrail | undefined
+  readonly state: Pick<State, 'maintenance' | 'store'>
+  /** The files of the configuration; none if it comes from no file. */
+  readonly files: Iterable<string>
+}
+
+/** Events that the clock, the start and the end of the service cause. */
+export class ServiceEvents {
+  readonly #audit: AuditTrail
+  readonly #windows: WindowWatch
+  readonly #keys: KeyEvents | undefined
+  readonly #started: object
+
+  constructor(
+    configuration: Configuration,
+    { audit = NO_TRAIL, state: { maintenance, store }, files }: ServiceEventParts,
+    clock: Clock,
+  ) {
+    const { data, keys, identity, workers } = configuration
+    this.#audit = audit
+    this.#windows = new WindowWatch({ switches: () => maintenance.list(), audit, clock })
+    this.#keys = isSidecar(configuration)
+      ? undefined
+      : new KeyEvents({ plan: planKeys(data, keys, identity.idToken.lifetime), store, audit, clock })
+    this.#started = { version: VERSION, workers: countWorkers(workers), files: digestFiles(files, audit) }
+  }
+
+  start(): void {
+    if (!this.#audit.on) return
+    this.#note('service.started', this.#started)
+    this.#windows.start()
+    this.#keys?.start()
+  }
+
+  /** To be called before the store and the trail are closed. */
+  async stop(): Promise<void> {
+    this.#windows.stop()
+    await this.#keys?.stop()
+  }
+
+  /** The last record of the service. */
+  noteStopped(connectionsCut: number): void {
+    this.#note('service.stopped', { connectionsCut })
+  }
+
+  /** A command has recorded that it announces this key (`ES256-2`). */
+  skipAnnouncement(name: string): void {
+    this.#keys?.skipAnnouncement(name)
+  }
+
+  #note(event: 'service.started' | 'service.stopped', change: object): void {
+    this.#audit.note({ event, outcome: 'success', actor: { kind: 'service' }, change: plainFacts(change) })
+  }
+}
