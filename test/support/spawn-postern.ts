@@ -9,6 +9,8 @@ export interface SpawnOptions {
   /** Path below the repository; `DEMO` if not given. */
   readonly config?: string
   readonly environment?: Readonly<Record<string, string>>
+  /** In a process group of its own, so that `process.kill(-pid)` reaches its workers too. */
+  readonly detached?: boolean
   /** Where Postern lies; this repository if not given. */
   readonly root?: string
 }
@@ -49,6 +51,7 @@ export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedP
       ...options.environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: options.detached ?? false,
   })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
