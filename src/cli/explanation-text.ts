@@ -24,7 +24,7 @@ function headline({ outcome, refusal, kind, reportOnly }: Explanation): string {
   if (kind === 'identity')
     return 'not explained: this is an identity endpoint, and only calls below /api are explained'
   if (refusal !== undefined)
-    return `refused: ${refusal.status} ${refusal.code}, reason ${refusal.reason} (${refusal.clause}): ${refusal.text}`
+    return `refused: ${refusal.status} ${refusal.code}, reason ${refusal.reason}: ${refusal.text}`
   const reported = reportOnly?.wouldRefuse
   if (reported !== undefined) return `let in: the area is report-only; else refused, reason ${reported}`
   return outcome === 'unknown' ? 'unknown: it depends on something that was not asked' : outcome

@@ -8,13 +8,14 @@ import type { ExplainParts } from '../gateway/explain/explain.ts'
 import { claimedCallers } from '../identity/claimed-callers.ts'
 import { compileServer } from '../server/config.ts'
 import type { Service } from './service.ts'
+import { sidecarCallers } from './sidecar-callers.ts'
 
 /** @param early the limits ahead of the decision */
 export function explainPartsOf(
   { parts, runtime, identity, authorities }: Service,
   early: EarlyAdmission,
 ): ExplainParts {
-  const { server } = parts.configuration
+  const { server, issuers } = parts.configuration
   return {
     runtime,
     catalogue: parts.catalogue,
@@ -25,7 +26,7 @@ export function explainPartsOf(
       scheme: server.tls === undefined ? 'http' : 'https',
       host: runtime.host,
     },
-    callers: identity && claimedCallers(identity.dependencies),
+    callers: identity ? claimedCallers(identity.dependencies) : sidecarCallers(issuers, runtime.clock),
     isIdentityPath: (path) => identity?.endpoints.has(path) === true,
     early,
   }

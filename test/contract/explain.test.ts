@@ -66,7 +66,7 @@ describe('C14.1 a call that is described', () => {
   ])('C14.1 says why no token would be granted: %s', async (_case, caller, reason) => {
     const explanation = await asCaller(caller)
     expect(explanation).toMatchObject({ outcome: 'refused', refusal: { clause: 'C4.4', reason } })
-    expect(checkOf(explanation, 'C4.4').words).toContain('The token endpoint would grant no such token')
+    expect(checkOf(explanation, 'C4.4').words).toContain('No such token can be had')
   })
 
   it('C14.1 explains no identity endpoint', async () => {

@@ -33,8 +33,7 @@ export interface ExplainParts {
   readonly runtime: Runtime
   readonly catalogue: Catalogue
   readonly reading: CallReading
-  /** Undefined if the service issues no tokens: then a caller cannot be claimed. */
-  readonly callers: ClaimedCallers | undefined
+  readonly callers: ClaimedCallers
   /** Whether a canonical path is that of an identity endpoint. */
   readonly isIdentityPath: (path: string) => boolean
   /** Undefined if there are no limits ahead of the decision. */
@@ -106,7 +105,7 @@ async function credentialsOf(
 ): Promise<Credentials> {
   const none = { verified: undefined, token: undefined, claimed: undefined, grant: undefined }
   if (caller !== undefined) {
-    const granted = await (callers?.grant(caller).catch(toFault) ?? new Fault('unauthorized_client'))
+    const granted = await callers.grant(caller).catch(toFault)
     return granted instanceof Fault
       ? { ...none, verified: granted }
       : { ...none, verified: granted.principal, grant: granted }

@@ -206,7 +206,7 @@ function wordsOf(progress: Progress, { verdict, fault }: CheckResult, claimed: C
   if (fault === undefined && principal !== undefined) return wordsOfPassed(progress, principal)
   const { code = 'no_credentials', facts = {} } = fault ?? {}
   if (call.caller !== undefined)
-    return `The token endpoint would grant no such token (${code}): ${facts.detail ?? facts.say ?? fault?.publicText ?? ''}.`
+    return `No such token can be had (${code}): ${facts.detail ?? facts.say ?? fault?.publicText ?? ''}.`
   if (credentials.token === undefined) return CREDENTIALS[code] ?? fault?.publicText ?? ''
   const reason = reasonOf(facts.detail ?? '')
   const empty: Claimed = { header: {}, payload: {} }
@@ -227,5 +227,5 @@ function wordsOfPassed({ credentials: { grant } }: Progress, principal: Principa
   if (grant === undefined)
     return `The token of ${who}, ${where}, is valid until ${instant(principal.expiresAt)}.`
   const dropped = grant.dropped.length === 0 ? '' : ` Not granted: ${grant.dropped.join(' ')}.`
-  return `The token endpoint would grant ${who}, ${where}: ${principal.scope}.${dropped}`
+  return `As claimed: ${who}, ${where}, with the scope ${principal.scope}.${dropped}`
 }

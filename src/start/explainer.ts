@@ -1,0 +1,210 @@
+/**
+ * Explains calls by a configuration file, without a service: for your own tests of who may call what. Published as
+ * `postern/explain`, and described in config/explain.md.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Environment } from '../config/references.ts'
+import { problemLines, Report } from '../config/report.ts'
+import { NO_TRAIL } from '../contracts/audit.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
+import { CLIENT, SUBJECT, USER } from '../directory/stored-directory.ts'
+import { explainCall } from '../gateway/explain/explain.ts'
+import { LocalLockouts } from '../identity/guessing/lockouts.ts'
+import { type Clock, systemClock } from '../kernel/clock.ts'
+import { splitListenAddress } from '../kernel/listen-address.ts'
+import { compileMaintenance } from '../operations/maintenance/config.ts'
+import { serviceUrls } from '../server/config.ts'
+import { loadConfiguration } from '../settings/check-configuration.ts'
+import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
+import { inspectStore } from '../stores/read-store.ts'
+import type { Reports } from '../supervisor/worker-pool.ts'
+import { openDependencies, type WorkerDependencies } from './dependencies.ts'
+import { explainPartsOf } from './explain.ts'
+import {
+  closablesOf,
+  closeAll,
+  compileService,
+  ConfigurationError,
+  openParts,
+  type Parts,
+} from './service.ts'
+
+export type {
+  ExplainedAction,
+  ExplainedCaller,
+  ExplainedCheck,
+  Explanation,
+  Refusal,
+  Verdict,
+} from '../contracts/explanation.ts'
+
+/** A call that is not made. Either `token`, or `client` and `user`, or nobody calls. */
+export interface CallToExplain {
+  /** Default: GET. */
+  readonly method?: string
+  /** Path and query, as in the request line. */
+  readonly path: string
+  /** By name. A list is several lines. Host and Content-Length are added where they are missing. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  /** Its Content-Type belongs into `headers`. */
+  readonly body?: string | Uint8Array
+  /** The address that it comes from. Default: loopback. */
+  readonly from?: string
+  readonly client?: string
+  /** Name or subject. */
+  readonly user?: string
+  /** `b/ACME` or `f/ACME/SUPER1`. */
+  readonly target?: string
+  /** Default: the default scope of the client, else all that the client may have. */
+  readonly scope?: string
+  /** An access token of an issuer that a sidecar trusts. Nobody has signed a token for a service that does not run. */
+  readonly token?: string
+}
+
+export interface ExplainerOptions {
+  /** What the configuration reads of the environment. Default: that of the process. */
+  readonly environment?: Environment
+  /** The time at which calls are decided, in milliseconds since the epoch. Default: now. */
+  readonly now?: () => number
+  /** False leaves out the clients and users of the store. Default: true. The store is only read. */
+  readonly store?: boolean
+}
+
+export interface Explainer {
+  /** Resolves with what would be decided, and why. Rejects with TypeError if the call is not described as it must be. */
+  explain(call: CallToExplain): Promise<Explanation>
+  /** Closes what the configuration has opened. */
+  close(): Promise<void>
+}
+
+/** A configuration that could not be served. Each problem says where it is, and what is wrong. */
+export class ExplainerError extends Error {
+  override readonly name = 'ExplainerError'
+  readonly problems: readonly string[]
+
+  constructor(file: string, problems: readonly string[]) {
+    super(`${file} cannot be served:\n${problems.join('\n')}`)
+    this.problems = problems
+  }
+}
+
+/**
+ * Opens a configuration file as the service would, without serving it: no port is bound, no connection is made and
+ * nothing is written to its data folder. Rejects with ExplainerError if it could not be served.
+ */
+export async function openExplainer(file: string, options: ExplainerOptions = {}): Promise<Explainer> {
+  const environment = options.environment ?? process.env
+  const { configuration, report } = loadConfiguration(file, environment)
+  if (configuration === undefined) throw new ExplainerError(file, problemLines(report))
+  const folder = await mkdtemp(join(tmpdir(), 'postern-explain-'))
+  const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  const clock = clockOf(options)
+  try {
+    const apart = {
+      ...configuration,
+      data: folder,
+      store: { ...configuration.store, kind: 'memory' as const },
+    }
+    const reports = reportsTo(apart, clock)
+    const dependencies = await openDependencies(
+      apart,
+      { clock, environment, audit: NO_TRAIL },
+      SILENT,
+      reports,
+    )
+    if (options.store !== false) await copyPeople(configuration, dependencies.store)
+    return await openWith(apart, dependencies, removeFolder)
+  } catch (error) {
+    await removeFolder()
+    throw error instanceof ConfigurationError ? new ExplainerError(file, problemLines(error.report)) : error
+  }
+}
+
+async function openWith(
+  configuration: Configuration,
+  dependencies: WorkerDependencies,
+  removeFolder: () => Promise<void>,
+): Promise<Explainer> {
+  const { admission, maintenance } = dependencies
+  const parts = await openParts(configuration, dependencies).catch(async (error: unknown) => {
+    await closeDependencies(dependencies)
+    throw error
+  })
+  dependencies.openedFunds.attach(parts.directory.places)
+  maintenance.configure(
+    compileMaintenance(configuration.maintenance, closableNames(configuration), new Report()),
+  )
+  const { port } = splitListenAddress(configuration.server.listen)
+  const service = compileService(parts, dependencies, serviceUrls(configuration.server, port), SILENT)
+  const explainParts = explainPartsOf(service, admission)
+  return {
+    explain: async (call) => explainCall(explainParts, describe(call)),
+    close: async () => {
+      await closeParts(parts)
+      await closeDependencies(dependencies)
+      await removeFolder()
+    },
+  }
+}
+
+const closeParts = (parts: Parts): Promise<void> => closeAll(closablesOf(parts))
+
+async function closeDependencies({ issuerKeys, conversions, state }: WorkerDependencies): Promise<void> {
+  issuerKeys.close()
+  conversions.close()
+  await state.close()
+}
+
+const clockOf = ({ now }: ExplainerOptions): Clock =>
+  now === undefined ? systemClock : { now, monotonic: () => systemClock.monotonic() }
+
+const SILENT: Recorder = {
+  decision: () => undefined,
+  token: () => undefined,
+  backend: () => undefined,
+  tokenCache: () => undefined,
+  note: () => undefined,
+}
+
+/** Nobody supervises, and no password is tried. */
+const reportsTo = ({ identity }: Configuration, clock: Clock): Reports => ({
+  metrics: () => undefined,
+  lines: () => undefined,
+  changed: () => undefined,
+  rateUsage: () => undefined,
+  trailHead: () => undefined,
+  trailEnded: () => undefined,
+  attempts: new LocalLockouts(identity.guessing, clock),
+})
+
+/** The clients and users of the store, which is only read. */
+async function copyPeople(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {
+  if (isSidecar(configuration)) return
+  await inspectStore(configuration.store, configuration.data, async (store) => {
+    for (const kind of [SUBJECT, CLIENT, USER])
+      for (const { key, value } of await store.list(kind)) await into.create(kind, key, { value })
+  })
+}
+
+/** @throws TypeError */
+function describe(call: CallToExplain): DescribedCall {
+  const { method = 'GET', path, headers = {}, body = '', from, client, user, target, scope, token } = call
+  if ((client === undefined) !== (user === undefined))
+    throw new TypeError('expected a client and a user together')
+  if (client === undefined && (target ?? scope) !== undefined)
+    throw new TypeError('expected a client and a user beside a target and a scope')
+  if (client !== undefined && token !== undefined)
+    throw new TypeError('expected a token, or a client and a user: not both')
+  return {
+    ...{ method, path, from, token },
+    headers: Object.entries(headers).flatMap(([name, value]) =>
+      [value].flat().map((each) => [name, each] as const),
+    ),
+    body: Buffer.from(body),
+    caller: client === undefined || user === undefined ? undefined : { client, user, target, scope },
+  }
+}
