@@ -53,8 +53,11 @@ export interface CallRecord {
    * @param method of that request
    */
   beforeChange(method: string): Promise<void>
-  /** Takes an upstream's header `X-Postern-Audit`, as it came (C12.2.2). */
-  upstreamReported(header: string | readonly string[] | undefined): void
+  /**
+   * Takes what an upstream has answered, whatever becomes of it.
+   * @param header its `X-Postern-Audit`, as it came (C12.2.2)
+   */
+  upstreamAnswered(status: number, header: string | readonly string[] | undefined): void
 }
 
 /** One authorised call (C8.2). A backend gets exactly the request that was checked. */

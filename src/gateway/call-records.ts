@@ -72,8 +72,9 @@ export function recordOutcome(
     if (fault !== undefined) recordRefusal(runtime, exchange, findings, fault)
     return undefined
   }
-  const outcome = { outcome: outcomeOf(fault, status), reason: fault?.code, status }
-  return record.settle(outcome, findings.upstreamStatus).then((settled) => {
+  const { upstreamStatus } = findings
+  const outcome = { outcome: outcomeOf(fault, status), reason: fault?.code, status, upstreamStatus }
+  return record.settle(outcome).then((settled) => {
     if (!settled && fault !== undefined) recordRefusal(runtime, exchange, findings, fault)
   })
 }

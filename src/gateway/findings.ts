@@ -10,7 +10,7 @@ export interface OutcomeRecord {
    * Resolves when it is written, or cannot be: it changes no answer.
    * @returns false if the call has no intent that waits for its outcome
    */
-  settle(outcome: CallOutcome, upstreamStatus: number | undefined): Promise<boolean>
+  settle(outcome: CallOutcome): Promise<boolean>
 }
 
 export interface CallOutcome {
@@ -18,6 +18,8 @@ export interface CallOutcome {
   /** The fault's code. */
   readonly reason: string | undefined
   readonly status: number
+  /** Of the answer that the client gets. */
+  readonly upstreamStatus: number | undefined
 }
 
 const NONE: NamedAction['params'] = Object.freeze({})

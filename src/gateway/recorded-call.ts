@@ -39,6 +39,7 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
   #body: Pick<AuditCall, 'type' | 'bytes' | 'body'> | undefined
   #kept: Personal = {}
   readonly #reported = new Map<string, string>()
+  #upstreamStatus: number | undefined
   /** The `seq` of the intent, once it is durable; undefined if a report-only area goes on without one. */
   #intent: Promise<number | undefined> | undefined
   /** The intent has its outcome, or gets none. */
@@ -132,7 +133,8 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     }
   }
 
-  upstreamReported(header: string | readonly string[] | undefined): void {
+  upstreamAnswered(status: number, header: string | readonly string[] | undefined): void {
+    this.#upstreamStatus = status
     if (header === undefined) return
     const { runtime, exchange, decision } = this.#parts
     const values = readReportedValues(header)
@@ -144,10 +146,12 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     for (const [name, value] of values) this.#reported.set(name, value)
   }
 
-  async settle(
-    { outcome, reason, status }: CallOutcome,
-    upstreamStatus: number | undefined,
-  ): Promise<boolean> {
+  async settle({
+    outcome,
+    reason,
+    status,
+    upstreamStatus = this.#upstreamStatus,
+  }: CallOutcome): Promise<boolean> {
     if (this.#intent === undefined) return false
     const intent = await this.#intent.catch(() => undefined)
     if (this.#isSettled) return intent !== undefined

@@ -180,7 +180,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
 
   answered(response: UpstreamResponse): void {
     const { record } = this.#call
-    if (record !== undefined) record.upstreamReported(response.headers[AUDIT_HEADER])
+    if (record !== undefined) record.upstreamAnswered(response.statusCode, response.headers[AUDIT_HEADER])
     try {
       this.#settle.resolve(this.#backend.answerOf(this.#call, response, this))
     } catch (error) {

@@ -17,6 +17,7 @@ import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
 import { openWebsocket, type Handshake, type HandshakeOutcome } from '../websocket/upstream.ts'
 
+const SWITCHING = 101
 const UNAUTHORIZED = 401
 
 export interface StreamBackendRules extends HttpBackendRules {
@@ -103,7 +104,8 @@ export class StreamBackend implements Backend {
       const rules = { ...this.#rules, target: target.address }
       const outcome = await openWebsocket(handshake, socket, head, rules)
       settle('good')
-      if (outcome.kind === 'answer') call.record?.upstreamReported(outcome.headers[AUDIT_HEADER])
+      if (outcome.kind === 'answer')
+        call.record?.upstreamAnswered(outcome.statusCode, outcome.headers[AUDIT_HEADER])
       if (outcome.kind === 'answer' && outcome.statusCode === UNAUTHORIZED)
         authorized?.credentials.refused(authorized.line)
       return outcome
@@ -120,7 +122,7 @@ export class StreamBackend implements Backend {
       path: address.basePath + path,
       headers: handshakeHeaders(given, this.#rules.host ?? address.host),
       switched: (headers) => {
-        call.record?.upstreamReported(headers[AUDIT_HEADER])
+        call.record?.upstreamAnswered(SWITCHING, headers[AUDIT_HEADER])
         return switchedHeaders(call, headers, this.#plain.passedHeaders(call, headers, { url }))
       },
       opened: (upstream) => this.#tunnel(socket, upstream),
