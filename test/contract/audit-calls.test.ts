@@ -126,8 +126,8 @@ describe('C12.1.3 an intent', () => {
 })
 
 describe('C12.1.3 the outcome of a call', () => {
-  const HTML: UpstreamBehaviour = ({ respond }) =>
-    respond({ headers: { 'Content-Type': 'text/html' }, body: '<p>' })
+  const HTML: UpstreamBehaviour = (connection) =>
+    connection.respond({ headers: { 'Content-Type': 'text/html' }, body: '<p>' })
   const OWN_ERROR = answerJson(
     { Errors: [{ Code: 'taken', Message: 'The code is taken' }], Data: {} },
     { status: 409 },
@@ -149,7 +149,7 @@ describe('C12.1.3 the outcome of a call', () => {
     ],
     [
       'whose upstream breaks off',
-      ({ reset }) => reset(),
+      (connection) => connection.reset(),
       { outcome: 'failed', reason: 'upstream_unreachable' },
       { status: 503 },
     ],
@@ -171,14 +171,14 @@ describe('C12.1.3 the outcome of a call', () => {
   })
 
   it('C12.1.3 is written before the first byte of the answer', async () => {
-    const written = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<undefined>()
     const settle = vi.spyOn(gateway.world.audit, 'settle').mockReturnValue(written.promise)
     const connection = await openRaw(gateway.port)
     connection.send(requestBytes({ ...create, headers: { ...JSON_BODY, ...bearer(token) } }))
     await vi.waitFor(() => expect(settle).toHaveBeenCalledTimes(1))
     expect(connection.unread).toBe('')
     settle.mockRestore()
-    written.resolve()
+    written.resolve(undefined)
     expect((await connection.response()).status).toBe(200)
     connection.destroy()
   })
@@ -195,8 +195,8 @@ describe('C12.1.3 the outcome of a call', () => {
   })
 
   it('C12.1.3 is recorded though the client has left, and the call was cancelled', async () => {
-    const arrived = Promise.withResolvers<void>()
-    upstream.behave(() => arrived.resolve())
+    const arrived = Promise.withResolvers<undefined>()
+    upstream.behave(() => arrived.resolve(undefined))
     const before = recordsOf(gateway, 'call.settled').length
     const connection = await openRaw(gateway.port)
     connection.send(requestBytes({ ...create, headers: { ...JSON_BODY, ...bearer(token) } }))
@@ -230,7 +230,7 @@ describe('C12.1.3 the outcome of a call', () => {
     const headers = { ...JSON_BODY, ...bearer(access_token) }
     for (const behaviour of [OWN_ERROR, HTML, answerJson({}), answerJson({}, { status: 500 })]) {
       failing.behave(behaviour)
-      await Promise.all([...'abc'].map(() => send(service, { ...create, headers })))
+      await Promise.all([1, 2, 3].map(() => send(service, { ...create, headers })))
       await send(service, { ...create, headers, body: '{' })
       await send(service, { ...create, headers: JSON_BODY })
     }

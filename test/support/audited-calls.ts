@@ -13,15 +13,14 @@ export const NEW_FUND = '{"Code":"NEW1","Name":"A new fund"}'
 const anybody = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
 
 /** An action of its own at ACME, `/api/1.0/b/ACME/fund-data/{action}`. */
-export const actionOf = (action: string, methods: object): Configuration['actions'][number] =>
-  ({
-    level: 'business',
-    area: 'fund-data',
-    action,
-    methods: Object.fromEntries(
-      Object.entries(methods).map(([method, operation]) => [method, { ...anybody, ...operation }]),
-    ),
-  }) as Configuration['actions'][number]
+export const actionOf = (action: string, methods: object): Configuration['actions'][number] => ({
+  level: 'business',
+  area: 'fund-data',
+  action,
+  methods: Object.fromEntries(
+    Object.entries(methods).map(([method, operation]) => [method, { ...anybody, ...operation }]),
+  ),
+})
 
 /** The configuration upstream.yaml over a `stream` backend, with more actions. */
 export const withActions =
