@@ -26,7 +26,7 @@ export interface AdminCall {
 }
 
 /** The message goes to stderr, and the exit code is 1. */
-class AdminTrouble extends Error {}
+export class AdminTrouble extends Error {}
 
 interface Refusal {
   readonly error?: string
@@ -50,7 +50,16 @@ async function tokenOf({ admin, data }: Configuration, own: string | undefined):
   }
 }
 
-async function send(configuration: Configuration, call: AdminCall, own?: string): Promise<unknown> {
+/**
+ * Sends a request. Rejects with AdminTrouble if nobody answers, or the service refuses.
+ *
+ * @param own the operator's own token
+ */
+export async function requestAdmin(
+  configuration: Configuration,
+  call: AdminCall,
+  own?: string,
+): Promise<Response> {
   const { method, path, query = {}, body } = call
   const address = localUrl(configuration.admin.listen)
   const url = new URL(path, address)
@@ -67,11 +76,14 @@ async function send(configuration: Configuration, call: AdminCall, own?: string)
       )
     },
   )
+  if (response.ok) return response
   const answer: unknown = await response.json().catch(() => ({}))
-  if (response.ok) return answer
   const { error = `status ${response.status}`, problems = [] } = answer as Refusal
   throw new AdminTrouble([error, ...problems.map((problem) => `  ${problem}`)].join('\n'))
 }
+
+const send = async (configuration: Configuration, call: AdminCall, own?: string): Promise<unknown> =>
+  (await requestAdmin(configuration, call, own)).json()
 
 /** The name of the operator for the log. */
 export function operatorName({ env }: Terminal): string {

@@ -84,7 +84,10 @@ export function printRows(
  * Writes texts one by one, no faster than they are read, so that a long list needs little memory. A reader that has seen
  * enough (`| head`) ends it.
  */
-export async function printAll(texts: Iterable<string>, { stdout }: Terminal): Promise<void> {
+export async function printAll(
+  texts: Iterable<string> | AsyncIterable<string>,
+  { stdout }: Terminal,
+): Promise<void> {
   try {
     await pipeline(Readable.from(texts), stdout, { end: false })
   } catch (thrown) {

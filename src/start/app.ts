@@ -1,5 +1,7 @@
 /** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
 import { fileURLToPath } from 'node:url'
+import { planAudit } from '../audit/config.ts'
+import { trailReader } from '../audit/find/query-trail.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { Environment } from '../config/references.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
@@ -269,12 +271,14 @@ async function openControl(
 }
 
 function openAdmin(
-  { admin }: Configuration,
+  { admin, ...configuration }: Configuration,
   { exposition, health, recorder, ...supervisor }: Supervisor,
   control: OperatorControl,
   operators: Operators,
   clock: Clock,
 ): Promise<AdminListener> {
+  const { audit } = supervisor
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   return startAdminListener({
     config: admin,
     health,
@@ -285,6 +289,10 @@ function openAdmin(
       return { contentType: exposition.contentType, text: exposition.text() }
     },
     operators,
-    api: { audit: supervisor.audit ?? NO_TRAIL, routes: adminRoutes(clock, VERSION), control },
+    api: {
+      audit: audit ?? NO_TRAIL,
+      routes: adminRoutes(clock, VERSION, audit && plan && { reader: trailReader(plan.folder), audit }),
+      control,
+    },
   })
 }

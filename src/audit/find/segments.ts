@@ -1,6 +1,7 @@
 /** Finds the segments of one trail or of several: `YYYY-MM-DD/{writer}.{n}.jsonl` (C12.4.1). */
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { besideOf } from '../segment.ts'
 
 export interface Segment {
   readonly day: string
@@ -81,8 +82,7 @@ function segmentsIn(folder: string, day: string): readonly Segment[] {
     const [, writer, number] = SEGMENT.exec(name) ?? []
     if (writer === undefined || number === undefined) return []
     const path = join(folder, name)
-    const personalPath = join(folder, `${writer}.${number}.personal.jsonl`)
-    return [{ day, writer, number: Number(number), path, personalPath }]
+    return [{ day, writer, number: Number(number), path, personalPath: besideOf(path) }]
   })
 }
 

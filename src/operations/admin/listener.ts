@@ -182,13 +182,14 @@ function authorize(
 }
 
 function addRoute(app: FastifyInstance, route: AdminRoute, api: GuardedApi): void {
-  const { method, path: url, body, bodyOptional, query = {}, handle } = route
+  const { method, path: url, body, bodyOptional, query = {}, params, handle } = route
   const known = new WeakMap<FastifyRequest, AuthenticatedOperator>()
   app.route({
     method,
     url,
     schema: {
       querystring: { optional: false, schema: members(query) } satisfies RequestSchema,
+      ...(params && { params: { optional: false, schema: members(params) } satisfies RequestSchema }),
       ...(body && { body: { optional: bodyOptional === true, schema: body } satisfies RequestSchema }),
     },
     // Before the body is read.
@@ -198,6 +199,7 @@ function addRoute(app: FastifyInstance, route: AdminRoute, api: GuardedApi): voi
     },
     handler: async (request, reply) => {
       const answer = await handle(api.control, readRequest(request, known.get(request)))
+      if (answer.type !== undefined) reply.type(answer.type)
       return reply.code(answer.status).send(answer.body)
     },
   })
@@ -206,10 +208,16 @@ function addRoute(app: FastifyInstance, route: AdminRoute, api: GuardedApi): voi
 function readRequest(request: FastifyRequest, known: AuthenticatedOperator | undefined): AdminRequest {
   const body = (request.body ?? {}) as AdminRequest['body']
   const query = (request.query ?? {}) as AdminRequest['query']
+  const params = (request.params ?? {}) as AdminRequest['params']
   const { by, reason } = { ...query, ...body }
   const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   const told = { by: said(by), reason: shortReason(said(reason)) }
-  return { body, query, operator: { operator: known?.name, ...told, via: request.ip, channel: 'admin' } }
+  return {
+    body,
+    query,
+    params,
+    operator: { operator: known?.name, ...told, via: request.ip, channel: 'admin' },
+  }
 }
 
 /** Throws AdminError 400 on a reason that a record has no room for. */

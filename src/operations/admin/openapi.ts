@@ -1,11 +1,12 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import type { Clock } from '../../kernel/clock.ts'
+import { type QueriedTrail, auditRoutes } from './audit-routes.ts'
 import { maintenanceRoutes } from './maintenance.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
 import { PAST_CALL_ROUTE } from './past-calls.ts'
 import { ORDER_ROUTES } from './orders.ts'
 import { rolesWith } from './rights.ts'
-import { ok, type AdminRoute, type Schema } from './routes.ts'
+import { ok, type AdminRoute, type Members, type Schema } from './routes.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 
@@ -25,6 +26,14 @@ const EVERYWHERE = {
   },
 }
 
+function parametersOf(query: Members, params: Members) {
+  const parameters = [
+    ...Object.entries(params).map(([name, schema]) => ({ name, in: 'path', required: true, schema })),
+    ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
+  ]
+  return parameters.length === 0 ? {} : { parameters }
+}
+
 const operationOf = ({
   operationId,
   summary,
@@ -32,20 +41,14 @@ const operationOf = ({
   body,
   bodyOptional,
   query = {},
+  params = {},
   answers,
 }: AdminRoute) => ({
   operationId,
   summary,
   description: `For the roles ${rolesWith(needs).join(', ')}.`,
   security: [{ token: [needs] }],
-  ...(Object.keys(query).length > 0 && {
-    parameters: Object.entries(query).map(([name, schema]) => ({
-      name,
-      in: 'query',
-      required: false,
-      schema,
-    })),
-  }),
+  ...parametersOf(query, params),
   ...(body && { requestBody: { required: bodyOptional !== true, ...json(body) } }),
   responses: {
     ...Object.fromEntries(
@@ -108,10 +111,13 @@ const PROBES = {
   },
 }
 
+/** As OpenAPI writes it. */
+const pathOf = ({ path }: AdminRoute): string => path.replaceAll(/:(\w+)/g, '{$1}')
+
 function pathsOf(routes: readonly AdminRoute[]): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes)
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+    paths[pathOf(route)] = { ...paths[pathOf(route)], [route.method.toLowerCase()]: operationOf(route) }
   return paths
 }
 
@@ -124,9 +130,18 @@ export const describeAdminApi = (routes: readonly AdminRoute[], version: string)
   components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
 })
 
-/** All routes, including the one for the OpenAPI document. `version` is that of the service. */
-export function adminRoutes(clock: Clock, version: string): readonly AdminRoute[] {
-  const routes: AdminRoute[] = [...maintenanceRoutes(clock), ...ORDER_ROUTES, EXPLAIN_ROUTE, PAST_CALL_ROUTE]
+/**
+ * All routes, including the one for the OpenAPI document. `version` is that of the service, `trail` the audit trail, if
+ * one is kept.
+ */
+export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail): readonly AdminRoute[] {
+  const routes: AdminRoute[] = [
+    ...maintenanceRoutes(clock),
+    ...ORDER_ROUTES,
+    EXPLAIN_ROUTE,
+    PAST_CALL_ROUTE,
+    ...auditRoutes(trail),
+  ]
   routes.push({
     method: 'GET',
     path: '/openapi.json',

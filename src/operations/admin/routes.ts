@@ -79,16 +79,22 @@ export type Members = Readonly<Record<string, Schema>>
 export interface AdminRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, string | undefined>>
+  /** The parameters of the path. */
+  readonly params: Readonly<Record<string, string | undefined>>
   readonly operator: Operator
 }
 
 export interface AdminAnswer {
   readonly status: number
+  /** A stream is sent as it is. */
   readonly body: unknown
+  /** The media type of a stream. Everything else is JSON. */
+  readonly type?: string
 }
 
 export interface AdminRoute {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  /** A parameter stands as `:name`. */
   readonly path: string
   readonly operationId: string
   readonly summary: string
@@ -100,6 +106,8 @@ export interface AdminRoute {
   readonly bodyOptional?: boolean
   /** The schema of each query parameter. */
   readonly query?: Members
+  /** The schema of each parameter of the path. */
+  readonly params?: Members
   /** The meaning and the schema of each status. 400, 401, 403 and 503 are the same for all routes and not repeated. */
   readonly answers: Readonly<Record<number, readonly [description: string, schema: Schema]>>
   readonly handle: (control: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>

@@ -1,0 +1,80 @@
+/** Asks the files of the trail, in a thread (C12.5). */
+import {
+  type Progress,
+  type ScanOrder,
+  type ScanStep,
+  TrailReadError,
+  type TrailReader,
+} from '../../contracts/audit-query.ts'
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { programBeside } from '../../kernel/beside.ts'
+import { readQuery } from './read-query.ts'
+import type { FromScan } from './scan-thread.ts'
+
+/** MiB of the thread's heap. The rows of a day stand outside of it. */
+const HEAP = 1024
+
+/**
+ * The rows that answer, in batches, then the end. The thread waits until a batch was taken. Rejects with TrailReadError. To
+ * leave it early ends the thread.
+ */
+export async function* queryTrail(
+  order: ScanOrder,
+  onProgress: (progress: Progress) => void = () => undefined,
+): AsyncGenerator<ScanStep> {
+  const thread = new ScanThread(order, onProgress)
+  try {
+    for (;;) {
+      const step = await thread.next()
+      yield step
+      if (step.kind === 'end') return
+    }
+  } finally {
+    await thread.end()
+  }
+}
+
+/** Reads the trail in a folder. */
+export const trailReader = (folder: string): TrailReader => ({
+  readQuery,
+  query: (order, onProgress) => queryTrail({ ...order, folders: [folder] }, onProgress),
+})
+
+class ScanThread {
+  readonly #worker: Worker
+  #waiting: PromiseWithResolvers<ScanStep> | undefined
+
+  constructor(order: ScanOrder, onProgress: (progress: Progress) => void) {
+    const cache = getCompileCacheDir() // of this version of Node; the setting is the folder above
+    this.#worker = new Worker(programBeside(import.meta.url, 'scan-thread'), {
+      name: 'audit scan',
+      workerData: order,
+      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
+      resourceLimits: { maxOldGenerationSizeMb: HEAP },
+    })
+    this.#worker
+      .on('message', (message: FromScan) => {
+        if (message.kind === 'progress') onProgress(message.progress)
+        else if (message.kind === 'step') this.#waiting?.resolve(message.step)
+        else this.#fail(message.message)
+      })
+      .on('error', (error) => this.#fail(error instanceof Error ? error.message : String(error)))
+      .on('exit', () => this.#fail('the thread that reads the trail has ended'))
+  }
+
+  next(): Promise<ScanStep> {
+    this.#waiting = Promise.withResolvers<ScanStep>()
+    this.#worker.postMessage('next')
+    return this.#waiting.promise
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #fail(message: string): void {
+    this.#waiting?.reject(new TrailReadError(message))
+  }
+}

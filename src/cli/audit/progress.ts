@@ -1,0 +1,49 @@
+/** A bar on stderr that shows how far a scan is: on a terminal only, and not for short ones. */
+import type { Progress } from '../../contracts/audit-query.ts'
+import type { Terminal } from '../command.ts'
+
+const WIDTH = 30
+/** Milliseconds before it appears. */
+const PATIENCE = 500
+/** Milliseconds between two changes. */
+const PAUSE = 100
+const CLEAR = '\r\u001b[K'
+const MIB = 1024 ** 2
+
+export interface ProgressBar {
+  show(progress: Progress): void
+  /** Takes it away. To be called before anything else is written. */
+  clear(): void
+}
+
+const NO_BAR: ProgressBar = { show: () => undefined, clear: () => undefined }
+
+/** @param now milliseconds that only grow */
+export function progressBar(
+  { stderr }: Pick<Terminal, 'stderr'>,
+  now: () => number = () => performance.now(),
+): ProgressBar {
+  if (!('isTTY' in stderr && stderr.isTTY === true)) return NO_BAR
+  let due = now() + PATIENCE
+  let shown = false
+  return {
+    show(progress) {
+      if (now() < due) return
+      due = now() + PAUSE
+      shown = true
+      stderr.write(`${CLEAR}${barText(progress)}`)
+    },
+    clear() {
+      if (shown) stderr.write(CLEAR)
+      shown = false
+    },
+  }
+}
+
+/** `[######          ]  40 %  240 of 600 MiB` */
+export function barText({ done, total }: Progress): string {
+  const share = total === 0 ? 1 : Math.min(1, done / total)
+  const bar = '#'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH)
+  const percent = String(Math.floor(share * 100)).padStart(3)
+  return `[${bar}] ${percent} %  ${Math.round(done / MIB)} of ${Math.round(total / MIB)} MiB`
+}
