@@ -1,5 +1,7 @@
 import * as client from 'openid-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordsOf } from '../support/audit-files.ts'
+import { wholeTrail } from '../support/audited-people.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 
 /** openid-client against the running service: what it validates of itself is the test. */
@@ -88,6 +90,33 @@ describe('openid-client', () => {
     await expect(
       client.genericGrantRequest(stranger, 'password', { ...ALICE, scope: 'openid' }),
     ).rejects.toMatchObject({ error: 'invalid_client', status: 400 })
+  })
+
+  it('C12.3 gets, refreshes and revokes tokens, each with its record and no secret in the trail', async () => {
+    const configuration = await discover()
+    const scope = 'openid offline_access fund.read target:b/ACME'
+    const first = await client.genericGrantRequest(configuration, 'password', { ...ALICE, scope })
+    const second = await client.refreshTokenGrant(configuration, first.refresh_token ?? '')
+    await client.tokenRevocation(configuration, second.refresh_token ?? '')
+    const { sub = '' } = first.claims() ?? {}
+    for (const [event, count] of [
+      ['token.issued', 2],
+      ['token.revoked', 1],
+    ] as const) {
+      const about = recordsOf(gateway, event).slice(-count)
+      expect(about).toHaveLength(count)
+      expect(JSON.stringify(about.at(-1))).toContain(sub)
+    }
+    const trail = wholeTrail(gateway)
+    const secrets = [first, second].flatMap((tokens) => [
+      tokens.access_token,
+      tokens.refresh_token ?? '',
+      tokens.id_token ?? '',
+    ])
+    for (const secret of [...secrets, ALICE.password, 'acme-books-secret']) {
+      expect(secret).not.toBe('')
+      expect(trail.includes(secret)).toBe(false)
+    }
   })
 
   it('C4.13 reads the challenge of a refused call', async () => {

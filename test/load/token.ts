@@ -171,14 +171,15 @@ async function besideLogins(postern: Issuer & PosternSubject): Promise<void> {
 }
 
 const postern = await startPosternIssuer('Postern, SQLite', TWINS_YAML)
+const unaudited = await startPosternIssuer('Postern, SQLite, no audit trail', 'audit: { enabled: false }\n')
 const forgetful = await startPosternIssuer('Postern, in memory', 'store: { kind: memory }\n')
 const other = await startOidcProvider()
 console.log(machine())
 console.log(`${LANES} at a time, one process each, medians of ${ROUNDS} rounds\n`)
 try {
-  await compare([postern, forgetful], other)
+  await compare([postern, unaudited, forgetful], other)
   await besideLogins(postern)
 } finally {
-  for (const issuer of [postern, forgetful, other]) issuer.stop()
+  for (const issuer of [postern, unaudited, forgetful, other]) issuer.stop()
 }
 process.exit(0)
