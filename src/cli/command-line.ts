@@ -17,7 +17,7 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   check: {
-    usage: 'check [FILE]',
+    usage: 'check [FILE] [--expect FILE]',
     summary: 'Report the problems of a configuration, without serving it',
     load: async () => (await import('./check.ts')).checkCommand,
   },

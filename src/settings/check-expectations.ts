@@ -1,5 +1,5 @@
 /** Compares what a configuration decides with what a file expects (C14.6). */
-import type { DescribedCall, ExplainedCheck, Explanation } from '../contracts/explanation.ts'
+import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
 import type { Expectation } from './expectations.ts'
 
@@ -14,27 +14,36 @@ export interface Mismatch {
   readonly words: string
 }
 
-const MEDIA_TYPE = 'application/json'
-
-function bodyOf({ body }: Expectation): Uint8Array {
-  if (body === undefined) return new Uint8Array()
-  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+/** A call as `postern/explain` takes it (start/explainer.ts). */
+export interface ExpectedCall {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly from?: string
+  readonly client?: string
+  readonly user?: string
+  readonly target?: string
+  readonly scope?: string
 }
 
+const MEDIA_TYPE = 'application/json'
+
 /** The call that a row describes. `everything`: the scope of a token that is asked for all there is. */
-export function describedCall(expectation: Expectation, everything: string): DescribedCall {
+export function callOf(expectation: Expectation, everything: string): ExpectedCall {
   const { call, client, user, target, scope = everything, accept, body, from } = expectation
   const [method = '', path = ''] = call.split(' ')
   const contentType = expectation.contentType ?? (body === undefined ? undefined : MEDIA_TYPE)
-  const headers = Object.entries({ Accept: accept, 'Content-Type': contentType })
   return {
-    ...{ method, path, from, token: undefined },
-    headers: headers.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
-    body: bodyOf(expectation),
-    caller:
-      client === undefined || user === undefined
-        ? undefined
-        : { client, user, target: target?.replace(/^target:/, ''), scope },
+    ...{ method, path },
+    headers: {
+      ...(accept !== undefined && { Accept: accept }),
+      ...(contentType !== undefined && { 'Content-Type': contentType }),
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...(from !== undefined && { from }),
+    ...(client !== undefined && user !== undefined && { client, user, scope }),
+    ...(target !== undefined && { target: target.replace(/^target:/, '') }),
   }
 }
 

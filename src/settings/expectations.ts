@@ -65,12 +65,14 @@ export const expectationsSchema = section({
 
 export type Expectation = Static<typeof row>
 
-/** The names that rows may use. */
+/** The names that rows may use. Functions, since a directory may be large. */
 export interface PartyNames {
   readonly hasClient: (id: string) => boolean
   readonly hasUser: (nameOrSubject: string) => boolean
   readonly clients: () => Iterable<string>
   readonly users: () => Iterable<string>
+  /** In a sidecar: nobody here knows what a token would be granted, so rows must say it. */
+  readonly needScope?: boolean
 }
 
 export interface ReadExpectations {
@@ -99,6 +101,8 @@ function checkRow(
       if (value !== undefined) report.error([...path, key], 'is of a token, which needs a `client` too')
   if (client !== undefined && user === undefined)
     report.error([...path, 'user'], 'is missing: a token is for a client and a user')
+  if (client !== undefined && scope === undefined && known.needScope === true)
+    report.error([...path, 'scope'], 'is missing: a sidecar does not know what its issuer would grant')
   if (client !== undefined && !known.hasClient(client))
     report.error([...path, 'client'], `names no client: "${client}"`, suggestion(client, known.clients()))
   if (user !== undefined && !known.hasUser(user))

@@ -34,7 +34,7 @@ import type { LoggedCall } from '../operations/log/read-call-line.ts'
 import type { PastAnswer } from '../operations/past-calls.ts'
 import { compareDecisions } from '../settings/compare-decisions.ts'
 import type { RecalledCall, WorkerPool } from '../supervisor/worker-pool.ts'
-import { describeLogged, recordOfPastQuestion } from './past-calls.ts'
+import { describeLogged, recordOfPastQuestion, saysToken } from './past-calls.ts'
 import { recordOfQuestion } from './explain.ts'
 import type { Store, StoreIndex } from '../contracts/store.ts'
 import { CONSENT } from '../identity/browser/consents.ts'
@@ -143,10 +143,10 @@ export class ServiceControl implements OperatorControl {
     return { then, now, difference }
   }
 
-  /** A sidecar issues no tokens, so it cannot tell what a client would be given. */
+  /** A sidecar issues no tokens, so it cannot tell which scope and target a client would be given. */
   async #explainLogged(line: LoggedCall): Promise<RecalledCall> {
     const described = describeLogged(line)
-    const cannotTell = isSidecar(this.#configuration) && line.caller !== undefined
+    const cannotTell = isSidecar(this.#configuration) && !saysToken(line)
     const now = described === undefined || cannotTell ? undefined : await this.#explainNow(described)
     return { call: line, now }
   }

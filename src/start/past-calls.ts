@@ -49,13 +49,18 @@ export function describeLogged({
   }
 }
 
+/** Whether a line tells all of the token that a decision looks at; true where there was none. */
+export const saysToken = ({ caller }: LoggedCall): boolean =>
+  caller === undefined || (caller.scope !== undefined && caller.target !== undefined)
+
 /** A call that was let in is told without its scope; its business was that of its target. */
 function claimedOf(
-  { client, subject, scope, target }: PastCaller,
+  { client, subject, issuer, scope, target }: PastCaller,
   business: string | undefined,
 ): DescribedCall['caller'] {
   const place = target ?? (scope === undefined && business !== undefined ? `b/${business}` : undefined)
-  return { client, user: subject, scope, target: place?.replace(/^target:/, '') }
+  const key = issuer === undefined ? client : `${issuer}:${client}`
+  return { client: key, user: subject, scope, target: place?.replace(/^target:/, '') }
 }
 
 /** The record of a question about a call of the past (C12.3). Its path may hold personal values, and is left out. */

@@ -1,0 +1,96 @@
+/** `postern check --expect FILE`: whether a configuration decides as a file expects (C14.6). */
+import { pathText, type Report } from '../config/report.ts'
+import { callOf, compareRow, type Mismatch } from '../settings/check-expectations.ts'
+import { isSidecar } from '../settings/configuration.ts'
+import { type Expectation, type PartyNames, readExpectations } from '../settings/expectations.ts'
+import type { Parties } from '../settings/parties.ts'
+import { openExplainer } from '../start/explainer.ts'
+import { countOf, EXIT, writeReport, type Terminal } from './command.ts'
+import { printable } from './explanation-text.ts'
+import { readAccess, type ReadAccess } from './read-access.ts'
+import { printJson } from './terminal.ts'
+
+/** In a sidecar, others know who exists; users that code of the operator's finds cannot be listed. */
+function namesOf({ configuration, parties }: ReadAccess): PartyNames {
+  const sidecar = isSidecar(configuration)
+  const subjects = lazily(() => new Set([...parties.users()].map(({ subject }) => subject)))
+  const anyUser = sidecar || configuration.directory.people !== undefined
+  return {
+    hasClient: (id) => sidecar || parties.clients.has(id),
+    hasUser: (name) => anyUser || parties.findUser(name) !== undefined || subjects().has(name),
+    clients: () => parties.clients.keys(),
+    users: parties.usernames,
+    needScope: sidecar,
+  }
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+/** The rows that are decided otherwise than expected. */
+async function mismatchesOf(
+  calls: readonly Expectation[],
+  file: string,
+  { catalogue }: Parties,
+  { env }: Terminal,
+): Promise<readonly Mismatch[]> {
+  const explainer = await openExplainer(file, { environment: env })
+  try {
+    const everything = catalogue.values.join(' ')
+    const found: (Mismatch | undefined)[] = []
+    for (const [row, expectation] of calls.entries())
+      found.push(compareRow(row, expectation, await explainer.explain(callOf(expectation, everything))))
+    return found.filter((mismatch) => mismatch !== undefined)
+  } finally {
+    await explainer.close()
+  }
+}
+
+interface Row extends Mismatch {
+  readonly file: string
+  readonly line: number
+  readonly call: string
+  readonly client: string | undefined
+  readonly user: string | undefined
+  readonly target: string | undefined
+}
+
+function rowOf(mismatch: Mismatch, calls: readonly Expectation[], report: Report, file: string): Row {
+  const { call = '', client, user, target } = calls[mismatch.row] ?? {}
+  const place = report.locate(['calls', mismatch.row])
+  return { file: place?.file ?? file, line: place?.line ?? 0, ...{ call, client, user, target }, ...mismatch }
+}
+
+function rowText({ file, line, row, call, client, user, target, expected, actual, words }: Row): string {
+  const who = client === undefined ? 'without a token' : `by ${client} for ${user ?? ''}`
+  const where = target === undefined ? '' : ` at ${target}`
+  const told = `${file}:${line}  ${pathText(['calls', row])}  ${call}, ${who}${where}: expected ${expected}, is ${actual}`
+  const why = words.split('\n').map((each) => `    ${printable(each)}\n`)
+  return `${printable(told)}\n${why.join('')}`
+}
+
+/** After the configuration was found fit to be served. The promise gives the exit code. */
+export async function checkExpectations(
+  file: string,
+  { expect, json }: { readonly expect: string; readonly json: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  const read = await readAccess(file, terminal)
+  if (read === undefined) return EXIT.refused
+  const { calls, report } = readExpectations(expect, terminal.env, namesOf(read))
+  if (report.failed) {
+    writeReport(expect, report, terminal)
+    return EXIT.refused
+  }
+  const mismatches = await mismatchesOf(calls, file, read.parties, terminal)
+  const rows = mismatches.map((mismatch) => rowOf(mismatch, calls, report, expect))
+  if (json) printJson({ calls: calls.length, mismatches: rows }, terminal)
+  else {
+    const met = calls.length - rows.length
+    const summary = rows.length === 0 ? countOf(met, 'call') : `${met} of ${countOf(calls.length, 'call')}`
+    terminal.stdout.write(`${rows.map(rowText).join('')}${expect}: ${summary} decided as expected\n`)
+  }
+  return rows.length === 0 ? EXIT.done : EXIT.failed
+}
