@@ -4,7 +4,8 @@
  * fails.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -31,6 +32,15 @@ export const SLAPD = '/usr/sbin/slapd'
 export const python = (): string | undefined =>
   ['python3', '/usr/bin/python3'].find((program) => runs(program, '-c', 'import cryptography'))
 
+/** Whether a tmpfs can be mounted: root in a container often may not. */
+function canMount(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-mount-'))
+  const mounted = runs('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder)
+  if (mounted) runs('umount', folder)
+  rmSync(folder, { recursive: true, force: true })
+  return mounted
+}
+
 export const PARTS = {
   chromium: { use: 'the pages and the code flow in a browser', isThere: () => existsSync(CHROMIUM) },
   curl: { use: 'the commands of the README', isThere: () => runs('curl', '--version') },
@@ -50,6 +60,7 @@ export const PARTS = {
   slapd: { use: 'users in LDAP', isThere: () => existsSync(SLAPD) },
   systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
   verdaccio: { use: 'the recipe for a registry', isThere: isServer('verdaccio') },
+  'a small disk': { use: 'a disk that is full', isThere: canMount },
   'the rights of root': { use: 'files of other users', isThere: () => process.geteuid?.() === 0 },
 } as const satisfies Readonly<Record<string, Part>>
 

@@ -11,6 +11,8 @@ export interface SpawnOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** In a process group of its own, so that `process.kill(-pid)` reaches its workers too. */
   readonly detached?: boolean
+  /** Options of node. */
+  readonly node?: readonly string[]
   /** Where Postern lies; this repository if not given. */
   readonly root?: string
 }
@@ -41,7 +43,8 @@ const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+
 /** Starts `postern serve` on free ports, in a data folder of its own. Rejects if it ends before it serves. */
 export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
   const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', options.config ?? DEMO], {
+  const program = [...(options.node ?? []), 'src/main.ts', 'serve', options.config ?? DEMO]
+  const child = spawn(process.execPath, program, {
     cwd: options.root ?? ROOT,
     env: {
       ...process.env,

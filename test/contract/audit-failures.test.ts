@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { readTrail, segmentsOf } from '../support/audit-chain.ts'
+import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { needing } from '../support/machine.ts'
+import { bearer, expectFault, send } from '../support/requests.ts'
+import { smallDisk } from '../support/small-disk.ts'
+import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { postern } from '../support/start-postern.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import type { DiskTrouble } from '../support/troubled-audit.ts'
+
+const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
+const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
+
+/** Calls a service as alice: which funds there are, and one more. */
+async function caller(service: { readonly port: number; readonly authUrl: string }) {
+  const { access_token: token } = await issueToken(service, { scope: ALL_AT_ACME })
+  const headers = { ...bearer(token), 'Content-Type': 'application/json' }
+  return {
+    create: (code: string) =>
+      send(service, {
+        method: 'POST',
+        target: CREATE,
+        headers,
+        body: JSON.stringify({ Code: code, Name: 'A fund' }),
+      }),
+    list: async (): Promise<string> => {
+      const response = await send(service, { target: LIST, headers: bearer(token) })
+      expect(response.status).toBe(200)
+      return response.body
+    },
+  }
+}
+
+/** A service whose trail has a disk that can be given trouble; `alice` calls it. */
+async function troubled() {
+  const config = configFiles({ 'postern.yaml': `extends: ${DEMO}\naudit: { timeout: 300ms }\n` })(
+    'postern.yaml',
+  )
+  const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
+  const service = await spawnPostern({ config, node })
+  onTestFinished(async () => {
+    await service.stop()
+  })
+  const file = join(service.data, 'audit.trouble')
+  return {
+    service,
+    alice: await caller(service),
+    folder: join(service.data, 'audit'),
+    begin: (trouble: DiskTrouble) => writeFileSync(file, trouble),
+    end: () => rmSync(file, { force: true }),
+  }
+}
+
+const untilCreated = (alice: Awaited<ReturnType<typeof caller>>, code: string) =>
+  vi.waitFor(async () => expect((await alice.create(code)).status).toBe(200), { timeout: 20_000 })
+
+describe('C12.1.2 a change whose record cannot be kept', () => {
+  it.each(['frozen', 'read-only'] as const)(
+    'is refused while the disk is %s; reads go on, and changes do when it is well again',
+    async (trouble) => {
+      const { alice, folder, begin, end } = await troubled()
+      expect((await alice.create('BEFORE')).status).toBe(200)
+      begin(trouble)
+      expectFault(await alice.create('DURING'), 'audit_unavailable')
+      expect(await alice.list()).not.toContain('DURING')
+      end()
+      await untilCreated(alice, 'AFTER')
+      const funds = await alice.list()
+      expect(funds).toContain('AFTER')
+      expect(funds).not.toContain('DURING')
+      // The refused intent may have been written late: it is not left open.
+      const refused = readTrail(folder).filter(({ reason }) => reason === 'audit_unavailable')
+      expect(refused.every(({ intent }) => intent !== undefined)).toBe(true)
+    },
+  )
+
+  it(
+    'is refused while the disk is full; reads go on, and changes do when it has room again',
+    needing('a small disk'),
+    async () => {
+      const disk = await smallDisk()
+      const folder = join(disk.folder, 'audit')
+      const service = await postern({ change: (all) => ({ ...all, audit: { ...all.audit, folder } }) })
+      const alice = await caller(service)
+      expect((await alice.create('BEFORE')).status).toBe(200)
+      disk.fill()
+      const refused = await vi.waitFor(
+        async () => {
+          const response = await alice.create(`DURING${Math.random()}`.replace('.', ''))
+          expect(response.status).toBe(503)
+          return response
+        },
+        { timeout: 20_000 },
+      )
+      expectFault(refused, 'audit_unavailable')
+      const before = await alice.list()
+      expectFault(await alice.create('NEVER'), 'audit_unavailable')
+      expect(await alice.list()).toBe(before)
+      disk.empty()
+      await untilCreated(alice, 'AFTER')
+      const records = readTrail(folder)
+      expect(records.filter(({ event }) => event === 'writer.opened').length).toBeGreaterThan(1)
+      expect(service.log().map(({ event }) => event)).toEqual(
+        expect.arrayContaining(['audit_unwritable', 'audit_writable']),
+      )
+    },
+  )
+})
+
+describe('C12.4.3 a segment', () => {
+  it.each(['failing sync', 'short write'] as const)(
+    'is left after a %s, and nobody notices: what was not durable is written to the next',
+    async (trouble) => {
+      const { service, alice, folder, begin } = await troubled()
+      for (const code of ['ONE', 'TWO']) expect((await alice.create(code)).status).toBe(200)
+      begin(trouble)
+      for (const code of ['THREE', 'FOUR']) expect((await alice.create(code)).status).toBe(200)
+      await vi.waitFor(() => expect(service.output()).toContain('audit_segment_abandoned'), {
+        timeout: 20_000,
+      })
+      const records = readTrail(folder)
+      expect(records.filter(({ event }) => event === 'call.intended')).toHaveLength(4)
+      const [segments = []] = segmentsOf(folder).values()
+      expect(segments.length).toBe(2)
+    },
+  )
+
+  it('that may not grow any more is left at its last whole record (ulimit -f)', async () => {
+    const folder = await dataFolder()
+    const program = `ulimit -f 8; exec "$0" "$1" "$2"`
+    const args = ['-c', program, process.execPath, join(ROOT, 'test/support/audit-writer.ts'), folder]
+    const child = spawn('sh', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    let told = ''
+    child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()))
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(told).toBe('200 recorded\n')
+    expect(readTrail(folder).filter(({ event }) => event === 'call.intended')).toHaveLength(200)
+    const [segments = []] = segmentsOf(folder).values()
+    expect(segments.length).toBeGreaterThan(5)
+  })
+})
