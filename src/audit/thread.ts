@@ -16,30 +16,23 @@ export interface WriterThreadParts {
   readonly after?: After | undefined
 }
 
-/** The writing thread of a trail: started with the first record, and again if it dies. It does not keep the process alive. */
+/** The writing thread of a trail: started at once, and again if it dies. It does not keep the process alive. */
 export class WriterThread {
   readonly #plan: ThreadPlan
   readonly #parts: WriterThreadParts
   #worker: Worker | undefined
-  #startedBefore = false
   #ending = false
   #awaited = false
 
   constructor(plan: ThreadPlan, parts: WriterThreadParts) {
     this.#plan = plan
     this.#parts = parts
-  }
-
-  /** Starts it, unless it has been. */
-  start(): void {
-    if (this.#startedBefore) return
-    this.#startedBefore = true
     this.#run()
   }
 
   /** Whether somebody waits for it: then it keeps the process alive. */
   await(awaited: boolean): void {
-    if (awaited === this.#awaited) return
+    if (awaited === this.#awaited || this.#ending) return
     this.#awaited = awaited
     if (awaited) this.#worker?.ref()
     else this.#worker?.unref()

@@ -49,6 +49,10 @@ export interface TrailParts {
   readonly segmentBytes?: number
 }
 
+const CLOSED: AuditEntry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } }
+/** What of a plan concerns writing. */
+type WritingPlan = Pick<AuditPlan, 'folder' | 'durability' | 'timeout'>
+
 const SEGMENT_BYTES = 64 * 1024 ** 2
 // Bytes that the records which are not durable may take, before one of its kind: what stops nothing leaves room to what
 // does, and that to what has happened already.
@@ -57,7 +61,7 @@ const MOST_FOR_REQUIRED = 1024 ** 2
 const MOST_FOR_KEPT = 2 * 1024 ** 2
 
 /** Opens the trail of this process, in a folder that was prepared (`prepareAuditFolder`). */
-export const openTrail = (plan: AuditPlan, parts: TrailParts): OpenTrail => new ThreadTrail(plan, parts)
+export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => new ThreadTrail(plan, parts)
 
 /** The name of a writer: when it began, and what tells it from others of that second. */
 const newWriterName = (time: number): string =>
@@ -83,7 +87,7 @@ class ThreadTrail implements OpenTrail {
   #troubled = false
   #closed = false
 
-  constructor({ folder, durability, timeout }: AuditPlan, parts: TrailParts) {
+  constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
     const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES } = parts
     this.#parts = parts
     this.#suppression = new Suppression({ trail: this, clock })
@@ -163,30 +167,21 @@ class ThreadTrail implements OpenTrail {
 
   flush(): void {
     this.#waking = false
-    if (this.#closed) return
-    this.#thread.start()
     this.#ring.wake()
   }
 
   async close(): Promise<void> {
     if (this.#closed) return
     this.#suppression.end()
-    if (this.#ring.published !== 0) await this.#end()
-    this.#closed = true
-    for (const waiting of [this.#durable, this.#written]) {
-      waiting.expireAll()
-      waiting.stop()
-    }
-  }
-
-  async #end(): Promise<void> {
-    const entry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } } as const
-    this.#put(entry, { awaited: true, most: MOST_FOR_KEPT })
-    this.flush()
+    if (this.#ring.published !== 0) void this.keep(CLOSED)
     this.#closed = true
     this.#ring.end()
     await this.#thread.ended(this.#timeout)
     this.#look()
+    for (const waiting of [this.#durable, this.#written]) {
+      waiting.expireAll()
+      waiting.stop()
+    }
   }
 
   /** Returns the position of the record; undefined if there is no room for it. */

@@ -4,12 +4,11 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openIntents, readTrail, segmentsOf } from '../support/audit-chain.ts'
-import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { smallDisk } from '../support/small-disk.ts'
-import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 import type { DiskTrouble } from '../support/troubled-audit.ts'
@@ -39,11 +38,8 @@ async function caller(service: { readonly port: number; readonly authUrl: string
 
 /** A service whose trail has a disk that can be given trouble; `alice` calls it. */
 async function troubled() {
-  const config = configFiles({ 'postern.yaml': `extends: ${DEMO}\naudit: { timeout: 1s }\n` })(
-    'postern.yaml',
-  )
   const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
-  const service = await spawnPostern({ config, node })
+  const service = await spawnPostern({ node })
   onTestFinished(async () => {
     await service.stop()
   })
