@@ -237,7 +237,7 @@ describe('C12.1.4 what was taken away', () => {
     const { folder, trail, clock, events, noted } = await opened({ after: timers.after })
     await trail.require(INTENT)
     const thaw = freeze(trail)
-    trail.keep(TAKEN)
+    void trail.keep(TAKEN)
     clock.advance(2000)
     await timers.fire()
     expect(events()).toEqual(['audit_held'])
@@ -254,7 +254,7 @@ describe('C12.1.4 what was taken away', () => {
     await trail.require(INTENT)
     freeze(trail)
     const wide = { ...TAKEN, change: { rows: Array.from({ length: 100 }, () => 'x'.repeat(250)) } }
-    for (let count = 0; count < 85; count += 1) trail.keep(wide)
+    for (let count = 0; count < 85; count += 1) void trail.keep(wide)
     const { dropped } = trail.state
     expect(dropped).toBeGreaterThan(0)
     expect(dropped).toBeLessThan(10)
@@ -282,7 +282,7 @@ describe('C12.4.3 after a failure', () => {
     await expect(trail.require({ ...INTENT, requestId: 'never' })).rejects.toMatchObject({
       code: 'audit_unavailable',
     })
-    trail.keep(TAKEN)
+    void trail.keep(TAKEN)
     await trail.settle(OUTCOME)
     await vi.waitFor(() => expect(events()).toContain('audit_unwritable'))
     expect(events()).toContain('audit_held')
