@@ -1,26 +1,9 @@
 import { ResponseParser } from '../../src/upstream/response-parser.ts'
 import type { ResponseHead } from '../../src/upstream/response-head.ts'
 import { readByLlhttp, type ResponseReading } from './llhttp.ts'
+import { below, oneOf, type Random, randomFrom, several } from './seeded-random.ts'
 
 /** Generated and damaged responses, and what our parser and llhttp read in them (T2.3). The same seed makes the same cases. */
-
-type Random = () => number
-
-/** Mulberry32: numbers from 0 to below 1. */
-function randomFrom(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-const below = (random: Random, limit: number): number => Math.floor(random() * limit)
-const oneOf = <T>(random: Random, choices: readonly T[]): T => choices[below(random, choices.length)]!
-const several = <T>(random: Random, most: number, make: () => T): T[] =>
-  Array.from({ length: below(random, most + 1) }, make)
 
 const STARTS = [
   ...Array<string>(8).fill('HTTP/1.1 200 OK'),
