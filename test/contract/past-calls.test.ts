@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { auditRecords } from '../support/audit-files.ts'
 import { type Given, runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
@@ -157,6 +158,20 @@ describe('postern explain --request', () => {
     await ask(id)
     await ask(id)
     expect(gateway.log().filter(({ event }) => event === 'call')).toHaveLength(before)
+  })
+
+  it('C12.3 each question leaves explain.asked, with the request id and without the path', async () => {
+    const id = await call(`${LIST}?member=secret-1`)
+    await ask(id)
+    const [record, ...more] = auditRecords(gateway).filter(
+      ({ event, on }) => event === 'explain.asked' && (on as { id?: string }).id === id,
+    )
+    expect(more).toEqual([])
+    expect(record).toMatchObject({
+      on: { kind: 'call', id, method: 'GET' },
+      change: { then: 'no_credentials', now: 'no_credentials' },
+    })
+    expect(JSON.stringify(record)).not.toMatch(/secret|fund-list/)
   })
 
   it.each([
