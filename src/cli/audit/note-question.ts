@@ -1,8 +1,8 @@
 /** The record that a question leaves, where no service answers it (C12.5). */
 import { tryLock } from '../../audit/lock.ts'
+import type { AuditEntry } from '../../contracts/audit.ts'
 import { systemClock } from '../../kernel/clock.ts'
-import type { Configuration } from '../../settings/configuration.ts'
-import { openAuditTrail } from '../../start/dependencies.ts'
+import { openTrailKeeper } from '../../start/trail-keeper.ts'
 import type { AuditedConfiguration } from './trail-folder.ts'
 
 /** What is recorded: who asks what, and why. */
@@ -22,34 +22,32 @@ export async function noteQuestion(
   { configuration, plan }: AuditedConfiguration,
   question: NotedQuestion,
 ): Promise<'noted' | 'service' | { readonly failed: string }> {
+  const problems: string[] = []
+  const recorder = {
+    note: (level: string, event: string) => {
+      if (level === 'error') problems.push(event)
+    },
+  }
   try {
-    const lock = tryLock(plan.folder)
+    // A trail that is not to be written is not opened: that alone would begin a segment.
+    const free = tryLock(plan.folder)
+    if (free === undefined) return 'service'
+    free.release()
+    const keeper = await openTrailKeeper(configuration, { clock: systemClock, recorder })
+    const { trail, lock } = keeper ?? {}
+    if (lock !== undefined) trail?.note(entryOf(question))
+    await keeper?.close()
     if (lock === undefined) return 'service'
-    try {
-      await leaveRecord(configuration, question)
-      return 'noted'
-    } finally {
-      lock.release()
-    }
   } catch (thrown) {
     return { failed: thrown instanceof Error ? thrown.message : String(thrown) }
   }
+  return problems.length === 0 ? 'noted' : { failed: `the trail cannot be written (${problems.join(', ')})` }
 }
 
-async function leaveRecord(
-  configuration: Configuration,
-  { texts, purpose, by, reason }: NotedQuestion,
-): Promise<void> {
-  const problems: string[] = []
-  const recorder = { note: (_level: string, event: string) => void problems.push(event) }
-  const trail = await openAuditTrail(configuration, { clock: systemClock, recorder })
-  trail?.note({
-    event: purpose === 'find' ? 'audit.queried' : 'audit.exported',
-    outcome: 'success',
-    actor: { kind: 'operator', claimed: by, via: 'cli' },
-    change: { asked: texts },
-    why: reason,
-  })
-  await trail?.close()
-  if (problems.length > 0) throw new Error(`the trail cannot be written (${problems.join(', ')})`)
-}
+const entryOf = ({ texts, purpose, by, reason }: NotedQuestion): AuditEntry => ({
+  event: purpose === 'find' ? 'audit.queried' : 'audit.exported',
+  outcome: 'success',
+  actor: { kind: 'operator', claimed: by, via: 'cli' },
+  change: { asked: texts },
+  why: reason,
+})

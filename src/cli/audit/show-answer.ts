@@ -9,6 +9,7 @@ import { type AnswerPart, fromFiles, fromTrail, type Question } from './answer.t
 import { CSV_HEAD, csvRow } from './csv-rows.ts'
 import { type ProgressBar, progressBar } from './progress.ts'
 import { cellsOf, HEADS, recordText, visible } from './row-text.ts'
+import { signedUntil } from './signed-until.ts'
 import { readAudited } from './trail-folder.ts'
 
 /** A way to print rows. `head` is printed first, also where there are no rows. */
@@ -55,33 +56,40 @@ export interface Inquiry {
 }
 
 /** Asks, and prints the answer. The promise gives the exit code. */
-export async function showAnswer(asked: Inquiry, terminal: Terminal): Promise<number> {
+export async function showAnswer(inquiry: Inquiry, terminal: Terminal): Promise<number> {
   const bar = progressBar(terminal)
-  const answer = answerTo(asked, terminal, bar)
-  if (answer === undefined) return EXIT.refused
-  const shown = new Shown(asked, bar)
+  const source = sourceOf(inquiry, terminal, bar)
+  if (source === undefined) return EXIT.refused
+  const shown = new Shown(inquiry, bar)
   try {
-    await printAll(shown.texts(answer), terminal)
+    await printAll(shown.texts(source.answer), terminal)
     bar.clear()
-    terminal.stderr.write(shown.summary)
+    if (shown.isEnded) terminal.stderr.write(shown.summary(await signedUntil(source.folders)))
     return shown.isWhole ? EXIT.done : EXIT.failed
   } catch (thrown) {
     bar.clear()
     if (!(thrown instanceof TrailReadError || thrown instanceof AdminTrouble)) throw thrown
-    terminal.stderr.write(`postern: ${thrown.message}\n`)
+    terminal.stderr.write(`postern: ${visible(thrown.message)}\n`)
     return EXIT.failed
   }
 }
 
-function answerTo(
+interface Source {
+  readonly folders: readonly string[]
+  readonly answer: AsyncGenerator<AnswerPart>
+}
+
+function sourceOf(
   { question, folders, options }: Inquiry,
   terminal: Terminal,
   bar: ProgressBar,
-): AsyncGenerator<AnswerPart> | undefined {
+): Source | undefined {
   const onProgress = (progress: Progress): void => bar.show(progress)
-  if (folders.length > 0) return fromFiles(folders, question.query, onProgress)
+  if (folders.length > 0) return { folders, answer: fromFiles(folders, question.query, onProgress) }
   const audited = readAudited(options.config, terminal)
-  return audited && fromTrail(audited, question, options, { terminal, onProgress })
+  if (audited === undefined) return undefined
+  const answer = fromTrail(audited, question, options, { terminal, onProgress })
+  return { folders: [audited.plan.folder], answer }
 }
 
 class Shown {
@@ -115,11 +123,15 @@ class Shown {
     return (this.#end?.unreadableCount ?? 0) === 0
   }
 
-  /** Empty if the reader has seen enough before the end. */
-  get summary(): string {
-    if (this.#end === undefined) return ''
+  /** False if the reader has seen enough before the end. */
+  get isEnded(): boolean {
+    return this.#end !== undefined
+  }
+
+  /** @param signed up to when the trail is signed */
+  summary(signed: string): string {
     const count = this.#rows === 0 ? this.#asked.nothing : countOf(this.#rows, 'row')
-    return `${count}. ${WHOLE}\n${this.#trouble()}`
+    return `${count}. ${signed}\n${this.#trouble()}`
   }
 
   #trouble(): string {
@@ -129,6 +141,3 @@ class Shown {
     return `postern: ${countOf(unreadableCount, 'line')} could not be read:\n${places}`
   }
 }
-
-/** A question reads records; only the chain tells that none is missing. */
-const WHOLE = 'Whether the trail is whole, and up to when it is signed: postern audit verify'
