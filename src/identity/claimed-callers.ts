@@ -39,7 +39,7 @@ async function findClient({ client: id }: ClaimedCaller, { people }: Needs): Pro
   const client = await orUnavailable(people.findClient(id))
   if (client !== undefined) return client
   const exists = (await orUnavailable(people.findClientName(id))) !== undefined
-  throw refuse('invalid_client', exists ? 'the client is disabled' : 'there is no such client')
+  throw refuse('invalid_client', exists ? 'the client is not enabled' : 'there is no such client')
 }
 
 async function findUser({ user: name }: ClaimedCaller, { people }: Needs): Promise<User> {
@@ -48,7 +48,7 @@ async function findUser({ user: name }: ClaimedCaller, { people }: Needs): Promi
     (await orUnavailable(people.findUserBySubject(name)))
   if (user !== undefined) return user
   const exists = (await orUnavailable(people.findNamed(name))) !== undefined
-  throw refuse('invalid_grant', exists ? 'the user is disabled or locked' : 'there is no such user')
+  throw refuse('invalid_grant', exists ? 'the user may not log in any more' : 'there is no such user')
 }
 
 function requireGrant(client: Client, user: User, { clock }: Needs): void {
