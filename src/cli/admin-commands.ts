@@ -54,14 +54,15 @@ async function tokenOf({ admin, data }: Configuration, own: string | undefined):
  * Sends a request. Rejects with AdminTrouble if nobody answers, or the service refuses.
  *
  * @param own the operator's own token
+ * @param address the URL of the admin listener. Default: as the configuration says
  */
 export async function requestAdmin(
   configuration: Configuration,
   call: AdminCall,
   own?: string,
+  address = localUrl(configuration.admin.listen),
 ): Promise<Response> {
   const { method, path, query = {}, body } = call
-  const address = localUrl(configuration.admin.listen)
   const url = new URL(path, address)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) url.searchParams.set(name, value)

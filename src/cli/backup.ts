@@ -1,8 +1,11 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/backup.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { StoreError } from '../stores/store-error.ts'
+import { ORDER } from './order-options.ts'
+import { recorded } from './recorded-act.ts'
 import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 
 function copy(data: string, file: string, { stdout, stderr }: Terminal): number {
@@ -25,14 +28,22 @@ export const backupCommand: Command = {
     const { positionals, values } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { config: { type: 'string' } },
+      options: ORDER,
     })
     const [file, ...more] = positionals
     if (file === undefined || more.length > 0)
       throw new UsageError('expected one name of a new file for the copy')
     const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
-    if (configuration) return Promise.resolve(copy(configuration.data, file, terminal))
+    if (configuration) {
+      const act = {
+        event: 'store.backed_up',
+        on: { kind: 'store' },
+        change: { file: resolve(file) },
+      } as const
+      const order = { configuration, options: values, terminal }
+      return recorded(order, act, () => Promise.resolve(copy(configuration.data, file, terminal)))
+    }
     writeReport(path, report, terminal)
     return Promise.resolve(EXIT.refused)
   },

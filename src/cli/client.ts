@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
 import { type Subcommand, singleName, type Terminal, UsageError, commandOf } from './command.ts'
-import { editDirectory, linesOf } from './edit-directory.ts'
+import { plainFacts } from '../operations/acts.ts'
+import { type DirectoryAct, editDirectory, linesOf } from './edit-directory.ts'
+import { DIRECTORY_ORDER_NOTES, ORDER } from './order-options.ts'
 import { printJson, printRows } from './terminal.ts'
 import { Report } from '../config/report.ts'
 
@@ -27,7 +29,7 @@ const OPTIONS = {
 const text = { type: 'string' } as const
 const texts = { type: 'string', multiple: true } as const
 const flag = { type: 'boolean' } as const
-const CONFIG = { config: text }
+const CONFIG = ORDER
 const JSON_TOO = { ...CONFIG, json: flag }
 
 const ADD = {
@@ -87,6 +89,13 @@ function showSecret(
   terminal.stderr.write('The secret is shown only now: the store has only its hash.\n')
 }
 
+/** No secret is in the record: it is made later, and hashed. */
+const addedAct = (client: string, record: Values): DirectoryAct => ({
+  event: 'client.added',
+  client,
+  change: plainFacts(record),
+})
+
 const add: Subcommand['run'] = (args, terminal) => {
   const { positionals, values } = parseArgs({
     args: [...args],
@@ -103,7 +112,10 @@ const add: Subcommand['run'] = (args, terminal) => {
     for (const line of linesOf(report, OPTIONS)) terminal.stderr.write(`postern: ${line} (warning)\n`)
     showSecret(id, secret, values.json, terminal)
   }
-  return editDirectory({ config: values.config, options: OPTIONS, work }, terminal)
+  return editDirectory(
+    { order: values, options: OPTIONS, work, act: addedAct(id, recordOf(id, options)) },
+    terminal,
+  )
 }
 
 const untilText = (ms: number | undefined): string =>
@@ -113,7 +125,7 @@ const list: Subcommand['run'] = (args, terminal) => {
   const { values } = parseArgs({ args: [...args], options: JSON_TOO })
   return editDirectory(
     {
-      config: values.config,
+      order: values,
       work: async ({ clients }) => {
         const all = await clients.list()
         if (values.json === true) printJson(all, terminal)
@@ -140,7 +152,8 @@ const onState =
     const id = singleName(positionals, 'client id')
     return editDirectory(
       {
-        config: values.config,
+        order: values,
+        act: { event: `client.${action}d`, client: id },
         work: async ({ clients }) => {
           await clients[action](id)
           terminal.stdout.write(`${id}: ${done}\n`)
@@ -168,7 +181,8 @@ const rotateSecret: Subcommand['run'] = (args, terminal) => {
   const overlap = overlapOf(values.overlap)
   return editDirectory(
     {
-      config: values.config,
+      order: values,
+      act: { event: 'client.secret_rotated', client: id, change: { overlapMs: overlap } },
       work: async ({ clients }) => {
         showSecret(id, await clients.rotateSecret(id, overlap), values.json, terminal)
         terminal.stderr.write(
@@ -227,8 +241,9 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   },
 }
 
-const NOTES = `Clients of the configuration are listed, and changed only in the configuration. All subcommands take
---config FILE (default: POSTERN_CONFIG, else config/demo.yaml). A running service follows within a second.`
+const NOTES = `Clients of the configuration are listed, and changed only in the configuration.
+
+${DIRECTORY_ORDER_NOTES}`
 
 /** `postern client …`: manages the clients in the store. */
 export const clientCommand = commandOf('client', SUBCOMMANDS, NOTES)

@@ -5,14 +5,19 @@ import { NO_TRAIL } from '../contracts/audit.ts'
 import { ClientEditor } from '../directory/client-editor.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { Hasher } from '../directory/hasher.ts'
+import { readStoredUser, USER } from '../directory/stored-directory.ts'
 import { DirectoryRefusal } from '../directory/stored-editing.ts'
 import { UserEditor } from '../directory/user-editor.ts'
+import type { JsonObject } from '../http/json-value.ts'
+import type { AuditEvent } from '../kernel/audit-events.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { RelayRecorder } from '../operations/log/log.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { openState, type State } from '../start/dependencies.ts'
 import { StoreError } from '../stores/store-error.ts'
+import type { OrderOptions } from './order-options.ts'
+import { type CommandAct, recorded } from './recorded-act.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
 
 export interface Editors {
@@ -24,15 +29,28 @@ export interface Editors {
 export type OptionNames = Readonly<Record<string, string>>
 
 interface Edit {
-  /** `--config`, if given. */
-  readonly config: string | undefined
+  /** `--config`, `--reason` and `--admin-token`, as far as they are given. */
+  readonly order: OrderOptions
+  /** What is recorded of it. Absent: it changes nothing. */
+  readonly act?: DirectoryAct
   readonly options?: OptionNames
   readonly work: (editors: Editors) => Promise<void>
 }
 
+/** What is recorded of a change. */
+export interface DirectoryAct {
+  readonly event: AuditEvent
+  /** The client that is changed, or the user: one of both. */
+  readonly client?: string
+  readonly user?: string
+  /** Of a user who is added. */
+  readonly subject?: string
+  readonly change?: JsonObject
+}
+
 /** Does the work and gives the exit code. A reason why it cannot be done is written to stderr. */
 export async function editDirectory(edit: Edit, terminal: Terminal): Promise<number> {
-  const file = configurationFile(edit.config === undefined ? [] : [edit.config], terminal)
+  const file = configurationFile(edit.order.config === undefined ? [] : [edit.order.config], terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {
     writeReport(file, report, terminal)
@@ -50,7 +68,7 @@ export async function editDirectory(edit: Edit, terminal: Terminal): Promise<num
 async function workOn(
   configuration: Configuration,
   file: string,
-  { options = {}, work }: Edit,
+  { order, act, options = {}, work }: Edit,
   terminal: Terminal,
 ): Promise<number> {
   const report = new Report()
@@ -60,20 +78,42 @@ async function workOn(
     writeReport(file, report, terminal)
     return EXIT.refused
   }
-  try {
-    await withState(configuration, ({ store, feed, tokenRevoker }) => {
-      const parts = { store, feed, tokenRevoker, clock: systemClock, configured, catalogue }
-      const peopleElsewhere = configuration.directory.people !== undefined
-      const users = new UserEditor({ ...parts, hasher: new Hasher(), peopleElsewhere })
-      return work({ clients: new ClientEditor(parts), users })
-    })
-    return EXIT.done
-  } catch (thrown) {
-    return explain(thrown, options, terminal)
+  const change = async ({ store, feed, tokenRevoker }: State): Promise<void> => {
+    const parts = { store, feed, tokenRevoker, clock: systemClock, configured, catalogue }
+    const peopleElsewhere = configuration.directory.people !== undefined
+    const users = new UserEditor({ ...parts, hasher: new Hasher(), peopleElsewhere })
+    await work({ clients: new ClientEditor(parts), users })
+  }
+  const explained = (task: () => Promise<number>): Promise<number> =>
+    task().catch((thrown: unknown) => explain(thrown, options, terminal))
+  return explained(() =>
+    withState(configuration, async (state) => {
+      const run = (): Promise<number> => explained(async () => change(state).then(() => EXIT.done))
+      if (act === undefined) return run()
+      const recordedOrder = { configuration, options: order, terminal }
+      return recorded(recordedOrder, await actOf(act, state), run)
+    }),
+  )
+}
+
+/** As a record names it. The subject of a user who exists is looked up. */
+async function actOf(
+  { event, client, user, subject, change }: DirectoryAct,
+  { store }: State,
+): Promise<CommandAct> {
+  const changed = change && { change }
+  if (user === undefined) return { event, on: { kind: 'client', id: client }, ...changed }
+  const found = subject === undefined ? await store.find(USER, user) : undefined
+  const whose = subject ?? (found && readStoredUser(found.value).record.subject)
+  return {
+    event,
+    on: { kind: 'user', ...(whose !== undefined && { subject: whose }) },
+    username: user,
+    ...changed,
   }
 }
 
-async function withState(configuration: Configuration, work: (state: State) => Promise<void>): Promise<void> {
+async function withState<T>(configuration: Configuration, work: (state: State) => Promise<T>): Promise<T> {
   const parts = {
     clock: systemClock,
     recorder: new RelayRecorder(),
@@ -82,7 +122,7 @@ async function withState(configuration: Configuration, work: (state: State) => P
   }
   const state = await openState(configuration, parts)
   try {
-    await work(state)
+    return await work(state)
   } finally {
     await state.close()
   }

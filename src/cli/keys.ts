@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
+import type { SigningAlgorithm } from '../contracts/people.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { examineKeys } from '../keys/examine-folder.ts'
@@ -11,10 +12,13 @@ import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
+import { ORDER, ORDER_HELP, type OrderOptions } from './order-options.ts'
+import { recorded } from './recorded-act.ts'
 import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 import { replaceKeys } from './replace-keys.ts'
 
 interface KeysRequest {
+  readonly options: OrderOptions
   readonly configuration: Configuration
   readonly plan: KeysPlan
   /** `--compromised`. */
@@ -40,13 +44,23 @@ const list: Action = async ({ plan, terminal }) => {
   return EXIT.done
 }
 
-async function makeNext({ plan, terminal }: KeysRequest, announce: number): Promise<void> {
+const nextName = async ({ folder }: KeysPlan, algorithm: SigningAlgorithm): Promise<string> =>
+  `${algorithm}-${(await newestGeneration(folder, algorithm)) + 1}`
+
+async function makeKey(
+  { plan: { folder }, terminal }: KeysRequest,
+  algorithm: SigningAlgorithm,
+  announce: number,
+): Promise<number> {
   const signsFrom = epochSeconds(systemClock) + announce
-  for (const algorithm of plan.algorithms) {
-    const generation = (await newestGeneration(plan.folder, algorithm)) + 1
-    const { file } = await createKey(plan.folder, { algorithm, generation, signsFrom }, systemClock)
-    terminal.stdout.write(`${file}: made and published; signs from ${time(signsFrom)}\n`)
-  }
+  const generation = (await newestGeneration(folder, algorithm)) + 1
+  const { file } = await createKey(folder, { algorithm, generation, signsFrom }, systemClock)
+  terminal.stdout.write(`${file}: made and published; signs from ${time(signsFrom)}\n`)
+  return EXIT.done
+}
+
+async function makeNext(request: KeysRequest, announce: number): Promise<void> {
+  for (const algorithm of request.plan.algorithms) await makeKey(request, algorithm, announce)
 }
 
 /** `keys rotate`: makes the next keys, which are published before they sign. `--compromised`: see `replaceKeys`. */
@@ -54,9 +68,16 @@ const rotate: Action = async (request) => {
   const { plan, compromised } = request
   await createPrivateFolder(plan.folder)
   if (compromised)
-    return replaceKeys({ ...request, folder: plan.folder, makeKeys: () => makeNext(request, 0) })
+    return recorded(request, { event: 'keys.compromised', on: { kind: 'key' } }, () =>
+      replaceKeys({ ...request, folder: plan.folder, makeKeys: () => makeNext(request, 0) }),
+    )
   await readKeyFolder(plan.folder)
-  await makeNext(request, plan.rotation.announce)
+  for (const algorithm of plan.algorithms) {
+    const id = await nextName(plan, algorithm)
+    await recorded(request, { event: 'keys.announced', on: { kind: 'key', id } }, () =>
+      makeKey(request, algorithm, plan.rotation.announce),
+    )
+  }
   return EXIT.done
 }
 
@@ -97,14 +118,14 @@ export const keysCommand: Command = {
                          All tokens issued so far are refused, and all refresh tokens end. It says how many, and asks
     --yes                Do not ask; for scripts
   doctor                 List problems of the keys, also coming ones
-  --config FILE          The configuration that is served
+${ORDER_HELP}
 `,
   async run(args, terminal) {
     const { positionals, values } = parseArgs({
       args: [...args],
       allowPositionals: true,
       options: {
-        config: { type: 'string' },
+        ...ORDER,
         compromised: { type: 'boolean', default: false },
         yes: { type: 'boolean', default: false },
       },
@@ -121,7 +142,15 @@ export const keysCommand: Command = {
     }
     const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)
     return withPlainErrors(
-      () => action({ configuration, plan, compromised: values.compromised, yes: values.yes, terminal }),
+      () =>
+        action({
+          options: values,
+          configuration,
+          plan,
+          compromised: values.compromised,
+          yes: values.yes,
+          terminal,
+        }),
       terminal,
     )
   },

@@ -23,6 +23,11 @@ export const ORDER_HELP = `  --reason TEXT         For the log and the audit tra
   --admin-token @FILE   Your own token, instead of the one in the data folder. Also POSTERN_ADMIN_TOKEN
   --config FILE         The configuration that is served`
 
+/** For the help texts of `client` and `user`. */
+export const DIRECTORY_ORDER_NOTES = `All subcommands take --config FILE (default: POSTERN_CONFIG, else config/demo.yaml). Those that change something take
+--reason TEXT (at most ${MOST_REASON} bytes) and --admin-token @FILE (also POSTERN_ADMIN_TOKEN): your own token, whose name
+the audit trail records. A running service follows within a second.`
+
 /**
  * The reason, as it was given.
  *

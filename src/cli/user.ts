@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util'
 import { type Subcommand, singleName, UsageError, commandOf } from './command.ts'
+import { randomUUID } from 'node:crypto'
+import { plainFacts } from '../operations/acts.ts'
 import { editDirectory } from './edit-directory.ts'
+import { DIRECTORY_ORDER_NOTES, ORDER } from './order-options.ts'
 import { printJson, printRows, readPassword } from './terminal.ts'
 
 /** The option for each key of a user's record (src/directory/config.ts). */
@@ -14,7 +17,7 @@ const OPTIONS = {
 
 const text = { type: 'string' } as const
 const texts = { type: 'string', multiple: true } as const
-const CONFIG = { config: text }
+const CONFIG = ORDER
 
 type Tree = { [key: string]: string | Tree }
 
@@ -51,10 +54,10 @@ const add: Subcommand['run'] = async (args, terminal) => {
     allowPositionals: true,
     options: { ...CONFIG, subject: text, customer: texts, access: texts, claim: texts },
   })
-  const { subject, customer: customers = [] } = values
+  const { subject = randomUUID(), customer: customers = [] } = values
   const written = {
     username: singleName(positionals, 'user name'),
-    ...(subject !== undefined && { subject }),
+    subject,
     customers,
     access: Object.fromEntries(pairs('access', values.access)),
     claims: claimsOf(values.claim),
@@ -62,7 +65,13 @@ const add: Subcommand['run'] = async (args, terminal) => {
   const password = await readPassword(terminal, true)
   return editDirectory(
     {
-      config: values.config,
+      order: values,
+      act: {
+        event: 'user.added',
+        user: written.username,
+        subject,
+        change: plainFacts({ customers, access: written.access }),
+      },
       options: OPTIONS,
       work: async ({ users }) => {
         const made = await users.add(written, password)
@@ -80,7 +89,7 @@ const list: Subcommand['run'] = (args, terminal) => {
   const { values } = parseArgs({ args: [...args], options: { ...CONFIG, json: { type: 'boolean' } } })
   return editDirectory(
     {
-      config: values.config,
+      order: values,
       work: async ({ users }) => {
         const all = await users.list()
         if (values.json === true) printJson(all, terminal)
@@ -110,7 +119,8 @@ const onState =
     const username = singleName(positionals, 'user name')
     return editDirectory(
       {
-        config: values.config,
+        order: values,
+        act: { event: `user.${action}d`, user: username },
         work: async ({ users }) => {
           await users[action](username)
           terminal.stdout.write(`${username}: ${done}\n`)
@@ -126,7 +136,8 @@ const setPassword: Subcommand['run'] = async (args, terminal) => {
   const password = await readPassword(terminal, true)
   return editDirectory(
     {
-      config: values.config,
+      order: values,
+      act: { event: 'user.password_set', user: username },
       work: async ({ users }) => {
         await users.setPassword(username, password)
         terminal.stdout.write(`${username}: password changed, and logged out everywhere\n`)
@@ -171,8 +182,9 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
 }
 
 const NOTES = `Users of the configuration are listed, and changed only in the configuration. People whom directory.people finds
-are neither listed nor changed: they live in another system. All subcommands take --config FILE
-(default: POSTERN_CONFIG, else config/demo.yaml). A running service follows within a second.`
+are neither listed nor changed: they live in another system.
+
+${DIRECTORY_ORDER_NOTES}`
 
 /** `postern user …`: manages the users in the store. */
 export const userCommand = commandOf('user', SUBCOMMANDS, NOTES)

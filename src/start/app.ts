@@ -117,6 +117,7 @@ async function startServing(
     supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
     const watched = { audit: supervisor.audit, state, files: options.source?.files ?? [] }
     const events = new ServiceEvents(configuration, watched, options.clock)
+    control.acts.reported = (act) => events.reported(act)
     events.start()
     return {
       ...serviceUrls(configuration.server, pool.port),

@@ -26,6 +26,7 @@ import type {
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
 import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'
+import { ReportedActs } from '../operations/reported-acts.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'
@@ -65,6 +66,7 @@ const LONGEST_SETTLING_MS = 1000
 export class ServiceControl implements OperatorControl {
   readonly maintenance: State['maintenance']
   readonly lockouts: Lockouts
+  readonly acts: ReportedActs
   readonly #parts: ControlParts
   #configuration: Configuration
   #reloader: Reloader | undefined
@@ -77,6 +79,7 @@ export class ServiceControl implements OperatorControl {
     this.#configuration = configuration
     this.maintenance = parts.state.maintenance
     this.lockouts = parts.lockouts
+    this.acts = new ReportedActs(parts.audit)
     this.adopt(configuration)
   }
 

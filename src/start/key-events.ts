@@ -36,6 +36,8 @@ const EVENTS: Readonly<Record<ScheduledKey['state'], AuditEvent | undefined>> = 
 export class KeyEvents {
   readonly #parts: KeyEventsParts
   readonly #recorded = new Set<string>()
+  /** Announced keys that the last look found: told by the next one, unless a command has told of them meanwhile. */
+  readonly #found = new Set<string>()
   #keys: readonly StoredKey[] = []
   #told: Told | undefined
   #timer: NodeJS.Timeout | undefined
@@ -86,9 +88,12 @@ export class KeyEvents {
     const now: Record<string, string> = {}
     for (const { key, state } of schedule) {
       const event = EVENTS[state]
-      const told = event ?? before[key.kid] ?? 'keys.signing'
-      now[key.kid] = told
       const { file, kid } = key
+      if (event === 'keys.announced' && before[kid] === undefined && !this.#found.has(kid)) {
+        this.#found.add(kid)
+        continue
+      }
+      now[kid] = event ?? before[kid] ?? 'keys.signing'
       if (event !== undefined && before[kid] !== event) this.#note(event, kid, file)
     }
     for (const kid of Object.keys(before))

@@ -2,7 +2,7 @@
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
-import { plainFacts } from '../operations/acts.ts'
+import { type Act, plainFacts } from '../operations/acts.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { countWorkers } from '../supervisor/worker-pool.ts'
 import type { State } from './dependencies.ts'
@@ -57,9 +57,9 @@ export class ServiceEvents {
     this.#note('service.stopped', { connectionsCut })
   }
 
-  /** A command has recorded that it announces this key (`ES256-2`). */
-  skipAnnouncement(name: string): void {
-    this.#keys?.skipAnnouncement(name)
+  /** A command has recorded what it does. That it announces a key is not told again. */
+  reported({ event, on }: Act): void {
+    if (event === 'keys.announced' && on?.id !== undefined) this.#keys?.skipAnnouncement(on.id)
   }
 
   #note(event: 'service.started' | 'service.stopped', change: object): void {

@@ -1,6 +1,7 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import type { Clock } from '../../kernel/clock.ts'
 import { type QueriedTrail, auditRoutes } from './audit-routes.ts'
+import { ACT_ROUTE } from './acts.ts'
 import { maintenanceRoutes } from './maintenance.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
 import { PAST_CALL_ROUTE } from './past-calls.ts'
@@ -141,6 +142,7 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
     EXPLAIN_ROUTE,
     PAST_CALL_ROUTE,
     ...auditRoutes(trail),
+    ACT_ROUTE,
   ]
   routes.push({
     method: 'GET',

@@ -4,6 +4,7 @@ import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
 import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { Operator } from '../operator.ts'
+import type { ReportedActs } from '../reported-acts.ts'
 import type { Right } from './rights.ts'
 import type { LoggedCall } from '../log/read-call-line.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
@@ -42,6 +43,8 @@ export type RevokeOutcome =
 export interface OperatorControl {
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end'>
   readonly lockouts: Pick<Lockouts, 'list'>
+  /** What commands report. */
+  readonly acts: ReportedActs
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
   /** Whether the store has a client with this id. Rejects if the store cannot be read. */

@@ -8,6 +8,7 @@ import { Operators } from '../../../../src/operations/admin/operators.ts'
 import type { OperatorControl } from '../../../../src/operations/admin/routes.ts'
 import { Health } from '../../../../src/operations/health.ts'
 import { MaintenanceRecords } from '../../../../src/operations/maintenance/records.ts'
+import { ReportedActs } from '../../../../src/operations/reported-acts.ts'
 import { MaintenanceSwitches } from '../../../../src/operations/maintenance/maintenance.ts'
 import { ChangeFeed } from '../../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../../src/stores/memory.ts'
@@ -38,6 +39,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     lockouts: {
       list: () => [{ user: 'ann', client: 'c', network: '::1', failures: 7, delay: 1000, at: clock.now() }],
     },
+    acts: new ReportedActs(NO_TRAIL),
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),

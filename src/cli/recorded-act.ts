@@ -1,0 +1,198 @@
+/** Records of what commands change, with the service up or down (C12.1.7). */
+import { setTimeout as wait } from 'node:timers/promises'
+import { planAudit } from '../audit/config.ts'
+import { announcedService, tryLock } from '../audit/lock.ts'
+import { AUDIT_EVENTS } from '../kernel/audit-events.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { Act } from '../operations/acts.ts'
+import type { Operator } from '../operations/operator.ts'
+import { type ActOutcome, ReportedActs } from '../operations/reported-acts.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { openTrailKeeper } from '../start/trail-keeper.ts'
+import { AdminTrouble, operatorName, requestAdmin } from './admin-commands.ts'
+import { EXIT, type Terminal } from './command.ts'
+import { checkedReason, type OrderOptions, ownToken } from './order-options.ts'
+
+/** An act of a command on a user has the user's name as a personal value. */
+export interface CommandAct extends Act {
+  readonly username?: string
+}
+
+export interface RecordedOrder {
+  readonly configuration: Configuration
+  readonly options: OrderOptions
+  readonly terminal: Terminal
+}
+
+/** Where the records of a command go. All methods but `close` reject if a record cannot be kept. */
+interface ActBook {
+  begin(act: CommandAct): Promise<number>
+  end(intent: number, outcome: ActOutcome, act: CommandAct): Promise<void>
+  done(outcome: ActOutcome, act: CommandAct): Promise<void>
+  close(): Promise<void>
+}
+
+/** Milliseconds to wait for another command, or for a service that starts or ends. */
+const PATIENCE = 10_000
+const PAUSE = 100
+
+const NO_BOOK: ActBook = {
+  begin: () => Promise.resolve(0),
+  end: () => Promise.resolve(),
+  done: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+}
+
+const plainAct = ({ username, ...act }: CommandAct): Act =>
+  username === undefined ? act : { ...act, personal: { 'on.id': username } }
+
+/** A writer of its own. Undefined if another process holds the lock. */
+async function openOwnBook(
+  folder: string,
+  { configuration, terminal }: RecordedOrder,
+  operator: Operator,
+): Promise<ActBook | undefined> {
+  const lock = tryLock(folder)
+  if (lock === undefined) return undefined
+  lock.release()
+  let failed = false
+  const note = (level: string): void => {
+    if (level === 'error') failed = true
+  }
+  const keeper = await openTrailKeeper(configuration, { clock: systemClock, recorder: { note } })
+  if (keeper?.trail === undefined || keeper.lock === undefined) {
+    await keeper?.close()
+    return undefined
+  }
+  const acts = new ReportedActs(keeper.trail)
+  return {
+    begin: (act) => acts.begin(plainAct(act), operator),
+    end: async (intent, outcome, act) => {
+      await acts.end(intent, outcome, plainAct(act), operator)
+    },
+    done: (outcome, act) => acts.keep(outcome, plainAct(act), operator),
+    close: async () => {
+      await keeper.close()
+      if (failed) terminal.stderr.write('postern: the audit trail could not be written in part\n')
+    },
+  }
+}
+
+/** Through the admin API of the service that holds the lock. */
+function serviceBook(url: string, order: RecordedOrder, { by, reason }: Operator): ActBook {
+  const { configuration, options, terminal } = order
+  const post = async (report: object): Promise<{ readonly intent?: number }> => {
+    const call = { method: 'POST', path: '/audit/records', body: { ...report, by, reason } } as const
+    const response = await requestAdmin(configuration, call, ownToken(options, terminal), url)
+    return (await response.json()) as { intent?: number }
+  }
+  return {
+    begin: async (act) => (await post({ stage: 'begin', ...act })).intent ?? 0,
+    end: async (intent, outcome, act) => {
+      await post({ stage: 'end', intent, outcome, ...act })
+    },
+    done: async (outcome, act) => {
+      await post({ stage: 'done', outcome, ...act })
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+/** Rejects with AdminTrouble if neither a service nor the folder can be used. */
+async function openBook(order: RecordedOrder): Promise<ActBook> {
+  const { configuration, options, terminal } = order
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (plan === undefined) return NO_BOOK
+  const operator: Operator = { by: operatorName(terminal), reason: checkedReason(options), via: 'cli' }
+  const deadline = performance.now() + PATIENCE
+  for (;;) {
+    const own = await openOwnBook(plan.folder, order, operator)
+    if (own !== undefined) return own
+    const url = announcedService(plan.folder)
+    if (url !== undefined) return serviceBook(url, order, operator)
+    if (performance.now() > deadline)
+      throw new AdminTrouble(`${plan.folder} is in use by another process that does not end`)
+    await wait(PAUSE)
+  }
+}
+
+const OUTCOMES: Readonly<Record<number, ActOutcome>> = { [EXIT.done]: 'success', [EXIT.refused]: 'refused' }
+
+const outcomeOf = (code: number): ActOutcome => OUTCOMES[code] ?? 'failed'
+
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof Fault) return 'the audit trail cannot be written'
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/** Whether an act must not be done unless its record is durable. */
+const gives = ({ event }: CommandAct): boolean => ['gives', 'either'].includes(AUDIT_EVENTS[event].weight)
+
+/**
+ * Does the work, which gives an exit code, and records it. What gives something is recorded before: if that fails, the
+ * work is not done, and the exit code is 1. What takes something away is done in any case, and then recorded; a record
+ * that fails is told on stderr.
+ *
+ * @throws UsageError if the reason is too long, or the token cannot be read
+ */
+export async function recorded(
+  order: RecordedOrder,
+  act: CommandAct,
+  work: () => Promise<number>,
+): Promise<number> {
+  checkedReason(order.options)
+  ownToken(order.options, order.terminal)
+  return gives(act) ? recordedBefore(order, act, work) : recordedAfter(order, act, work)
+}
+
+async function recordedBefore(
+  order: RecordedOrder,
+  act: CommandAct,
+  work: () => Promise<number>,
+): Promise<number> {
+  const { stderr } = order.terminal
+  let book: ActBook | undefined
+  let intent: number
+  try {
+    book = await openBook(order)
+    intent = await book.begin(act)
+  } catch (thrown) {
+    await book?.close()
+    stderr.write(`postern: nothing was changed, because it could not be recorded: ${reasonOf(thrown)}\n`)
+    return EXIT.failed
+  }
+  let code: number = EXIT.failed
+  try {
+    code = await work()
+    return code
+  } finally {
+    await book.end(intent, outcomeOf(code), act).catch((thrown: unknown) => {
+      stderr.write(`postern: how it ended could not be recorded: ${reasonOf(thrown)}\n`)
+    })
+    await book.close()
+  }
+}
+
+async function recordedAfter(
+  order: RecordedOrder,
+  act: CommandAct,
+  work: () => Promise<number>,
+): Promise<number> {
+  let code: number = EXIT.failed
+  try {
+    code = await work()
+    return code
+  } finally {
+    try {
+      const book = await openBook(order)
+      try {
+        await book.done(outcomeOf(code), act)
+      } finally {
+        await book.close()
+      }
+    } catch (thrown) {
+      order.terminal.stderr.write(`postern: this could not be recorded: ${reasonOf(thrown)}\n`)
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/** Records of what commands change, with the service up and down (C12.1.7). */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { hashSecret } from '../../../src/directory/secret-hash.ts'
+import { newSecret } from '../../../src/kernel/ids.ts'
+import { auditRecords, recordsOf } from '../../support/audit-files.ts'
+import { runVerb } from '../../support/command-line.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+
+const ADD =
+  'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid --json'
+const PASSWORD = 'doras-long-password'
+
+async function place(changes = '') {
+  const data = await dataFolder()
+  const env = {
+    POSTERN_DATA: data,
+    POSTERN_CONFIG: configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml'),
+  }
+  const run = (line: string, input = '', more: Record<string, string> = {}) =>
+    runVerb([...line.split(' ')], { env: { ...env, ...more }, input })
+  const serve = async () => {
+    const service = await spawnPostern({ config: env.POSTERN_CONFIG, environment: { POSTERN_DATA: data } })
+    onTestFinished(async () => {
+      await service.stop()
+    })
+    return service
+  }
+  return { data, run, serve, records: (event: string) => recordsOf({ data }, event) }
+}
+
+/** The acts of commands, as `event outcome`. */
+const acts = ({ data }: { readonly data: string }): readonly string[] =>
+  auditRecords({ data })
+    .filter(({ actor }) => (actor as { via?: string }).via === 'cli')
+    .map(({ event, outcome }) => `${event} ${String(outcome)}`)
+
+interface Step {
+  readonly line: string
+  readonly input?: string
+  readonly records: readonly string[]
+}
+
+const given = (event: string): readonly string[] => [`${event} pending`, `${event} success`]
+const taken = (event: string): readonly string[] => [`${event} success`]
+
+const LIFE: readonly Step[] = [
+  { line: ADD, records: given('client.added') },
+  { line: 'client rotate-secret tally --reason yearly', records: given('client.secret_rotated') },
+  { line: 'client disable tally', records: taken('client.disabled') },
+  {
+    line: 'user add dora --customer tally --access ACME=Read-only',
+    input: `${PASSWORD}\n`,
+    records: given('user.added'),
+  },
+  { line: 'user disable dora', records: taken('user.disabled') },
+  { line: 'keys rotate', records: [...taken('keys.announced'), ...taken('keys.announced')] },
+]
+
+/** The others; the way of their records is the same, with the service up. */
+const FURTHER: readonly Step[] = [
+  { line: 'client enable tally', records: given('client.enabled') },
+  { line: 'user enable dora', records: given('user.enabled') },
+  { line: 'user set-password dora', input: `${PASSWORD}-2\n`, records: given('user.password_set') },
+  { line: 'keys rotate --compromised --yes', records: taken('keys.compromised') },
+]
+
+describe('C12.1.7 what commands change', { timeout: 120_000 }, () => {
+  it.each(['down', 'up'])('is recorded once, with the service %s, and says who and why', async (state) => {
+    const here = await place()
+    if (state === 'up') await here.serve()
+    const copy = join(await dataFolder(), 'copy.sqlite')
+    const backup: Step = { line: `backup ${copy}`, records: taken('store.backed_up') }
+    const steps = [...LIFE, ...(state === 'down' ? FURTHER : []), backup]
+    for (const { line, input } of steps) {
+      const ended = await here.run(line, input)
+      expect([line, ended.code, ended.stderr.replaceAll(/^The .*\n/gm, '')]).toEqual([line, 0, ''])
+    }
+    const expected = steps.flatMap(({ records }) => records).toSorted()
+    await vi.waitFor(() => expect(acts(here).toSorted()).toEqual(expected), 20_000)
+    const [rotated] = here.records('client.secret_rotated')
+    expect(rotated).toMatchObject({
+      actor: {
+        kind: 'operator',
+        via: 'cli',
+        claimed: expect.any(String),
+        ...(state === 'up' && { operator: 'admin' }),
+      },
+      on: { kind: 'client', id: 'tally' },
+      why: 'yearly',
+    })
+    const [added] = here.records('user.added')
+    expect(added).toMatchObject({ on: { kind: 'user' }, values: { 'on.id': 'dora' } })
+    const [disabled] = here.records('user.disabled')
+    expect((disabled?.['on'] as { subject: string }).subject).toBe(
+      (added?.['on'] as { subject: string }).subject,
+    )
+    expect(JSON.stringify(auditRecords(here))).not.toContain(PASSWORD)
+  })
+
+  it('that gives is not changed where the trail cannot be written; that takes away is, and says so', async () => {
+    const here = await place()
+    expect((await here.run(ADD)).code).toBe(0)
+    const folder = join(here.data, 'audit')
+    // A file in its place: nobody can write the trail, not even root.
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+    const refused = await here.run('client rotate-secret tally')
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toMatch(/^postern: nothing was changed, because it could not be recorded: /)
+    const disabled = await here.run('client disable tally')
+    expect(disabled).toMatchObject({ code: 0, stdout: 'tally: disabled, and its access tokens revoked\n' })
+    expect(disabled.stderr).toMatch(/this could not be recorded/)
+    expect((await here.run('client list')).stdout).toMatch(/tally .* disabled/)
+  })
+
+  it('is not changed for a token whose role does not allow it; the record names the owner of one that does', async () => {
+    const tokens = { operate: newSecret(), administer: newSecret() }
+    const entries = Object.entries(tokens).map(
+      ([role, token]) => `{ name: ${role}er, role: ${role}, hash: '${hashSecret(token)}' }`,
+    )
+    const here = await place(`admin: { tokens: [${entries.join(', ')}] }`)
+    await here.serve()
+    const refused = await here.run(ADD, '', { POSTERN_ADMIN_TOKEN: tokens.operate })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('operateer may not do this')
+    expect((await here.run('client list')).stdout).not.toContain('tally')
+    const file = join(await dataFolder(), 'mine')
+    writeFileSync(file, `${tokens.administer}\n`, { mode: 0o600 })
+    expect((await here.run(`${ADD} --admin-token @${file}`)).code).toBe(0)
+    expect(here.records('client.added')[0]).toMatchObject({ actor: { operator: 'administerer', via: 'cli' } })
+    expect((await here.run(`${ADD} --admin-token ${tokens.administer}`)).stderr).toMatch(/expected @FILE/)
+  })
+
+  it('needs a reason that a record has room for', async () => {
+    const here = await place()
+    const ended = await here.run(`client disable tally --reason ${'x'.repeat(501)}`)
+    expect(ended.code).toBe(2)
+    expect(ended.stderr).toMatch(/--reason: expected at most 500 bytes, got 501/)
+    expect(existsSync(join(here.data, 'audit'))).toBe(false)
+  })
+
+  it('is one writer of the trail at a time: two commands at once both succeed', async () => {
+    const here = await place()
+    const other = ADD.replace('tally', 'other')
+    const both = await Promise.all([here.run(ADD), here.run(other)])
+    expect(both.map(({ code }) => code)).toEqual([0, 0])
+    expect(here.records('client.added')).toHaveLength(4)
+  })
+})
+
+describe('C12.1.7 POST /audit/records', { timeout: 60_000 }, () => {
+  it('takes only what commands do, and the end of an act only from who began it', async () => {
+    const here = await place()
+    const service = await here.serve()
+    const token = readFileSync(join(here.data, 'admin-token'), 'utf8').trim()
+    const post = async (body: object) => {
+      const response = await fetch(`${service.adminUrl}/audit/records`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      return { status: response.status, body: (await response.json()) as { intent?: number } }
+    }
+    const act = { event: 'client.added', on: { kind: 'client', id: 'x' } }
+    expect((await post({ ...act, stage: 'begin', event: 'call.settled' })).status).toBe(400)
+    expect((await post({ ...act, stage: 'begin', event: 'audit.verified' })).status).toBe(400)
+    expect((await post({ ...act, stage: 'end', intent: 1 })).status).toBe(409)
+    expect((await post({ ...act, stage: 'begin', change: { a: 'x'.repeat(9000) } })).status).toBe(400)
+    const begun = await post({ ...act, stage: 'begin' })
+    expect(begun.status).toBe(200)
+    expect(
+      (await post({ ...act, stage: 'end', event: 'client.enabled', intent: begun.body.intent })).status,
+    ).toBe(409)
+    expect((await post({ ...act, stage: 'end', intent: begun.body.intent })).status).toBe(200)
+    expect((await post({ ...act, stage: 'end', intent: begun.body.intent })).status).toBe(409)
+  })
+})
