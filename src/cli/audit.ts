@@ -2,9 +2,13 @@
 import { findVerb, openVerb, showVerb } from './audit/find.ts'
 import { hashVerb } from './audit/hash.ts'
 import { keyVerb } from './audit/key.ts'
+import { verifyVerb } from './audit/verify.ts'
 import { commandOf } from './command.ts'
 
-const VERBS = { find: findVerb, show: showVerb, open: openVerb, hash: hashVerb, key: keyVerb }
+const VERBS = {
+  ...{ find: findVerb, show: showVerb, open: openVerb },
+  ...{ verify: verifyVerb, hash: hashVerb, key: keyVerb },
+}
 
 export const auditCommand = commandOf(
   'audit',

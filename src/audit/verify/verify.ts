@@ -1,0 +1,203 @@
+/** Verifies a whole trail (C12.4.6). It reads every file once, with bounded memory. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Segment, Segments, sizeOf } from '../find/segments.ts'
+import { PUBLIC_KEY_FILE } from '../keys.ts'
+import { isSignedLine, MANIFEST_FILE } from '../manifest/manifest-line.ts'
+import { type Finding, Findings } from './findings.ts'
+import { type CheckedManifest, checkManifest } from './manifest-check.ts'
+import { type AnchorAt, readAnchors } from './read-anchors.ts'
+import { TrailFacts } from './trail-facts.ts'
+import { nameOf, WriterCheck } from './writer-check.ts'
+
+/** What is to be verified. All are paths. */
+export interface VerifyOrder {
+  /** The folder of the trail. */
+  readonly folder: string
+  /** Files or logs with anchors. */
+  readonly anchors?: readonly string[] | undefined
+  /** The public key (PEM). Default: the one in the folder, which whoever owns the disk may have replaced. */
+  readonly key?: string | undefined
+  /** Public keys of other trails, whose anchors may be in the same files. */
+  readonly otherKeys?: readonly string[] | undefined
+}
+
+export interface Verification {
+  readonly folder: string
+  /** Whether nothing was found. */
+  readonly whole: boolean
+  /** The first thousand. */
+  readonly findings: readonly Finding[]
+  readonly found: number
+  readonly records: number
+  readonly segments: number
+  readonly writers: number
+  /** Intents without an outcome: what became of them is unknown. */
+  readonly open: number
+  /** Personal values that were erased, and a record says so. */
+  readonly erased: number
+  /** Segments that retention has removed. */
+  readonly removed: number
+  /** Records behind the last signed head, and the time of the first of them. */
+  readonly unsigned: number
+  readonly unsignedSince: string | undefined
+  /** Records that were signed when they were found, after their process had been killed. */
+  readonly foundLate: number
+  /** Bytes at ends of files that power cuts and failed writes have left behind. */
+  readonly torn: number
+  /** The time of the last line of the manifest; of the last one that an anchor holds. */
+  readonly signedUntil: string | undefined
+  readonly anchoredUntil: string | undefined
+  readonly lastRecord: string | undefined
+}
+
+/** The trail cannot be read. The message says why. */
+export class UnreadableTrailError extends Error {
+  override readonly name = 'UnreadableTrailError'
+}
+
+/** Bytes read so far, and of all files. */
+export interface VerifyProgress {
+  readonly read: number
+  readonly size: number
+}
+
+/** Throws UnreadableTrailError. */
+export function verifyTrail(
+  { folder, anchors = [], key, otherKeys = [] }: VerifyOrder,
+  progress: (progress: VerifyProgress) => void = () => undefined,
+): Verification {
+  try {
+    // The manifest first: a service that is writing meanwhile writes records before it signs them.
+    const findings = new Findings()
+    const publicKey = readKey(key ?? join(folder, PUBLIC_KEY_FILE))
+    const own = ownAnchors(anchors.flatMap(readAnchors), publicKey, otherKeys.map(readKey), findings)
+    const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
+    const facts = checkWriters(folder, manifest, findings, progress)
+    return reportOf(folder, manifest, facts, findings)
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown)
+      throw new UnreadableTrailError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
+    throw thrown
+  }
+}
+
+/** Those that were signed with the key of the trail. */
+function ownAnchors(
+  anchors: readonly AnchorAt[],
+  key: KeyObject,
+  otherKeys: readonly KeyObject[],
+  findings: Findings,
+): readonly AnchorAt[] {
+  const own = anchors.filter((anchor) => isSignedLine(anchor, key))
+  const foreign = anchors.filter(
+    (anchor) => !own.includes(anchor) && !otherKeys.some((other) => isSignedLine(anchor, other)),
+  )
+  for (const { file, at } of foreign.slice(0, 1))
+    findings.add(file, at, 'this anchor was not signed with the key of the trail')
+  return own
+}
+
+function readKey(path: string): KeyObject {
+  try {
+    const key = createPublicKey(readFileSync(path, 'utf8'))
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new UnreadableTrailError(`the public key ${path} cannot be read: ${reason}`, { cause })
+  }
+  throw new UnreadableTrailError(`the public key ${path} is no Ed25519 key`)
+}
+
+const byNumber = (a: Segment, b: Segment): number => a.number - b.number || (a.day < b.day ? -1 : 1)
+
+function checkWriters(
+  folder: string,
+  manifest: CheckedManifest,
+  findings: Findings,
+  progress: (progress: VerifyProgress) => void,
+): TrailFacts {
+  const listed = new Segments([folder])
+  const all = listed.days().flatMap((day) => listed.of(day))
+  const size = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
+  const byWriter = Map.groupBy(all, ({ writer }) => writer)
+  const removed = Map.groupBy(manifest.removed.values(), ({ writer }) => writer)
+  const facts = new TrailFacts()
+  facts.torn = manifest.torn
+  let read = 0
+  for (const writer of new Set([...byWriter.keys(), ...manifest.heads.byWriter.keys()])) {
+    facts.writers += 1
+    new WriterCheck({
+      writer,
+      segments: distinct((byWriter.get(writer) ?? []).toSorted(byNumber), findings),
+      heads: manifest.heads.of(writer),
+      removed: removed.get(writer) ?? [],
+      findings,
+      facts,
+      progress: (bytes) => progress({ read: (read += bytes), size }),
+    }).check()
+  }
+  return facts
+}
+
+/** A writer makes each of its segments once. */
+function distinct(segments: readonly Segment[], findings: Findings): readonly Segment[] {
+  return segments.filter((segment, at) => {
+    const before = segments[at - 1]
+    if (before?.number !== segment.number) return true
+    findings.add(
+      nameOf(segment),
+      undefined,
+      `this writer has another segment of that number, ${nameOf(before)}`,
+    )
+    return false
+  })
+}
+
+/** Signing takes a second. Milliseconds in which it may fail, or the clock may jump. */
+const LONGEST_UNSIGNED = 60_000
+
+function reportOf(
+  folder: string,
+  manifest: CheckedManifest,
+  facts: TrailFacts,
+  findings: Findings,
+): Verification {
+  const { explained, others } = facts.erasures()
+  for (const { file, line, values } of others)
+    findings.add(
+      file,
+      line,
+      `personal values were erased without a record of it: ${values}, from this record on`,
+    )
+  const { firstUnsigned, lastRecord } = facts
+  if (
+    firstUnsigned !== undefined &&
+    Date.parse(lastRecord ?? '') - Date.parse(firstUnsigned) > LONGEST_UNSIGNED
+  )
+    findings.add(
+      MANIFEST_FILE,
+      Math.max(1, manifest.lines),
+      `records since ${firstUnsigned} are not signed: the last lines of the manifest were removed, or could not be written`,
+    )
+  return {
+    folder,
+    whole: findings.count === 0,
+    findings: findings.list,
+    found: findings.count,
+    records: facts.records,
+    segments: facts.segments,
+    writers: facts.writers,
+    open: facts.open,
+    erased: explained,
+    removed: manifest.removed.size,
+    unsigned: facts.unsigned,
+    unsignedSince: firstUnsigned,
+    foundLate: facts.foundLate,
+    torn: facts.torn,
+    signedUntil: manifest.signedUntil,
+    anchoredUntil: manifest.anchoredUntil,
+    lastRecord,
+  }
+}

@@ -1,0 +1,119 @@
+/** `postern audit verify`: whether the trail is whole (C12.4.6). */
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { PUBLIC_KEY_FILE } from '../../audit/keys.ts'
+import { runVerification } from '../../audit/verify/run-verification.ts'
+import { UnreadableTrailError, type Verification, type VerifyProgress } from '../../audit/verify/verify.ts'
+import { cleanLine } from '../../kernel/clean-text.ts'
+import { countOf, type Subcommand, type Terminal } from '../command.ts'
+import { printJson } from '../terminal.ts'
+import { readAudited } from './trail-folder.ts'
+
+/** The exit codes; those of a script that asks `if postern audit verify`. */
+const WHOLE = 0
+const TAMPERED = 1
+const UNREADABLE = 2
+
+const SHOWN_MS = 200
+
+/** A line of progress, on a terminal only. Returns what takes it away. */
+function showProgress({ stderr }: Terminal): { show: (progress: VerifyProgress) => void; end: () => void } {
+  if (!('isTTY' in stderr) || stderr.isTTY !== true) return { show: () => undefined, end: () => undefined }
+  let next = 0
+  return {
+    show: ({ read, size }) => {
+      if (performance.now() < next) return
+      next = performance.now() + SHOWN_MS
+      stderr.write(`\r${Math.floor((100 * read) / Math.max(1, size))} % verified`)
+    },
+    end: () => void stderr.write('\r\x1b[K'),
+  }
+}
+
+function* linesOf(verification: Verification): Generator<string> {
+  const { folder, whole, findings, found, records, segments, writers } = verification
+  yield whole ? `${folder}: the trail is whole` : `${folder}: the trail was tampered with`
+  for (const { file, line, what } of findings)
+    yield `  ${file}${line === undefined ? '' : `:${line}`}  ${what}`
+  if (found > findings.length) yield `  and ${found - findings.length} more`
+  yield `  ${countOf(records, 'record')} of ${countOf(writers, 'process', 'processes')} in ${countOf(segments, 'file')}`
+  yield* proofLines(verification)
+}
+
+function* proofLines(verification: Verification): Generator<string> {
+  const { signedUntil, anchoredUntil, unsigned, unsignedSince, foundLate, open, erased, removed } =
+    verification
+  yield signedUntil === undefined ? '  not signed' : `  signed until ${signedUntil}`
+  yield anchoredUntil === undefined
+    ? '  compared with no anchor: whether everything was cut back, only an anchor tells (--anchor)'
+    : `  anchored until ${anchoredUntil}`
+  if (unsigned > 0) yield `  ${countOf(unsigned, 'record')} not signed yet, since ${unsignedSince ?? ''}`
+  if (foundLate > 0)
+    yield `  ${countOf(foundLate, 'record')} signed only after a process had been killed, as found on the disk`
+  if (open > 0)
+    yield `  ${countOf(open, 'call')} without an outcome: what became of them is unknown (postern audit open)`
+  if (erased > 0) yield `  ${countOf(erased, 'personal value')} erased, as the trail records`
+  if (removed > 0)
+    yield `  ${countOf(removed, 'file')} removed when their retention had ended, as the manifest says`
+}
+
+interface Options {
+  readonly anchors: readonly string[]
+  readonly key: string | undefined
+  readonly json: boolean
+}
+
+async function verifyAll(
+  folders: readonly string[],
+  { anchors, key, json }: Options,
+  terminal: Terminal,
+): Promise<number> {
+  const verifications: Verification[] = []
+  const progress = showProgress(terminal)
+  try {
+    for (const folder of folders) {
+      const otherKeys = folders
+        .filter((other) => other !== folder)
+        .map((other) => join(other, PUBLIC_KEY_FILE))
+      verifications.push(await runVerification({ folder, anchors, key, otherKeys }, progress.show))
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof UnreadableTrailError)) throw thrown
+    progress.end()
+    terminal.stderr.write(`postern: ${cleanLine(thrown.message)}\n`)
+    return UNREADABLE
+  }
+  progress.end()
+  if (json) printJson(verifications, terminal)
+  else
+    for (const verification of verifications)
+      for (const line of linesOf(verification)) terminal.stdout.write(`${cleanLine(line)}\n`)
+  return verifications.every(({ whole }) => whole) ? WHOLE : TAMPERED
+}
+
+export const verifyVerb: Subcommand = {
+  usage: 'verify [FOLDER…] [--anchor FILE] [--key FILE] [--json] [--config FILE]',
+  summary:
+    'Prove that nobody has changed, removed or added records. Exit code 0: whole, 1: not, 2: unreadable',
+  options: [
+    'FOLDER          The folder of a trail, or a copy of it. Default: that of the configuration',
+    '--anchor FILE   A log, or a file of anchors, which shows whether everything was cut back. May be repeated',
+    '--key FILE      The public key of the trail. Default: the one in its folder, which may have been replaced',
+  ],
+  run(args, terminal) {
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        anchor: { type: 'string', multiple: true, default: [] },
+        key: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        config: { type: 'string' },
+      },
+    })
+    const own = positionals.length > 0 ? undefined : readAudited(values.config, terminal)
+    const folders = own === undefined ? positionals : [own.plan.folder]
+    if (folders.length === 0) return Promise.resolve(UNREADABLE)
+    return verifyAll(folders, { anchors: values.anchor, key: values.key, json: values.json }, terminal)
+  },
+}

@@ -1,0 +1,278 @@
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { tmpdir } from 'node:os'
+import { chainHash, lineOf } from '../../../src/audit/record.ts'
+import { verifyTrail } from '../../../src/audit/verify/verify.ts'
+import { manifestOf, record } from '../../support/recorded-trail.ts'
+
+/** A trail of two writers: the first has three segments, was signed four times, and told an anchor twice. */
+interface Recorded {
+  readonly folder: string
+  /** A copy of an earlier moment. */
+  readonly earlier: string
+  readonly anchors: string
+}
+
+let recorded: Recorded
+
+beforeAll(async () => {
+  const root = mkdtempSync(join(tmpdir(), 'postern-verify-'))
+  const [folder, earlier, anchors] = ['trail', 'earlier', 'anchors.jsonl'].map((name) =>
+    join(root, name),
+  ) as [string, string, string]
+  const recording = await record({
+    folder,
+    segmentBytes: 2000,
+    anchors: [{ to: 'file', file: anchors, every: 1 }],
+  })
+  const other = recording.addWriter()
+  for (const subject of ['ann', 'bob']) {
+    await recording.change(subject)
+    await recording.change(subject, other)
+    await recording.sign()
+  }
+  cpSync(folder, earlier, { recursive: true })
+  await recording.change('cy', other)
+  for (const subject of ['cy', 'dee', 'eve']) await recording.change(subject)
+  await recording.sign()
+  await recording.close()
+  recorded = { folder, earlier, anchors }
+  return () => rmSync(root, { recursive: true, force: true })
+}, 30_000)
+
+interface Copy extends Recorded {
+  /** Segments below the folder, of the first writer, then of the second. */
+  readonly first: readonly string[]
+  readonly second: readonly string[]
+}
+
+/** A copy of the trail, for one test. */
+function copyTrail(): Copy {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-copy-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  cpSync(recorded.folder, folder, { recursive: true })
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.\d+\.jsonl$/.test(name))
+    .toSorted()
+  const byWriter = Object.values(Object.groupBy(names, (name) => name.split('.')[0] ?? '')) as string[][]
+  const [first = [], second = []] = byWriter.toSorted((a, b) => b.length - a.length)
+  return { ...recorded, folder, first, second }
+}
+
+const linesIn = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n')
+const write = (path: string, lines: readonly string[]): void =>
+  writeFileSync(path, lines.map((line) => `${line}\n`).join(''))
+
+function edit(path: string, change: (lines: string[]) => readonly string[]): void {
+  write(path, change(linesIn(path)))
+}
+
+/** Gives the lines new numbers and hashes, as somebody does who knows how the chain is made. */
+function rechain(path: string, { seq, hash }: { seq: number; hash: string }): void {
+  let before = hash
+  edit(path, (lines) =>
+    lines.map((line, at) => {
+      const text = line.replace(/"seq":\d+/, `"seq":${seq + at + 1}`).replace(/,"hash":"[^"]+"\}$/, '}')
+      before = chainHash(before, text)
+      return lineOf(text, before).trimEnd()
+    }),
+  )
+}
+
+const START = { seq: 0, hash: '' }
+const at = (lines: readonly string[], index: number): string => lines[index] ?? ''
+
+interface Tampering {
+  readonly title: string
+  readonly tamper: (copy: Copy) => void
+  readonly found: (copy: Copy) => { readonly file: string; readonly line?: number; readonly what: RegExp }
+  /** What else follows from it, and is told too. Default: one finding alone. */
+  readonly more?: boolean
+  readonly anchored?: boolean
+}
+
+const FOURTEEN: readonly Tampering[] = [
+  {
+    title: 'a byte that was changed',
+    tamper: ({ folder, second: [file = ''] }) =>
+      edit(join(folder, file), (lines) =>
+        lines.map((line, n) => (n === 2 ? line.replace('ACME', 'ACMF') : line)),
+      ),
+    found: ({ second: [file = ''] }) => ({ file, line: 3, what: /^record 3 was changed$/ }),
+  },
+  {
+    title: 'a record that was deleted',
+    tamper: ({ folder, second: [file = ''] }) => edit(join(folder, file), (lines) => lines.toSpliced(2, 1)),
+    found: ({ second: [file = ''] }) => ({ file, line: 3, what: /^record 3 missing before this one$/ }),
+  },
+  {
+    title: 'records that were swapped',
+    tamper: ({ folder, second: [file = ''] }) =>
+      edit(join(folder, file), (lines) => lines.toSpliced(2, 2, at(lines, 3), at(lines, 2))),
+    found: ({ second: [file = ''] }) => ({
+      file,
+      line: 4,
+      what: /^record 3 is not in its place, behind record 4$/,
+    }),
+    more: true,
+  },
+  {
+    title: 'a record that was inserted',
+    tamper: ({ folder, second: [file = ''] }) =>
+      edit(join(folder, file), (lines) => lines.toSpliced(2, 0, at(lines, 2).replace('ACME', 'OTHER'))),
+    found: ({ second: [file = ''] }) => ({ file, line: 4, what: /^record 3 stands here a second time/ }),
+    more: true,
+  },
+  {
+    title: 'a record that was inserted, and the rest chained again',
+    tamper: ({ folder, second: [file = ''] }) => {
+      edit(join(folder, file), (lines) => lines.toSpliced(2, 0, at(lines, 2).replace('ACME', 'OTHER')))
+      rechain(join(folder, file), START)
+    },
+    found: ({ second: [file = ''] }) => ({
+      file,
+      line: 3,
+      what: /^records 1 to 3: not what was signed at .* line 1\)$/,
+    }),
+    more: true,
+  },
+  {
+    title: 'a record that was deleted, and the rest chained again',
+    tamper: ({ folder, second: [file = ''] }) => {
+      edit(join(folder, file), (lines) => lines.toSpliced(5, 1))
+      rechain(join(folder, file), START)
+    },
+    found: ({ second: [file = ''] }) => ({ file, what: /^records \d+ to \d+: not what was signed at/ }),
+    more: true,
+  },
+  {
+    title: 'an end that was cut off',
+    tamper: ({ folder, second: [file = ''] }) => edit(join(folder, file), (lines) => lines.slice(0, -2)),
+    found: ({ folder, second: [file = ''] }) => ({
+      file,
+      line: linesIn(join(folder, file)).length,
+      what: /^records \d+ to \d+, signed at .*, missing behind this line$/,
+    }),
+  },
+  {
+    title: 'a file that was deleted from the middle',
+    tamper: ({ folder, first }) => rmSync(join(folder, at(first, 1))),
+    found: ({ first }) => ({
+      file: at(first, 2),
+      line: 1,
+      what: /^records \d+ to \d+ missing before this one$/,
+    }),
+  },
+  {
+    title: 'all files of a writer deleted',
+    tamper: ({ folder, second }) => second.forEach((file) => rmSync(join(folder, file))),
+    found: () => ({ file: 'manifest.jsonl', line: 1, what: /^all files of the writer .* are missing$/ }),
+  },
+  {
+    title: 'a file that was replaced by an older copy',
+    tamper: ({ folder, earlier, second: [file = ''] }) => cpSync(join(earlier, file), join(folder, file)),
+    found: ({ folder, second: [file = ''] }) => ({
+      file,
+      line: linesIn(join(folder, file)).length,
+      what: /missing behind this line$/,
+    }),
+  },
+  {
+    title: 'a line of the manifest that was deleted',
+    tamper: ({ folder }) => edit(manifestOf(folder), (lines) => lines.toSpliced(1, 1)),
+    found: () => ({ file: 'manifest.jsonl', line: 2, what: /^line 2 is missing before this one$/ }),
+  },
+  {
+    title: 'a line of the manifest that was edited',
+    tamper: ({ folder }) =>
+      edit(manifestOf(folder), (lines) =>
+        lines.map((line, n) => (n === 1 ? line.replace('"seq":', '"seq":1') : line)),
+      ),
+    found: () => ({ file: 'manifest.jsonl', line: 2, what: /^this line was changed$/ }),
+  },
+  {
+    title: 'the files of two writers, exchanged',
+    tamper: ({ folder, first: [one = ''], second: [two = ''] }) => {
+      renameSync(join(folder, one), join(folder, 'kept'))
+      renameSync(join(folder, two), join(folder, one))
+      renameSync(join(folder, 'kept'), join(folder, two))
+    },
+    found: ({ first: [one = ''] }) => ({
+      file: one,
+      line: 1,
+      what: /^the records in this file are of another writer/,
+    }),
+    more: true,
+  },
+  {
+    title: 'a fork: a segment that goes on in another way than the one that was signed',
+    tamper: ({ folder, first }) => {
+      const file = join(folder, at(first, 2))
+      const { seq, hash } = JSON.parse(linesIn(join(folder, at(first, 1))).at(-1) ?? '') as {
+        seq: number
+        hash: string
+      }
+      edit(file, (lines) => lines.map((line) => line.replace('ACME', 'OTHER')))
+      rechain(file, { seq, hash })
+    },
+    found: ({ first }) => ({ file: at(first, 2), what: /^records? .*: not what was signed at/ }),
+    more: true,
+  },
+  {
+    title: 'everything cut back to an earlier moment',
+    tamper: ({ folder, earlier }) => {
+      rmSync(folder, { recursive: true })
+      cpSync(earlier, folder, { recursive: true })
+    },
+    found: () => ({
+      file: 'manifest.jsonl',
+      line: 2,
+      what: /^the trail was cut back: it ends at .*anchors\.jsonl, line/,
+    }),
+    anchored: true,
+  },
+]
+
+describe('C12.4.6 a verification', () => {
+  it('C12.4.6 finds nothing in a trail as it was written, and says up to when it is signed and anchored', () => {
+    const { folder, anchors } = copyTrail()
+    expect(verifyTrail({ folder, anchors: [anchors] })).toMatchObject({
+      ...{ whole: true, findings: [], writers: 2, open: 0, erased: 0, unsigned: 0, torn: 0 },
+      signedUntil: expect.stringMatching(/^2026-01-15T/),
+      anchoredUntil: expect.stringMatching(/^2026-01-15T/),
+    })
+  })
+
+  for (const { title, tamper, found, more = false, anchored = false } of FOURTEEN)
+    it(`C12.4.6 finds and places ${title}`, () => {
+      const copy = copyTrail()
+      tamper(copy)
+      const order = { folder: copy.folder, anchors: anchored ? [copy.anchors] : [] }
+      const { whole, findings } = verifyTrail(order)
+      const { what, ...place } = found(copy)
+      expect(whole).toBe(false)
+      expect(findings).toContainEqual({
+        line: expect.anything(),
+        ...place,
+        what: expect.stringMatching(what),
+      })
+      if (!more) expect(findings).toHaveLength(1)
+    })
+
+  it('C12.4.6 sees that everything was cut back only with an anchor', () => {
+    const { folder, earlier, anchors } = recorded
+    expect(existsSync(folder)).toBe(true)
+    expect(verifyTrail({ folder: earlier })).toMatchObject({ whole: true, anchoredUntil: undefined })
+    expect(verifyTrail({ folder: earlier, anchors: [anchors] }).whole).toBe(false)
+  })
+})
