@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest'
+import { killUnderLoad } from '../support/killed-service.ts'
+
+// T5.7: a service that is killed with all its processes while it changes data. More often: test/prove/audit-kills.ts.
+
+describe('T5.7 a service killed while it changes data', () => {
+  it.each([
+    { workers: 1, times: 7 },
+    { workers: 4, times: 3 },
+  ])(
+    'C12.1.3 of what $workers worker(s) answered no record is missing, and what was under way is an open intent',
+    async ({ workers, times }) => {
+      for (let time = 0; time < times; time += 1) {
+        const { answered, open, ...lost } = await killUnderLoad({ workers, answers: 40 + 30 * time })
+        expect(answered).toBeGreaterThanOrEqual(40)
+        expect(open).toBeLessThanOrEqual(8)
+        expect(lost).toEqual({ changes: [], received: [], acts: [], answeredOpen: [] })
+      }
+    },
+    120_000,
+  )
+})
