@@ -10,7 +10,7 @@ import { isSidecar } from '../settings/configuration.ts'
 import type { Parties } from '../settings/parties.ts'
 import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
 import { csvLine } from './csv.ts'
-import { readAccess, foundOrRefused, telling, UnknownName } from './read-access.ts'
+import { readAccess, foundOrRefused, orTellTrouble, UnknownName } from './read-access.ts'
 import { printAll, rowLines } from './terminal.ts'
 
 const text = { type: 'string' } as const
@@ -124,7 +124,7 @@ export const accessCommand: Command = {
     if (values.csv === true && values.json === true)
       throw new UsageError('expected --csv or --json, not both')
     const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
-    return telling(async () => {
+    return orTellTrouble(async () => {
       const read = await readAccess(file, terminal)
       if (read === undefined) return EXIT.refused
       if (isSidecar(read.configuration)) throw new UnknownName(SIDECAR)

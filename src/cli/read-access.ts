@@ -1,5 +1,5 @@
 /** What commands read that tell who has access: a configuration, and the clients and users of its store. */
-import { didYouMean } from '../config/problem-text.ts'
+import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Report } from '../config/report.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { loadConfiguration } from '../settings/check-configuration.ts'
@@ -11,9 +11,6 @@ import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 /** A name that the configuration and the store do not have. The message goes to stderr, and the exit code is 2. */
 export class UnknownName extends Error {}
 
-/** A suggestion compares all known names. With more names than this it would take too long. */
-const FEW = 500
-
 /** @throws UnknownName, with a suggestion */
 export function foundOrRefused<T>(
   what: string,
@@ -22,8 +19,7 @@ export function foundOrRefused<T>(
   names: Iterable<string>,
 ): T {
   if (found !== undefined) return found
-  const known = [...names]
-  const hint = known.length > FEW ? undefined : didYouMean(name, known)
+  const hint = didYouMeanOfFew(name, names)
   throw new UnknownName(`there is no ${what} "${name}"${hint === undefined ? '' : ` — ${hint}`}`)
 }
 
@@ -62,7 +58,7 @@ async function partiesOf(
 }
 
 /** Runs what throws UnknownName or StoreError, and tells it. */
-export function telling(work: () => Promise<number>, terminal: Terminal): Promise<number> {
+export function orTellTrouble(work: () => Promise<number>, terminal: Terminal): Promise<number> {
   return orStoreTrouble(async () => {
     try {
       return await work()

@@ -18,7 +18,7 @@ import {
 } from '../settings/scope-needs.ts'
 import { compileUnopened } from '../settings/unopened-backends.ts'
 import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
-import { readAccess, telling, UnknownName, type ReadAccess } from './read-access.ts'
+import { readAccess, orTellTrouble, UnknownName, type ReadAccess } from './read-access.ts'
 import { printJson } from './terminal.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
@@ -127,7 +127,7 @@ export const scopesCommand: Command = {
     if (method === undefined || path === undefined || more.length > 0)
       throw new UsageError('expected a method and a path')
     const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
-    return telling(async () => {
+    return orTellTrouble(async () => {
       const read = await readAccess(file, terminal)
       if (read === undefined) return EXIT.refused
       const operations = operationsAt(method, path, read)

@@ -114,3 +114,12 @@ export function didYouMean(given: string, known: Iterable<string>): string | und
   const word = nearest(given, known)
   return word === undefined ? undefined : `did you mean "${word}"?`
 }
+
+/** Comparing more names than this would take too long. */
+const FEW = 500
+
+/** `didYouMean` among names of which there may be very many: undefined then. */
+export function didYouMeanOfFew(given: string, known: Iterable<string>): string | undefined {
+  const names = [...Iterator.from(known).take(FEW + 1)]
+  return names.length > FEW ? undefined : didYouMean(given, names)
+}

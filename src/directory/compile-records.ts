@@ -1,4 +1,4 @@
-import { didYouMean } from '../config/problem-text.ts'
+import { didYouMean, didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { Business } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
@@ -23,12 +23,6 @@ export interface ReferableNames {
   readonly clients: ReadonlyMap<string, Client>
 }
 
-/** A suggestion compares all known names. With more names than this it would take too long. */
-const FEW = 500
-
-const suggestion = (name: string, among: ReadonlyMap<string, unknown>): string | undefined =>
-  among.size > FEW ? undefined : didYouMean(name, among.keys())
-
 /** Whether a name is known. Reports it if not. */
 export function checkReferences(
   what: string,
@@ -38,7 +32,7 @@ export function checkReferences(
   problems: RecordProblems,
 ): boolean {
   if (among.has(name)) return true
-  problems.error(at, `names no ${what} of the directory: "${name}"`, suggestion(name, among))
+  problems.error(at, `names no ${what} of the directory: "${name}"`, didYouMeanOfFew(name, among.keys()))
   return false
 }
 

@@ -3,7 +3,7 @@
  *
  * Every call passes here. So the entries are made once and filled again, and a call leaves in them only what exists
  * anyway: nothing is built or copied. No token, no other header, no body and no query is kept; nor the exchange, which
- * holds all of them.
+ * holds all of them. (V8 may keep the text that a path was cut from, with its query, as long as the path. Nothing reads it.)
  */
 import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import type { Explanation } from '../contracts/explanation.ts'

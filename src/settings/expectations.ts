@@ -1,6 +1,6 @@
 /** A file of expectations (C14.6): calls, and what the configuration shall decide about each. For a deployer's own CI. */
 import { loadFile } from '../config/load.ts'
-import { didYouMean } from '../config/problem-text.ts'
+import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import { choice, list, literalText, opaque, optional, section, type Static } from '../config/schema.ts'
@@ -81,14 +81,6 @@ export interface ReadExpectations {
   readonly report: Report
 }
 
-/** A suggestion compares all known names. With more names than this it would take too long. */
-const FEW = 500
-
-function suggestion(name: string, names: Iterable<string>): string | undefined {
-  const known = [...names]
-  return known.length > FEW ? undefined : didYouMean(name, known)
-}
-
 function checkRow(
   { client, user, target, scope }: Expectation,
   at: number,
@@ -104,9 +96,13 @@ function checkRow(
   if (client !== undefined && scope === undefined && known.needScope === true)
     report.error([...path, 'scope'], 'is missing: a sidecar does not know what its issuer would grant')
   if (client !== undefined && !known.hasClient(client))
-    report.error([...path, 'client'], `names no client: "${client}"`, suggestion(client, known.clients()))
+    report.error(
+      [...path, 'client'],
+      `names no client: "${client}"`,
+      didYouMeanOfFew(client, known.clients()),
+    )
   if (user !== undefined && !known.hasUser(user))
-    report.error([...path, 'user'], `names no user: "${user}"`, suggestion(user, known.users()))
+    report.error([...path, 'user'], `names no user: "${user}"`, didYouMeanOfFew(user, known.users()))
 }
 
 /** Reads a file of expectations. All problems are in the report; the rows are to be used only if it has not failed. */
