@@ -80,18 +80,18 @@ export function readCallBody(
 
 /** Takes a body that has been read and that passed its checks, as it came (C12.2.2). */
 export interface BodyRecord {
-  received(bytes: Buffer, as: BodyKind | undefined): Promise<void>
+  /** A promise only where that takes long. */
+  received(bytes: Buffer, as: BodyKind | undefined): Promise<void> | undefined
 }
 
-async function recorded(
+function recorded(
   body: CallBody | Promise<CallBody>,
   record: BodyRecord,
   bytes: Buffer,
   as: BodyKind,
-): Promise<CallBody> {
-  const checked = await body
-  await record.received(bytes, as)
-  return checked
+): CallBody | Promise<CallBody> {
+  if (body instanceof Promise) return body.then((checked) => recorded(checked, record, bytes, as))
+  return record.received(bytes, as)?.then(() => body) ?? body
 }
 
 /** A body that has been read. `onGone` tells when its client leaves. */

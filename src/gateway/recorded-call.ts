@@ -1,4 +1,4 @@
-import type { AuditActor, AuditCall, AuditEntry, AuditObject } from '../contracts/audit.ts'
+import type { AuditActor, AuditCall, AuditEntry, AuditObject, BodyHash } from '../contracts/audit.ts'
 import type { Call, CallBody, CallRecord, Tunnel, TunnelEnd } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { BodyKind } from '../http/content-type.ts'
@@ -50,21 +50,29 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
   }
 
   /**
-   * Takes the client's body as it came: its HMAC, and the parts that are kept. Rejects with Fault `conversion_busy`,
-   * `client_gone`.
+   * Takes the client's body as it came: its HMAC, and the parts that are kept. A promise only where that takes long.
+   * Rejects with Fault `conversion_busy`, `client_gone`.
    * @param as how it is read; undefined: it cannot be read
    */
-  async received(bytes: Buffer, as: BodyKind | undefined): Promise<void> {
-    if (bytes.length === 0) return
-    const hash = this.#parts.runtime.audit.bodyHash()
+  received(bytes: Buffer, as: BodyKind | undefined): Promise<void> | undefined {
+    if (bytes.length === 0) return undefined
+    const { runtime, rule } = this.#parts
+    const fields = as === undefined || rule.fields.length === 0 ? undefined : as
+    const hash = runtime.audit.bodyHash()
+    if (bytes.length > PIECE || fields !== undefined) return this.#takeLater(bytes, fields, hash)
+    hash.update(bytes)
+    this.#body = { type: this.#mediaType(), bytes: bytes.length, body: hash.digest() }
+    return undefined
+  }
+
+  async #takeLater(bytes: Buffer, as: BodyKind | undefined, hash: BodyHash): Promise<void> {
     const slices = new Slices()
     for (let at = 0; at < bytes.length; at += PIECE) {
       hash.update(bytes.subarray(at, at + PIECE))
       await slices.pause(AT_ONCE)
     }
     this.#body = { type: this.#mediaType(), bytes: bytes.length, body: hash.digest() }
-    if (as !== undefined && this.#parts.rule.fields.length > 0)
-      this.#kept = prefixed('change.sent.', await this.#keep(bytes, as))
+    if (as !== undefined) this.#kept = prefixed('change.sent.', await this.#keep(bytes, as))
   }
 
   async #keep(bytes: Buffer, as: BodyKind): Promise<Record<string, string>> {
@@ -106,31 +114,26 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     await (this.#intent ??= this.#require({ upstreamMethod: method }))
   }
 
-  /** A report-only area refuses nothing: there the call goes on without a record that cannot be kept (C12.1.6). */
-  async #require(change?: AuditEntry['change']): Promise<number | undefined> {
+  #require(change?: AuditEntry['change']): Promise<number | undefined> {
     const { runtime, exchange, decision } = this.#parts
     const { clientAddress } = exchange
-    const entry: AuditEntry = {
+    const kept = runtime.audit.require({
       ...this.#entry('call.intended', 'pending'),
       call: { version: this.#version, ...this.#body, wouldRefuse: decision.observation?.fault?.code },
       change,
       personal: { 'actor.address': clientAddress, ...paramsOf(decision.params), ...this.#kept },
-    }
-    try {
-      return await runtime.audit.require(entry)
-    } catch (thrown) {
-      this.#isSettled = true
-      if (decision.observation === undefined) throw thrown
-      const { code, facts } = toFault(thrown)
-      const { detail, cause } = facts
-      runtime.recorder.note('warn', 'call_not_recorded', {
-        requestId: exchange.id,
-        reason: code,
-        detail,
-        cause,
-      })
-      return undefined
-    }
+    })
+    return kept.catch((thrown: unknown) => this.#notKept(thrown))
+  }
+
+  /** A report-only area refuses nothing: there the call goes on without a record that cannot be kept (C12.1.6). */
+  #notKept(thrown: unknown): undefined {
+    const { runtime, exchange, decision } = this.#parts
+    this.#isSettled = true
+    if (decision.observation === undefined) throw thrown
+    const { code, facts } = toFault(thrown)
+    const { detail, cause } = facts
+    runtime.recorder.note('warn', 'call_not_recorded', { requestId: exchange.id, reason: code, detail, cause })
   }
 
   upstreamAnswered(status: number, header: string | readonly string[] | undefined): void {
