@@ -1,5 +1,5 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
-import type { AuditEntry, AuditTrail, BodyHash, Refusal } from '../contracts/audit.ts'
+import type { AuditEntry, AuditTrail, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type After, type Clock, after as systemAfter } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -117,7 +117,7 @@ class ThreadTrail implements OpenTrail {
     return { writable: !failing, held, dropped: this.#dropped, queue: waiting, lastSyncMs: syncMs }
   }
 
-  require(entry: AuditEntry): Promise<number> {
+  require(entry: AuditEntry, { goesOn = false }: RequireOptions = {}): Promise<number> {
     if (this.#ring.failing) return Promise.reject(unavailable('the audit trail cannot be written'))
     const start = this.#put(entry, { awaited: true, most: MOST_FOR_REQUIRED })
     if (start === undefined) return Promise.reject(unavailable('too many records wait to be written'))
@@ -126,7 +126,7 @@ class ThreadTrail implements OpenTrail {
       this.#wait(this.#durable, {
         reached: () => resolve(seq()),
         late: () => reject(unavailable('the record was not durable in time')),
-        written: () => this.#undo(entry, seq()),
+        ...(!goesOn && { written: () => this.#undo(entry, seq()) }),
       })
     })
   }

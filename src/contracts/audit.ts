@@ -103,15 +103,21 @@ export interface BodyHash {
   digest(): string
 }
 
+export interface RequireOptions {
+  /** True if what is recorded goes on without its record: one that is late is then no refusal, and stays open. */
+  readonly goesOn?: boolean
+}
+
 /** Writes the audit trail of this process (C12). */
 export interface AuditTrail {
   /** False where no trail is kept: then nothing needs to be prepared for it. */
   readonly on: boolean
   /**
    * Records what is about to be given (C12.1.4). Resolves with the record's `seq` when it is durable.
-   * Rejects with Fault `audit_unavailable` if that took longer than `audit.timeout`, or cannot be.
+   * Rejects with Fault `audit_unavailable` if that took longer than `audit.timeout`, or cannot be. If it becomes durable
+   * later all the same, another record says that it was refused.
    */
-  require(entry: AuditEntry): Promise<number>
+  require(entry: AuditEntry, options?: RequireOptions): Promise<number>
   /**
    * Records an outcome. Resolves when the record is written, which a power cut may undo, or when that is not possible.
    * Never rejects: an outcome changes no answer.

@@ -117,12 +117,13 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
   #require(change?: AuditEntry['change']): Promise<number | undefined> {
     const { runtime, exchange, decision } = this.#parts
     const { clientAddress } = exchange
-    const kept = runtime.audit.require({
+    const entry: AuditEntry = {
       ...this.#entry('call.intended', 'pending'),
       call: { version: this.#version, ...this.#body, wouldRefuse: decision.observation?.fault?.code },
       change,
       personal: { 'actor.address': clientAddress, ...paramsOf(decision.params), ...this.#kept },
-    })
+    }
+    const kept = runtime.audit.require(entry, decision.observation && GOES_ON)
     return kept.catch((thrown: unknown) => this.#notKept(thrown))
   }
 
@@ -133,7 +134,12 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     if (decision.observation === undefined) throw thrown
     const { code, facts } = toFault(thrown)
     const { detail, cause } = facts
-    runtime.recorder.note('warn', 'call_not_recorded', { requestId: exchange.id, reason: code, detail, cause })
+    runtime.recorder.note('warn', 'call_not_recorded', {
+      requestId: exchange.id,
+      reason: code,
+      detail,
+      cause,
+    })
   }
 
   upstreamAnswered(status: number, header: string | readonly string[] | undefined): void {
@@ -212,6 +218,9 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
       : prefixed('change.upstream.', Object.fromEntries(this.#reported))
   }
 }
+
+/** A report-only area refuses nothing (C12.1.6). */
+const GOES_ON = { goesOn: true }
 
 /** Bytes of a body that are hashed before other calls get a turn. */
 const PIECE = 256 * 1024

@@ -97,6 +97,3 @@ export const AUDIT_EVENTS = {
 } as const satisfies Record<string, AuditEventRow>
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
-
-/** Events that tell the outcome of an intent (C12.1.3): one of them follows it, unless the process died in between. */
-export const SETTLING_EVENTS: ReadonlySet<AuditEvent> = new Set(['call.settled', 'tunnel.opened'])

@@ -229,6 +229,22 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
     })
     expect(openIntents(folder).map(({ requestId }) => requestId)).toEqual(['r'])
   })
+
+  it('C12.1.6 stays open where the call went on without it', async () => {
+    const timers = manualAfter()
+    const { folder, trail, clock } = await opened({ after: timers.after })
+    await trail.require(INTENT)
+    const thaw = freeze(trail)
+    const entry = { ...INTENT, requestId: 'late' }
+    const missing = trail.require(entry, { goesOn: true }).catch((fault: unknown) => fault)
+    clock.advance(2000)
+    await timers.fire()
+    expect(await missing).toMatchObject({ code: 'audit_unavailable' })
+    thaw()
+    await vi.waitFor(() => expect(trail.state.held).toBe(0))
+    await trail.close()
+    expect(openIntents(folder).map(({ requestId }) => requestId)).toEqual(['r', 'late'])
+  })
 })
 
 describe('C12.1.4 what was taken away', () => {
