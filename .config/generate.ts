@@ -8,6 +8,7 @@ import { publishedSchema } from './published-schema.ts'
 import { referencePage } from './reference.ts'
 import { configurationSchema } from '../src/settings/configuration.ts'
 import { expectationsSchema } from '../src/settings/expectations.ts'
+import { auditEventTable } from './audit-event-table.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
 import { OVERRIDES } from '../src/settings/overrides.ts'
@@ -48,6 +49,10 @@ const GENERATED: readonly Generated[] = [
   },
   { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
+  {
+    file: 'src/protocol.md',
+    render: (now) => between(now, 'audit events', auditEventTable()),
+  },
   {
     file: 'src/README.md',
     render: (now) => between(between(now, 'decision', decisionTable()), 'faults', faultTable()),
