@@ -56,6 +56,20 @@ describe('a worker that fails within an order', { timeout: LONG }, () => {
     expect(new Set(statuses)).toEqual(new Set([503]))
   })
 
+  it('C14.1 a worker explains calls, and another one where it is killed meanwhile', async () => {
+    const upstream = await startUpstream(FUNDS)
+    const pool = await startPool(poolConfig(upstream.url))
+    const token = await pool.token()
+    const described = { method: 'GET', path: '/api/1.0/b/ACME/fund-data/fund-list', token, by: 'olga' }
+    expect(await pool.order('POST', '/explain', described)).toMatchObject({ outcome: 'let in', kind: 'call' })
+    const asked = Array.from({ length: 20 }, () => pool.order('POST', '/explain', described))
+    process.kill(pool.workers()[0] ?? 0, 'SIGKILL')
+    const outcomes = (await Promise.all(asked)).map(({ outcome }) => outcome)
+    expect(new Set(outcomes)).toEqual(new Set(['let in']))
+    expect(upstream.requests).toEqual([])
+    expect(pool.output()).not.toContain(token.slice(-40))
+  })
+
   it('T5.9 SIGTERM ends the service though a worker is frozen, and leaves no process behind', async () => {
     const pool = await startPool(poolConfig((await startUpstream(FUNDS)).url))
     const workers = pool.workers()

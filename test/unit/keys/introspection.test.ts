@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { TokenPolicy } from '../../../src/contracts/keys.ts'
+import { NEEDS_ISSUER, type TokenPolicy } from '../../../src/contracts/keys.ts'
 import { Introspector } from '../../../src/keys/introspection.ts'
 import { INTROSPECTION, startIssuerServer, type IssuerAnswer } from '../../support/issuer-server.ts'
 import { manualAfter } from '../../support/manual-after.ts'
@@ -59,6 +59,27 @@ const REFUSED = 'invalid_token'
 const UNAVAILABLE = 'token_judge_unavailable'
 
 describe('C11.2 an opaque token', () => {
+  it('C14.1 is judged by an answer that still counts, and nobody is asked', async () => {
+    const { made, policy, asked, clock, says } = await introspector()
+    const local = (token: string): Promise<unknown> =>
+      made.verifyLocally(token, policy).then(
+        () => 'active',
+        (thrown: unknown) => (thrown as Error).message,
+      )
+    expect(await local('opaque')).toBe(NEEDS_ISSUER)
+    expect(asked()).toEqual([])
+    await made.verify('opaque', policy)
+    expect(await local('opaque')).toBe('active')
+    clock.advance(55_000)
+    expect(await local('opaque')).toBe('active')
+    says({ active: false })
+    await made.verify('other', policy).catch(() => undefined)
+    expect(await local('other')).toBe('introspection: not active')
+    clock.advance(10_000)
+    expect(await local('opaque')).toBe(NEEDS_ISSUER)
+    expect(asked()).toHaveLength(2)
+  })
+
   it('C11.2 is introspected by a form, with the credentials of this service', async () => {
     const { made, policy, asked, active, server } = await introspector()
     const { claims, key } = await made.verify('a+token/~=', policy)

@@ -28,6 +28,18 @@ describe('token buckets', () => {
     expect(taken).toBe(20 + 999)
   })
 
+  it('C14.1 tell what the next call would be answered, and take nothing', () => {
+    const buckets = new Buckets(100, true)
+    expect([buckets.peek('a', RATE, 0), buckets.size]).toEqual([19, 0])
+    for (const now of [0, 10, 500]) {
+      takeAll(buckets, 'a', now)
+      const foretold = [buckets.peek('a', RATE, now + 60), buckets.peek('a', RATE, now + 60)]
+      expect(foretold[0]).toBeCloseTo(buckets.take('a', RATE, now + 60))
+      expect(foretold[1]).toBe(foretold[0])
+    }
+    expect(buckets.takeUnreported(() => 0).keys).toEqual(['a'])
+  })
+
   it('C4.5 keep keys apart', () => {
     const buckets = new Buckets(100, false)
     takeAll(buckets, 'a', 0)

@@ -30,6 +30,56 @@ const letIn = ({ guard }: TestGuard, times: number, principal = ACME): number =>
   return count
 }
 
+describe('a preview', () => {
+  it('C14.1 says what the next call would be answered, and counts nothing', () => {
+    const { guard, clock } = makeGuard(clients({ rate: { requests: 3, per: 60_000 }, inFlight: 2 }))
+    const { next, endOne } = exchanges()
+    for (let at = 0; at < 6; at++) {
+      if (at === 3) endOne()
+      const { verdict, rate, inFlight } = guard.preview(ACME)
+      expect(guard.preview(ACME)).toEqual({ verdict, rate, inFlight })
+      const admitted = guard.admit(ACME, next())
+      expect(verdict?.refusal?.code).toBe(admitted?.refusal?.code)
+      expect(verdict?.headers).toEqual(admitted?.headers)
+      expect(rate).toMatchObject({ requests: 3, per: 60, burst: 3, left: Math.max(0, 3 - at) })
+      expect(inFlight.most).toBe(2)
+    }
+    clock.advance(20_000)
+    expect(guard.preview(ACME).rate?.left).toBe(1)
+  })
+
+  it('C14.1 says whether a backend has room, and the client a share of it', () => {
+    const { guard } = makeGuard({ backends: { inFlight: 2, byName: {} } })
+    expect(guard.previewBackend('funds', 'acme-books')).toMatchObject({
+      refusal: undefined,
+      inFlight: { now: 0, most: 2 },
+    })
+    guard.occupy('funds', 'acme-books')
+    const release = guard.occupy('funds', 'globex')
+    expect(guard.previewBackend('funds', 'acme-books').refusal?.code).toBe('backend_busy')
+    release()
+    expect(guard.previewBackend('funds', 'acme-books')).toMatchObject({
+      refusal: undefined,
+      inFlight: { now: 1 },
+    })
+  })
+
+  it('C14.1 says what an address would be answered', () => {
+    const { guard } = makeGuard({ addresses: { rate: { requests: 1, per: 1000 } } })
+    expect(guard.previewAddress('192.0.2.1')).toMatchObject({
+      refusal: undefined,
+      rate: { left: 1 },
+      shed: 0,
+    })
+    expect(guard.refuse('192.0.2.1')).toBeUndefined()
+    expect(guard.previewAddress('192.0.2.1')).toMatchObject({
+      refusal: { code: 'address_rate_limited' },
+      rate: { left: 0 },
+    })
+    expect(guard.previewAddress('192.0.2.2').refusal).toBeUndefined()
+  })
+})
+
 describe('clients', () => {
   it('C4.5 tells nothing where no rate applies', () => {
     const { guard } = makeGuard()
