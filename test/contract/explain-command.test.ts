@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Explanation } from '../../src/contracts/explanation.ts'
+import { auditRecords } from '../support/audit-files.ts'
 import { type Given, runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { movableClock } from '../support/movable-clock.ts'
@@ -44,7 +45,7 @@ const explain = (args: readonly string[], given: Given = {}) =>
 
 const metrics = async (): Promise<readonly string[]> => {
   const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
-  return text.split('\n').filter((line) => /^postern_/.test(line) && !/build|uptime|admin/.test(line))
+  return text.split('\n').filter((line) => /^postern_/.test(line) && !/build|uptime|admin|audit/.test(line))
 }
 
 describe('postern explain', () => {
@@ -93,6 +94,22 @@ describe('postern explain', () => {
     expect(explanation.checks[0]?.facts['clientAddress']).toBe('192.0.2.1')
   })
 
+  it('C12.3 explain.asked is recorded: who asked about which action, why, and the answer', async () => {
+    await explain(['--token', token, '--reason', 'ticket 7', 'GET', `${LIST}?secret=1`])
+    const records = auditRecords(gateway).filter(({ why }) => why === 'ticket 7')
+    expect(records).toMatchObject([
+      {
+        ...{ event: 'explain.asked', outcome: 'success' },
+        actor: { kind: 'operator', operator: 'admin', via: 'admin' },
+        on: { business: 'ACME', area: 'fund-data', action: 'fund-list', method: 'GET', client: 'acme-books' },
+        grant: { target: 'b/ACME' },
+        change: { answer: 'let in' },
+        values: { 'actor.address': '127.0.0.1' },
+      },
+    ])
+    expect(JSON.stringify(records)).not.toContain('secret')
+  })
+
   it('C14.2 escapes what would change the terminal', async () => {
     const { stdout } = await explain([...ALICE, '-H', 'Accept: image/\u009b31mpng', 'GET', LIST])
     expect(stdout).not.toContain('\u009b')
@@ -122,7 +139,13 @@ describe('postern explain', () => {
       left: 99,
     })
     expect(await metrics()).toEqual(before)
-    expect(gateway.logLines().slice(lines)).toEqual([])
+    // The audit trail has its own lines, by its own clock.
+    expect(
+      gateway
+        .logLines()
+        .slice(lines)
+        .filter((line) => !line.includes('"event":"audit_')),
+    ).toEqual([])
     expect(gateway.logLines().join('')).not.toContain(token.slice(-40))
     const files = readdirSync(gateway.data, { recursive: true, withFileTypes: true }).filter((each) =>
       each.isFile(),

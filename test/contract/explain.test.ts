@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClaimedCaller } from '../../src/contracts/claimed-callers.ts'
 import type { ExplainedCheck, Explanation } from '../../src/contracts/explanation.ts'
 import { expectExplained, explain } from '../support/explained.ts'
+import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const LIST: Sent = { target: '/api/1.0/b/ACME/fund-data/fund-list' }
@@ -244,5 +245,56 @@ describe('C14.3 what the wire hides', () => {
     )
     expect(facts['closedBy']).toMatchObject([{ scope: 'area/fund-data', by: 'olga', reason: 'moving house' }])
     await gateway.world.maintenance.end(gateway.world.maintenance.list(), { via: '127.0.0.1' })
+  })
+})
+
+describe('C14.2 a report-only area', () => {
+  it('C14.2 lets a call in, and says which checks refuse nothing there', async () => {
+    const reporting = await postern({
+      change: (configuration) => ({
+        ...configuration,
+        areas: {
+          ...configuration.areas,
+          'fund-data': { ...configuration.areas['fund-data']!, mode: 'report-only' },
+        },
+      }),
+    })
+    const { outcome, reportOnly, checks } = await explain(reporting, LIST)
+    expect([outcome, reportOnly]).toEqual(['let in', { area: 'fund-data', wouldRefuse: 'no_credentials' }])
+    const failed = checks.filter(({ verdict }) => verdict === 'failed')
+    expect(failed).toMatchObject([{ clause: 'C4.4', enforced: false, wouldFailToo: false }])
+    reporting.switches.set([{ scope: { kind: 'area', name: 'fund-data' } }])
+    expect(await explain(reporting, LIST)).toMatchObject({
+      outcome: 'refused',
+      refusal: { clause: 'C4.9', reason: 'place_maintenance' },
+    })
+  })
+})
+
+describe('C14.1 what only an issuer could tell', () => {
+  it('C14.1 is unknown, and the issuer is not asked', async () => {
+    const issuer = await startIssuerServer()
+    const sidecar = await postern({
+      config: 'sidecar.yaml',
+      environment: {
+        ...{ UPSTREAM_URL: 'http://127.0.0.1:1', AUDIENCE: 'https://api.example' },
+        ...{ ISSUER: issuer.url, ISSUER_JWKS: `${issuer.url}/jwks` },
+      },
+      change: (configuration) => ({
+        ...configuration,
+        issuers: configuration.issuers.map((each) => ({
+          ...each,
+          introspection: { url: issuer.url + INTROSPECTION, clientId: 'a', clientSecret: 'b' },
+        })),
+      }),
+    })
+    const { outcome, checks } = await explain(sidecar, LIST, { token: 'opaque' })
+    expect(outcome).toBe('unknown')
+    expect(checks.find(({ clause }) => clause === 'C4.4')).toMatchObject({
+      verdict: 'unknown',
+      reason: undefined,
+    })
+    expect(checks.find(({ clause }) => clause === 'C4.6')?.verdict).toBe('passed')
+    expect(issuer.asked(INTROSPECTION)).toEqual([])
   })
 })
