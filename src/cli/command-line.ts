@@ -37,7 +37,7 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./scopes.ts')).scopesCommand,
   },
   explain: {
-    usage: 'explain [--token T | --client ID --user NAME] METHOD PATH',
+    usage: 'explain [--token T | --client ID --user NAME] METHOD PATH, or --request ID',
     summary: 'Show whether a running service would let a call in, and why not',
     load: async () => (await import('./explain.ts')).explainCommand,
   },
