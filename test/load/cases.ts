@@ -9,7 +9,7 @@ import { median } from './exchanges.ts'
 import { startPosternProcess, type PosternSubject } from './postern-process.ts'
 import { PATH, startUpstream } from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
-import { distinctScript, pacedScript, tokenScript, uploadScript } from './wrk-scripts.ts'
+import { changeScript, distinctScript, pacedScript, tokenScript, uploadScript } from './wrk-scripts.ts'
 
 const ROUNDS = 3
 const SECONDS = 2
@@ -114,6 +114,19 @@ const SHAPED_YAML = `actions:
 `
 const shapedPath = (action: string): string => `/api/1.0/b/ACME/fund-data/${action}/4711?page=2`
 
+/** The same actions with another audit trail. A POST is a changing call: two records. */
+const auditYaml = (audit: string): string => `audit: { ${audit} }
+actions:
+  - level: business
+    area: fund-data
+    action: fund-list
+    methods:
+      GET: { scopes: { any: [fund.read] } }
+      POST: { scopes: { any: [fund.read] }, body: { schema: { type: object } } }
+`
+const WITHOUT_TRAIL = 'a change, no audit trail'
+const READ_WITHOUT_TRAIL = 'a read, no audit trail'
+
 /** Connections that are opened and left. */
 async function idleConnections({ origin }: PosternSubject): Promise<() => void> {
   const { hostname, port } = new URL(origin)
@@ -147,6 +160,10 @@ async function cases(small: string, large: string, huge: string): Promise<readon
   const live = await tokenScript(await forgeTokens(many, bearerOf(many), 'ES256', LIVE), true)
   const xml = (subject: PosternSubject) => ({ ...subject.headers, Accept: 'application/xml' })
   const upload = await uploadScript(BULK)
+  const untold = await startPosternProcess(small, auditYaml('enabled: false'))
+  const written = await startPosternProcess(small, auditYaml('durability: system'))
+  const durable = await startPosternProcess(small, auditYaml('durability: disk'))
+  const change = { scripts: [await changeScript()], beside: WITHOUT_TRAIL }
   const bulky = { subject: bulk, path: BULK_PATH, connections: 4 }
   return [
     { name: warm, subject: plain },
@@ -179,6 +196,11 @@ async function cases(small: string, large: string, huge: string): Promise<readon
       warming: LIVE_SECONDS,
     },
     { name: '2 workers', subject: two },
+    { name: READ_WITHOUT_TRAIL, subject: untold },
+    { name: 'a read, audit trail on', subject: durable, beside: READ_WITHOUT_TRAIL },
+    { ...change, name: WITHOUT_TRAIL, subject: untold },
+    { ...change, name: 'a change, records survive the process', subject: written },
+    { ...change, name: 'a change, records survive a power cut', subject: durable },
   ].map((one) => ({ beside: warm, ...one })) as readonly Case[]
 }
 

@@ -69,7 +69,7 @@ export async function startUpstream(bytes = 1024): Promise<{ url: string; stop: 
   const port = await freePort()
   const payload = JSON.stringify({ Rows: [], Padding: 'x'.repeat(bytes - 26) })
   await writeFile(join(folder, 'payload.json'), payload)
-  const server = `server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; client_max_body_size 0; location / { root ${folder}; default_type application/json; error_page 405 =200 @taken; try_files /payload.json =404; } location @taken { return 200 '{}'; } }`
+  const server = `server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; client_max_body_size 0; location / { root ${folder}; default_type application/json; error_page 405 =200 @taken; try_files /payload.json =404; } location @taken { default_type application/json; return 200 '{}'; } }`
   const child = await startNginx(folder, server)
   const url = `http://127.0.0.1:${port}`
   await untilAnswering(url)

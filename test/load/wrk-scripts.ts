@@ -43,6 +43,14 @@ wrk.headers["Content-Type"] = "application/octet-stream"
 wrk.body = string.rep("x", ${bytes})`,
   )
 
+/** A small change, the same again and again. */
+export const changeScript = (): Promise<string> =>
+  script(
+    () => `wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = '{"Code":"SUPER1","Name":"A fund"}'`,
+  )
+
 /** So many milliseconds between an answer and the next request of its connection. */
 export const pacedScript = (ms: number): Promise<string> =>
   script(() => `delay = function() return ${ms} end`)
