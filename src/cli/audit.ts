@@ -2,12 +2,13 @@
 import { findVerb, openVerb, showVerb } from './audit/find.ts'
 import { hashVerb } from './audit/hash.ts'
 import { keyVerb } from './audit/key.ts'
+import { redactVerb } from './audit/redact.ts'
 import { verifyVerb } from './audit/verify.ts'
 import { commandOf } from './command.ts'
 
 const VERBS = {
   ...{ find: findVerb, show: showVerb, open: openVerb },
-  ...{ verify: verifyVerb, hash: hashVerb, key: keyVerb },
+  ...{ verify: verifyVerb, redact: redactVerb, hash: hashVerb, key: keyVerb },
 }
 
 export const auditCommand = commandOf(

@@ -92,7 +92,7 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./admin-commands.ts')).lockoutsCommand,
   },
   audit: {
-    usage: 'audit find|show|open|verify|hash|key …',
+    usage: 'audit find|show|open|verify|redact|hash|key …',
     summary: 'The audit trail: prove it, and ask it who changed what',
     load: async () => (await import('./audit.ts')).auditCommand,
   },

@@ -5,6 +5,7 @@ import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
 import { type TrailLock, tryLock } from '../audit/lock.ts'
 import type { SignedHead } from '../audit/manifest/manifest-line.ts'
 import { ManifestSigner } from '../audit/manifest/signer.ts'
+import { Retention } from '../audit/retention.ts'
 import { type OpenTrail, openTrail, type TrailParts } from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -12,6 +13,8 @@ import type { Reports } from '../supervisor/worker-pool.ts'
 
 type KeeperParts = Omit<TrailParts, 'bodyKey'>
 
+/** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
+const RETENTION_PERIOD = 3_600_000
 /** Milliseconds between two attempts to take the lock, and between two times that a worker tells its head. */
 const PERIOD = 1000
 
@@ -47,6 +50,8 @@ export class TrailKeeper {
   /** What was told before this process could sign. */
   readonly #heads = new Map<string, SignedHead>()
   #cancel: (() => void) | undefined
+  #cancelRetention: (() => void) | undefined
+  #retention: Retention | undefined
   #closed = false
   #adminUrl: string | undefined
 
@@ -75,12 +80,31 @@ export class TrailKeeper {
   async open(): Promise<void> {
     if (!(await this.#takeOver())) this.#waitForLock()
     this.#trail = openTrail(this.#plan, { ...this.#parts, bodyKey: this.#keys.bodyKey })
+    this.#keepRetention()
   }
 
   /** Tells commands where the admin API of this service is, as long as it holds the lock. */
   announce(adminUrl: string): void {
     this.#adminUrl = adminUrl
     this.#lock?.announce(adminUrl)
+  }
+
+  /** Removes, each hour, what the retention has ended for. */
+  #keepRetention(): void {
+    const { after = systemAfter } = this.#parts
+    this.#cancelRetention = after(RETENTION_PERIOD, () => {
+      this.#keepRetention()
+      void this.removeOld()
+    })
+  }
+
+  /** Removes what is old enough, as far as it may. Never rejects. */
+  async removeOld(): Promise<void> {
+    const { folder, retention: days } = this.#plan
+    const [trail, signer] = [this.#trail, this.#signer]
+    if (days === undefined || trail === undefined || signer === undefined || this.#closed) return
+    this.#retention ??= new Retention({ ...this.#parts, folder, days, trail, signer })
+    await this.#retention.run()
   }
 
   /** A worker tells its last durable record. */
@@ -98,6 +122,7 @@ export class TrailKeeper {
   async close(): Promise<void> {
     this.#closed = true
     this.#cancel?.()
+    this.#cancelRetention?.()
     await this.#trail?.close()
     await this.#signer?.close()
     this.#lock?.release()

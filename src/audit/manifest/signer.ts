@@ -71,6 +71,12 @@ export class ManifestSigner {
     return { signing: !this.#failing, anchorFailures, signedAt: this.#file.last?.time }
   }
 
+  /** The writers that may still write. */
+  get writers(): ReadonlySet<string> {
+    const own = this.#parts.own?.()
+    return new Set([...this.#heads.keys(), ...(own === undefined ? [] : [own.writer])])
+  }
+
   /** A process tells its last durable record. */
   report(head: SignedHead): void {
     if (this.#heads.get(head.writer)?.hash === head.hash) return

@@ -80,7 +80,7 @@ export class WriterCheck {
   /** Of a writer whose first segments are gone. */
   #start({ segment, before = EMPTY }: Opening): void {
     const { removed, findings, heads } = this.#parts
-    if (!removed.some(({ seq, hash }) => seq === before.seq && hash === before.hash))
+    if (!removed.some(({ number, seq }) => number < segment.number && seq >= before.seq))
       findings.add(
         nameOf(segment),
         1,

@@ -1,0 +1,89 @@
+/**
+ * Erases the personal values of a subject (C12.2.3). The lines of the records stay as they are: they hold only hashes of
+ * the values, so the chain still verifies. The caller records the erasure before, and holds the lock of the folder.
+ */
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { chunkBuffer, chunksOf, eachLine } from './find/chunks.ts'
+import { Segments } from './find/segments.ts'
+import { personalHashes } from './verify/personal-check.ts'
+import { readRecordLine } from './verify/record-line.ts'
+import { parseRecord, subjectsOf } from './verify/trail-facts.ts'
+
+/** The values of a subject in one file. */
+export interface SubjectValues {
+  /** The file beside a segment. */
+  readonly path: string
+  /** Of the records. */
+  readonly seqs: ReadonlySet<number>
+  readonly values: number
+}
+
+const SEQ = /^\{"seq":(\d+),/
+
+/** Finds what is to be erased: the values of all records whose actor or object is the subject. */
+export function findSubjectValues(folder: string, subject: string): readonly SubjectValues[] {
+  const segments = new Segments([folder])
+  return segments
+    .days()
+    .flatMap((day) => segments.of(day))
+    .map(({ path, personalPath }) => valuesIn(personalPath, seqsOf(path, subject)))
+    .filter(({ values }) => values > 0)
+}
+
+function seqsOf(path: string, subject: string): ReadonlySet<number> {
+  const needle = Buffer.from(JSON.stringify(subject))
+  const seqs = new Set<number>()
+  for (const { bytes } of chunksOf(path, chunkBuffer()))
+    eachLine(bytes, needle, (start, end) => {
+      const text = bytes.toString('latin1', start, end)
+      const record = readRecordLine(text)
+      if (record === undefined || personalHashes(text) === undefined) return
+      if (subjectsOf(parseRecord(text)).includes(subject)) seqs.add(record.seq)
+    })
+  return seqs
+}
+
+function valuesIn(path: string, seqs: ReadonlySet<number>): SubjectValues {
+  let values = 0
+  if (seqs.size > 0) eachBesideLine(path, (_line, seq) => (values += seqs.has(seq) ? 1 : 0))
+  return { path, seqs, values }
+}
+
+function eachBesideLine(path: string, visit: (line: string, seq: number) => void): void {
+  for (const { bytes } of chunksOf(path, chunkBuffer()))
+    eachLine(bytes, undefined, (start, end) => {
+      const line = bytes.toString('utf8', start, end)
+      visit(line, Number(SEQ.exec(line)?.[1]))
+    })
+}
+
+/** Writes the files anew, without the values, each as a whole. Rejects with the system's error; a part may be done then. */
+export async function eraseSubjectValues(found: readonly SubjectValues[]): Promise<void> {
+  for (const { path, seqs } of found) {
+    const kept: string[] = []
+    eachBesideLine(path, (line, seq) => {
+      if (!seqs.has(seq)) kept.push(`${line}\n`)
+    })
+    await replaceFile(path, kept.join(''))
+  }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.new`
+  await rm(draft, { force: true })
+  {
+    await using file = await open(draft, 'wx', 0o600)
+    await file.writeFile(text)
+    await file.sync()
+  }
+  await rename(draft, path)
+  await syncFolder(dirname(path))
+}
+
+/** So that the change of names is durable too. Windows has no such thing. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}
