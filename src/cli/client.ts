@@ -144,9 +144,9 @@ const list: Subcommand['run'] = (args, terminal) => {
   )
 }
 
-/** `disable` and `enable`. */
+/** `disable`, `enable` and `remove`. */
 const onState =
-  (action: 'disable' | 'enable', done: string): Subcommand['run'] =>
+  (action: 'disable' | 'enable' | 'remove', done: string): Subcommand['run'] =>
   (args, terminal) => {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
     const id = singleName(positionals, 'client id')
@@ -228,6 +228,11 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     usage: 'disable ID',
     summary: 'Refuse all its requests and revoke its tokens, in every process within a second',
     run: onState('disable', 'disabled, and its access tokens revoked'),
+  },
+  remove: {
+    usage: 'remove ID',
+    summary: 'Remove it, and end its tokens and consents. Its id may be given to another client',
+    run: onState('remove', 'removed, and what it held has ended'),
   },
   enable: {
     usage: 'enable ID',

@@ -111,9 +111,9 @@ const list: Subcommand['run'] = (args, terminal) => {
   )
 }
 
-/** `disable` and `enable`. */
+/** `disable`, `enable` and `remove`. */
 const onState =
-  (action: 'disable' | 'enable', done: string): Subcommand['run'] =>
+  (action: 'disable' | 'enable' | 'remove', done: string): Subcommand['run'] =>
   (args, terminal) => {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
     const username = singleName(positionals, 'user name')
@@ -168,6 +168,11 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     usage: 'disable USERNAME',
     summary: 'Refuse all logins, and end tokens and sessions, in every process within a second',
     run: onState('disable', 'disabled, and logged out everywhere'),
+  },
+  remove: {
+    usage: 'remove USERNAME',
+    summary: 'Remove the user, and end tokens, sessions and consents',
+    run: onState('remove', 'removed, and what the user held has ended'),
   },
   enable: {
     usage: 'enable USERNAME',

@@ -80,6 +80,21 @@ export class ClientEditor {
     await untilInForce(this.#parts)
   }
 
+  /**
+   * Removes the client, and ends what it holds, consents too: its id may be given to another one. In force everywhere when
+   * this resolves.
+   */
+  async remove(id: string): Promise<void> {
+    this.#refuseConfigured(id)
+    const { store, tokenRevoker } = this.#parts
+    if ((await store.find(CLIENT, id)) === undefined)
+      throw new DirectoryRefusal(`There is no client "${id}".`)
+    await store.remove(CLIENT, id)
+    await announce(this.#parts, { client: id })
+    await tokenRevoker.end({ client: id }, { consents: true })
+    await untilInForce(this.#parts)
+  }
+
   /** In force everywhere when this resolves. */
   async enable(id: string): Promise<void> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: false }, ends }))

@@ -80,6 +80,21 @@ export class UserEditor {
     await this.#endAll(await this.#change(username, { disabled: true }))
   }
 
+  /** Removes the user, and ends what the user holds, consents too. The name and the subject may be given again. */
+  async remove(username: string): Promise<void> {
+    this.#refuseConfigured(username)
+    const { store, tokenRevoker } = this.#parts
+    const entry = await store.find(USER, username)
+    if (entry === undefined) throw new DirectoryRefusal(this.#missing(username))
+    const { subject } = readStoredUser(entry.value).record
+    await store.remove(USER, username)
+    await announce(this.#parts, { user: username })
+    await tokenRevoker.end({ subject }, { consents: true })
+    await untilInForce(this.#parts)
+    // Last, so that nobody else gets the subject before everything of it has ended.
+    await store.remove(SUBJECT, subject)
+  }
+
   async enable(username: string): Promise<void> {
     await this.#change(username, { disabled: false })
     await untilInForce(this.#parts)

@@ -65,6 +65,8 @@ const FURTHER: readonly Step[] = [
   { line: 'client enable tally', records: given('client.enabled') },
   { line: 'user enable dora', records: given('user.enabled') },
   { line: 'user set-password dora', input: `${PASSWORD}-2\n`, records: given('user.password_set') },
+  { line: 'user remove dora', records: taken('user.removed') },
+  { line: 'client remove tally', records: taken('client.removed') },
   { line: 'keys rotate --compromised --yes', records: taken('keys.compromised') },
 ]
 
@@ -81,6 +83,9 @@ describe('C12.1.7 what commands change', { timeout: 120_000 }, () => {
     }
     const expected = steps.flatMap(({ records }) => records).toSorted()
     await vi.waitFor(() => expect(acts(here).toSorted()).toEqual(expected), 20_000)
+    if (state === 'down')
+      for (const list of ['client list', 'user list'])
+        expect((await here.run(list)).stdout).not.toMatch(/^(tally|dora) /m)
     const [rotated] = here.records('client.secret_rotated')
     expect(rotated).toMatchObject({
       actor: {

@@ -1,0 +1,95 @@
+/** The table of events, its documentation, and the tests that raise each (C12.3). */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/kernel/audit-events.ts'
+
+const CALLS = 'test/contract/audit-calls.test.ts'
+const TOKENS = 'test/contract/audit-tokens.test.ts'
+const PEOPLE = 'test/contract/audit-people.test.ts'
+const COMMANDS = 'test/unit/cli/recorded-acts.test.ts'
+const SERVICE = 'test/contract/audit-service.test.ts'
+const QUESTIONS = 'test/contract/audit-questions.test.ts'
+const TRAIL = 'test/unit/audit/trail.test.ts'
+
+/** The file of tests that raises an event. Undefined: nothing raises it yet. Whoever adds a row to the table adds one here. */
+const RAISED: Readonly<Record<AuditEvent, string | undefined>> = {
+  'call.intended': CALLS,
+  'call.body_ended': 'test/contract/audit-bodies.test.ts',
+  'call.settled': CALLS,
+  'call.refused': CALLS,
+  'tunnel.opened': CALLS,
+  'tunnel.closed': CALLS,
+  'token.issued': TOKENS,
+  'token.refused': TOKENS,
+  'token.revoked': TOKENS,
+  'token.replayed': TOKENS,
+  'code.issued': TOKENS,
+  'code.replayed': TOKENS,
+  'authorization.refused': TOKENS,
+  'login.succeeded': PEOPLE,
+  'login.refused': PEOPLE,
+  'login.ended': PEOPLE,
+  'session.revoked': PEOPLE,
+  'consent.given': PEOPLE,
+  'consent.withdrawn': PEOPLE,
+  'lockout.began': PEOPLE,
+  'lockout.cleared': SERVICE,
+  'client.added': COMMANDS,
+  'client.changed': undefined,
+  'client.disabled': COMMANDS,
+  'client.enabled': COMMANDS,
+  'client.removed': COMMANDS,
+  'client.secret_rotated': COMMANDS,
+  'user.added': COMMANDS,
+  'user.changed': undefined,
+  'user.disabled': COMMANDS,
+  'user.enabled': COMMANDS,
+  'user.removed': COMMANDS,
+  'user.password_set': COMMANDS,
+  'configuration.reloaded': SERVICE,
+  'configuration.refused': SERVICE,
+  'maintenance.switched': SERVICE,
+  'maintenance.began': SERVICE,
+  'maintenance.ended': SERVICE,
+  'revocation.ordered': SERVICE,
+  'keys.announced': 'test/unit/start/key-events.test.ts',
+  'keys.signing': SERVICE,
+  'keys.retired': 'test/unit/start/key-events.test.ts',
+  'keys.compromised': COMMANDS,
+  'store.backed_up': COMMANDS,
+  'workers.restarted': SERVICE,
+  'worker.died': SERVICE,
+  'service.started': SERVICE,
+  'service.stopped': SERVICE,
+  'operator.refused': 'test/contract/named-operators.test.ts',
+  'explain.asked': 'test/contract/past-calls.test.ts',
+  'audit.queried': QUESTIONS,
+  'audit.exported': QUESTIONS,
+  'audit.verified': undefined,
+  'audit.redacted': undefined,
+  'audit.segment_removed': undefined,
+  'audit.suppressed': 'test/contract/audit-refusals.test.ts',
+  'writer.opened': TRAIL,
+  'writer.closed': TRAIL,
+}
+
+const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+
+describe('C12.3 events', () => {
+  it('are listed here, and nothing else', () => {
+    expect(Object.keys(RAISED).toSorted()).toEqual(Object.keys(AUDIT_EVENTS).toSorted())
+  })
+
+  const raised = Object.entries(RAISED).flatMap(([event, file]) =>
+    file === undefined ? [] : [[event, file] as const],
+  )
+  it.each(raised)('%s is raised by %s', (event, file) => {
+    expect(read(file)).toContain(event)
+  })
+
+  it('are documented, each with its weight', () => {
+    const page = read('src/protocol.md')
+    for (const [event, { weight }] of Object.entries(AUDIT_EVENTS))
+      expect(page).toMatch(new RegExp(`\\| \`${event.replace('.', '\\.')}\` +\\|.*\\| ${weight} +\\|`))
+  })
+})
