@@ -37,6 +37,8 @@ export interface TrailState {
   readonly queue: number
   /** Milliseconds that the last sync took. */
   readonly lastSyncMs: number
+  /** Intents of this process whose outcome is not recorded yet, or never will be. */
+  readonly openIntents: number
 }
 
 export interface TrailParts {
@@ -83,6 +85,8 @@ class ThreadTrail implements OpenTrail {
   readonly #written: Waiting
   readonly #held = new Set<Held>()
   #dropped = 0
+  /** The `seq` of each. */
+  readonly #openIntents = new Set<number>()
   #waking = false
   #troubled = false
   #closed = false
@@ -114,7 +118,11 @@ class ThreadTrail implements OpenTrail {
   get state(): TrailState {
     const { failing, waiting, syncMs } = this.#ring
     const { size: held } = this.#held
-    return { writable: !failing, held, dropped: this.#dropped, queue: waiting, lastSyncMs: syncMs }
+    const openIntents = this.#openIntents.size
+    return {
+      ...{ writable: !failing, held, dropped: this.#dropped, queue: waiting },
+      ...{ lastSyncMs: syncMs, openIntents },
+    }
   }
 
   require(entry: AuditEntry, { goesOn = false }: RequireOptions = {}): Promise<number> {
@@ -124,7 +132,10 @@ class ThreadTrail implements OpenTrail {
     const seq = (): number => this.#ring.seqAt(start)
     return new Promise((resolve, reject) => {
       this.#wait(this.#durable, {
-        reached: () => resolve(seq()),
+        reached: () => {
+          if (entry.outcome === 'pending') this.#openIntents.add(seq())
+          resolve(seq())
+        },
         late: () => reject(unavailable('the record was not durable in time')),
         ...(!goesOn && { written: () => this.#undo(entry, seq()) }),
       })
@@ -136,6 +147,7 @@ class ThreadTrail implements OpenTrail {
       this.#drop(entry)
       return Promise.resolve()
     }
+    this.#settled(entry)
     return new Promise((resolve) => this.#wait(this.#written, { reached: resolve, late: resolve }))
   }
 
@@ -155,6 +167,7 @@ class ThreadTrail implements OpenTrail {
 
   note(entry: AuditEntry): void {
     if (this.#put(entry, { awaited: false, most: MOST_FOR_NOTES }) === undefined) this.#dropped += 1
+    else if (entry.event === 'tunnel.opened') this.#settled(entry)
   }
 
   refuse(refusal: Refusal, entry: () => AuditEntry): void {
@@ -242,6 +255,10 @@ class ThreadTrail implements OpenTrail {
     const settled = event === 'call.intended' ? 'call.settled' : event
     const outcome = { event: settled, outcome: 'refused', reason: 'audit_unavailable' } as const
     void this.keep({ ...outcome, requestId, traceId, intent: seq, actor, on })
+  }
+
+  #settled({ intent }: AuditEntry): void {
+    if (intent !== undefined) this.#openIntents.delete(intent)
   }
 
   #drop(entry: AuditEntry): void {

@@ -1,7 +1,16 @@
 /** Scans segments for the records that answer a query, and joins intents with their outcomes. */
 import type { AuditQuery, RowOutcome, TrailRecord, UnreadableLine } from '../../contracts/audit-query.ts'
 import { chunkBuffer, chunksOf, eachLine, type Chunk } from './chunks.ts'
-import { asksMore, fits, headFits, isTrailRecord, type LineHead, needlesOf, readHead } from './query.ts'
+import {
+  asksMore,
+  fits,
+  FOLLOWERS,
+  headFits,
+  isTrailRecord,
+  type LineHead,
+  needlesOf,
+  readHead,
+} from './query.ts'
 import type { Place, RowTable } from './row-table.ts'
 import type { Segment, Segments } from './segments.ts'
 
@@ -84,12 +93,18 @@ export class DayScan {
         return
       }
       const place = { segment, offset: offset + start, length: end - start }
+      const isOutcome = this.#isOutcome(head, intents)
       if (this.#needle === undefined) settle(head, place, matching)
-      if (head.seq > last || !headFits(head, this.#query)) return
+      if (isOutcome || head.seq > last || !headFits(head, this.#query)) return
       if (this.#asksMore && !this.#restFits(bytes.toString('utf8', start, end))) return
       const row = table.add(head, place, outcomeOf(head.outcome))
       if (head.outcome === 'pending' && this.#query.singly !== true) intents.set(head.seq, row)
     })
+  }
+
+  /** Whether it is a part of a row that was found. The events of calls are rows if they are asked for by name. */
+  #isOutcome({ event, intent }: LineHead, intents: Map<number, number>): boolean {
+    return intent !== undefined && intents.has(intent) && !FOLLOWERS.has(event)
   }
 
   #restFits(line: string): boolean {

@@ -12,7 +12,10 @@ export function isTrailRecord(value: unknown): value is TrailRecord {
   return isObject && texts.every((text) => typeof text === 'string') && Number.isSafeInteger(seq)
 }
 
-/** Records that go on with a call that was intended; `intent` names it. They are rows only if asked for by name. */
+/**
+ * Records that go on with a call that was intended; `intent` names it. They are rows only if asked for by name. The outcome
+ * of another act has the event of its intent.
+ */
 export const FOLLOWERS: ReadonlySet<string> = new Set<AuditEvent>([
   'call.settled',
   'call.body_ended',
@@ -82,12 +85,13 @@ export function readHead(text: string): LineHead | undefined {
 }
 
 /** Whether the beginning of a record fits the query. The outcome of an intent is in another record, and not asked here. */
-export function headFits({ time, event }: LineHead, query: AuditQuery): boolean {
+export function headFits({ time, event, outcome, intent }: LineHead, query: AuditQuery): boolean {
   const { events, changed, from = -Infinity, until = Infinity } = query
   if (!(time >= from && time < until)) return false
   if (events !== undefined && !(events as readonly string[]).includes(event)) return false
   if (changed === true && !IS_CHANGE.has(event)) return false
-  return query.singly === true || events !== undefined || !FOLLOWERS.has(event)
+  if (query.singly === true) return true
+  return FOLLOWERS.has(event) ? events !== undefined : intent === undefined || outcome !== 'success'
 }
 
 /** Whether the query asks for more than the beginning of a record tells. */

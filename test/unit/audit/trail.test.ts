@@ -247,6 +247,24 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
   })
 })
 
+describe('C12.1.3 the open intents of a process', () => {
+  it('are counted: a call until its outcome or its open websocket, and no other record', async () => {
+    const { trail } = await opened()
+    const call = await trail.require(INTENT)
+    const websocket = await trail.require(INTENT)
+    const given = await trail.require({ ...OUTCOME, event: 'token.issued' })
+    expect(trail.state.openIntents).toBe(2)
+    trail.note({ ...OUTCOME, event: 'call.body_ended', intent: call })
+    await trail.settle({ ...OUTCOME, event: 'token.issued', outcome: 'failed', intent: given })
+    expect(trail.state.openIntents).toBe(2)
+    trail.note({ ...OUTCOME, event: 'tunnel.opened', intent: websocket })
+    trail.note({ ...OUTCOME, event: 'tunnel.closed', intent: websocket })
+    expect(trail.state.openIntents).toBe(1)
+    await trail.settle({ ...OUTCOME, intent: call })
+    expect(trail.state.openIntents).toBe(0)
+  })
+})
+
 describe('C12.1.4 what was taken away', () => {
   it('is logged and held while it cannot be written, and written then', async () => {
     const timers = manualAfter()

@@ -148,6 +148,24 @@ describe('C12.5 asking', () => {
     expect((await ask(folder, { events: ['call.settled'] })).found).toHaveLength(3)
   })
 
+  it('shows an act of an operator once, with its outcome', async () => {
+    const { folder, process } = await kept()
+    const trail = process()
+    const act = (outcome: AuditEntry['outcome'], more: Partial<AuditEntry> = {}): AuditEntry => ({
+      ...{ event: 'client.added', outcome, ...more },
+      ...{ actor: { kind: 'operator', operator: 'anna' }, on: { kind: 'client', id: 'books' } },
+    })
+    for (const outcome of ['success', 'failed'] as const)
+      await trail.settle(act(outcome, { intent: await trail.require(act('pending')) }))
+    await trail.require(act('pending'))
+    await trail.close()
+    for (const query of [{ by: 'anna' }, { events: ['client.added'] }, { client: 'books' }] as const) {
+      const { found } = await ask(folder, query)
+      expect(found.map(({ outcome }) => outcome)).toEqual(['success', 'failed', 'open'])
+    }
+    expect((await ask(folder, { by: 'anna', singly: true })).found).toHaveLength(5)
+  })
+
   it('a body that ends later settles nothing', async () => {
     const { folder, process } = await kept()
     const trail = process()
