@@ -126,9 +126,22 @@ export class TrailReadError extends Error {
   override readonly name = 'TrailReadError'
 }
 
+/** What a verification has found (C12.4.6). */
+export interface TrailVerdict {
+  readonly whole: boolean
+  /** What was tampered with, and where: the first ones. */
+  readonly findings: readonly object[]
+  readonly found: number
+  readonly records: number
+  readonly signedUntil: string | undefined
+  readonly anchoredUntil: string | undefined
+}
+
 /** Reads the trail of a service, in a thread. */
 export interface TrailReader {
   readQuery(texts: QueryTexts): QueryRead
   /** The answer, in batches. It waits until each was taken. Rejects with TrailReadError. */
   query(order: Omit<ScanOrder, 'folders'>, onProgress?: (progress: Progress) => void): AsyncIterable<ScanStep>
+  /** Rejects with TrailReadError. */
+  verify(): Promise<TrailVerdict>
 }

@@ -292,7 +292,7 @@ function openAdmin(
     operators,
     api: {
       audit: audit ?? NO_TRAIL,
-      routes: adminRoutes(clock, VERSION, audit && plan && { reader: trailReader(plan.folder), audit }),
+      routes: adminRoutes(clock, VERSION, audit && plan && { reader: trailReader(plan), audit }),
       control,
     },
   })

@@ -170,6 +170,18 @@ describe('C12.5 the admin API', () => {
     expect(recordsOf(service, 'audit.queried')).toEqual([])
   })
 
+  it('verifies the trail, and records what was found', async () => {
+    const service = await postern()
+    await renameFund(service, 'Renamed')
+    const { status, body } = await asking(service, '/audit/verify', { method: 'POST' })
+    expect([status, JSON.parse(body)]).toMatchObject([200, { whole: true, found: 0, findings: [] }])
+    await expect
+      .poll(() => recordsOf(service, 'audit.verified'))
+      .toMatchObject([
+        { outcome: 'success', actor: { operator: 'admin' }, change: { whole: true, found: 0 } },
+      ])
+  })
+
   it('answers 409 where no trail is kept', async () => {
     const service = await postern({
       change: (configuration) => ({ ...configuration, audit: { ...configuration.audit, enabled: false } }),

@@ -6,10 +6,14 @@ import {
   TrailReadError,
   type TrailReader,
 } from '../../contracts/audit-query.ts'
+import { existsSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { programBeside } from '../../kernel/beside.ts'
+import { runVerification } from '../verify/run-verification.ts'
+import { UnreadableTrailError } from '../verify/verify.ts'
+import type { AuditPlan } from '../config.ts'
 import { readQuery } from './read-query.ts'
 import type { FromScan } from './scan-thread.ts'
 
@@ -36,11 +40,21 @@ export async function* queryTrail(
   }
 }
 
-/** Reads the trail in a folder. */
-export const trailReader = (folder: string): TrailReader => ({
+/** Reads a trail. It is compared with the anchors that stand in files; those in the log are elsewhere. */
+export const trailReader = ({ folder, anchors }: AuditPlan): TrailReader => ({
   readQuery,
   query: (order, onProgress) => queryTrail({ ...order, folders: [folder] }, onProgress),
+  verify: async () => {
+    try {
+      return await runVerification({ folder, anchors: filesOf(anchors) })
+    } catch (thrown) {
+      throw thrown instanceof UnreadableTrailError ? new TrailReadError(thrown.message) : thrown
+    }
+  },
 })
+
+const filesOf = (anchors: AuditPlan['anchors']): readonly string[] =>
+  anchors.flatMap((anchor) => (anchor.to === 'file' && existsSync(anchor.file) ? [anchor.file] : []))
 
 class ScanThread {
   readonly #worker: Worker

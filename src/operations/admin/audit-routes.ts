@@ -27,6 +27,7 @@ import {
   reject,
   type Schema,
   text,
+  WHO,
 } from './routes.ts'
 
 /** The trail that is asked, and where the question is recorded. */
@@ -126,8 +127,7 @@ async function* steps({ reader }: QueriedTrail, order: Order): AsyncGenerator<Sc
   try {
     yield* reader.query(order)
   } catch (thrown) {
-    if (!(thrown instanceof TrailReadError)) throw thrown
-    throw new AdminError(503, 'the trail cannot be read', [thrown.message])
+    asAdminError(thrown)
   }
 }
 
@@ -157,6 +157,22 @@ async function oneRequest(trail: QueriedTrail, { params, operator }: AdminReques
   return page.found.length > 0
     ? answerOf(page)
     : notFound('no record has this request id', [`requestId  ${request}`])
+}
+
+async function verify({ reader, audit }: QueriedTrail, { operator }: AdminRequest): Promise<AdminAnswer> {
+  const verdict = await reader.verify().catch(asAdminError)
+  const { whole, found, records } = verdict
+  const outcome = whole ? 'success' : 'failed'
+  audit.note({
+    ...{ event: 'audit.verified', outcome, ...byOperator(operator) },
+    change: { whole, found, records },
+  })
+  return ok(verdict)
+}
+
+function asAdminError(thrown: unknown): never {
+  if (!(thrown instanceof TrailReadError)) throw thrown
+  throw new AdminError(503, 'the trail cannot be read', [thrown.message])
 }
 
 const line = (value: object): string => `${JSON.stringify(value)}\n`
@@ -194,6 +210,18 @@ const PAGE = {
   }),
   cursor: text('`next` of the page before.'),
 }
+
+const verifyRoute = (trail: QueriedTrail | undefined): AdminRoute => ({
+  method: 'POST',
+  needs: 'audit',
+  path: '/audit/verify',
+  operationId: 'verifyTrail',
+  summary: 'Whether the trail is whole: chains, gaps, signatures, and the anchors that stand in files',
+  body: members(WHO),
+  bodyOptional: true,
+  answers: { 200: ['What was found', { type: 'object' }] },
+  handle: (_control, request) => (trail === undefined ? NO_TRAIL : verify(trail, request)),
+})
 
 /** The routes. Without a trail, each answers 409. */
 export function auditRoutes(trail: QueriedTrail | undefined): readonly AdminRoute[] {
@@ -243,6 +271,7 @@ export function auditRoutes(trail: QueriedTrail | undefined): readonly AdminRout
       answers: { 200: ['Lines with `row`, `progress`, `end` or `failed`', { type: 'object' }] },
       handle: asking(stream),
     },
+    verifyRoute(trail),
     {
       ...common,
       path: '/audit/:requestId',
