@@ -3,6 +3,8 @@ import { ChainLines } from './chain-lines.ts'
 import { prepareRecord } from './record.ts'
 import type { RecordRing, RingRecord } from './record-ring.ts'
 import { Segment } from './segment.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import { DAY_MS } from '../kernel/units.ts'
 
 export interface ChainPlan {
   readonly folder: string
@@ -29,7 +31,6 @@ const MOST_UNSYNCED = 256 * 1024
 const SYNC_AFTER = 1000
 /** Milliseconds between two attempts. */
 const RETRY = 1000
-const DAY_MS = 86_400_000
 
 const NOTHING = Buffer.alloc(0)
 
@@ -197,7 +198,7 @@ export class ChainWriter {
     this.#ring.setWritten(this.#cursor)
     this.#failures += 1
     if (this.#failures > 1) this.#ring.setFailing(true)
-    this.#parts.abandoned(error instanceof Error ? error.message : String(error))
+    this.#parts.abandoned(messageOf(error))
     if (this.#failures > 1) this.#ring.pause(RETRY)
   }
 }

@@ -13,8 +13,8 @@ import {
   type Static,
 } from '../config/schema.ts'
 import type { AnchorPlan } from './anchors.ts'
+import { DAY_MS } from '../kernel/units.ts'
 
-const DAY_MS = 86_400_000
 /** Milliseconds between two lines of an anchor. */
 const ANCHOR_EVERY = 60_000
 

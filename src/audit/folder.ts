@@ -1,6 +1,7 @@
 /** The folder of the trail. */
 import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { adviceForGroup, mayOthersWrite, octalMode } from '../kernel/file-modes.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /** The folder of the trail cannot be used as it is, so the service must not start. The message says what to do. */
 export class AuditFolderError extends Error {
@@ -13,7 +14,7 @@ export class AuditFolderError extends Error {
  */
 export async function prepareAuditFolder(folder: string): Promise<void> {
   const { mode } = await openFolder(folder).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new AuditFolderError(
       `The folder of the audit trail, ${folder}, cannot be used: ${reason}. Correct that, or set another folder ` +
         '(`audit.folder`).',

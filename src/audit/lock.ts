@@ -11,6 +11,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
+import { hasCode } from '../kernel/thrown.ts'
 
 export interface TrailLock {
   /** Tells commands where the admin API of the service is that holds the lock. Throws the system's error. */
@@ -34,7 +35,7 @@ function createOnce(file: string): void {
   try {
     closeSync(openSync(file, 'wx', PRIVATE_FILE))
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+    if (!hasCode(thrown, 'EEXIST')) throw thrown
   }
 }
 

@@ -9,6 +9,7 @@ import { Segments } from './find/segments.ts'
 import { personalHashes } from './verify/personal-check.ts'
 import { readRecordLine } from './verify/record-line.ts'
 import { parseRecord, subjectsOf } from './verify/trail-facts.ts'
+import { syncFolder } from './segment.ts'
 
 /** The values of a subject in one file. */
 export interface SubjectValues {
@@ -78,12 +79,5 @@ async function replaceFile(path: string, text: string): Promise<void> {
     await file.sync()
   }
   await rename(draft, path)
-  await syncFolder(dirname(path))
-}
-
-/** So that the change of names is durable too. Windows has no such thing. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return
-  await using handle = await open(folder, 'r')
-  await handle.sync()
+  syncFolder(dirname(path))
 }

@@ -9,6 +9,7 @@ import { type Segment, Segments } from './find/segments.ts'
 import type { RemovedSegment } from './manifest/manifest-line.ts'
 import { endOf } from './manifest/segment-ends.ts'
 import type { ManifestSigner } from './manifest/signer.ts'
+import { DAY_MS } from '../kernel/units.ts'
 
 export interface RetentionParts {
   readonly folder: string
@@ -20,7 +21,6 @@ export interface RetentionParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
-const DAY_MS = 86_400_000
 /** Days that are removed within 24 hours of monotonic time: a clock that jumps must not erase the trail. */
 const MOST_DAYS = 2
 const LINE_FEED = 0x0a

@@ -162,8 +162,8 @@ export class Segment {
   }
 }
 
-/** So that the name of a new file is durable too. Windows has no such thing. */
-function syncFolder(folder: string): void {
+/** So that the names in it are durable too. Windows has no such thing. */
+export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const descriptor = openSync(folder, constants.O_RDONLY)
   try {

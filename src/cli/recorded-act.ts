@@ -13,6 +13,7 @@ import { openTrailKeeper } from '../start/trail-keeper.ts'
 import { AdminTrouble, operatorName, requestAdmin } from './admin-commands.ts'
 import { EXIT, type Terminal } from './command.ts'
 import { checkedReason, type OrderOptions, ownToken } from './order-options.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /** An act of a command on a user has the user's name as a personal value. */
 export interface CommandAct extends Act {
@@ -123,7 +124,7 @@ const outcomeOf = (code: number): ActOutcome => OUTCOMES[code] ?? 'failed'
 
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof Fault) return 'the audit trail cannot be written'
-  return thrown instanceof Error ? thrown.message : String(thrown)
+  return messageOf(thrown)
 }
 
 /** Whether an act must not be done unless its record is durable. */

@@ -8,13 +8,13 @@ import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { listKeyFiles, readKeyFolder, removeKey } from '../keys/key-folder.ts'
 import { rememberKeys } from '../keys/watch-keys.ts'
-import { reasonOf } from '../keys/private-folder.ts'
 import { replaceSuccessorSecret } from '../keys/successor-secret.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { confirm, countOfFamilies } from './terminal.ts'
 import { EXIT, type Terminal } from './command.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 const ATTEMPTS = 10
 const PAUSE_MS = 200
@@ -131,7 +131,7 @@ async function endFamilies(families: Families, { stdout, stderr }: Terminal): Pr
   } catch (thrown) {
     if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
     stderr.write(
-      `postern: the families of refresh tokens could not be ended (${reasonOf(thrown)}); ` +
+      `postern: the families of refresh tokens could not be ended (${messageOf(thrown)}); ` +
         'the keys are replaced anyway. Run this command again when the store can be read.\n',
     )
     return true

@@ -5,6 +5,7 @@ import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { text } from 'node:stream/consumers'
 import { countOf, type Terminal, UsageError } from './command.ts'
+import { hasCode } from '../kernel/thrown.ts'
 
 /**
  * Asks before something that cannot be undone. Any answer but `yes` means no. The option `--yes` (`yes`) answers for
@@ -91,7 +92,7 @@ export async function printAll(
   try {
     await pipeline(Readable.from(texts), stdout, { end: false })
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EPIPE') throw thrown
+    if (!hasCode(thrown, 'EPIPE')) throw thrown
   }
 }
 

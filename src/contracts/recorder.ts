@@ -70,3 +70,12 @@ export interface Recorder {
     facts?: Readonly<Record<string, unknown>>,
   ): void
 }
+
+/** Where nothing is recorded: nobody calls. */
+export const NO_RECORDER: Recorder = {
+  decision: () => undefined,
+  token: () => undefined,
+  backend: () => undefined,
+  tokenCache: () => undefined,
+  note: () => undefined,
+}

@@ -5,6 +5,7 @@ import { viewOf } from '../config/schema-view.ts'
 import type { Static, TSchema } from '../config/schema.ts'
 import { nodeOf } from '../config/tree.ts'
 import { load } from '../config/validate.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /** Collects the problems of one record. Paths are relative to the record. */
 export interface RecordProblems {
@@ -151,7 +152,7 @@ export async function readRecords<T extends TSchema>(
   try {
     for await (const batch of batchesOfLines(file)) for (const [line, text] of batch) take(line, text)
   } catch (thrown) {
-    report.error(path, `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+    report.error(path, `cannot be read: ${messageOf(thrown)}`)
   }
   fileProblems.finish()
 }

@@ -1,4 +1,6 @@
-const DURATION = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+export const DAY_MS = 86_400_000
+
+const DURATION = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: DAY_MS } as const
 const SIZE = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 } as const
 
 export const DURATION_PATTERN = '^[0-9]+(ms|s|m|h|d)$'

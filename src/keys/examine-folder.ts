@@ -2,10 +2,11 @@ import { stat } from 'node:fs/promises'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Store } from '../contracts/store.ts'
 import { listKeyFiles, readKeyFolder, type StoredKey } from './key-folder.ts'
-import { KeyFolderError, listPrivateFolder, reasonOf } from './private-folder.ts'
+import { KeyFolderError, listPrivateFolder } from './private-folder.ts'
 import { scheduleKeys } from './schedule.ts'
 import type { KeysPlan } from './service-keys.ts'
 import { rememberedKeys } from './watch-keys.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /** Something that an operator should know about the keys. */
 export interface KeyFinding {
@@ -41,7 +42,7 @@ export async function examineKeys(
     ]
   } catch (thrown) {
     if (!(thrown instanceof KeyFolderError)) throw thrown
-    return [error(reasonOf(thrown))]
+    return [error(messageOf(thrown))]
   }
 }
 

@@ -6,7 +6,6 @@ import {
   KeyFolderError,
   listPrivateFolder,
   readPrivateFile,
-  reasonOf,
   removePrivateFile,
   stampOf,
 } from './private-folder.ts'
@@ -20,6 +19,7 @@ import {
   signCompact,
   thumbprint,
 } from './signatures.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /** A key pair that can sign. The private half is a CryptoKey that cannot be exported, so it cannot get into a log. */
 export interface SigningKey {
@@ -110,7 +110,7 @@ async function readKey(folder: string, file: string, known?: StoredKey): Promise
     return { ...key, generation: Number(generation), file, stamp }
   } catch (thrown) {
     throw new KeyFolderError(
-      `The signing key file ${path} is damaged or no ${algorithm} key (${reasonOf(thrown)}). Restore it from a ` +
+      `The signing key file ${path} is damaged or no ${algorithm} key (${messageOf(thrown)}). Restore it from a ` +
         'backup. Or remove it, and a new key is made; then tokens signed with the old key are refused.',
     )
   }
@@ -155,7 +155,7 @@ export async function followKeyFolder(folder: string, known: readonly StoredKey[
 }
 
 const troubleOf = (failed: PromiseRejectedResult | undefined): Error | undefined =>
-  failed && (failed.reason instanceof Error ? failed.reason : new KeyFolderError(reasonOf(failed.reason)))
+  failed && (failed.reason instanceof Error ? failed.reason : new KeyFolderError(messageOf(failed.reason)))
 
 /**
  * The highest generation of an algorithm, by the names of the files; 0 if there is none. Rejects with KeyFolderError.

@@ -2,6 +2,7 @@ import { link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promis
 import { join } from 'node:path'
 import { adviceForGroup, mayOthersAccess, mayOthersWrite, octalMode } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
+import { hasCode, messageOf } from '../kernel/thrown.ts'
 
 /**
  * The folder cannot be used as it is, so the service must not start (T7). The message says what an operator can do.
@@ -20,11 +21,6 @@ export interface KeyPurpose {
 
 export const TOKEN_KEYS: KeyPurpose = { folder: 'folder of the signing keys', power: 'make tokens' }
 
-export const reasonOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
-const hasCode = (thrown: unknown, code: string): boolean =>
-  thrown instanceof Error && (thrown as NodeJS.ErrnoException).code === code
-
 /** Creates the folder (mode 0700) if it does not exist. Rejects with KeyFolderError. */
 export async function createPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((thrown: unknown) => {
@@ -33,7 +29,7 @@ export async function createPrivateFolder(folder: string, purpose = TOKEN_KEYS):
 }
 
 const cannotOpen = (folder: string, cause: unknown, purpose = TOKEN_KEYS): KeyFolderError =>
-  new KeyFolderError(`The ${purpose.folder}, ${folder}, cannot be opened or created: ${reasonOf(cause)}`, {
+  new KeyFolderError(`The ${purpose.folder}, ${folder}, cannot be opened or created: ${messageOf(cause)}`, {
     cause,
   })
 
@@ -89,7 +85,7 @@ export async function readPrivateFile(
   } catch (thrown) {
     // Another process has removed it since the folder was listed.
     if (hasCode(thrown, 'ENOENT')) return undefined
-    throw new KeyFolderError(`The ${what} file ${path} cannot be read: ${reasonOf(thrown)}`, {
+    throw new KeyFolderError(`The ${what} file ${path} cannot be read: ${messageOf(thrown)}`, {
       cause: thrown,
     })
   }
@@ -126,7 +122,7 @@ export async function claimPrivateFile(
   } catch (thrown) {
     if (hasCode(thrown, 'EEXIST')) return false
     throw new KeyFolderError(
-      `A new key cannot be written to the ${purpose.folder}, ${folder}: ${reasonOf(thrown)}`,
+      `A new key cannot be written to the ${purpose.folder}, ${folder}: ${messageOf(thrown)}`,
       { cause: thrown },
     )
   } finally {
@@ -143,7 +139,7 @@ export async function replacePrivateFile(folder: string, name: string, text: str
   } catch (thrown) {
     await unlink(draft).catch(() => undefined)
     throw new KeyFolderError(
-      `${name} cannot be replaced in the folder of the signing keys, ${folder}: ${reasonOf(thrown)}`,
+      `${name} cannot be replaced in the folder of the signing keys, ${folder}: ${messageOf(thrown)}`,
       { cause: thrown },
     )
   }

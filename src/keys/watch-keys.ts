@@ -1,7 +1,7 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Entry, Store } from '../contracts/store.ts'
-import { reasonOf } from './private-folder.ts'
 import type { ServiceKeys } from './service-keys.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /**
  * The store remembers which keys this service has signed with. The folder alone cannot show whether this is a first
@@ -168,7 +168,7 @@ class KeyWatch {
   }
 
   #reportTrouble(failed: { readonly reason?: unknown } | undefined): void {
-    const trouble = failed === undefined ? undefined : reasonOf(failed.reason)
+    const trouble = failed === undefined ? undefined : messageOf(failed.reason)
     if (trouble !== undefined && trouble !== this.#trouble)
       this.#parts.recorder.note('error', 'signing_keys_unreadable', { reason: trouble })
     this.#trouble = trouble

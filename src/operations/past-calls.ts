@@ -10,6 +10,7 @@ import type { Explanation } from '../contracts/explanation.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { targetText } from '../scopes/scope-token.ts'
 
 /** Calls that each process keeps. */
 export const KEPT = { refused: 1000, allowed: 200 } as const
@@ -167,11 +168,5 @@ export class PastCalls implements Pick<Recorder, 'decision'> {
 }
 
 function callerOf({ client, subject, issuerName, scope, target }: Principal): PastCaller {
-  const text =
-    target === undefined
-      ? undefined
-      : target.level === 'fund'
-        ? `target:f/${target.business}/${target.fund}`
-        : `target:b/${target.business}`
-  return { client, subject, issuer: issuerName, scope, target: text }
+  return { client, subject, issuer: issuerName, scope, target: target && `target:${targetText(target)}` }
 }

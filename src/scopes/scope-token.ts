@@ -48,6 +48,10 @@ export type Target =
   | { readonly level: 'business'; readonly business: Code }
   | { readonly level: 'fund'; readonly business: Code; readonly fund: Code }
 
+/** `b/ACME` or `f/ACME/SUPER1`: the value without `target:`. */
+export const targetText = (target: Target): string =>
+  target.level === 'fund' ? `f/${target.business}/${target.fund}` : `b/${target.business}`
+
 const TARGET = /^target:(?:b\/([^/]+)|f\/([^/]+)\/([^/]+))$/
 
 export const isTargetValue = (value: string): boolean => value === 'target' || value.startsWith('target:')

@@ -9,7 +9,7 @@ import type { Environment } from '../config/references.ts'
 import { problemLines, Report } from '../config/report.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { Recorder } from '../contracts/recorder.ts'
+import { NO_RECORDER } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import { CLIENT, SUBJECT, USER } from '../directory/stored-directory.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
@@ -113,7 +113,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
     const dependencies = await openDependencies(
       apart,
       { clock, environment, audit: NO_TRAIL },
-      SILENT,
+      NO_RECORDER,
       reports,
     )
     if (options.store !== false) await copyPeople(configuration, dependencies.store)
@@ -139,7 +139,7 @@ async function openWith(
     compileMaintenance(configuration.maintenance, closableNames(configuration), new Report()),
   )
   const { port } = splitListenAddress(configuration.server.listen)
-  const service = compileService(parts, dependencies, serviceUrls(configuration.server, port), SILENT)
+  const service = compileService(parts, dependencies, serviceUrls(configuration.server, port), NO_RECORDER)
   const explainParts = explainPartsOf(service, admission)
   return {
     explain: async (call) => explainCall(explainParts, describe(call)),
@@ -161,14 +161,6 @@ async function closeDependencies({ issuerKeys, conversions, state }: WorkerDepen
 
 const clockOf = ({ now }: ExplainerOptions): Clock =>
   now === undefined ? systemClock : { now, monotonic: () => systemClock.monotonic() }
-
-const SILENT: Recorder = {
-  decision: () => undefined,
-  token: () => undefined,
-  backend: () => undefined,
-  tokenCache: () => undefined,
-  note: () => undefined,
-}
 
 /** Nobody supervises, and no password is tried. */
 const reportsTo = ({ identity }: Configuration, clock: Clock): Reports => ({

@@ -5,6 +5,7 @@ import { newSecret } from '../kernel/ids.ts'
 import { checkSchema } from './sqlite-file.ts'
 import { quickCheck, reasonOf, StoreError } from './store-error.ts'
 import { flush } from './store-files.ts'
+import { hasCode } from '../kernel/thrown.ts'
 
 const PRIVATE_FILE = 0o600
 // Milliseconds. A backup may wait for a lock longer than a call.
@@ -37,7 +38,7 @@ function verify(path: string): void {
 
 function explain(thrown: unknown, source: string, target: string): StoreError {
   if (thrown instanceof StoreError) return thrown
-  if (thrown instanceof Error && 'code' in thrown && thrown.code === 'EEXIST')
+  if (hasCode(thrown, 'EEXIST'))
     return new StoreError(`${target} exists already, and is left as it is. Name a new file.`)
   return new StoreError(`The store ${source} cannot be copied to ${target}: ${reasonOf(thrown)}`, {
     cause: thrown,

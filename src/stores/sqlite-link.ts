@@ -5,6 +5,7 @@ import { budget } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 /** A request to the thread of the store. */
 export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
@@ -146,7 +147,7 @@ export class SqliteLink {
       // Requests that wait learn of a failure when the thread ends.
       this.#start().then(
         () => this.#setTrouble(undefined),
-        (error: unknown) => this.#setTrouble(error instanceof Error ? error.message : String(error)),
+        (error: unknown) => this.#setTrouble(messageOf(error)),
       )
     return this.#worker
   }

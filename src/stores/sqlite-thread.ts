@@ -6,6 +6,7 @@ import type { VerbRequest, Opening, Reply, TroubleMessage } from './sqlite-link.
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 import { describeTrouble } from './store-error.ts'
 import { FileGuard } from './store-files.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 // In WAL mode, a read never waits for a lock.
 const READS: ReadonlySet<SqliteVerb> = new Set([
@@ -114,7 +115,7 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
     })
     send({ opened: true })
   } catch (thrown) {
-    send({ opened: false, message: thrown instanceof Error ? thrown.message : String(thrown) })
+    send({ opened: false, message: messageOf(thrown) })
   }
 }
 

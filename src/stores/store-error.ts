@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { messageOf } from '../kernel/thrown.ts'
 
 /**
  * The store cannot be used as it is, so the service must not start (T7). The message says what an operator can do.
@@ -51,8 +52,7 @@ export function describeTrouble(thrown: unknown): string | undefined {
 }
 
 /** Why something failed, in words for the log and the command line. */
-export const reasonOf = (thrown: unknown): string =>
-  describeTrouble(thrown) ?? (thrown instanceof Error ? thrown.message : String(thrown))
+export const reasonOf = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)
 
 /**
  * Whether an error says that the store's files cannot be used: for good (`lasting`), or until a statement succeeds

@@ -13,6 +13,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { newSecret } from '../kernel/ids.ts'
 import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
+import { hasCode } from '../kernel/thrown.ts'
 
 /**
  * The marker: a small file beside a store. It says that the folder has a store, and which file that is. Without it, a
@@ -35,7 +36,7 @@ function readMarker(path: string): string | undefined {
   try {
     return String((JSON.parse(readFileSync(markerOf(path), 'utf8')) as { file?: unknown }).file)
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (hasCode(thrown, 'ENOENT')) return undefined
     // Cut short, or changed by hand: the folder had a store all the same.
     if (thrown instanceof SyntaxError || thrown instanceof TypeError) return ''
     throw thrown

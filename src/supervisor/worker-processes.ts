@@ -6,6 +6,7 @@ import type { Reports } from './worker-pool.ts'
 import { RunningTime } from './open-orders.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
+import { messageOf } from '../kernel/thrown.ts'
 
 export interface WorkerProcessesParts<C> {
   readonly size: number
@@ -93,7 +94,7 @@ export class WorkerProcesses<C> {
     try {
       await order()
     } catch (error) {
-      worker.kill(error instanceof Error ? error.message : String(error))
+      worker.kill(messageOf(error))
     }
   }
 

@@ -1,6 +1,6 @@
 /** Reads a file of lines in pieces that hold whole lines. */
 import { closeSync, openSync, readSync } from 'node:fs'
-import { isMissing } from './segments.ts'
+import { hasCode } from '../../kernel/thrown.ts'
 
 const CHUNK = 1024 * 1024
 const LINE_END = 0x0a
@@ -48,7 +48,7 @@ function openOrMissing(path: string): number | undefined {
   try {
     return openSync(path, 'r')
   } catch (thrown) {
-    if (isMissing(thrown)) return undefined
+    if (hasCode(thrown, 'ENOENT')) return undefined
     throw thrown
   }
 }

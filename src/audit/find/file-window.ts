@@ -1,6 +1,6 @@
 /** Reads small parts of many files: the last part of each is kept, since the next one often lies in it. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { isMissing } from './segments.ts'
+import { hasCode } from '../../kernel/thrown.ts'
 
 const WINDOW = 512 * 1024
 /** Files that are open at once. */
@@ -76,7 +76,7 @@ function openFile(path: string): OpenFile | undefined {
     const descriptor = openSync(path, 'r')
     return { descriptor, size: fstatSync(descriptor).size, bytes: Buffer.alloc(0), offset: 0 }
   } catch (thrown) {
-    if (isMissing(thrown)) return undefined
+    if (hasCode(thrown, 'ENOENT')) return undefined
     throw thrown
   }
 }

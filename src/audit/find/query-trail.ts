@@ -16,6 +16,7 @@ import { UnreadableTrailError } from '../verify/verify.ts'
 import type { AuditPlan } from '../config.ts'
 import { readQuery } from './read-query.ts'
 import type { FromScan } from './scan-thread.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 
 /** MiB of the thread's heap. The rows of a day stand outside of it. */
 const HEAP = 1024
@@ -74,7 +75,7 @@ class ScanThread {
         else if (message.kind === 'step') this.#waiting?.resolve(message.step)
         else this.#fail(message.message)
       })
-      .on('error', (error) => this.#fail(error instanceof Error ? error.message : String(error)))
+      .on('error', (error) => this.#fail(messageOf(error)))
       .on('exit', () => this.#fail('the thread that reads the trail has ended'))
   }
 

@@ -9,6 +9,7 @@ import {
 import { didYouMean } from '../../config/problem-text.ts'
 import { AUDIT_EVENTS, type AuditEvent } from '../../kernel/audit-events.ts'
 import { MOST_TEXT } from '../record.ts'
+import { DAY_MS } from '../../kernel/units.ts'
 
 const PLAIN = ['business', 'fund', 'user', 'client', 'by', 'action', 'request'] as const
 
@@ -93,8 +94,6 @@ function readTimes(
 const MONTH = /^\d{4}-\d{2}$/
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/
-
-const DAY_MS = 86_400_000
 
 const EXPECTED = {
   month: 'a month such as 2026-03',

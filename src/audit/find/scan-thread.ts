@@ -2,6 +2,7 @@
 import type { Progress, ScanOrder, ScanStep } from '../../contracts/audit-query.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { scan } from './scan.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 
 /** What the thread tells. It does the next step when it is sent any message. */
 export type FromScan =
@@ -17,7 +18,7 @@ function nextStep(): void {
     const next = steps.next()
     if (next.done !== true) tell({ kind: 'step', step: next.value })
   } catch (thrown) {
-    tell({ kind: 'failed', message: thrown instanceof Error ? thrown.message : String(thrown) })
+    tell({ kind: 'failed', message: messageOf(thrown) })
   }
 }
 

@@ -2,6 +2,7 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { besideOf } from '../segment.ts'
+import { hasCode } from '../../kernel/thrown.ts'
 
 export interface Segment {
   readonly day: string
@@ -91,7 +92,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (thrown) {
-    if (isMissing(thrown)) return []
+    if (hasCode(thrown, 'ENOENT')) return []
     throw thrown
   }
 }
@@ -120,6 +121,3 @@ function firstLine(path: string): string {
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
-
-export const isMissing = (thrown: unknown): boolean =>
-  thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT'

@@ -10,6 +10,7 @@ import {
   type ManifestNews,
   readManifestLine,
 } from './manifest-line.ts'
+import { hasCode } from '../../kernel/thrown.ts'
 
 /** The manifest cannot be continued, so the service must not start. The message says what an operator can do. */
 export class ManifestError extends Error {
@@ -121,5 +122,5 @@ const notOurs = (path: string): ManifestError =>
   )
 
 function ignoreMissing(thrown: unknown): undefined {
-  if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
+  if (!hasCode(thrown, 'ENOENT')) throw thrown
 }

@@ -10,6 +10,7 @@ import { type CheckedManifest, checkManifest } from './manifest-check.ts'
 import { type AnchorAt, readAnchors } from './read-anchors.ts'
 import { TrailFacts } from './trail-facts.ts'
 import { nameOf, WriterCheck } from './writer-check.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 
 /** What is to be verified. All are paths. */
 export interface VerifyOrder {
@@ -104,7 +105,7 @@ function readKey(path: string): KeyObject {
     const key = createPublicKey(readFileSync(path, 'utf8'))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new UnreadableTrailError(`the public key ${path} cannot be read: ${reason}`, { cause })
   }
   throw new UnreadableTrailError(`the public key ${path} is no Ed25519 key`)

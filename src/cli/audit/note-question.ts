@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../contracts/audit.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { openTrailKeeper } from '../../start/trail-keeper.ts'
 import type { AuditedConfiguration } from './trail-folder.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 
 /** What is recorded: who asks what, and why. */
 export interface NotedQuestion {
@@ -39,7 +40,7 @@ export async function noteQuestion(
     await keeper?.close()
     if (lock === undefined) return 'service'
   } catch (thrown) {
-    return { failed: thrown instanceof Error ? thrown.message : String(thrown) }
+    return { failed: messageOf(thrown) }
   }
   return problems.length === 0 ? 'noted' : { failed: `the trail cannot be written (${problems.join(', ')})` }
 }

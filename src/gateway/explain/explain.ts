@@ -27,7 +27,7 @@ import type {
 import { faultOf, isUnknown, EXPLAINERS } from './explainers.ts'
 import { previewRuntime, type PreviewRuntime } from './preview-runtime.ts'
 import { type Credentials, Undecidable, type Progress } from './progress.ts'
-import { targetText } from './token-facts.ts'
+import { targetOf } from './token-facts.ts'
 
 export interface ExplainParts {
   readonly runtime: Runtime
@@ -208,7 +208,7 @@ function callerOf({ principal, authenticated, credentials }: Progress): Explaine
   if (principal === undefined) return undefined
   const { client, subject, issuer, scope } = principal
   const by = !authenticated ? 'refused token' : credentials.grant === undefined ? 'token' : 'claimed'
-  return { client, subject, issuer, scope, target: targetText(principal), by }
+  return { client, subject, issuer, scope, target: targetOf(principal), by }
 }
 
 function actionOf({ named }: Progress): ExplainedAction | undefined {

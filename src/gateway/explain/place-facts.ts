@@ -3,7 +3,7 @@ import { decodeSegment } from '../../http/request-target.ts'
 import { readCode } from '../../scopes/scope-token.ts'
 import { AREA_AT, existsIn, targets } from '../checks.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
-import { targetText } from './token-facts.ts'
+import { targetOf } from './token-facts.ts'
 
 const LEVELS: Readonly<Record<string, string>> = { b: 'business', f: 'fund' }
 
@@ -84,7 +84,7 @@ export function describePlace(
     !isCode && 'no code',
     isTarget === false && (principal?.target === undefined ? 'no target' : 'other target'),
   ].filter((each) => each !== false)
-  const held = principal && (targetText(principal) ?? 'no target')
+  const held = principal && (targetOf(principal) ?? 'no target')
   return {
     facts: { business, fund, exists, target: held, isTarget, problems },
     words:

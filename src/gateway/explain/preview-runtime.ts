@@ -1,19 +1,10 @@
 /** The runtime as an explained decision reads it: everything is looked at, and nothing is spent (C14.1). */
 import type { Admission, AdmissionPreview } from '../../contracts/admission.ts'
 import { NO_TRAIL } from '../../contracts/audit.ts'
-import type { Recorder } from '../../contracts/recorder.ts'
+import { NO_RECORDER } from '../../contracts/recorder.ts'
 import type { Switches } from '../../contracts/switches.ts'
 import type { Runtime } from '../runtime.ts'
 import type { CallTokens } from '../token-check.ts'
-
-const SILENT: Recorder = {
-  decision: () => undefined,
-  token: () => undefined,
-  backend: () => undefined,
-  tunnel: () => undefined,
-  tokenCache: () => undefined,
-  note: () => undefined,
-}
 
 /** Every token is verified anew: none is found in the cache, and none comes into it. */
 const uncached = (tokens: CallTokens): CallTokens => ({
@@ -61,6 +52,6 @@ export const previewRuntime = (runtime: Runtime): PreviewRuntime => ({
   tokens: uncached(runtime.tokens),
   admission: uncounted(runtime.admission),
   switches: frozen(runtime.switches),
-  recorder: SILENT,
+  recorder: NO_RECORDER,
   audit: NO_TRAIL,
 })

@@ -3,6 +3,7 @@ import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { RevocationRule } from '../../contracts/tokens.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
+import { targetText } from '../../scopes/scope-token.ts'
 import type { Facts } from '../../contracts/explanation.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
 
@@ -161,8 +162,7 @@ const unverifiedFacts = (claimed: Claimed | undefined): Facts => {
 }
 
 /** `b/ACME`, `f/ACME/SUPER1`. */
-export const targetText = ({ target }: Principal): string | undefined =>
-  target && (target.level === 'fund' ? `f/${target.business}/${target.fund}` : `b/${target.business}`)
+export const targetOf = ({ target }: Principal): string | undefined => target && targetText(target)
 
 const principalFacts = (principal: Principal | undefined): Facts =>
   principal === undefined
@@ -171,7 +171,7 @@ const principalFacts = (principal: Principal | undefined): Facts =>
         client: principal.client,
         subject: principal.subject,
         scope: principal.scope,
-        target: targetText(principal),
+        target: targetOf(principal),
         issuedAt: instant(principal.issuedAt),
         expiresAt: instant(principal.expiresAt),
       }
@@ -222,7 +222,7 @@ const wordsOfUnknown = (detail: string | undefined): string =>
 
 function wordsOfPassed({ credentials: { grant } }: Progress, principal: Principal): string {
   const who = `client ${principal.client} for subject ${principal.subject}`
-  const target = targetText(principal)
+  const target = targetOf(principal)
   const where = target === undefined ? 'without a target' : `for ${target}`
   if (grant === undefined)
     return `The token of ${who}, ${where}, is valid until ${instant(principal.expiresAt)}.`

@@ -9,6 +9,7 @@ import { loginPage } from '../pages/login.ts'
 import type { GrantedScope } from '../scopes.ts'
 import type { Candidate } from './decide.ts'
 import { type AuthorizationRequest, carry } from './request.ts'
+import { DAY_MS } from '../../kernel/units.ts'
 
 /** What a login page is shown again with. */
 export interface LoginAgain {
@@ -85,8 +86,6 @@ function placeOf(question: Question, { places }: StepDependencies): ConsentFacts
   return { business, fund: target.level === 'fund' ? target.fund : undefined }
 }
 
-const DAY = 86_400_000
-
 /** The consent page (C6.2.2). */
 export async function showConsent(
   request: AuthorizationRequest,
@@ -110,7 +109,7 @@ export async function showConsent(
     applications: dependencies.theme.at('/connect/applications'),
     about,
     data,
-    lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY) : undefined,
+    lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY_MS) : undefined,
     place: placeOf(question, dependencies),
     choices: candidates?.map(({ business: { code, name }, role }) => ({ code, name, role })),
     preselected: candidates && (await preselect(request, login, candidates, dependencies)),

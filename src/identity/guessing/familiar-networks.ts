@@ -1,13 +1,13 @@
 import type { Entry, StoredValue } from '../../contracts/store.ts'
 import { siteOf } from '../../http/addresses.ts'
 import type { IdentityDeps } from '../dependencies.ts'
+import { DAY_MS } from '../../kernel/units.ts'
 
 /** Kind of record: the networks from which a user has logged in, by subject (C6.3.5). */
 const LOGIN_NETWORKS = 'login_networks'
 
 /** The number of networks that are kept for a user. */
 const MOST = 8
-const DAY_MS = 24 * 60 * 60 * 1000
 const KEPT_MS = 90 * DAY_MS
 /** Tries to write a record that other logins write too. After these, another login of the user was stored. */
 const TRIES = 3

@@ -2,6 +2,7 @@
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newSecret } from '../../kernel/ids.ts'
+import { hasCode } from '../../kernel/thrown.ts'
 
 /**
  * The file with the token of the admin API cannot be used, so the service must not start (T7). The message says what to
@@ -48,7 +49,7 @@ export async function ensureAdminToken(data: string): Promise<string> {
     await using file = await open(adminTokenFile(data), 'wx', 0o600)
     await file.writeFile(`${newSecret()}\n`)
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+    if (!hasCode(thrown, 'EEXIST')) throw thrown
   }
   return readAdminToken(data)
 }

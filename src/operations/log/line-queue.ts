@@ -1,5 +1,6 @@
 import { after as systemAfter, type After } from '../../kernel/clock.ts'
 import type { LogWriter } from './log-writer.ts'
+import { hasCode } from '../../kernel/thrown.ts'
 
 export interface LineQueueParts {
   readonly writer: LogWriter
@@ -249,7 +250,7 @@ export class LineQueue {
       }
       return 'done'
     } catch (error) {
-      return (error as NodeJS.ErrnoException).code === 'EPIPE' ? 'done' : 'again'
+      return hasCode(error, 'EPIPE') ? 'done' : 'again'
     }
   }
 }

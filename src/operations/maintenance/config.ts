@@ -6,6 +6,7 @@ import { compileAddressList } from '../../http/addresses.ts'
 import { clientKeyProblem } from '../../keys/issuers-config.ts'
 import { INSTANT_PATTERN } from '../config.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 
 const instant = (description: string) =>
   text({
@@ -85,7 +86,7 @@ function addressProblem(addresses: readonly string[]): string | undefined {
     compileAddressList(addresses)
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 
