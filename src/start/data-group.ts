@@ -20,9 +20,11 @@ const DEPTH = 3
  * what belongs to a group that this process is not in, what other users have rights to. Never rejects.
  */
 export async function takeBackFromGroup(folder: string, depth = DEPTH): Promise<readonly string[]> {
-  const names = await readdir(folder).catch(() => [])
-  const taken = await Promise.all(names.map((name) => takeBack(join(folder, name), depth)))
-  return taken.flat()
+  const taken: string[] = []
+  // One after another: an audit trail may have more files than a process may open at once.
+  for (const name of await readdir(folder).catch(() => []))
+    taken.push(...(await takeBack(join(folder, name), depth)))
+  return taken
 }
 
 async function takeBack(path: string, depth: number): Promise<readonly string[]> {
