@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CHECKS } from '../src/gateway/order.ts'
-import { FAULTS, type FaultRow } from '../src/kernel/fault-table.ts'
+import type { FaultRow } from '../src/kernel/fault-row.ts'
+import { FAULTS } from '../src/kernel/fault-table.ts'
 import { checkConfiguration } from '../src/settings/check-configuration.ts'
 import { configFiles } from './support/config-files.ts'
 

@@ -3,7 +3,8 @@ import type { AcceptLines, Format, Negotiation } from '../http/accept.ts'
 import { bearerChallenge } from '../http/authorization.ts'
 import { renderFault } from '../http/envelope.ts'
 import { type Fault } from '../kernel/faults.ts'
-import { FAULTS, type FaultRow } from '../kernel/fault-table.ts'
+import type { FaultRow } from '../kernel/fault-row.ts'
+import { FAULTS } from '../kernel/fault-table.ts'
 
 /** The fixed descriptions of a Bearer challenge (C4.13). */
 const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>> = {

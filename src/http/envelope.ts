@@ -1,5 +1,6 @@
 import { Fault } from '../kernel/faults.ts'
-import { FAULTS, type FaultRow } from '../kernel/fault-table.ts'
+import type { FaultRow } from '../kernel/fault-row.ts'
+import { FAULTS } from '../kernel/fault-table.ts'
 import type { Format } from './accept.ts'
 import type { JsonObject, JsonValue } from './json-value.ts'
 import { toXmlText } from './xml-syntax.ts'

@@ -1,4 +1,5 @@
-import { FAULTS, type FaultCode, type FaultRow } from './fault-table.ts'
+import type { FaultRow } from './fault-row.ts'
+import { FAULTS, type FaultCode } from './fault-table.ts'
 
 export type { FaultCode } from './fault-table.ts'
 

@@ -3,10 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { planAudit } from '../audit/config.ts'
 import { trailReader } from '../audit/find/query-trail.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
-import type { Environment } from '../config/references.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import { NO_HOLDINGS } from '../directory/holdings.ts'
-import { ServiceControl } from './control.ts'
+import type { ServiceControl } from './control.ts'
 import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
@@ -18,11 +16,8 @@ import { adminTokenFile, ensureAdminToken } from '../operations/admin/token-file
 import type { OperatorControl } from '../operations/admin/routes.ts'
 import { plainFacts } from '../operations/acts.ts'
 import { FileWatch } from '../operations/file-watch.ts'
-import { endLostMeanwhile } from './recorded-holdings.ts'
-import { readHoldings, Reloader } from './reload.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { ServiceEvents } from './service-events.ts'
-import { longestLifeOf, openState, type State } from './dependencies.ts'
 import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
 import {
   admitStore,
@@ -33,19 +28,10 @@ import {
 } from './supervisor.ts'
 import { openTrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
-import type { Worker } from './worker.ts'
+import type { Worker } from './serving-worker.ts'
+import { type ControlOptions, isWorker, openControl, type Started } from './open-control.ts'
 
-export interface AppOptions extends SupervisorOptions {
-  readonly environment: Environment
-  /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
-  readonly source?: ConfigurationSource
-}
-
-export interface ConfigurationSource {
-  readonly file: string
-  /** Every file that it consists of, as absolute paths. They are watched; a change of one reloads the configuration. */
-  readonly files: ReadonlySet<string>
-}
+export type AppOptions = SupervisorOptions & ControlOptions
 
 /** A service that answers. */
 export interface Running extends ServiceUrls {
@@ -173,8 +159,6 @@ const ownTokenFile = (configuration: Configuration): string | undefined =>
     ? adminTokenFile(configuration.data)
     : undefined
 
-const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool
-
 /** Imports only the kind in use: a supervisor of several workers never needs the serving code, and saves its memory. */
 async function startWorkerPool(
   configuration: Configuration,
@@ -204,71 +188,6 @@ async function startWorkerPool(
     contentsChanged,
     closeTimes: ({ server }) => server.timeouts,
   })
-}
-
-/** With one worker, its state. With several, the supervisor opens its own and follows the change feed. */
-async function stateOf(
-  configuration: Configuration,
-  { clock }: AppOptions,
-  supervisor: Supervisor,
-  opened: (() => Promise<void>)[],
-): Promise<State> {
-  const { pool, recorder, audit = NO_TRAIL } = supervisor
-  if (pool !== undefined && isWorker(pool)) return pool.dependencies.state
-  const appended = (): void => supervisor.pool?.pollChanges()
-  const state = await openState(configuration, { clock, recorder, audit, appended })
-  opened.push(() => state.close())
-  supervisor.state = state
-  return state
-}
-
-interface Started {
-  readonly supervisor: Supervisor
-  readonly pool: WorkerPool<Configuration>
-  readonly files: FileWatch
-  readonly operators: Operators
-  /** To be called, in this order, after the pool is closed. */
-  readonly opened: (() => Promise<void>)[]
-}
-
-async function openControl(
-  configuration: Configuration,
-  options: AppOptions,
-  { supervisor, pool, files, opened, operators }: Started,
-): Promise<{ readonly control: ServiceControl; readonly state: State }> {
-  const { recorder, lockouts, audit = NO_TRAIL } = supervisor
-  const { environment, source } = options
-  const state = await stateOf(configuration, options, supervisor, opened)
-  const parts = { state, pool, lockouts, recorder, audit }
-  if (source === undefined) {
-    const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
-    await endLostMeanwhile(holdings, { ...state, recorder })
-    const control = new ServiceControl(configuration, { ...parts, holdings: () => holdings })
-    return { control, state }
-  }
-  const reloader = await Reloader.open(configuration, {
-    file: source.file,
-    files: source.files,
-    audit,
-    environment,
-    pool,
-    revoker: state.rules,
-    tokenRevoker: state.tokenRevoker,
-    store: state.store,
-    adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
-    recorder,
-    changed: (next) => {
-      control.adopt(next)
-      operators.configure(next.admin.tokens)
-      lockouts.configure(next.identity.guessing)
-      reportReportOnlyAreas(next, supervisor)
-    },
-    read: (read) => files.watch(read),
-  })
-  await endLostMeanwhile(reloader.holdings, { ...state, recorder })
-  const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
-  control.reloadBy(reloader)
-  return { control, state }
 }
 
 function openAdmin(

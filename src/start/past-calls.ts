@@ -1,9 +1,12 @@
-/** Describes calls of the past, so that the decision about them can be asked for again (C14.4). */
+/** Calls of the past, and the decision about them that is asked for again (C14.4). */
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
+import type { ExplainParts } from '../gateway/explain/explain.ts'
+import { explainAgain } from '../gateway/explain/kept-caller.ts'
 import type { LoggedCall } from '../operations/log/read-call-line.ts'
 import { byOperator, type Operator } from '../operations/operator.ts'
 import type { Difference, KeptCall, PastCall, PastCaller } from '../operations/past-calls.ts'
+import type { RecalledCall } from '../supervisor/worker-pool.ts'
 
 type Described = Pick<KeptCall, 'method' | 'accept' | 'contentType' | 'websocket' | 'clientAddress'> & {
   readonly path: string
@@ -17,8 +20,18 @@ const UPGRADE: DescribedCall['headers'] = [
 const headersOf = (named: Readonly<Record<string, string | undefined>>): DescribedCall['headers'] =>
   Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
 
+/** A call that is kept, and what would be decided about it now; that is undefined if its path is not known. */
+export async function recallCall(
+  parts: ExplainParts,
+  { principal, clientAddress, ...call }: KeptCall,
+): Promise<RecalledCall> {
+  const { path } = call
+  if (path === undefined) return { call, now: undefined }
+  return { call, now: await explainAgain(parts, describePast({ ...call, path, clientAddress }), principal) }
+}
+
 /** Without its body and its other headers, which are not kept. */
-export const describePast = ({
+const describePast = ({
   method,
   path,
   accept,

@@ -1,0 +1,96 @@
+/** Opens the control of a service: on the state of its one worker, or on a state of its own. */
+import type { Environment } from '../config/references.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { NO_TRAIL } from '../contracts/audit.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { NO_HOLDINGS } from '../directory/holdings.ts'
+import { ServiceControl } from './control.ts'
+import type { Operators } from '../operations/admin/operators.ts'
+import type { FileWatch } from '../operations/file-watch.ts'
+import { endLostMeanwhile } from './recorded-holdings.ts'
+import { readHoldings, Reloader } from './reload.ts'
+import { longestLifeOf, openState, type State } from './dependencies.ts'
+import type { WorkerPool } from '../supervisor/worker-pool.ts'
+import { reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
+import type { Worker } from './serving-worker.ts'
+
+export interface ControlOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+  /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
+  readonly source?: ConfigurationSource
+}
+
+export interface ConfigurationSource {
+  readonly file: string
+  /** Every file that it consists of, as absolute paths. They are watched; a change of one reloads the configuration. */
+  readonly files: ReadonlySet<string>
+}
+
+/** With one worker, its state. With several, the supervisor opens its own and follows the change feed. */
+async function stateOf(
+  configuration: Configuration,
+  { clock }: ControlOptions,
+  supervisor: Supervisor,
+  opened: (() => Promise<void>)[],
+): Promise<State> {
+  const { pool, recorder, audit = NO_TRAIL } = supervisor
+  if (pool !== undefined && isWorker(pool)) return pool.dependencies.state
+  const appended = (): void => supervisor.pool?.pollChanges()
+  const state = await openState(configuration, { clock, recorder, audit, appended })
+  opened.push(() => state.close())
+  supervisor.state = state
+  return state
+}
+
+export interface Started {
+  readonly supervisor: Supervisor
+  readonly pool: WorkerPool<Configuration>
+  readonly files: FileWatch
+  readonly operators: Operators
+  /** To be called, in this order, after the pool is closed. */
+  readonly opened: (() => Promise<void>)[]
+}
+
+/** What gives orders to a service: it reloads, switches, revokes. */
+export async function openControl(
+  configuration: Configuration,
+  options: ControlOptions,
+  { supervisor, pool, files, opened, operators }: Started,
+): Promise<{ readonly control: ServiceControl; readonly state: State }> {
+  const { recorder, lockouts, audit = NO_TRAIL } = supervisor
+  const { environment, source } = options
+  const state = await stateOf(configuration, options, supervisor, opened)
+  const parts = { state, pool, lockouts, recorder, audit }
+  if (source === undefined) {
+    const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
+    await endLostMeanwhile(holdings, { ...state, recorder })
+    const control = new ServiceControl(configuration, { ...parts, holdings: () => holdings })
+    return { control, state }
+  }
+  const reloader = await Reloader.open(configuration, {
+    file: source.file,
+    files: source.files,
+    audit,
+    environment,
+    pool,
+    revoker: state.rules,
+    tokenRevoker: state.tokenRevoker,
+    store: state.store,
+    adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
+    recorder,
+    changed: (next) => {
+      control.adopt(next)
+      operators.configure(next.admin.tokens)
+      lockouts.configure(next.identity.guessing)
+      reportReportOnlyAreas(next, supervisor)
+    },
+    read: (read) => files.watch(read),
+  })
+  await endLostMeanwhile(reloader.holdings, { ...state, recorder })
+  const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
+  control.reloadBy(reloader)
+  return { control, state }
+}
+
+export const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool

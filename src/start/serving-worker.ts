@@ -1,0 +1,258 @@
+/** What serves in one process: doors, the public listener, and the configurations that calls are decided by. */
+import { conditionOf, Generation } from './generation.ts'
+import { closableNames, type Configuration } from '../settings/configuration.ts'
+import { Report } from '../config/report.ts'
+import type { Door } from '../contracts/exchange.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { RateUsage } from '../contracts/admission.ts'
+import { holdingsOf } from '../directory/holdings.ts'
+import { apiDoor } from '../gateway/door.ts'
+import { takesWebsocket } from '../gateway/checks.ts'
+import { explainCall } from '../gateway/explain/explain.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import { identityDoor } from '../identity/identity.ts'
+import { GRANTS } from '../identity/grants/grants.ts'
+import { after } from '../kernel/clock.ts'
+import { FAULTS } from '../kernel/fault-table.ts'
+import type { Condition } from '../operations/health.ts'
+import type { RelayRecorder } from '../operations/log/log.ts'
+import { fanOut, openLog } from '../operations/log/log.ts'
+import { compileMaintenance } from '../operations/maintenance/config.ts'
+import { PastCalls } from '../operations/past-calls.ts'
+import { compileMetrics } from '../operations/metrics/metrics.ts'
+import { serviceUrls, type ServiceUrls } from '../server/config.ts'
+import type { PublicListener } from '../server/public-listener.ts'
+import { explainPartsOf } from './explain.ts'
+import { recallCall } from './past-calls.ts'
+import { digestOfHoldings } from './recorded-holdings.ts'
+import { closablesOf, closeAll, type Closable, compileService, openParts, type Parts } from './service.ts'
+import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
+import { loadOf, type WorkerDependencies } from './dependencies.ts'
+
+export interface Worker extends WorkerPool<Configuration> {
+  readonly urls: ServiceUrls
+  readonly dependencies: WorkerDependencies
+  readonly recorder: Recorder
+}
+
+/** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
+const RETIRE_MS = 1000
+const FLUSH_MS = 500
+
+export interface ServingParts {
+  readonly dependencies: WorkerDependencies
+  readonly relay: RelayRecorder
+  readonly listener: PublicListener
+  readonly reports: Reports
+  /** Closes the audit trail, if it is this process's own. */
+  readonly closeTrail: () => Promise<void> | undefined
+}
+
+/** A worker whose parts are open: it serves one configuration after another until it is closed. */
+export class ServingWorker implements Worker {
+  readonly urls: ServiceUrls
+  readonly port: number
+  readonly dependencies: WorkerDependencies
+  readonly recorder: Recorder
+  readonly #fixtures: ServingParts
+  readonly #flusher: NodeJS.Timeout
+  /** Outlives configurations, since a call may be asked about after a reload. */
+  readonly #past: PastCalls
+  #current: Generation
+  #prepared: Generation | undefined
+  /** Stops watching the folder of the signing keys. */
+  stopWatching: () => void = () => undefined
+  /** Changes with each order, so that a long `prepare` notices that it was aborted. */
+  #order = 0
+  /** Replaced configurations on which calls may still be in flight. */
+  readonly #retiring = new Set<Generation>()
+
+  constructor(parts: Parts, fixtures: ServingParts) {
+    const { dependencies, relay, listener } = fixtures
+    this.#fixtures = fixtures
+    this.dependencies = dependencies
+    this.#past = new PastCalls(dependencies.clock)
+    this.recorder = relay
+    this.port = listener.port
+    this.urls = serviceUrls(parts.configuration.server, listener.port)
+    this.#current = this.#compile(parts)
+    this.#activate(this.#current)
+    this.#open()
+    dependencies.admission.start()
+    this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
+  }
+
+  condition(): Condition {
+    return conditionOf(this.#current.parts, this.dependencies.issuerKeys, this.dependencies.store)
+  }
+
+  get holdingsDigest(): string {
+    return openedBy(this.#current.parts)
+  }
+
+  async prepare(configuration: Configuration): Promise<string> {
+    await this.abort()
+    const order = this.#order
+    const prepared = this.#compile(await openParts(configuration, this.dependencies, this.#current.parts))
+    if (order !== this.#order) {
+      await this.#discard(prepared)
+      throw new Error('the order was taken back while it was carried out')
+    }
+    this.#prepared = prepared
+    return openedBy(prepared.parts)
+  }
+
+  commit(): Promise<void> {
+    const next = this.#prepared
+    if (next === undefined) return Promise.resolve()
+    this.#prepared = undefined
+    const before = this.#current
+    this.#current = next
+    this.#activate(next)
+    this.#fixtures.listener.renewCertificate()
+    this.#retiring.add(before)
+    const { drain } = before.parts.configuration.server.timeouts
+    after(drain, () => this.#retireWhenIdle(before))
+    return Promise.resolve()
+  }
+
+  async abort(): Promise<void> {
+    this.#order += 1
+    const prepared = this.#prepared
+    this.#prepared = undefined
+    if (prepared === undefined) return
+    this.dependencies.issuerKeys.keepOnly(this.#current.parts.configuration.issuers)
+    await this.#discard(prepared)
+  }
+
+  explain(call: DescribedCall): Promise<Explanation> {
+    return explainCall(explainPartsOf(this.#current.service, this.dependencies.admission), call)
+  }
+
+  async recall(requestId: string): Promise<RecalledCall | undefined> {
+    const kept = this.#past.find(requestId)
+    return kept && recallCall(explainPartsOf(this.#current.service, this.dependencies.admission), kept)
+  }
+
+  applyRemoteUsage(usage: RateUsage): void {
+    this.dependencies.admission.applyRemoteUsage(usage)
+  }
+
+  pollChanges(): void {
+    void this.dependencies.feed.refresh()
+  }
+
+  flush(): void {
+    for (const { metrics } of this.#serving()) this.#fixtures.reports.metrics(metrics.plan, metrics.take())
+  }
+
+  drain(): void {
+    this.#fixtures.listener.drain()
+  }
+
+  async close(lameDuck?: number): Promise<number> {
+    const cut = await this.#fixtures.listener.close(lameDuck)
+    clearInterval(this.#flusher)
+    this.dependencies.admission.stop()
+    this.flush()
+    await this.abort()
+    for (const { closeLog } of this.#serving()) closeLog()
+    await closeAll(this.#closablesInUse())
+    this.stopWatching()
+    this.dependencies.issuerKeys.close()
+    this.dependencies.conversions.close()
+    await this.dependencies.state.close()
+    await this.#fixtures.closeTrail()
+    return cut
+  }
+
+  /** A configuration's log, metrics and backends must exist as long as its calls are in flight. */
+  #retireWhenIdle(generation: Generation): void {
+    if (generation.isIdle) void this.#retire(generation)
+    else setTimeout(() => this.#retireWhenIdle(generation), RETIRE_MS).unref()
+  }
+
+  async #retire(generation: Generation): Promise<void> {
+    this.flush()
+    this.#retiring.delete(generation)
+    await this.#discard(generation)
+  }
+
+  /** All configurations on which calls may be in flight. */
+  #serving(): readonly Generation[] {
+    return [...this.#retiring, this.#current]
+  }
+
+  #closablesInUse(): ReadonlySet<Closable> {
+    return new Set(this.#serving().flatMap(({ parts }) => closablesOf(parts)))
+  }
+
+  /** Closes the log, and the backends and modules that no other generation uses. */
+  async #discard({ parts, closeLog }: Generation): Promise<void> {
+    const used = this.#closablesInUse()
+    closeLog()
+    await closeAll(closablesOf(parts).filter((closable) => !used.has(closable)))
+  }
+
+  #compile(parts: Parts): Generation {
+    const { dependencies, reports } = this.#fixtures
+    const { configuration, actions, backends } = parts
+    const named = actions.actions.map(({ area, name }) => ({ area, action: name }))
+    const metrics = compileMetrics({
+      actions: named,
+      backends: [...backends.keys()],
+      reportOnly: [...actions.reportOnly.keys()],
+      reasons: Object.keys(FAULTS),
+      grants: [...GRANTS.keys()],
+    })
+    const destination = { write: (line: string) => reports.lines(line, 0) }
+    const log = openLog(configuration.log, { clock: dependencies.clock, actions: named, destination })
+    const recorder = fanOut(metrics.recorder, log, this.#past)
+    const service = compileService(parts, dependencies, this.urls, recorder)
+    return new Generation({ parts, service, metrics, closeLog: () => log.close() })
+  }
+
+  #activate({ service, parts }: Generation): void {
+    this.#fixtures.relay.to = service.runtime.recorder
+    this.dependencies.issuerKeys.keepOnly(parts.configuration.issuers)
+    this.dependencies.openedFunds.attach(parts.directory.places)
+    this.dependencies.admission.configure(loadOf(parts.configuration))
+    const names = closableNames(parts.configuration)
+    this.dependencies.maintenance.configure(
+      compileMaintenance(parts.configuration.maintenance, names, new Report()),
+    )
+  }
+
+  /** A sidecar has none. A reload cannot make it one or end it (`fixedChanges`). */
+  #identityDoor(api: Door): Door | undefined {
+    const { identity } = this.#current.service
+    return identity && identityDoor(() => this.#current.service.identity ?? identity, api)
+  }
+
+  /** The door reads the configuration in force in the same turn, so a call is counted on the one that serves it. */
+  #counted(door: Door): Door {
+    return (exchange) => {
+      this.#current.enter(exchange)
+      return door(exchange)
+    }
+  }
+
+  #open(): void {
+    const { authorities } = this.#current.service
+    const api = apiDoor(
+      () => this.#current.service.runtime,
+      () => this.#current.service.renderFault,
+    )
+    const identity = this.#identityDoor(api)
+    this.#fixtures.listener.open({
+      doors: { api: this.#counted(api), identity: identity && this.#counted(identity) },
+      authUrl: this.urls.authUrl,
+      authorities,
+      // Read at each call: a reload may change the vendor or the default format.
+      renderFault: (...args) => this.#current.service.renderFault(...args),
+      takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
+    })
+  }
+}
+
+const openedBy = ({ directory }: Parts): string => digestOfHoldings(holdingsOf(directory))
