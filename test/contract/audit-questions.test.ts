@@ -211,9 +211,20 @@ describe('C12.5 the command', () => {
     }
   })
 
-  it('tells a folder that it cannot read, with exit code 1', async () => {
+  it('tells a folder that it cannot read, or that holds no trail', async () => {
     const data = await dataFolder()
-    const { code, stderr } = await verbsBeside({ data, adminPort: 1 })('find', join(data, 'nowhere'))
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^postern: ENOENT/)])
+    const verb = verbsBeside({ data, adminPort: 1 })
+    expect(await verb('find', join(data, 'nowhere'))).toMatchObject({
+      code: 1,
+      stderr: `postern: ${join(data, 'nowhere')} cannot be read (ENOENT)\n`,
+    })
+    for (const [args, status] of [
+      [['find', data], 1],
+      [['verify', data], 2],
+    ] as const)
+      expect(await verb(...args)).toMatchObject({
+        ...{ code: status, stdout: '' },
+        stderr: `postern: ${data} is not the folder of an audit trail: name the one that holds its days\n`,
+      })
   })
 })

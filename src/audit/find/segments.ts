@@ -1,8 +1,10 @@
 /** Finds the segments of one trail or of several: `YYYY-MM-DD/{writer}.{n}.jsonl` (C12.4.1). */
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { PUBLIC_KEY_FILE } from '../keys.ts'
+import { MANIFEST_FILE } from '../manifest/manifest-line.ts'
 import { besideOf } from '../segment.ts'
-import { hasCode } from '../../kernel/thrown.ts'
+import { codeOrMessage, hasCode } from '../../kernel/thrown.ts'
 
 export interface Segment {
   readonly day: string
@@ -15,6 +17,19 @@ export interface Segment {
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/
+const OF_TRAILS: ReadonlySet<string> = new Set([MANIFEST_FILE, PUBLIC_KEY_FILE])
+
+/** Why a folder that somebody has named is not the folder of a trail; undefined if it is one. */
+export function whyNoTrail(folder: string): string | undefined {
+  try {
+    const isTrail = readdirSync(folder).some((name) => DAY.test(name) || OF_TRAILS.has(name))
+    return isTrail
+      ? undefined
+      : `${folder} is not the folder of an audit trail: name the one that holds its days`
+  } catch (thrown) {
+    return `${folder} cannot be read (${codeOrMessage(thrown)})`
+  }
+}
 const SEGMENT = /^(.+)\.(\d+)\.jsonl$/
 
 /** Segments of the given folders, read from the disk day by day when they are asked for. */

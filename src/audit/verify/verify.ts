@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Segment, Segments, sizeOf } from '../find/segments.ts'
+import { type Segment, Segments, sizeOf, whyNoTrail } from '../find/segments.ts'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
 import { isSignedLine, MANIFEST_FILE } from '../manifest/manifest-line.ts'
 import { type Finding, Findings } from './findings.ts'
@@ -10,7 +10,7 @@ import { type CheckedManifest, checkManifest } from './manifest-check.ts'
 import { type AnchorAt, readAnchors } from './read-anchors.ts'
 import { TrailFacts } from './trail-facts.ts'
 import { nameOf, WriterCheck } from './writer-check.ts'
-import { messageOf } from '../../kernel/thrown.ts'
+import { codeOrMessage } from '../../kernel/thrown.ts'
 
 /** What is to be verified. All are paths. */
 export interface VerifyOrder {
@@ -69,11 +69,13 @@ export function verifyTrail(
   { folder, anchors = [], key, otherKeys = [] }: VerifyOrder,
   progress: (progress: VerifyProgress) => void = () => undefined,
 ): Verification {
+  const trouble = whyNoTrail(folder)
+  if (trouble !== undefined) throw new UnreadableTrailError(trouble)
   try {
     // The manifest first: a service that is writing meanwhile writes records before it signs them.
     const findings = new Findings()
     const publicKey = readKey(key ?? join(folder, PUBLIC_KEY_FILE))
-    const own = ownAnchors(anchors.flatMap(readAnchors), publicKey, otherKeys.map(readKey), findings)
+    const own = ownAnchors(anchors.flatMap(anchorsOf), publicKey, otherKeys.map(readKey), findings)
     const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
     const facts = checkWriters(folder, manifest, findings, progress)
     return reportOf(folder, manifest, facts, findings)
@@ -81,6 +83,16 @@ export function verifyTrail(
     if (thrown instanceof Error && 'code' in thrown)
       throw new UnreadableTrailError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
     throw thrown
+  }
+}
+
+function anchorsOf(file: string): readonly AnchorAt[] {
+  try {
+    return readAnchors(file)
+  } catch (cause) {
+    throw new UnreadableTrailError(`the anchors in ${file} cannot be read (${codeOrMessage(cause)})`, {
+      cause,
+    })
   }
 }
 
@@ -105,8 +117,9 @@ function readKey(path: string): KeyObject {
     const key = createPublicKey(readFileSync(path, 'utf8'))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch (cause) {
-    const reason = messageOf(cause)
-    throw new UnreadableTrailError(`the public key ${path} cannot be read: ${reason}`, { cause })
+    throw new UnreadableTrailError(`the public key ${path} cannot be read (${codeOrMessage(cause)})`, {
+      cause,
+    })
   }
   throw new UnreadableTrailError(`the public key ${path} is no Ed25519 key`)
 }

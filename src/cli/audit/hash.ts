@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { hashBody, presentAuditKeys } from '../../audit/keys.ts'
+import { codeOrMessage } from '../../kernel/thrown.ts'
 import { EXIT, singleName, type Subcommand, type Terminal } from '../command.ts'
 import { orKeyTrouble, readAudited } from './trail-folder.ts'
 
@@ -11,7 +12,7 @@ async function hashFile(folder: string, file: string, { stdout, stderr }: Termin
   try {
     for await (const bytes of createReadStream(file)) hash.update(bytes as Uint8Array)
   } catch (thrown) {
-    stderr.write(`postern: ${(thrown as Error).message}\n`)
+    stderr.write(`postern: ${file} cannot be read (${codeOrMessage(thrown)})\n`)
     return EXIT.failed
   }
   stdout.write(`${hash.digest()}\n`)

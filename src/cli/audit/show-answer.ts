@@ -1,5 +1,6 @@
 /** Prints the answer to a question about the trail: as a table, as words, as CSV or as lines of JSON. */
 import { type AuditRow, type Progress, type ScanEnd, TrailReadError } from '../../contracts/audit-query.ts'
+import { whyNoTrail } from '../../audit/find/segments.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
 import { AdminTrouble } from '../admin-commands.ts'
 import { countOf, EXIT, type Terminal, UsageError } from '../command.ts'
@@ -58,13 +59,14 @@ export interface Inquiry {
 /** Asks, and prints the answer. The promise gives the exit code. */
 export async function showAnswer(inquiry: Inquiry, terminal: Terminal): Promise<number> {
   const bar = progressBar(terminal)
-  const source = sourceOf(inquiry, terminal, bar)
-  if (source === undefined) return EXIT.refused
   const shown = new Shown(inquiry, bar)
   try {
+    const source = sourceOf(inquiry, terminal, bar)
+    if (source === undefined) return EXIT.refused
     await printAll(shown.texts(source.answer), terminal)
     bar.clear()
-    if (shown.isEnded) terminal.stderr.write(shown.summary(await signedUntil(source.folders)))
+    if (shown.isEnded)
+      terminal.stderr.write(shown.summary(await signedUntil(source.folders, inquiry.folders)))
     return shown.isWhole ? EXIT.done : EXIT.failed
   } catch (thrown) {
     bar.clear()
@@ -85,7 +87,11 @@ function sourceOf(
   bar: ProgressBar,
 ): Source | undefined {
   const onProgress = (progress: Progress): void => bar.show(progress)
-  if (folders.length > 0) return { folders, answer: fromFiles(folders, question.query, onProgress) }
+  if (folders.length > 0) {
+    const trouble = folders.map(whyNoTrail).find((why) => why !== undefined)
+    if (trouble !== undefined) throw new TrailReadError(trouble)
+    return { folders, answer: fromFiles(folders, question.query, onProgress) }
+  }
   const audited = readAudited(options.config, terminal)
   if (audited === undefined) return undefined
   const answer = fromTrail(audited, question, options, { terminal, onProgress })

@@ -8,14 +8,18 @@ import { visible } from './row-text.ts'
 /** The rest of the manifest, the chains and the anchors are not looked at here. */
 const VERIFY = 'Whether the trail is whole: postern audit verify'
 
-/** A sentence for each folder, and what tells more. */
-export async function signedUntil(folders: readonly string[]): Promise<string> {
+/**
+ * A sentence for each folder, and what tells more.
+ *
+ * @param named those that were named on the command line: the trail of the configuration needs no name
+ */
+export async function signedUntil(folders: readonly string[], named: readonly string[]): Promise<string> {
   const sentences: string[] = []
   for (const folder of folders) {
     const found = await lastSignature(folder)
     sentences.push(folders.length > 1 ? `${visible(folder)}: ${found}` : found)
   }
-  return `${sentences.join('. ')}. ${VERIFY}`
+  return [`${sentences.join('. ')}. ${VERIFY}`, ...named.map(visible)].join(' ')
 }
 
 async function lastSignature(folder: string): Promise<string> {

@@ -269,6 +269,16 @@ describe('C12.4.6 a verification', () => {
       if (!more) expect(findings).toHaveLength(1)
     })
 
+  it('C12.4.6 says which file it cannot read', () => {
+    const { folder } = copyTrail()
+    const none = join(folder, 'none')
+    expect(() => verifyTrail({ folder: none })).toThrow(`${none} cannot be read (ENOENT)`)
+    expect(() => verifyTrail({ folder, key: none })).toThrow(`the public key ${none} cannot be read (ENOENT)`)
+    expect(() => verifyTrail({ folder, anchors: [none] })).toThrow(
+      `the anchors in ${none} cannot be read (ENOENT)`,
+    )
+  })
+
   it('C12.4.6 sees that everything was cut back only with an anchor', () => {
     const { folder, earlier, anchors } = recorded
     expect(existsSync(folder)).toBe(true)
