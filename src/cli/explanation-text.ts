@@ -1,5 +1,6 @@
 /** An explanation as people read it on a terminal. */
-import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
+import type { ExplainedCheck, Explanation, Refusal } from '../contracts/explanation.ts'
+import { NO_TOKEN } from '../settings/expectations.ts'
 
 /** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
 export const printable = (text: string): string =>
@@ -20,11 +21,18 @@ const checkText = (check: ExplainedCheck): string =>
   `  ${check.clause.padEnd(COLUMNS.clause)}${verdictOf(check).padEnd(COLUMNS.verdict)}${check.title}\n` +
   `  ${' '.repeat(COLUMNS.clause + COLUMNS.verdict)}${printable(check.words)}\n`
 
-function headline({ outcome, refusal, kind, reportOnly }: Explanation): string {
+/** Where the token endpoint would give no token, its public text would mislead: the call itself gets no such answer. */
+function refusedText({ status, code, reason, text }: Refusal, checks: readonly ExplainedCheck[]): string {
+  if (!NO_TOKEN.some((each) => each === reason))
+    return `refused: ${status} ${code}, reason ${reason}: ${text}`
+  const failed = checks.find((check) => check.reason === reason)
+  return `refused, reason ${reason}: ${failed?.words ?? text}`
+}
+
+function headline({ outcome, refusal, kind, reportOnly, checks }: Explanation): string {
   if (kind === 'identity')
     return 'not explained: this is an identity endpoint, and only calls below /api are explained'
-  if (refusal !== undefined)
-    return `refused: ${refusal.status} ${refusal.code}, reason ${refusal.reason}: ${refusal.text}`
+  if (refusal !== undefined) return refusedText(refusal, checks)
   const reported = reportOnly?.wouldRefuse
   if (reported !== undefined) return `let in: the area is report-only; else refused, reason ${reported}`
   return outcome === 'unknown' ? 'unknown: it depends on something that was not asked' : outcome

@@ -41,13 +41,11 @@ function decidedNow({ outcome, refusal, reportOnly }: Explanation): string {
   return refusal?.reason ?? reportOnly?.wouldRefuse ?? LET_IN
 }
 
-const sentence = ({ title, words }: ExplainedCheck): string => `${title}: ${words}`
-
 /** What the check of `reason` says now. */
 function nowOf(reason: string, now: Explanation): string {
   const clause = clauseOf(reason)
   const check = now.checks.find((each) => each.clause === clause)
-  return check === undefined ? '' : ` ${sentence(check)}`
+  return check === undefined ? '' : ` ${check.words}`
 }
 
 /** Why it cannot be known what would be decided now; undefined if it can. */
@@ -65,8 +63,7 @@ function whyUnknown(then: string, hasCaller: boolean, now: Explanation | undefin
   return reason === UNKNOWN ? `Somebody else would have to tell.${toldOf(firstFailure(now))}` : undefined
 }
 
-const toldOf = (check: ExplainedCheck | undefined): string =>
-  check === undefined ? '' : ` ${sentence(check)}`
+const toldOf = (check: ExplainedCheck | undefined): string => (check === undefined ? '' : ` ${check.words}`)
 
 function wordsOf(then: string, now: string, explained: Explanation): string {
   if (now === LET_IN && then === LET_IN) return 'It was let in, and would be now.'

@@ -5,10 +5,11 @@ import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import { choice, list, literalText, opaque, optional, section, type Static } from '../config/schema.ts'
 import { CHECKS } from '../gateway/order.ts'
+import { plainAddress } from '../http/forwarded.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 
 /** Why no token is given to a client for a user: a row may expect that, too. */
-const NO_TOKEN = ['invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_grant'] as const
+export const NO_TOKEN = ['invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_grant'] as const
 
 const REASONS: readonly FaultCode[] = [...CHECKS.flatMap(({ faults }) => faults), ...NO_TOKEN]
 
@@ -60,7 +61,7 @@ const row = section({
 })
 
 export const expectationsSchema = section({
-  calls: list(row, { description: 'The calls, and what is expected of each.' }),
+  calls: list(row, { description: 'The calls, and what is expected of each.', minItems: 1 }),
 })
 
 export type Expectation = Static<typeof row>
@@ -82,12 +83,14 @@ export interface ReadExpectations {
 }
 
 function checkRow(
-  { client, user, target, scope }: Expectation,
+  { client, user, target, scope, from }: Expectation,
   at: number,
   known: PartyNames,
   report: Report,
 ): void {
   const path = ['calls', at]
+  if (from !== undefined && plainAddress(from) === undefined)
+    report.error([...path, 'from'], `expected an IP address, got "${from}"`)
   if (client === undefined)
     for (const [key, value] of Object.entries({ user, target, scope }))
       if (value !== undefined) report.error([...path, key], 'is of a token, which needs a `client` too')

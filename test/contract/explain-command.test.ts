@@ -68,6 +68,14 @@ describe('postern explain', () => {
     )
   })
 
+  it('C14.2 says at once why no token would be given', async () => {
+    const { code, stdout } = await explain(['--client', 'nobody', '--user', 'alice', 'GET', LIST])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /^refused, reason invalid_client: No such token can be had \(invalid_client\): there is no such client\.\n/,
+    )
+  })
+
   it('C14.2 exits with 2 where it cannot be told', async () => {
     expect(await explain(['POST', '/connect/token'])).toMatchObject({ code: 2 })
     const gone = await explain(['GET', LIST], { env: { POSTERN_ADMIN_PORT: '1' } })
@@ -76,6 +84,8 @@ describe('postern explain', () => {
     expect(await explain(['GET'])).toMatchObject({ code: 2 })
     expect(await explain(['--token', 'a', '--client', 'b', 'GET', LIST])).toMatchObject({ code: 2 })
     expect(await explain(['--token', '@/nowhere', 'GET', LIST])).toMatchObject({ code: 2 })
+    const from = await explain(['--from', 'nowhere', 'GET', LIST])
+    expect([from.code, from.stderr]).toEqual([2, expect.stringContaining('expected an IP address as `from`')])
   })
 
   it('C14.1 takes the token from standard input or a file, header lines and a body', async () => {

@@ -70,6 +70,11 @@ describe('C14.1 a call that is described', () => {
     expect(checkOf(explanation, 'C4.4').words).toContain('No such token can be had')
   })
 
+  it('C14.1 takes a path with bytes outside ASCII for none, as the parser does', async () => {
+    const explanation = await explain(gateway, { target: '/api/1.0/b/ACM\u00c9/fund-data/fund-list' })
+    expect(explanation.refusal).toMatchObject({ clause: 'C4.1', reason: 'unreadable_request', status: 400 })
+  })
+
   it('C14.1 explains no identity endpoint', async () => {
     expect(await explain(gateway, { target: '/connect/token', method: 'POST' })).toMatchObject({
       outcome: 'unknown',

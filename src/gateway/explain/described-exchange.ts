@@ -79,7 +79,7 @@ function headerLines({ headers, body, token }: DescribedCall, host: string): rea
 /** Whether the parser would make a request of it. What it cannot read reaches no check (C2.3). */
 const isReadable = ({ method, rawTarget, rawHeaders }: Head): boolean =>
   METHODS.includes(method) &&
-  /^[^\s\x00-\x1f\x7f]+$/.test(rawTarget) &&
+  /^[\x21-\x7e]+$/.test(rawTarget) &&
   rawHeaders.every((text, at) => (at % 2 === 0 ? isToken(text) : isHeaderValue(text)))
 
 /** Of these node keeps the first line; of most others it joins all lines. Those that decide something are in checkHead. */

@@ -200,13 +200,16 @@ const kindOf = ({ credentials }: Progress, { fault }: CheckResult): string | und
   return reasonOf(fault.facts.detail ?? '')?.kind ?? 'other'
 }
 
+/** With one full stop. */
+const closed = (words: string): string => (words.endsWith('.') ? words : `${words}.`)
+
 function wordsOf(progress: Progress, { verdict, fault }: CheckResult, claimed: Claimed | undefined): string {
   const { credentials, principal, call } = progress
   if (verdict === 'unknown') return wordsOfUnknown(fault?.facts.detail)
   if (fault === undefined && principal !== undefined) return wordsOfPassed(progress, principal)
   const { code = 'no_credentials', facts = {} } = fault ?? {}
   if (call.caller !== undefined)
-    return `No such token can be had (${code}): ${facts.detail ?? facts.say ?? fault?.publicText ?? ''}.`
+    return `No such token can be had (${code}): ${closed(facts.detail ?? facts.say ?? fault?.publicText ?? '')}`
   if (credentials.token === undefined) return CREDENTIALS[code] ?? fault?.publicText ?? ''
   const reason = reasonOf(facts.detail ?? '')
   const empty: Claimed = { header: {}, payload: {} }

@@ -1,5 +1,6 @@
 /** The admin API's route that explains a call (C14.1). */
 import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
+import { plainAddress } from '../../http/forwarded.ts'
 import {
   type AdminRequest,
   type AdminRoute,
@@ -78,6 +79,9 @@ const ANSWER: Schema = {
   required: ['outcome', 'method', 'path', 'kind', 'checks'],
 }
 
+const isAddress = (text: string | undefined): boolean =>
+  text !== undefined && plainAddress(text) !== undefined
+
 const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** Name and value of a header line; undefined if it is none. */
@@ -96,6 +100,7 @@ function problemsOf({ body }: AdminRequest): readonly string[] {
     (has('target') || has('scope')) &&
       !has('client') &&
       'expected `client` and `user` beside `target` and `scope`',
+    has('from') && !isAddress(said(body['from'])) && 'expected an IP address as `from`',
     has('body') && has('bodyBase64') && 'expected `body` or `bodyBase64`: not both',
     lines.some((line) => readLine(line) === undefined) && 'expected header lines as `Name: value`',
   ].filter((problem) => problem !== false)

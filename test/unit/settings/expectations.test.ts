@@ -42,6 +42,7 @@ describe('readExpectations', () => {
     ['user: bob', 'user  is of a token, which needs a `client` too'],
     ['target: b/ACME', 'target  is of a token, which needs a `client` too'],
     ['client: acme-books, user: bob, target: ACME', 'target  expected "b/CODE" or "f/CODE/FUND", got "ACME"'],
+    ['from: nowhere', 'from  expected an IP address, got "nowhere"'],
     ['clinet: acme-books', 'clinet  is not a known key here — did you mean "client"?'],
   ])('C14.6 refuses a row with %s, and tells its line', (members, told) => {
     const { calls, problems } = read(
@@ -61,6 +62,10 @@ describe('readExpectations', () => {
       'access.yaml:2  calls[0].expect  expected `allowed`, or the reason of a refusal as the log names it, got "insuficient_scope" — did you mean "insufficient_scope"?\n',
     )
     expect(problems).toContain('access.yaml:3  calls[1].call  expected a method and a path, such as')
+  })
+
+  it('C14.6 refuses a file without calls: it would expect nothing', () => {
+    expect(read('calls: []\n').problems).toContain('access.yaml:1  calls  ')
   })
 
   it('C14.6 tells of a file that is not there', () => {
