@@ -2,6 +2,7 @@
 import { didYouMean } from '../config/problem-text.ts'
 import { VERSION } from '../start/version.ts'
 import { EXIT, UsageError, type Terminal, type Command } from './command.ts'
+import { printing } from './printing.ts'
 
 interface Row {
   readonly usage: string
@@ -133,13 +134,21 @@ const nameOf = ({ usage }: Row): string => usage.split(' ', 1)[0] ?? ''
 const isParseError = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')
 
+async function printHelp(row: Row, args: readonly string[], { stdout }: Terminal): Promise<number> {
+  const { help = helpOf(row) } = await row.load()
+  stdout.write(typeof help === 'string' ? help : help(args))
+  return EXIT.done
+}
+
+/** The service has its own way to go on without standard output (operations/log). */
+const isService = (row: Row): boolean => row === COMMANDS['serve']
+
 async function runCommand(row: Row, args: readonly string[], terminal: Terminal): Promise<number> {
-  if (args.includes('--help')) {
-    terminal.stdout.write((await row.load()).help ?? helpOf(row))
-    return EXIT.done
-  }
+  if (args.includes('--help')) return printHelp(row, args, terminal)
+  const command = await row.load()
+  const work = (): Promise<number> => command.run(args, terminal)
   try {
-    return await (await row.load()).run(args, terminal)
+    return await (isService(row) ? work() : printing(work, terminal))
   } catch (error) {
     if (!(error instanceof UsageError) && !isParseError(error)) throw error
     terminal.stderr.write(

@@ -23,8 +23,8 @@ export const EXIT = {
 
 /** A command: `args` are the arguments after its name. The promise gives the exit code. */
 export interface Command {
-  /** The text of `--help`. Default: the usage and the summary of the table of commands. */
-  readonly help?: string
+  /** The text of `--help`, for the arguments beside it. Default: the usage and the summary of the table of commands. */
+  readonly help?: string | ((args: readonly string[]) => string)
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
 }
 
@@ -44,6 +44,9 @@ export interface Subcommand {
 
 type Subcommands = Readonly<Record<string, Subcommand>>
 
+const subcommandOf = (subcommands: Subcommands, word: string): Subcommand | undefined =>
+  Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
+
 function helpOf(name: string, subcommands: Subcommands, notes: string): string {
   const lines = Object.values(subcommands).map(({ usage, summary, options = [] }) =>
     [`  postern ${name} ${usage}`, ...[summary, ...options].map((line) => `      ${line}`)].join('\n'),
@@ -54,10 +57,13 @@ function helpOf(name: string, subcommands: Subcommands, notes: string): string {
 /** A command whose first argument names the subcommand. It throws UsageError if that is none of them. */
 export function commandOf(name: string, subcommands: Subcommands, notes: string): Command {
   return {
-    help: helpOf(name, subcommands, notes),
+    help([word = '']) {
+      const chosen = subcommandOf(subcommands, word)
+      return helpOf(name, chosen === undefined ? subcommands : { [word]: chosen }, notes)
+    },
     run(args, terminal) {
       const [word = '', ...rest] = args
-      const chosen = Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
+      const chosen = subcommandOf(subcommands, word)
       if (chosen) return chosen.run(rest, terminal)
       const names = Object.keys(subcommands)
       const hint = didYouMean(word, names)

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { open } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { runVerb, spawnVerb } from '../../support/command-line.ts'
@@ -35,6 +37,28 @@ describe('postern', () => {
     'refuses %j with exit code 2',
     async (args) => {
       expect((await postern(args)).code).toBe(2)
+    },
+  )
+})
+
+/** The exit code and the standard error of a command whose standard output is a full disk. */
+async function ontoFullDisk(args: readonly string[]): Promise<readonly [number | null, string]> {
+  const full = await open('/dev/full', 'w')
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd: ROOT, stdio: ['ignore', full.fd, 'pipe'] })
+  const told = text(child.stderr!)
+  const [code] = (await once(child, 'close')) as [number | null]
+  await full.close()
+  return [code, await told]
+}
+
+describe('standard output that cannot be written', () => {
+  it.each([['scopes', 'GET', 'fund-data/fund-list'], ['access'], ['check']])(
+    'is told by %s, with the exit code of no answer',
+    async (...args) => {
+      const [code, stderr] = await ontoFullDisk(args)
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/^postern: standard output cannot be written \(ENOSPC\)\n$/m)
+      expect(stderr).not.toMatch(/^ +at /m)
     },
   )
 })

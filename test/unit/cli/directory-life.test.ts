@@ -184,7 +184,10 @@ describe('postern client and postern user refuse', () => {
   it('tell all they can do', async () => {
     const run = commands({})
     expect((await run('client --help')).stdout).toContain('postern client rotate-secret ID')
-    expect((await run('user add --help')).stdout).toContain('postern user set-password USERNAME')
+    expect((await run('user --help')).stdout).toContain('postern user set-password USERNAME')
+    const { stdout } = await run('user add --help')
+    expect(stdout).toContain('postern user add USERNAME')
+    expect(stdout).not.toContain('set-password USERNAME')
     expect((await run('--help')).stdout).toMatch(/ {2}init \[FOLDER\]/)
   })
 })

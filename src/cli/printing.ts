@@ -1,0 +1,22 @@
+/** What becomes of a command whose standard output cannot be written. */
+import { codeOrMessage, hasCode } from '../kernel/thrown.ts'
+import { EXIT, type Terminal } from './command.ts'
+
+/**
+ * Does the work of a command that prints. Standard output that cannot be written (a full disk) is told, with an exit code
+ * that is never that of an answer. A reader that has seen enough (`| head`) changes nothing.
+ */
+export async function printing(work: () => Promise<number>, { stdout, stderr }: Terminal): Promise<number> {
+  let broken: Error | undefined
+  const onError = (error: Error): void => void (broken ??= error)
+  stdout.on('error', onError)
+  const ended = await work().catch((thrown: unknown) => {
+    if (broken === undefined) throw thrown
+    return EXIT.done
+  })
+  // A stream reports a failed write only after the write has returned.
+  await new Promise(setImmediate)
+  if (broken === undefined || hasCode(broken, 'EPIPE')) return ended
+  stderr.write(`postern: standard output cannot be written (${codeOrMessage(broken)})\n`)
+  return EXIT.refused
+}
