@@ -111,8 +111,12 @@ class Shown {
 
   async *texts(answer: AsyncIterable<AnswerPart>): AsyncGenerator<string> {
     const { format } = this.#asked
-    if (format.head !== '') yield format.head
+    let head = format.head
     for await (const part of answer) {
+      if (head !== '' && !('progress' in part)) {
+        yield head
+        head = ''
+      }
       if ('progress' in part) this.#bar.show(part.progress)
       else if ('end' in part) this.#end = part.end
       else {

@@ -30,22 +30,27 @@ function showProgress({ stderr }: Terminal): { show: (progress: VerifyProgress) 
   }
 }
 
-function* linesOf(verification: Verification): Generator<string> {
+function* linesOf(verification: Verification, anchors: readonly string[]): Generator<string> {
   const { folder, whole, findings, found, records, segments, writers } = verification
   yield whole ? `${folder}: the trail is whole` : `${folder}: the trail was tampered with`
   for (const { file, line, what } of findings)
     yield `  ${file}${line === undefined ? '' : `:${line}`}  ${what}`
   if (found > findings.length) yield `  and ${found - findings.length} more`
   yield `  ${countOf(records, 'record')} of ${countOf(writers, 'process', 'processes')} in ${countOf(segments, 'file')}`
-  yield* proofLines(verification)
+  yield* proofLines(verification, anchors)
 }
 
-function* proofLines(verification: Verification): Generator<string> {
+const withoutAnchor = (anchors: readonly string[]): string =>
+  anchors.length === 0
+    ? 'compared with no anchor (--anchor)'
+    : `compared with no anchor, for none is in ${anchors.join(', ')}`
+
+function* proofLines(verification: Verification, anchors: readonly string[]): Generator<string> {
   const { signedUntil, anchoredUntil, unsigned, unsignedSince, foundLate, open, erased, removed } =
     verification
   yield signedUntil === undefined ? '  not signed' : `  signed until ${signedUntil}`
   yield anchoredUntil === undefined
-    ? '  compared with no anchor: whether everything was cut back, only an anchor tells (--anchor)'
+    ? `  ${withoutAnchor(anchors)}: whether everything was cut back, only an anchor tells`
     : `  anchored until ${anchoredUntil}`
   if (unsigned > 0) yield `  ${countOf(unsigned, 'record')} not signed yet, since ${unsignedSince ?? ''}`
   if (foundLate > 0)
@@ -87,7 +92,7 @@ async function verifyAll(
   if (json) printJson(verifications, terminal)
   else
     for (const verification of verifications)
-      for (const line of linesOf(verification)) terminal.stdout.write(`${cleanLine(line)}\n`)
+      for (const line of linesOf(verification, anchors)) terminal.stdout.write(`${cleanLine(line)}\n`)
   return verifications.every(({ whole }) => whole) ? WHOLE : TAMPERED
 }
 
