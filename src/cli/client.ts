@@ -3,52 +3,17 @@ import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
 import { type Subcommand, singleName, type Terminal, UsageError, commandOf } from './command.ts'
 import { plainFacts } from '../operations/acts.ts'
 import { type DirectoryAct, editDirectory, linesOf } from './edit-directory.ts'
+import { changeClient } from './change-client.ts'
+import {
+  CLIENT_ARGUMENTS,
+  CLIENT_OPTIONS,
+  CLIENT_OPTIONS_HELP,
+  givenKeys,
+  JSON_TOO,
+} from './client-options.ts'
 import { DIRECTORY_ORDER_NOTES, ORDER } from './order-options.ts'
 import { printJson, printRows } from './terminal.ts'
 import { Report } from '../config/report.ts'
-
-/** The option for each key of a client's record (src/directory/config.ts). */
-const OPTIONS = {
-  id: 'ID',
-  kind: 'kind',
-  name: 'name',
-  grants: 'grant',
-  businesses: 'business',
-  scopes: 'scope',
-  agreement: 'agreement',
-  defaultScope: 'default-scope',
-  redirectUris: 'redirect-uri',
-  postLogoutRedirectUris: 'post-logout-redirect-uri',
-  accessTokenLifetime: 'access-token-lifetime',
-  idTokenAlgorithm: 'id-token-algorithm',
-  secretPost: 'secret-post',
-  requirePkce: 'require-pkce',
-  resource: 'resource',
-} as const
-
-const text = { type: 'string' } as const
-const texts = { type: 'string', multiple: true } as const
-const flag = { type: 'boolean' } as const
-const CONFIG = ORDER
-const JSON_TOO = { ...CONFIG, json: flag }
-
-const ADD = {
-  ...JSON_TOO,
-  kind: text,
-  name: text,
-  grant: texts,
-  business: texts,
-  scope: texts,
-  agreement: text,
-  'default-scope': text,
-  'redirect-uri': texts,
-  'post-logout-redirect-uri': texts,
-  'access-token-lifetime': text,
-  'id-token-algorithm': text,
-  'secret-post': flag,
-  'require-pkce': flag,
-  resource: flag,
-} as const
 
 /** The default grants of each kind (C6.1.5, C6.2). */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
@@ -59,18 +24,11 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 
 type Values = Readonly<Record<string, unknown>>
 
-/** The words of `--scope a --scope b` and of `--scope 'a b'`. */
-const words = (given: readonly string[] = []): readonly string[] =>
-  given.flatMap((value) => value.split(' ')).filter((word) => word !== '')
-
 /** The record as the options say. Keys without an option get the defaults of the record. */
-function recordOf(id: string, values: Values): Values & { readonly id: string; readonly kind: string } {
-  const given = Object.entries(OPTIONS).flatMap(([key, option]) =>
-    values[option] === undefined ? [] : [[key, values[option]] as const],
-  )
-  const kind = typeof values['kind'] === 'string' ? values['kind'] : ''
+function recordOf(id: string, given: Values): Values & { readonly id: string; readonly kind: string } {
+  const kind = typeof given['kind'] === 'string' ? given['kind'] : ''
   const byKind = { grants: GRANTS[kind] ?? GRANTS['customer'], requirePkce: kind !== 'customer' }
-  return { ...byKind, ...Object.fromEntries(given), ...(kind !== '' && { kind }), id, kind }
+  return { ...byKind, ...given, id, kind }
 }
 
 function showSecret(
@@ -101,21 +59,19 @@ const add: Subcommand['run'] = (args, terminal) => {
     args: [...args],
     allowPositionals: true,
     allowNegative: true,
-    options: ADD,
+    options: CLIENT_ARGUMENTS,
   })
   const id = singleName(positionals, 'client id')
-  const options = values.scope === undefined ? values : { ...values, scope: words(values.scope) }
+  const record = recordOf(id, givenKeys(values))
   const work = async ({ clients }: Parameters<Parameters<typeof editDirectory>[0]['work']>[0]) => {
-    const { secret, warnings } = await clients.add(recordOf(id, options))
+    const { secret, warnings } = await clients.add(record)
     const report = new Report()
     report.problems.push(...warnings)
-    for (const line of linesOf(report, OPTIONS)) terminal.stderr.write(`postern: ${line} (warning)\n`)
+    for (const line of linesOf(report, CLIENT_OPTIONS)) terminal.stderr.write(`postern: ${line} (warning)\n`)
     showSecret(id, secret, values.json, terminal)
   }
-  return editDirectory(
-    { order: values, options: OPTIONS, work, act: addedAct(id, recordOf(id, options)) },
-    terminal,
-  )
+  const act = addedAct(id, record)
+  return editDirectory({ order: values, options: CLIENT_OPTIONS, work, act }, terminal)
 }
 
 const untilText = (ms: number | undefined): string =>
@@ -148,7 +104,7 @@ const list: Subcommand['run'] = (args, terminal) => {
 const onState =
   (action: 'disable' | 'enable' | 'remove', done: string): Subcommand['run'] =>
   (args, terminal) => {
-    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
+    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: ORDER })
     const id = singleName(positionals, 'client id')
     return editDirectory(
       {
@@ -201,23 +157,21 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
     usage: 'add ID --kind KIND --name NAME …',
     summary: 'Add a client, and show its secret',
     options: [
-      '--kind customer|partner|public    password grant, code flow, or code flow without a secret',
-      '--name NAME                       the consent page shows it',
-      '--scope VALUE …                   scope values that its tokens may have; separate them by spaces, or repeat it',
-      '--business CODE                   a business that its tokens may be for; may be repeated',
-      '--grant GRANT                     instead of the grants of its kind; may be repeated',
-      '--agreement DAY                   when the agreement was signed; the password grant needs it',
-      '--redirect-uri URI                where authorization codes may be sent; may be repeated',
-      '--post-logout-redirect-uri URI    where browsers may be sent after logout; may be repeated',
-      '--default-scope SCOPE             the scope of requests that name none',
-      '--access-token-lifetime DURATION  instead of the lifetime of the service, such as 10m',
-      '--id-token-algorithm ES256|RS256  the signature of its id_tokens',
-      '--secret-post                     allow the secret in the request body',
-      '--no-require-pkce                 allow the code flow without PKCE',
-      '--resource                        allow it to introspect tokens of other clients',
+      ...CLIENT_OPTIONS_HELP,
       '--json                            print the id and the secret as JSON',
     ],
     run: add,
+  },
+  change: {
+    usage: 'change ID …',
+    summary: 'Change what is given of a client in the store; the rest stays',
+    options: [
+      'Takes the options of add. A list replaces the whole list before. An empty value empties a list, or removes a',
+      "value: --business ''. What was issued for a business that is gone ends; access tokens keep their scopes until they",
+      'expire. --no-secret-post, --no-resource and --require-pkce take away.',
+      '--json                            print what has changed, and what has ended, as JSON',
+    ],
+    run: changeClient,
   },
   list: {
     usage: 'list [--json]',

@@ -58,12 +58,12 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./init.ts')).initCommand,
   },
   client: {
-    usage: 'client add|list|disable|enable|remove|rotate-secret …',
+    usage: 'client add|change|list|disable|enable|remove|rotate-secret …',
     summary: 'Manage clients in the store',
     load: async () => (await import('./client.ts')).clientCommand,
   },
   user: {
-    usage: 'user add|list|disable|enable|remove|set-password …',
+    usage: 'user add|change|list|disable|enable|remove|set-password …',
     summary: 'Manage users in the store',
     load: async () => (await import('./user.ts')).userCommand,
   },

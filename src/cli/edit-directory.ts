@@ -6,7 +6,7 @@ import { ClientEditor } from '../directory/client-editor.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { readStoredUser, USER } from '../directory/stored-directory.ts'
-import { DirectoryRefusal } from '../directory/stored-editing.ts'
+import { DirectoryRefusal, type EditingParts } from '../directory/stored-editing.ts'
 import { UserEditor } from '../directory/user-editor.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
@@ -48,9 +48,30 @@ export interface DirectoryAct {
   readonly change?: JsonObject
 }
 
+/** The directory, opened for a command. */
+export interface OpenDirectory {
+  readonly configuration: Configuration
+  readonly state: State
+  readonly editors: Editors
+  /** The exit code of a task. If it rejects because something cannot be done, why is written to stderr. */
+  readonly explained: (task: () => Promise<number>) => Promise<number>
+}
+
 /** Does the work and gives the exit code. A reason why it cannot be done is written to stderr. */
-export async function editDirectory(edit: Edit, terminal: Terminal): Promise<number> {
-  const file = configurationFile(edit.order.config === undefined ? [] : [edit.order.config], terminal)
+export const editDirectory = ({ order, act, options, work }: Edit, terminal: Terminal): Promise<number> =>
+  withDirectory({ order, options }, terminal, async ({ configuration, state, editors, explained }) => {
+    const run = (): Promise<number> => explained(async () => work(editors).then(() => EXIT.done))
+    if (act === undefined) return run()
+    return recorded({ configuration, options: order, terminal }, await actOf(act, state), run)
+  })
+
+/** Opens the directory for a task, and gives its exit code. */
+export async function withDirectory(
+  { order, options = {} }: { readonly order: OrderOptions; readonly options?: OptionNames | undefined },
+  terminal: Terminal,
+  task: (directory: OpenDirectory) => Promise<number>,
+): Promise<number> {
+  const file = configurationFile(order.config === undefined ? [] : [order.config], terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {
     writeReport(file, report, terminal)
@@ -62,42 +83,38 @@ export async function editDirectory(edit: Edit, terminal: Terminal): Promise<num
     )
     return EXIT.refused
   }
-  return workOn(configuration, file, edit, terminal)
-}
-
-async function workOn(
-  configuration: Configuration,
-  file: string,
-  { order, act, options = {}, work }: Edit,
-  terminal: Terminal,
-): Promise<number> {
-  const report = new Report()
-  const catalogue = compileScopes(configuration.scopes, report)
-  const configured = await compileDirectory(configuration.directory, catalogue, report, terminal.env)
-  if (report.failed) {
-    writeReport(file, report, terminal)
+  const directory = new Report()
+  const catalogue = compileScopes(configuration.scopes, directory)
+  const configured = await compileDirectory(configuration.directory, catalogue, directory, terminal.env)
+  if (directory.failed) {
+    writeReport(file, directory, terminal)
     return EXIT.refused
   }
-  const change = async ({ store, feed, tokenRevoker }: State): Promise<void> => {
-    const parts = { store, feed, tokenRevoker, clock: systemClock, configured, catalogue }
-    const peopleElsewhere = configuration.directory.people !== undefined
-    const users = new UserEditor({ ...parts, hasher: new Hasher(), peopleElsewhere })
-    await work({ clients: new ClientEditor(parts), users })
-  }
-  const explained = (task: () => Promise<number>): Promise<number> =>
-    task().catch((thrown: unknown) => explain(thrown, options, terminal))
+  const explained: OpenDirectory['explained'] = (work) =>
+    work().catch((thrown: unknown) => explain(thrown, options, terminal))
   return explained(() =>
-    withState(configuration, async (state) => {
-      const run = (): Promise<number> => explained(async () => change(state).then(() => EXIT.done))
-      if (act === undefined) return run()
-      const recordedOrder = { configuration, options: order, terminal }
-      return recorded(recordedOrder, await actOf(act, state), run)
+    withState(configuration, (state) => {
+      const editors = editorsOn(state, configuration, { configured, catalogue })
+      return task({ configuration, state, editors, explained })
     }),
   )
 }
 
+function editorsOn(
+  { store, feed, tokenRevoker }: State,
+  { directory }: Configuration,
+  known: Pick<EditingParts, 'configured' | 'catalogue'>,
+): Editors {
+  const parts = { store, feed, tokenRevoker, clock: systemClock, ...known }
+  const peopleElsewhere = directory.people !== undefined
+  return {
+    clients: new ClientEditor(parts),
+    users: new UserEditor({ ...parts, hasher: new Hasher(), peopleElsewhere }),
+  }
+}
+
 /** As a record names it. The subject of a user who exists is looked up. */
-async function actOf(
+export async function actOf(
   { event, client, user, subject, change }: DirectoryAct,
   { store }: State,
 ): Promise<CommandAct> {

@@ -135,16 +135,18 @@ const gives = ({ event }: CommandAct): boolean => ['gives', 'either'].includes(A
  * work is not done, and the exit code is 1. What takes something away is done in any case, and then recorded; a record
  * that fails is told on stderr.
  *
+ * @param giving of an act that may do either: whether it gives something
  * @throws UsageError if the reason is too long, or the token cannot be read
  */
 export async function recorded(
   order: RecordedOrder,
   act: CommandAct,
   work: () => Promise<number>,
+  giving = gives(act),
 ): Promise<number> {
   checkedReason(order.options)
   ownToken(order.options, order.terminal)
-  return gives(act) ? recordedBefore(order, act, work) : recordedAfter(order, act, work)
+  return giving ? recordedBefore(order, act, work) : recordedAfter(order, act, work)
 }
 
 async function recordedBefore(

@@ -1,58 +1,18 @@
 import { parseArgs } from 'node:util'
-import { type Subcommand, singleName, UsageError, commandOf } from './command.ts'
+import { type Subcommand, singleName, commandOf } from './command.ts'
 import { randomUUID } from 'node:crypto'
 import { plainFacts } from '../operations/acts.ts'
 import { editDirectory } from './edit-directory.ts'
 import { DIRECTORY_ORDER_NOTES, ORDER } from './order-options.ts'
 import { printJson, printRows, readPassword } from './terminal.ts'
-
-/** The option for each key of a user's record (src/directory/config.ts). */
-const OPTIONS = {
-  username: 'USERNAME',
-  subject: 'subject',
-  customers: 'customer',
-  access: 'access',
-  claims: 'claim',
-} as const
-
-const text = { type: 'string' } as const
-const texts = { type: 'string', multiple: true } as const
-const CONFIG = ORDER
-
-type Tree = { [key: string]: string | Tree }
-
-/**
- * The pairs of a repeated option `NAME=VALUE`.
- *
- * @throws UsageError if one has no `=`
- */
-function pairs(option: string, given: readonly string[] = []): (readonly [string, string])[] {
-  return given.map((pair) => {
-    const at = pair.indexOf('=')
-    if (at < 1) throw new UsageError(`--${option}: expected NAME=VALUE, got "${pair}"`)
-    return [pair.slice(0, at), pair.slice(at + 1)]
-  })
-}
-
-/** The claims as a tree: `address.locality=Sydney` is in `address`. */
-function claimsOf(given: readonly string[] | undefined): Tree {
-  const claims: Tree = {}
-  for (const [name, value] of pairs('claim', given)) {
-    const [outer = '', inner] = name.split(/\.(.*)/s)
-    if (inner === undefined) claims[outer] = value
-    else {
-      const before = claims[outer]
-      claims[outer] = { ...(typeof before === 'object' && before), [inner]: value }
-    }
-  }
-  return claims
-}
+import { changeUser } from './change-user.ts'
+import { claimsOf, pairs, USER_ARGUMENTS, USER_OPTIONS } from './user-options.ts'
 
 const add: Subcommand['run'] = async (args, terminal) => {
   const { positionals, values } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { ...CONFIG, subject: text, customer: texts, access: texts, claim: texts },
+    options: { ...USER_ARGUMENTS, subject: { type: 'string' } },
   })
   const { subject = randomUUID(), customer: customers = [] } = values
   const written = {
@@ -72,7 +32,7 @@ const add: Subcommand['run'] = async (args, terminal) => {
         subject,
         change: plainFacts({ customers, access: written.access }),
       },
-      options: OPTIONS,
+      options: USER_OPTIONS,
       work: async ({ users }) => {
         const made = await users.add(written, password)
         terminal.stdout.write(`${made.username}: added with the subject ${made.subject}\n`)
@@ -86,7 +46,7 @@ const stateOf = ({ disabled, locked }: { readonly disabled: boolean; readonly lo
   disabled ? 'disabled' : locked ? 'locked' : 'enabled'
 
 const list: Subcommand['run'] = (args, terminal) => {
-  const { values } = parseArgs({ args: [...args], options: { ...CONFIG, json: { type: 'boolean' } } })
+  const { values } = parseArgs({ args: [...args], options: { ...ORDER, json: { type: 'boolean' } } })
   return editDirectory(
     {
       order: values,
@@ -115,7 +75,7 @@ const list: Subcommand['run'] = (args, terminal) => {
 const onState =
   (action: 'disable' | 'enable' | 'remove', done: string): Subcommand['run'] =>
   (args, terminal) => {
-    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
+    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: ORDER })
     const username = singleName(positionals, 'user name')
     return editDirectory(
       {
@@ -131,7 +91,7 @@ const onState =
   }
 
 const setPassword: Subcommand['run'] = async (args, terminal) => {
-  const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: CONFIG })
+  const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: ORDER })
   const username = singleName(positionals, 'user name')
   const password = await readPassword(terminal, true)
   return editDirectory(
@@ -158,6 +118,17 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
       '--subject SUBJECT       the claim sub of a user from another system. Default: a new random one',
     ],
     run: add,
+  },
+  change: {
+    usage: 'change USERNAME …',
+    summary:
+      'Change what is given of a user in the store; the rest stays. What goes beyond what is left ends',
+    options: [
+      '--customer ID           replace all customer clients; may be repeated; an empty ID leaves none',
+      '--access BUSINESS=ROLE  replace all roles; may be repeated; an empty text leaves none',
+      '--claim NAME=VALUE      change this claim only; may be repeated; NAME= removes it',
+    ],
+    run: changeUser,
   },
   list: {
     usage: 'list [--json]',

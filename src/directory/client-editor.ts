@@ -1,9 +1,11 @@
 import { Report, type Problem } from '../config/report.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { compileClient } from './compile-records.ts'
+import { compileClient, toClient } from './compile-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
-import { problemsAt, readRecord } from './read-records.ts'
+import { holdingsOf } from './holdings.ts'
+import { type ChangesOf, merged, planChange, type PlannedChange } from './planned-change.ts'
+import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import { hashSecret } from './secret-hash.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 import {
@@ -11,6 +13,8 @@ import {
   changeRecord,
   DirectoryRefusal,
   type EditingParts,
+  foundEntry,
+  missingText,
   recordsOf,
   refuseTaken,
   untilInForce,
@@ -87,8 +91,7 @@ export class ClientEditor {
   async remove(id: string): Promise<void> {
     this.#refuseConfigured(id)
     const { store, tokenRevoker } = this.#parts
-    if ((await store.find(CLIENT, id)) === undefined)
-      throw new DirectoryRefusal(`There is no client "${id}".`)
+    await foundEntry(store, this.#at(id))
     await store.remove(CLIENT, id)
     await announce(this.#parts, { client: id })
     await tokenRevoker.end({ client: id }, { consents: true })
@@ -110,6 +113,25 @@ export class ClientEditor {
     await this.#change(id, (client) => this.#rotated(client, hashSecret(secret), overlap))
     await untilInForce(this.#parts)
     return secret
+  }
+
+  /** A change of what is written of the client. Refuses one that `add` would refuse. */
+  async plan(id: string, changes: ChangesOf): Promise<PlannedChange> {
+    this.#refuseConfigured(id)
+    const entry = await foundEntry(this.#parts.store, this.#at(id))
+    const { record: before, ends } = readStoredClient(entry.value)
+    const written = writtenForm(clientRecordSchema, before)
+    const report = new Report()
+    const after = this.#read(merged(written, changes(written)), report)
+    const value: StoredClient = { record: after, ends }
+    const holdings = (record: ClientRecord) => holdingsOf({ clients: new Map([[id, toClient(record)]]) })
+    return planChange(this.#parts, {
+      ...{ at: { kind: CLIENT, entry }, value, announced: { client: id }, warnings: report.problems },
+      records: { before, after },
+      written: { before: written, after: writtenForm(clientRecordSchema, after) },
+      holdings: { before: holdings(before), after: holdings(after) },
+      via: 'change of the client',
+    })
   }
 
   /** The clients of the configuration come first. */
@@ -150,9 +172,13 @@ export class ClientEditor {
 
   async #change(id: string, change: (client: StoredClient) => StoredClient): Promise<void> {
     this.#refuseConfigured(id)
-    const at = { kind: CLIENT, key: id, missing: `There is no client "${id}".` }
-    await changeRecord(this.#parts, at, (value: StoredValue) => change(readStoredClient(value)))
+    await changeRecord(this.#parts, this.#at(id), (value: StoredValue) => change(readStoredClient(value)))
     await announce(this.#parts, { client: id })
+  }
+
+  #at(id: string) {
+    const at = { kind: CLIENT, key: id }
+    return { ...at, missing: () => missingText(this.#parts, 'client', at) }
   }
 
   #refuseConfigured(id: string): void {

@@ -44,7 +44,12 @@ const DIGEST = 22
 const digestOf = (text: string): string =>
   createHash('sha256').update(text).digest('base64url').slice(0, DIGEST)
 
-export const holdingsOf = ({ businesses, clients, users }: Directory): Holdings => ({
+/** Of a whole directory, or of a part of it. */
+export const holdingsOf = ({
+  businesses = new Map(),
+  clients = new Map(),
+  users = new Map(),
+}: Partial<Pick<Directory, 'businesses' | 'clients' | 'users'>>): Holdings => ({
   businesses: new Set(businesses.keys()),
   clients: new Map(
     [...clients.values()].map((client) => [

@@ -2,10 +2,11 @@ import { createReadStream } from 'node:fs'
 import type { Environment } from '../config/references.ts'
 import { type KeyPath, type Problem, Report } from '../config/report.ts'
 import { viewOf } from '../config/schema-view.ts'
-import type { Static, TSchema } from '../config/schema.ts'
+import { MARK, type Static, type TSchema } from '../config/schema.ts'
 import { nodeOf } from '../config/tree.ts'
 import { load } from '../config/validate.ts'
 import { messageOf } from '../kernel/thrown.ts'
+import { durationText } from '../kernel/units.ts'
 
 /** Collects the problems of one record. Paths are relative to the record. */
 export interface RecordProblems {
@@ -74,6 +75,16 @@ export function readRecord<T extends TSchema>(
   const record = load(viewOf(schema), nodeOf(value, NOWHERE), [], { environment: {}, report: own })
   report.problems.push(...own.problems)
   return own.failed ? undefined : (record as Static<T>)
+}
+
+/** A loaded record as it could be written in a file: `readRecord` gives the same record again. No key below the first is a duration. */
+export function writtenForm(schema: TSchema, record: object): Readonly<Record<string, unknown>> {
+  const { properties = {} } = viewOf(schema)
+  const entries = Object.entries(record).map(([key, value]: [string, unknown]) => {
+    const isDuration = properties[key]?.[MARK] === 'duration' && typeof value === 'number'
+    return [key, isDuration ? durationText(value) : value]
+  })
+  return Object.fromEntries(entries) as Readonly<Record<string, unknown>>
 }
 
 /** Bytes. The records of a chunk are read without a pause, in about 2 ms, so that a reload does not delay calls. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Report } from '../config/report.ts'
 import type { Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
@@ -38,7 +39,7 @@ const SPREAD = 1000
 /** Milliseconds: far longer than any process caches a record (stored-directory.ts). */
 const ANNOUNCED_FOR = 60 * 60 * 1000
 /** Two changes of one record at the same time are rare; four mean that something is wrong. */
-const ATTEMPTS = 4
+export const ATTEMPTS = 4
 
 /** Announces to every process that a record has changed. Rejects with Fault `identity_unavailable`. */
 export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): Promise<void> =>
@@ -57,20 +58,54 @@ export function refuseTaken({ configured }: EditingParts, claim: Claim): void {
   if (taken !== undefined) throw new DirectoryRefusal(taken)
 }
 
+/** A record of the store, and what to say if there is none. */
+interface Place {
+  readonly kind: string
+  readonly key: string
+  readonly missing: () => Promise<string>
+}
+
+/** Rejects with DirectoryRefusal if there is no such record. */
+export async function foundEntry(store: Store, { kind, key, missing }: Place): Promise<Entry> {
+  const entry = await store.find(kind, key)
+  if (entry === undefined) throw new DirectoryRefusal(await missing())
+  return entry
+}
+
+/** Names that are compared with one that is missing. */
+const COMPARED = 500
+
+/** `There is no client "tlly" — did you mean "tally"?`. Of a store with more than 500, no name is suggested. */
+export async function missingText(
+  { store }: EditingParts,
+  what: string,
+  at: Omit<Place, 'missing'>,
+): Promise<string> {
+  const entries = await store.list(at.kind, { after: undefined, limit: COMPARED + 1 })
+  const hint = didYouMeanOfFew(
+    at.key,
+    entries.map(({ key }) => key),
+  )
+  return `There is no ${what} "${at.key}"${hint === undefined ? '.' : ` — ${hint}`}`
+}
+
+/** What to say if a record is changed by others all the time. */
+export const changedByOthers = (key: string): DirectoryRefusal =>
+  new DirectoryRefusal(`"${key}" is being changed by somebody else; try again`)
+
 /**
  * Changes one record by compare-and-set, and resolves with its new value. Rejects with DirectoryRefusal if there is
  * no such record, or if others change it at the same time, and with Fault `identity_unavailable`.
  */
 export async function changeRecord<T extends StoredValue>(
   { store }: EditingParts,
-  at: { readonly kind: string; readonly key: string; readonly missing: string },
+  at: Place,
   change: (value: StoredValue) => T,
 ): Promise<T> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const entry = await store.find(at.kind, at.key)
-    if (entry === undefined) throw new DirectoryRefusal(at.missing)
+    const entry = await foundEntry(store, at)
     const value = change(entry.value)
     if (await store.replace(at.kind, at.key, entry.version, value)) return value
   }
-  throw new DirectoryRefusal(`"${at.key}" is being changed by somebody else; try again`)
+  throw changedByOthers(at.key)
 }

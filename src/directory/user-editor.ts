@@ -3,7 +3,9 @@ import { Report } from '../config/report.ts'
 import type { Client, PasswordHasher } from '../contracts/people.ts'
 import { checkUser, toClient } from './compile-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
-import { problemsAt, readRecord } from './read-records.ts'
+import { holdingsOf } from './holdings.ts'
+import { type ChangesOf, merged, planChange, type PlannedChange } from './planned-change.ts'
+import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -18,6 +20,8 @@ import {
   changeRecord,
   DirectoryRefusal,
   type EditingParts,
+  foundEntry,
+  missingText,
   recordsOf,
   refuseTaken,
   untilInForce,
@@ -84,8 +88,7 @@ export class UserEditor {
   async remove(username: string): Promise<void> {
     this.#refuseConfigured(username)
     const { store, tokenRevoker } = this.#parts
-    const entry = await store.find(USER, username)
-    if (entry === undefined) throw new DirectoryRefusal(this.#missing(username))
+    const entry = await foundEntry(store, this.#at(username))
     const { subject } = readStoredUser(entry.value).record
     await store.remove(USER, username)
     await announce(this.#parts, { user: username })
@@ -104,6 +107,25 @@ export class UserEditor {
   async setPassword(username: string, password: string): Promise<void> {
     this.#refuseConfigured(username)
     await this.#endAll(await this.#change(username, { password: await this.#hash(password) }))
+  }
+
+  /** A change of what is written of the user. Refuses one that `add` would refuse. */
+  async plan(username: string, changes: ChangesOf): Promise<PlannedChange> {
+    this.#refuseConfigured(username)
+    const entry = await foundEntry(this.#parts.store, this.#at(username))
+    const { record: before } = readStoredUser(entry.value)
+    const written = writtenForm(userRecordSchema, before)
+    const report = new Report()
+    const after = await this.#read(merged(written, changes(written)), report)
+    const value: StoredUser = { record: after }
+    const holdings = (record: UserRecord) => holdingsOf({ users: new Map([[username, record]]) })
+    return planChange(this.#parts, {
+      ...{ at: { kind: USER, entry }, value, announced: { user: username }, warnings: report.problems },
+      records: { before, after },
+      written: { before: written, after: writtenForm(userRecordSchema, after) },
+      holdings: { before: holdings(before), after: holdings(after) },
+      via: 'change of the user',
+    })
   }
 
   /** The users of the configuration come first. */
@@ -150,9 +172,8 @@ export class UserEditor {
     return this.#parts.hasher.hash(password)
   }
 
-  async #read(written: object): Promise<UserRecord> {
+  async #read(written: object, report = new Report()): Promise<UserRecord> {
     const { configured, catalogue } = this.#parts
-    const report = new Report()
     const record = readRecord(userRecordSchema, written, report)
     if (record) {
       const clients = await this.#customers(record)
@@ -178,8 +199,7 @@ export class UserEditor {
   /** Resolves with the subject. */
   async #change(username: string, changes: Partial<UserRecord>): Promise<string> {
     this.#refuseConfigured(username)
-    const at = { kind: USER, key: username, missing: this.#missing(username) }
-    const { record } = await changeRecord(this.#parts, at, (value): StoredUser => ({
+    const { record } = await changeRecord(this.#parts, this.#at(username), (value): StoredUser => ({
       record: { ...readStoredUser(value).record, ...changes },
     }))
     await announce(this.#parts, { user: username })
@@ -195,8 +215,12 @@ export class UserEditor {
     await untilInForce(this.#parts)
   }
 
-  #missing(username: string): string {
-    const missing = `There is no user "${username}".`
+  #at(username: string) {
+    return { kind: USER, key: username, missing: () => this.#missing(username) }
+  }
+
+  async #missing(username: string): Promise<string> {
+    const missing = await missingText(this.#parts, 'user', { kind: USER, key: username })
     return this.#parts.peopleElsewhere === true
       ? `${missing} People whom \`directory.people\` finds are changed in their own system. \`postern revoke --subject\` ends what one holds.`
       : missing

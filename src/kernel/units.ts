@@ -20,5 +20,12 @@ function parseUnits(text: string, pattern: string, units: Readonly<Record<string
 /** `"30s"` → milliseconds. Throws RangeError on anything that DURATION_PATTERN does not match. */
 export const parseDuration = (text: string): number => parseUnits(text, DURATION_PATTERN, DURATION)
 
+/** Milliseconds → `"30s"`: in the largest unit of which it is a whole number. */
+export function durationText(ms: number): string {
+  const units = Object.entries(DURATION).toReversed()
+  const [unit, factor] = units.find(([, factor]) => ms !== 0 && ms % factor === 0) ?? ['ms', 1]
+  return `${ms / factor}${unit}`
+}
+
 /** `"1MiB"` → bytes. Throws RangeError on anything that SIZE_PATTERN does not match. */
 export const parseSize = (text: string): number => parseUnits(text, SIZE_PATTERN, SIZE)

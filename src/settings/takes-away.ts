@@ -15,6 +15,13 @@ const same: Lessens = (before, after) => isDeepStrictEqual(before, after)
 /** `disabled` and `locked` may become true. */
 const mayClose: Lessens = (before, after) => after === true || same(before, after)
 
+/** What is allowed by `true` may become `false`. */
+const mayEnd: Lessens = (before, after) => after === false || same(before, after)
+
+/** A number may become lower. Without one another value counts, which may be lower. */
+const shorter: Lessens = (before, after) =>
+  same(before, after) || (typeof before === 'number' && typeof after === 'number' && after < before)
+
 /** Items of a list may go. */
 const fewer: Lessens = (before, after) =>
   Array.isArray(before) &&
@@ -47,8 +54,16 @@ const client = section({
   businesses: fewer,
   grants: fewer,
   redirectUris: fewer,
+  postLogoutRedirectUris: fewer,
+  accessTokenLifetime: shorter,
+  requirePkce: mayClose,
+  secretPost: mayEnd,
+  resource: mayEnd,
 })
 const user = section({ disabled: mayClose, locked: mayClose, customers: fewer, access: fewerEntries(same) })
+
+/** Whether a client, or a user, may do no more after a change than before: the same rule for a reload and for a command. */
+export const LESSENED = { client, user } as const
 
 const configuration = section({
   directory: section({ clients: fewerEntries(client), users: fewerEntries(user) }),

@@ -7,6 +7,7 @@ const CALLS = 'test/contract/audit-calls.test.ts'
 const TOKENS = 'test/contract/audit-tokens.test.ts'
 const PEOPLE = 'test/contract/audit-people.test.ts'
 const COMMANDS = 'test/unit/cli/recorded-acts.test.ts'
+const CHANGES = 'test/unit/cli/record-changes.test.ts'
 const SERVICE = 'test/contract/audit-service.test.ts'
 const QUESTIONS = 'test/contract/audit-questions.test.ts'
 const TRAIL = 'test/unit/audit/trail.test.ts'
@@ -35,13 +36,13 @@ const RAISED: Readonly<Record<AuditEvent, string | undefined>> = {
   'lockout.began': PEOPLE,
   'lockout.cleared': SERVICE,
   'client.added': COMMANDS,
-  'client.changed': undefined,
+  'client.changed': CHANGES,
   'client.disabled': COMMANDS,
   'client.enabled': COMMANDS,
   'client.removed': COMMANDS,
   'client.secret_rotated': COMMANDS,
   'user.added': COMMANDS,
-  'user.changed': undefined,
+  'user.changed': CHANGES,
   'user.disabled': COMMANDS,
   'user.enabled': COMMANDS,
   'user.removed': COMMANDS,
@@ -65,9 +66,9 @@ const RAISED: Readonly<Record<AuditEvent, string | undefined>> = {
   'explain.asked': 'test/contract/past-calls.test.ts',
   'audit.queried': QUESTIONS,
   'audit.exported': QUESTIONS,
-  'audit.verified': undefined,
-  'audit.redacted': undefined,
-  'audit.segment_removed': undefined,
+  'audit.verified': QUESTIONS,
+  'audit.redacted': COMMANDS,
+  'audit.segment_removed': 'test/unit/audit/redact.test.ts',
   'audit.suppressed': 'test/contract/audit-refusals.test.ts',
   'writer.opened': TRAIL,
   'writer.closed': TRAIL,

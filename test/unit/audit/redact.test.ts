@@ -85,6 +85,11 @@ describe('C12.4.7 retention', () => {
     await last.close()
     expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, removed: 3 })
     expect(readFileSync(manifestOf(folder), 'utf8').match(/"removed":/g)).toHaveLength(3)
+    const kept = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /\.\d+\.jsonl$/.test(name),
+    )
+    const lines = kept.map((name) => readFileSync(join(folder, name), 'utf8')).join('')
+    expect(lines.match(/"event":"audit.segment_removed"/g)).toHaveLength(3)
   })
 
   it('C12.4.7 leaves the trail of today alone, however the clock stands', async () => {

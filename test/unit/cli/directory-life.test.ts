@@ -139,7 +139,7 @@ describe('postern client and postern user, beside a service that runs', () => {
 
 describe('postern client and postern user refuse', () => {
   it.each([
-    ['client', 'expected one of add, list'],
+    ['client', 'expected one of add, change, list'],
     ['client disabel x', 'did you mean "disable"?'],
     ['client disable', 'expected one client id'],
     ['client rotate-secret x --overlap soon', '--overlap: expected a duration'],

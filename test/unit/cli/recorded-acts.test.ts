@@ -148,6 +148,17 @@ describe('C12.1.7 what commands change', { timeout: 120_000 }, () => {
     expect(existsSync(join(here.data, 'audit'))).toBe(false)
   })
 
+  it('is recorded when it erases personal values, which are gone then', async () => {
+    const here = await place()
+    await here.run(ADD)
+    await here.run('user add dora --customer tally', `${PASSWORD}\n`)
+    const { subject } = here.records('user.added')[0]!['on'] as { subject: string }
+    const ended = await here.run(`audit redact --subject ${subject} --reason asked`)
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    expect(here.records('audit.redacted')).toMatchObject([{ on: { subject }, why: 'asked' }])
+    expect(here.records('user.added').map(({ values }) => values['on.id'])).not.toContain('dora')
+  })
+
   it('is one writer of the trail at a time: two commands at once both succeed', async () => {
     const here = await place()
     const other = ADD.replace('tally', 'other')

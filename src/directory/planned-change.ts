@@ -1,0 +1,109 @@
+/** Changes of what a stored client or user may do. They are planned before they are made, so that a record can say what changes. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Problem } from '../config/report.ts'
+import type { Entry, StoredValue } from '../contracts/store.ts'
+import type { Ended } from '../contracts/tokens.ts'
+import { type Holdings, type Loss, lossesBetween } from './holdings.ts'
+import { announce, type EditingParts, untilInForce } from './stored-editing.ts'
+
+/** A record in the form in which it is written, by key. */
+export type WrittenRecord = Readonly<Record<string, unknown>>
+
+/** What shall be different. A member that is undefined removes the value of its key. */
+export type ChangesOf = (before: WrittenRecord) => WrittenRecord
+
+/** A record before and after a change. */
+interface Versions<T> {
+  readonly before: T
+  readonly after: T
+}
+
+/** What a change has ended. */
+export interface EndedLoss {
+  readonly loss: Loss
+  readonly ended: Ended
+}
+
+/** A change that was checked, and is not made yet. */
+export interface PlannedChange {
+  /** As they are loaded: durations in milliseconds. */
+  readonly records: Versions<object>
+  /** As they are written: durations with a unit. */
+  readonly written: Versions<WrittenRecord>
+  /** The keys whose values differ. */
+  readonly keys: readonly string[]
+  /** What the record after the change makes useless or dangerous. */
+  readonly warnings: readonly Problem[]
+  /**
+   * Makes the change, and ends what was issued beyond it. In force everywhere when this resolves. Undefined, and the record
+   * is as it was, if somebody else has changed it since the change was planned. Rejects with Fault `identity_unavailable`.
+   */
+  commit(): Promise<readonly EndedLoss[] | undefined>
+}
+
+/** The record with the changes, without the keys that they remove. */
+export const merged = (before: WrittenRecord, changes: WrittenRecord): WrittenRecord =>
+  Object.fromEntries(Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined))
+
+/** As JSON keeps it, so that a record that was read from the store can be compared with one that was just loaded. */
+const plain = (record: object): WrittenRecord => JSON.parse(JSON.stringify(record)) as WrittenRecord
+
+export function keysThatDiffer(before: WrittenRecord, after: WrittenRecord): readonly string[] {
+  const keys = Object.keys({ ...before, ...after })
+  return keys.filter((key) => !isDeepStrictEqual(before[key], after[key]))
+}
+
+interface Planned {
+  readonly at: { readonly kind: string; readonly entry: Entry }
+  readonly value: StoredValue
+  /** How the change is announced: `{client}` or `{user}`. */
+  readonly announced: StoredValue
+  readonly records: Versions<object>
+  readonly written: Versions<WrittenRecord>
+  readonly holdings: Versions<Holdings>
+  readonly warnings: readonly Problem[]
+  readonly via: string
+}
+
+/** The change, ready to be made. */
+export function planChange(parts: EditingParts, planned: Planned): PlannedChange {
+  const { at, value, announced, holdings, warnings, via } = planned
+  const losses = lossesBetween(holdings.before, holdings.after)
+  const records = { before: plain(planned.records.before), after: plain(planned.records.after) }
+  const written = { before: plain(planned.written.before), after: plain(planned.written.after) }
+  const end = (): Promise<readonly Ended[]> => endAll(parts, losses, via)
+  return {
+    ...{ records, written, warnings },
+    keys: keysThatDiffer(written.before, written.after),
+    async commit() {
+      // Before the change, so that nothing is left that the change does not allow if the store fails in between.
+      const before = await end()
+      if (!(await parts.store.replace(at.kind, at.entry.key, at.entry.version, value))) return undefined
+      await announce(parts, announced)
+      // After it, since a process that did not know it went on issuing. Its rule comes behind the change on the feed.
+      const after = await end()
+      await untilInForce(parts)
+      return losses.map((loss, index) => ({ loss, ended: sum(before[index], after[index]) }))
+    },
+  }
+}
+
+async function endAll(
+  { tokenRevoker }: EditingParts,
+  losses: readonly Loss[],
+  via: string,
+): Promise<readonly Ended[]> {
+  const ended: Ended[] = []
+  for (const { tokens, consents } of losses)
+    ended.push(await tokenRevoker.end(tokens, { consents, order: { via } }))
+  return ended
+}
+
+const NOTHING: Ended = { sessions: 0, families: 0, codes: 0, consents: 0 }
+
+const sum = (one = NOTHING, other = NOTHING): Ended => ({
+  sessions: one.sessions + other.sessions,
+  families: one.families + other.families,
+  codes: one.codes + other.codes,
+  consents: one.consents + other.consents,
+})

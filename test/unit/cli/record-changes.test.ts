@@ -1,0 +1,194 @@
+/** `postern client change` and `postern user change`: what changes, what ends, and what is recorded. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordsOf } from '../../support/audit-files.ts'
+import { runVerb } from '../../support/command-line.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { postForm } from '../../support/oauth.ts'
+import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+
+const SCOPES = 'openid offline_access fund.read business.fund.list'
+const ADD = ['client', 'add', 'tally', '--kind', 'customer', '--name', 'Tally', '--agreement', '2026-01-15']
+const HOLDS = ['--business', 'ACME', '--business', 'GLOBEX', '--scope', SCOPES, '--json']
+const ROLES = ['--access', 'ACME=Read-only', '--access', 'GLOBEX=Read-only']
+const PASSWORD = 'doras-long-password'
+const EMAIL = 'dora@example.com'
+
+/** A store with a client and a user, and a service beside it if the state is `up`. */
+async function place(state = 'down') {
+  const data = await dataFolder()
+  const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO }
+  const run = (args: readonly string[], input = '') => runVerb(args, { env, input })
+  const service = state === 'up' ? await spawnPostern({ environment: { POSTERN_DATA: data } }) : undefined
+  onTestFinished(async () => {
+    await service?.stop()
+  })
+  const added = await run([...ADD, ...HOLDS])
+  const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
+  await run(['user', 'add', 'dora', '--customer', 'tally', ...ROLES], `${PASSWORD}\n`)
+  const client = (...args: readonly string[]) => run(['client', 'change', 'tally', ...args])
+  const user = (...args: readonly string[]) => run(['user', 'change', 'dora', ...args])
+  const records = (event: string) => recordsOf({ data }, event)
+  const outcomes = (event: string) => records(event).map(({ outcome }) => outcome)
+  return { data, env, run, service, secret, client, user, records, outcomes }
+}
+
+const GIVEN = ['pending', 'success']
+const TAKEN = ['success']
+
+describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
+  it.each(['down', 'up'])(
+    'is recorded before it is made if it gives, else after it, with the service %s',
+    async (state) => {
+      const here = await place(state)
+      const gave = await here.client('--access-token-lifetime', '10m', '--reason', 'asked')
+      expect(gave).toEqual({ code: 0, stdout: 'tally: changed: access-token-lifetime\n', stderr: '' })
+      expect(here.outcomes('client.changed')).toEqual(GIVEN)
+      expect(here.records('client.changed')[0]).toMatchObject({
+        ...{ on: { kind: 'client', id: 'tally' }, why: 'asked' },
+        change: { accessTokenLifetime: { after: '10m' } },
+      })
+      expect((await here.client('--access-token-lifetime', '5m', '--business', 'ACME')).code).toBe(0)
+      expect(here.outcomes('client.changed')).toEqual([...GIVEN, ...TAKEN])
+      expect(here.records('client.changed')[2]).toMatchObject({
+        change: {
+          accessTokenLifetime: { before: '10m', after: '5m' },
+          businesses: { before: ['ACME', 'GLOBEX'], after: ['ACME'] },
+        },
+      })
+      expect((await here.user('--claim', `email=${EMAIL}`, '--claim', 'address.locality=Sydney')).code).toBe(
+        0,
+      )
+      expect((await here.user('--access', 'ACME=Read-only')).code).toBe(0)
+      expect(here.outcomes('user.changed')).toEqual([...GIVEN, ...TAKEN])
+      const [claimed, , narrowed] = here.records('user.changed')
+      expect(claimed).toMatchObject({
+        ...{ on: { kind: 'user', subject: expect.any(String) }, values: { 'on.id': 'dora' } },
+        change: { claims: ['email', 'address.locality'] },
+      })
+      expect(JSON.stringify(here.records('user.changed'))).not.toContain(EMAIL)
+      expect(narrowed?.['change']).toEqual({
+        access: { before: { ACME: 'Read-only', GLOBEX: 'Read-only' }, after: { ACME: 'Read-only' } },
+      })
+    },
+  )
+
+  it('is not made if it gives and the trail cannot be written; if it takes away, it is, and says so', async () => {
+    const here = await place()
+    rmSync(join(here.data, 'audit'), { recursive: true })
+    writeFileSync(join(here.data, 'audit'), '')
+    const refused = await here.client('--name', 'Other')
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toMatch(/nothing was changed, because it could not be recorded/)
+    const taken = await here.client('--scope', 'openid')
+    expect(taken).toMatchObject({ code: 0, stdout: 'tally: changed: scope\n' })
+    expect(taken.stderr).toMatch(/this could not be recorded/)
+    expect((await here.run(['client', 'list'])).stdout).toMatch(/^tally .* Tally$/m)
+  })
+
+  it('that changes nothing leaves no record', async () => {
+    const here = await place()
+    expect(await here.client('--name', 'Tally')).toEqual({
+      code: 0,
+      stdout: 'tally: as it was\n',
+      stderr: '',
+    })
+    expect(here.records('client.changed')).toEqual([])
+  })
+
+  it('loses nothing if another is made at the same time', async () => {
+    const here = await place()
+    const both = await Promise.all([here.client('--name', 'Other'), here.client('--scope', 'openid')])
+    expect(both.map(({ code }) => code)).toEqual([0, 0])
+    const again = await here.client('--name', 'Other', '--scope', 'openid')
+    expect(again.stdout).toBe('tally: as it was\n')
+  })
+})
+
+describe('C6.3.3 a change of a client or user, beside a service that runs', { timeout: 120_000 }, () => {
+  it('is in force when the command ends, and ends what was issued beyond it', async () => {
+    const { service, secret, client, user } = await place('up')
+    if (service === undefined) throw new Error('no service')
+    const ask = (params: Readonly<Record<string, string>>) =>
+      postForm(service, '/connect/token', { client: 'tally', secret, params })
+    const login = (scope: string) =>
+      ask({ grant_type: 'password', username: 'dora', password: PASSWORD, scope })
+    const call = async (business: string, token: string) => {
+      const url = `${service.baseUrl}/api/1.0/b/${business}/fund-data/fund-list`
+      return (await fetch(url, { headers: { Authorization: `Bearer ${token}` } })).status
+    }
+    const tokenAt = async (business: string) => {
+      const { status, json } = await login(`openid offline_access fund.read target:b/${business}`)
+      expect(status).toBe(200)
+      return json
+    }
+    const [acme, globex] = [await tokenAt('ACME'), await tokenAt('GLOBEX')]
+    expect([await call('ACME', acme.access_token), await call('GLOBEX', globex.access_token)]).toEqual([
+      200, 200,
+    ])
+
+    const less = await client('--business', 'ACME')
+    expect(less.stdout).toBe(
+      'tally: changed: business\n' +
+        'tally: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens\n',
+    )
+    expect([await call('ACME', acme.access_token), await call('GLOBEX', globex.access_token)]).toEqual([
+      200, 401,
+    ])
+    const refreshed = await ask({ grant_type: 'refresh_token', refresh_token: globex.refresh_token })
+    expect(refreshed.json.error).toBe('invalid_grant')
+
+    const json = await user('--access', 'GLOBEX=Read-only')
+    expect(json.stdout).toContain('ended what was issued at ACME: 1 family')
+    expect(await call('ACME', acme.access_token)).toBe(401)
+
+    expect((await client('--business', 'GLOBEX', '--json')).stdout).toContain('"changed": [')
+    await tokenAt('GLOBEX')
+    expect((await client('--scope', 'openid')).code).toBe(0)
+    expect((await login('fund.read target:b/GLOBEX')).json.error).toBe('invalid_scope')
+  })
+})
+
+describe('postern client change and user change', () => {
+  it('change what is given only; an empty value removes', async () => {
+    const { client, user, records } = await place()
+    await user(
+      '--claim',
+      'name=Dora',
+      '--claim',
+      'address.locality=Sydney',
+      '--claim',
+      'address.country=Australia',
+    )
+    await user('--claim', 'name=', '--claim', 'address.country=')
+    expect(records('user.changed').at(-1)?.['change']).toEqual({ claims: ['name', 'address.country'] })
+    expect((await user('--customer', '', '--access', '')).stdout).toContain(
+      'dora: changed: customer, access\n',
+    )
+    expect((await client('--agreement', '')).stderr).toContain('--agreement  is missing')
+    expect(records('client.changed').at(-1)?.['change']).toEqual({ agreement: { before: '2026-01-15' } })
+  })
+
+  it('refuse what add refuses, and say which option it is', async () => {
+    const { client, user, run, records } = await place()
+    const bad = await client('--business', 'ACNE', '--access-token-lifetime', '2d')
+    expect(bad).toMatchObject({ code: 2, stdout: '' })
+    expect(bad.stderr).toMatch(/--business {2}names no business .* did you mean "ACME"/)
+    expect(bad.stderr).toMatch(/--access-token-lifetime {2}expected `1s` to `24h`/)
+    expect((await client('--kind', 'public')).stderr).toContain('a public client has no secret')
+    expect((await client('--name', '')).code).toBe(2)
+    expect((await user('--access', 'ACME=Reader')).code).toBe(2)
+    expect((await user('--subject', 'other')).code).toBe(2)
+    expect((await user()).stderr).toContain('to say what changes')
+    expect((await client()).stderr).toContain('expected an option that says what changes')
+    expect((await run(['client', 'change', 'tlly', '--name', 'x'])).stderr).toBe(
+      'postern: There is no client "tlly" — did you mean "tally"?\n',
+    )
+    expect((await run(['user', 'change', 'dara', '--access', ''])).stderr).toContain('did you mean "dora"?')
+    expect((await run(['client', 'change', 'acme-books', '--name', 'x'])).stderr).toContain(
+      'in the configuration',
+    )
+    expect([...records('client.changed'), ...records('user.changed')]).toEqual([])
+  })
+})
