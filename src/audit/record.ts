@@ -181,10 +181,12 @@ function saltAll(values: NonNullable<AuditEntry['personal']>): { hashes: string;
   for (const name of Object.keys(values)) {
     const value = values[name]
     if (value === undefined || lines.length === MOST_PERSONAL) continue
-    const salt = newSalt()
     const [named, quoted] = [quote(name), quote(value)]
-    hashes += `${hashes === '' ? '' : ','}${named}:"${hashSalted(salt, quoted)}"`
+    // Names that differed before they were cut and cleaned: with one hash for both, the other value would look changed.
+    if (hashes.includes(`,${named}:`)) continue
+    const salt = newSalt()
+    hashes += `,${named}:"${hashSalted(salt, quoted)}"`
     lines.push(`"name":${named},"salt":"${salt.toString('base64url')}","value":${quoted}}`)
   }
-  return { hashes, lines }
+  return { hashes: hashes.slice(1), lines }
 }

@@ -1,4 +1,5 @@
 /** Trails that tests write with the real writer and the real signer, to be changed and verified. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AnchorPlan } from '../../src/audit/anchors.ts'
@@ -82,3 +83,12 @@ export async function record(parts: RecordingParts): Promise<Recording> {
 }
 
 export const manifestOf = (folder: string): string => join(folder, 'manifest.jsonl')
+
+export const linesIn = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n')
+
+/** Writes whole lines. */
+export const writeLines = (path: string, lines: readonly string[]): void =>
+  writeFileSync(path, lines.map((line) => `${line}\n`).join(''))
+
+export const edit = (path: string, change: (lines: string[]) => readonly string[]): void =>
+  writeLines(path, change(linesIn(path)))

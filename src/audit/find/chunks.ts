@@ -18,8 +18,9 @@ export interface Chunk {
  * the file is gone.
  *
  * @param into 1 MiB that are used again and again
+ * @param end `open`: what stands behind the last line end is a line too
  */
-export function* chunksOf(path: string, into: Buffer): Generator<Chunk> {
+export function* chunksOf(path: string, into: Buffer, end: 'closed' | 'open' = 'closed'): Generator<Chunk> {
   const file = openOrMissing(path)
   if (file === undefined) return
   try {
@@ -27,11 +28,15 @@ export function* chunksOf(path: string, into: Buffer): Generator<Chunk> {
     let offset = 0
     for (;;) {
       const read = readSync(file, into, held, into.length - held, offset + held)
-      if (read === 0) return
+      if (read === 0) {
+        if (end === 'open' && held > 0)
+          yield { bytes: into.fill(LINE_END, held).subarray(0, held + 1), offset }
+        return
+      }
       const filled = held + read
-      const end = into.subarray(0, filled).lastIndexOf(LINE_END) + 1
-      if (end > 0) yield { bytes: into.subarray(0, end), offset }
-      const used = end > 0 || filled < into.length ? end : filled
+      const whole = into.subarray(0, filled).lastIndexOf(LINE_END) + 1
+      if (whole > 0) yield { bytes: into.subarray(0, whole), offset }
+      const used = whole > 0 || filled < into.length ? whole : filled
       into.copyWithin(0, used, filled)
       held = filled - used
       offset += used

@@ -1,5 +1,7 @@
 /** The lines of `manifest.jsonl` (C12.4.4): each signs the heads of all writers, and the line before it. */
 import { hash, type KeyObject } from 'node:crypto'
+import { isJsonObject } from '../../http/json-pointer.ts'
+import type { JsonValue } from '../../http/json-value.ts'
 import { type AuditKeys, isSignedBy } from '../keys.ts'
 
 export const MANIFEST_FILE = 'manifest.jsonl'
@@ -67,8 +69,36 @@ export function readManifestLine(text: string): ManifestLine | undefined {
   if (members === undefined || lineHash === undefined || signature === undefined) return undefined
   const signed = `${members}}`
   if (hash('sha256', signed, 'base64url') !== lineHash) return undefined
-  return { ...(JSON.parse(signed) as Omit<ManifestLine, 'hash' | 'signature'>), hash: lineHash, signature }
+  const line = parsed(signed)
+  if (!isWhole(line)) return undefined
+  return { ...(line as unknown as Omit<ManifestLine, 'hash' | 'signature'>), hash: lineHash, signature }
 }
+
+/** The hash is no secret: anybody can make a line that has its own, with anything in it. */
+function parsed(signed: string): JsonValue | undefined {
+  try {
+    return JSON.parse(signed) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+function isWhole(value: JsonValue | undefined): boolean {
+  if (!isJsonObject(value)) return false
+  const { n, time, before, heads, removed = [] } = value
+  return (
+    Number.isSafeInteger(n) &&
+    typeof time === 'string' &&
+    typeof before === 'string' &&
+    [heads, removed].every((list) => Array.isArray(list) && list.every(isPlace))
+  )
+}
+
+const isPlace = (value: JsonValue): boolean =>
+  isJsonObject(value) &&
+  typeof value['writer'] === 'string' &&
+  Number.isSafeInteger(value['seq']) &&
+  typeof value['hash'] === 'string'
 
 /** Whether the hash of a line, or of an anchor, was signed with this key. */
 export const isSignedLine = (

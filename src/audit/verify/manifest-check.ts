@@ -48,7 +48,8 @@ export function checkManifest(parts: ManifestCheckParts): CheckedManifest {
 
 class ManifestCheck {
   readonly #parts: ManifestCheckParts
-  readonly #anchors: Map<number, AnchorAt>
+  /** By the line that they hold. A trail that was cut back and went on has several of one line. */
+  readonly #anchors: Map<number, AnchorAt[]>
   readonly #heads = new SignedHeads()
   readonly #removed = new Map<string, RemovedSegment>()
   #at = 0
@@ -59,7 +60,7 @@ class ManifestCheck {
 
   constructor(parts: ManifestCheckParts) {
     this.#parts = parts
-    this.#anchors = new Map(parts.anchors.map((anchor) => [anchor.line, anchor]))
+    this.#anchors = Map.groupBy(parts.anchors, ({ line }) => line)
   }
 
   line(text: string): void {
@@ -94,18 +95,19 @@ class ManifestCheck {
     for (const head of line.heads) this.#heads.add(head, this.#at, line.time)
     for (const segment of line.removed ?? [])
       this.#removed.set(`${segment.writer}.${segment.number}`, segment)
-    const anchor = this.#anchors.get(line.n)
-    if (anchor === undefined) return
+    const anchors = this.#anchors.get(line.n)
+    if (anchors === undefined) return
     this.#anchors.delete(line.n)
-    if (anchor.hash === line.hash) this.#anchored = line
-    else this.#find(`this is not the line that the anchor in ${anchor.file}, line ${anchor.at}, holds`)
+    const other = anchors.find(({ hash }) => hash !== line.hash)
+    if (other === undefined) this.#anchored = line
+    else this.#find(`this is not the line that the anchor in ${other.file}, line ${other.at}, holds`)
   }
 
   end(torn: number): CheckedManifest {
     const { key } = this.#parts
     if (this.#last !== undefined && !this.#broken && !isSignedLine(this.#last, key))
       this.#find('this line, and so all before it, was not signed with the key of the trail')
-    for (const anchor of [...this.#anchors.values()].slice(0, 1)) this.#missing(anchor)
+    for (const anchor of [...this.#anchors.values()].flat().slice(0, 1)) this.#missing(anchor)
     return {
       lines: this.#at,
       heads: this.#heads,

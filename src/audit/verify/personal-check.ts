@@ -66,15 +66,21 @@ export function personalHashes(text: string): Hashes | undefined {
   const start = text.lastIndexOf(MEMBER)
   if (start === -1) return undefined
   const end = text.lastIndexOf('},"hash":"') + 1
-  try {
-    return parseBytes(text.slice(start + MEMBER.length - 1, end)) as Hashes
-  } catch {
+  return (
+    (parseBytes(text.slice(start + MEMBER.length - 1, end)) as Hashes | undefined) ??
     // It was the member of another object.
-    return (parseBytes(text) as { personal?: Hashes }).personal
-  }
+    (parseBytes(text) as { personal?: Hashes } | undefined)?.personal
+  )
 }
 
-const parseBytes = (text: string): unknown => JSON.parse(Buffer.from(text, 'latin1').toString('utf8'))
+/** Undefined if it is no JSON: the line was changed. */
+function parseBytes(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'latin1').toString('utf8')) as unknown
+  } catch {
+    return undefined
+  }
+}
 
 export interface PersonalProblem {
   /** Of the file beside. */

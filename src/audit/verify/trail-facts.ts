@@ -22,8 +22,14 @@ export function subjectsOf({ actor, on }: ParsedRecord): readonly string[] {
   return [...new Set([actor?.subject, on?.subject, about].filter((each) => each !== undefined))]
 }
 
-export const parseRecord = (line: string): ParsedRecord =>
-  JSON.parse(Buffer.from(line, 'latin1').toString('utf8')) as ParsedRecord
+/** Of a line that was changed so that it is no JSON any more, nothing is known. */
+export function parseRecord(line: string): ParsedRecord {
+  try {
+    return JSON.parse(Buffer.from(line, 'latin1').toString('utf8')) as ParsedRecord
+  } catch {
+    return {}
+  }
+}
 
 export class TrailFacts {
   records = 0

@@ -62,6 +62,7 @@ export class WriterCheck {
   /** Whether the rest of the segment is of another writer. */
   #isForeign = false
   #wasForeign = false
+  #day = ''
 
   constructor(parts: WriterCheckParts) {
     this.#parts = parts
@@ -99,6 +100,7 @@ export class WriterCheck {
     this.#unreadable = undefined
     this.#isTorn = false
     this.#isForeign = false
+    this.#day = segment.day
     this.#beside = new BesideReader(personalPath)
     this.#parts.facts.segments += 1
     let read = 0
@@ -145,12 +147,19 @@ export class WriterCheck {
     const expected = this.#last.seq + 1
     const isNext = seq === expected && hashBehind(this.#last.hash) === hash
     if (!isNext && !this.#tellBreak(record, expected, hashBehind)) return
+    if (!record.time.startsWith(this.#day)) this.#tellMoved(record)
     if (this.#isClosed) this.#find('a record behind the end of its writer')
     this.#before = this.#last
     this.#last = record
     this.#compareHeads(record)
     this.#parts.facts.record(record, seq <= (this.#lastHead?.seq ?? 0))
     this.#read(record)
+  }
+
+  /** Whoever asks for a day finds what stands in its folder. Told once for each file. */
+  #tellMoved({ time }: RecordLine): void {
+    this.#day = ''
+    this.#find(`the records from this one on are of ${time.slice(0, 10)}: the file was moved to another day`)
   }
 
   /** Whether the chain goes on from this record. */

@@ -146,4 +146,17 @@ describe('C12.2.3 personal values', () => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`change.${index}`, 'x']))
     expect(both(many).values).toHaveLength(MOST_PERSONAL)
   })
+
+  it('have each name once: of names that are the same when they are cut or cleaned, the first', () => {
+    const long = 'n'.repeat(300)
+    const token = (letter: string): string => `eyJhbGci.eyJzdWIi.${letter.repeat(4)}`
+    const { line, values } = both({
+      [`${long}a`]: '1',
+      [`${long}b`]: '2',
+      [token('a')]: '3',
+      [token('b')]: '4',
+    })
+    expect(values.map(({ value }) => value)).toEqual(['1', '3'])
+    for (const { name, salt, value } of values) expect(line.personal?.[name]).toBe(personalHash(salt, value))
+  })
 })

@@ -1,19 +1,10 @@
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { tmpdir } from 'node:os'
 import { chainHash, lineOf } from '../../../src/audit/record.ts'
 import { verifyTrail } from '../../../src/audit/verify/verify.ts'
-import { manifestOf, record } from '../../support/recorded-trail.ts'
+import { edit, linesIn, manifestOf, record } from '../../support/recorded-trail.ts'
 
 /** A trail of two writers: the first has three segments, was signed four times, and told an anchor twice. */
 interface Recorded {
@@ -67,14 +58,6 @@ function copyTrail(): Copy {
   const byWriter = Object.values(Object.groupBy(names, (name) => name.split('.')[0] ?? '')) as string[][]
   const [first = [], second = []] = byWriter.toSorted((a, b) => b.length - a.length)
   return { ...recorded, folder, first, second }
-}
-
-const linesIn = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n')
-const write = (path: string, lines: readonly string[]): void =>
-  writeFileSync(path, lines.map((line) => `${line}\n`).join(''))
-
-function edit(path: string, change: (lines: string[]) => readonly string[]): void {
-  write(path, change(linesIn(path)))
 }
 
 /** Gives the lines new numbers and hashes, as somebody does who knows how the chain is made. */
