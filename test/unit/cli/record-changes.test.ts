@@ -1,7 +1,11 @@
 /** `postern client change` and `postern user change`: what changes, what ends, and what is recorded. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { changeRecord } from '../../../src/cli/change-record.ts'
+import { CLIENT_OPTIONS } from '../../../src/cli/client-options.ts'
+import { LESSENED } from '../../../src/settings/takes-away.ts'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -14,6 +18,8 @@ const HOLDS = ['--business', 'ACME', '--business', 'GLOBEX', '--scope', SCOPES, 
 const ROLES = ['--access', 'ACME=Read-only', '--access', 'GLOBEX=Read-only']
 const PASSWORD = 'doras-long-password'
 const EMAIL = 'dora@example.com'
+
+const timeOf = (record: Readonly<Record<string, unknown>>): number => Date.parse(String(record['time']))
 
 /** A store with a client and a user, and a service beside it if the state is `up`. */
 async function place(state = 'down') {
@@ -29,7 +35,9 @@ async function place(state = 'down') {
   await run(['user', 'add', 'dora', '--customer', 'tally', ...ROLES], `${PASSWORD}\n`)
   const client = (...args: readonly string[]) => run(['client', 'change', 'tally', ...args])
   const user = (...args: readonly string[]) => run(['user', 'change', 'dora', ...args])
-  const records = (event: string) => recordsOf({ data }, event)
+  // Each command without the service is a writer of its own; its files stand in no order.
+  const records = (event: string) =>
+    recordsOf({ data }, event).toSorted((one, other) => timeOf(one) - timeOf(other))
   const outcomes = (event: string) => records(event).map(({ outcome }) => outcome)
   return { data, env, run, service, secret, client, user, records, outcomes }
 }
@@ -103,6 +111,30 @@ describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
     expect(both.map(({ code }) => code)).toEqual([0, 0])
     const again = await here.client('--name', 'Other', '--scope', 'openid')
     expect(again.stdout).toBe('tally: as it was\n')
+  })
+
+  it('that is overtaken by another is planned and recorded anew', async () => {
+    const { client, env, records } = await place()
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
+    let plans = 0
+    const code = await changeRecord(
+      {
+        ...{ order: {}, options: CLIENT_OPTIONS, name: 'tally', lessened: LESSENED.client },
+        act: { event: 'client.changed', client: 'tally' },
+        plan: async ({ clients }) => {
+          const planned = await clients.plan('tally', () => ({ name: 'Mine' }))
+          if (++plans === 1) await (await clients.plan('tally', () => ({ scopes: ['openid'] }))).commit()
+          return planned
+        },
+      },
+      terminal,
+    )
+    expect([code, plans]).toEqual([0, 2])
+    const byWriter = Object.values(Object.groupBy(records('client.changed'), ({ writer }) => String(writer)))
+    const attempts = byWriter.map((attempt = []) => attempt.map(({ outcome }) => outcome).join(' '))
+    expect(attempts.toSorted()).toEqual(['pending failed', 'pending success'])
+    expect((await client('--name', 'Mine', '--scope', 'openid')).stdout).toBe('tally: as it was\n')
   })
 })
 
