@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { tmpdir } from 'node:os'
@@ -260,6 +269,18 @@ describe('C12.4.6 a verification', () => {
     expect(() => verifyTrail({ folder, anchors: [none] })).toThrow(
       `the anchors in ${none} cannot be read (ENOENT)`,
     )
+  })
+
+  it('C12.4.5 finds anchors in a long log, also one without a line end', () => {
+    const { folder, anchors } = copyTrail()
+    const expected = verifyTrail({ folder, anchors: [anchors] }).anchoredUntil
+    const log = join(folder, 'long.log')
+    const calls = 200_000
+    writeFileSync(log, `${'{"event":"call"}\n'.repeat(calls)}${readFileSync(anchors, 'utf8').trimEnd()}`)
+    expect(expected).toBeDefined()
+    expect(verifyTrail({ folder, anchors: [log] })).toMatchObject({ whole: true, anchoredUntil: expected })
+    const { findings } = verifyTrail({ folder: recorded.earlier, anchors: [log] })
+    expect(findings.map(({ what }) => what).join()).toMatch(/long\.log, line 2000\d\d/)
   })
 
   it('C12.4.6 sees that everything was cut back only with an anchor', () => {
