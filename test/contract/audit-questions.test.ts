@@ -211,6 +211,17 @@ describe('C12.5 the command', () => {
     }
   })
 
+  it('says how users are named, where a name finds nothing', async () => {
+    const verb = verbsBeside({ data: await dataFolder(), adminPort: 1 })
+    for (const filter of ['--user', '--by']) {
+      const { code, stderr } = await verb('find', filter, 'alice')
+      expect([code, stderr]).toEqual([
+        0,
+        expect.stringMatching(/^No record fits \(a user is named by the `sub`/m),
+      ])
+    }
+  })
+
   it('tells a folder that it cannot read, or that holds no trail', async () => {
     const data = await dataFolder()
     const verb = verbsBeside({ data, adminPort: 1 })

@@ -74,6 +74,12 @@ function ask(
   return showAnswer({ question, folders, options, format: formatOf(values, otherwise), nothing }, terminal)
 }
 
+/** Nobody finds alice by her name: the trail knows her `sub` only. */
+const nothingOf = ({ user, by }: Given): string =>
+  user === undefined && by === undefined
+    ? 'No record fits'
+    : 'No record fits (a user is named by the `sub` of the tokens, not by the name that is typed)'
+
 export const findVerb: Subcommand = {
   usage: 'find [DIR…] [--changed] [--business CODE] [--fund CODE] [--month 2026-03] …',
   summary: 'Show who did what: all records that fit, and a call as one row. Without filters, all of them',
@@ -97,7 +103,7 @@ export const findVerb: Subcommand = {
       options: { ...FILTERS, ...FORMATS, ...ORDER },
     })
     const texts = textsOf(values)
-    return ask({ texts, query: queryOf(texts), folders, nothing: 'No record fits' }, values, terminal)
+    return ask({ texts, query: queryOf(texts), folders, nothing: nothingOf(values) }, values, terminal)
   },
 }
 
