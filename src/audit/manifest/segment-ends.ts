@@ -30,10 +30,11 @@ export async function endOf({
 /** The last records of the writers that `wanted` chooses, by the newest segments of each. Files that cannot be read are left out. */
 export async function findEnds(
   folder: string,
+  now: number,
   wanted: (segment: Segment) => boolean | Promise<boolean>,
 ): Promise<readonly SignedHead[]> {
   const ends = new Map<string, SignedHead>()
-  for (const segment of lastSegments(folder)) {
+  for (const segment of lastSegments(folder, now)) {
     const end = (await wanted(segment)) ? await endOf(segment).catch(() => undefined) : undefined
     const known = end && ends.get(end.writer)
     if (end !== undefined && end.seq > (known?.seq ?? 0)) ends.set(end.writer, end)
@@ -50,18 +51,21 @@ export async function isWrittenSince({ path }: Segment, time: number): Promise<b
 /** Days of which the segments are looked at: a process that has written at midnight has segments in two. */
 const DAYS = 2
 
-/** The segments of the last days. */
-export function lastSegments(folder: string): readonly Segment[] {
+/**
+ * The segments of the last days, at a time in milliseconds since the epoch. Later ones, which a clock that was ahead has
+ * left behind, are not counted: the last ones that are written now would be missing.
+ */
+function lastSegments(folder: string, now: number): readonly Segment[] {
   const segments = new Segments([folder])
-  return segments
-    .days()
-    .slice(-DAYS)
-    .flatMap((day) => segments.of(day))
+  const days = segments.days()
+  const today = new Date(now).toISOString().slice(0, 'YYYY-MM-DD'.length)
+  const later = days.filter((day) => day > today).length
+  return days.slice(-DAYS - later).flatMap((day) => segments.of(day))
 }
 
 /** Makes durable what these writers have written. Rejects with the system's error. */
-export async function syncSegments(folder: string, writers: ReadonlySet<string>): Promise<void> {
-  for (const { writer, path } of lastSegments(folder)) {
+export async function syncSegments(folder: string, now: number, writers: ReadonlySet<string>): Promise<void> {
+  for (const { writer, path } of lastSegments(folder, now)) {
     if (!writers.has(writer)) continue
     await using file = await open(path, 'r')
     await file.datasync()

@@ -144,7 +144,7 @@ export class ManifestSigner {
   async #append(removed?: readonly RemovedSegment[]): Promise<void> {
     const { folder, clock, durable } = this.#parts
     const heads = [...this.#heads.values()]
-    if (!durable) await syncSegments(folder, new Set(heads.map(({ writer }) => writer)))
+    if (!durable) await syncSegments(folder, clock.now(), new Set(heads.map(({ writer }) => writer)))
     this.#news = false
     try {
       await this.#file.append({ time: new Date(clock.now()).toISOString(), heads, removed })
@@ -157,9 +157,10 @@ export class ManifestSigner {
   /** Takes up the ends of processes that have ended. They are told once. */
   async #readEnded(): Promise<void> {
     if (this.#ended.size === 0) return
+    const { folder, clock } = this.#parts
     const ended = new Set(this.#ended)
     this.#ended.clear()
-    const ends = await findEnds(this.#parts.folder, ({ writer }) => ended.has(writer))
+    const ends = await findEnds(folder, clock.now(), ({ writer }) => ended.has(writer))
     for (const writer of ended)
       this.#takeEnd(
         ends.find((end) => end.writer === writer),
@@ -175,10 +176,11 @@ export class ManifestSigner {
 
   /** What was written behind the last line of the manifest. */
   async #findLost(): Promise<void> {
+    const { folder, clock } = this.#parts
     const { last } = this.#file
     const since = last === undefined ? -Infinity : Date.parse(last.time) - SLACK
     const signed = new Map(last?.heads.map(({ writer, hash }) => [writer, hash]))
-    const ends = await findEnds(this.#parts.folder, (segment) => isWrittenSince(segment, since))
+    const ends = await findEnds(folder, clock.now(), (segment) => isWrittenSince(segment, since))
     for (const end of ends) if (signed.get(end.writer) !== end.hash) this.#takeEnd(end, end.writer)
     await this.sign()
   }

@@ -15,17 +15,23 @@ interface BesideLine {
 /** The file beside a segment, read once from its beginning to its end, as its records are. */
 export class BesideReader {
   readonly #lines: Generator<BesideLine, undefined>
+  readonly #stray: (line: number) => void
   #next: BesideLine | undefined
+  /** The record that was asked for last. */
+  #seq = 0
 
-  constructor(path: string) {
+  /** @param stray called with each line that belongs to no record, or stands behind the lines of a later one */
+  constructor(path: string, stray: (line: number) => void) {
     this.#lines = besideLines(path)
+    this.#stray = stray
     this.#step()
   }
 
-  /** The lines of this record. Those of records before it are passed over. */
+  /** The lines of this record. */
   take(seq: number): readonly BesideLine[] {
+    this.#seq = seq
     let next = this.#next
-    while (next !== undefined && next.seq < seq) next = this.#step()
+    for (; next !== undefined && next.seq < seq; next = this.#step()) this.#stray(next.line)
     if (next?.seq !== seq) return NONE
     const taken: BesideLine[] = []
     for (; next !== undefined && next.seq === seq; next = this.#step()) taken.push(next)
@@ -37,7 +43,10 @@ export class BesideReader {
     return this.#next
   }
 
+  /** Lines of later records are legal: values are written before their records, which a power cut may take. */
   close(): void {
+    for (let next = this.#next; next !== undefined; next = this.#step())
+      if (next.seq <= this.#seq) this.#stray(next.line)
     this.#lines.return(undefined)
   }
 }

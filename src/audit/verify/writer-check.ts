@@ -7,6 +7,7 @@ import { BesideReader, checkValues, personalHashes } from './personal-check.ts'
 import { ChainHasher, readRecordLine, type RecordLine } from './record-line.ts'
 import type { HeadAt } from './signed-heads.ts'
 import type { TrailFacts } from './trail-facts.ts'
+import { besideOf } from '../segment.ts'
 
 export interface WriterCheckParts {
   readonly writer: string
@@ -37,6 +38,7 @@ interface Opening {
 
 const BEFORE = /"change":\{"before":\{"writer":"[^"]*","seq":(\d+),"hash":"([A-Za-z0-9_-]{43})"\}/
 const NUL = '\0'
+const STRAY = 'this value belongs to no record, or is not in its place'
 const EMPTY: Link = { seq: 0, hash: '' }
 const hasher = new ChainHasher()
 const buffer = chunkBuffer()
@@ -101,7 +103,7 @@ export class WriterCheck {
     this.#isTorn = false
     this.#isForeign = false
     this.#day = segment.day
-    this.#beside = new BesideReader(personalPath)
+    this.#beside = new BesideReader(personalPath, (line) => this.#findBeside(line, STRAY))
     this.#parts.facts.segments += 1
     let read = 0
     for (const { bytes, offset } of chunksOf(path, buffer)) {
@@ -216,8 +218,7 @@ export class WriterCheck {
     const hashes = personalHashes(record.text)
     if (hashes === undefined && lines.length === 0) return
     const { problems, missing } = checkValues(hashes ?? {}, lines)
-    for (const { line, what } of problems)
-      this.#parts.findings.add(this.#file.replace(/\.jsonl$/, '.personal.jsonl'), line, what)
+    for (const { line, what } of problems) this.#findBeside(line, what)
     // What is not signed yet may be about to be written.
     if (missing > 0 && record.seq <= (this.#lastHead?.seq ?? 0))
       this.#parts.facts.missing(this.#file, this.#line, record, missing)
@@ -233,6 +234,10 @@ export class WriterCheck {
         `${recordsFrom(this.#last.seq + 1, head.seq)}, signed at ${head.time}, missing behind this line`,
       )
     else findings.add(MANIFEST_FILE, heads[0]?.line, `all files of the writer ${writer} are missing`)
+  }
+
+  #findBeside(line: number, what: string): void {
+    this.#parts.findings.add(besideOf(this.#file), line, what)
   }
 
   #find(what: string, line = this.#line): void {

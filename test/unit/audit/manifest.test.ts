@@ -78,11 +78,15 @@ describe('C12.4.4 the manifest', () => {
     await expect(opened(folder)).rejects.toThrow(/signed with another key/)
   })
 
-  it('C12.4.4 signs what a process wrote that ended before it could tell', async () => {
+  it.each([
+    ['', []],
+    [', also beside days that a clock has left behind which was ahead', ['2026-02-01', '2026-02-02']],
+  ])('C12.4.4 signs what a process wrote that ended before it could tell%s', async (_, later) => {
     const folder = await dataFolder()
     const { signer, second } = await opened(folder)
     const day = join(folder, '2026-01-15')
     await mkdir(day)
+    for (const name of later) await mkdir(join(folder, name))
     const line = (seq: number): string =>
       `{"v":1,"writer":"w","seq":${seq},"time":"2026-01-15T00:00:00.000Z","hash":"${head('w', seq).hash}"}\n`
     await writeFile(join(day, 'w.1.jsonl'), `${line(1)}${line(2)}{"v":1,"wri`)

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chainHash } from '../../../src/audit/record.ts'
+import { besideOf } from '../../../src/audit/segment.ts'
 import { verifyTrail } from '../../../src/audit/verify/verify.ts'
 import { edit, linesIn, manifestOf, record, writeLines } from '../../support/recorded-trail.ts'
 
@@ -96,6 +97,25 @@ const FORGERIES: readonly Forgery[] = [
     title: 'a line of the manifest with removed segments that are none',
     tamper: editManifest((members) => ({ ...members, removed: [{ writer: 7 }] })),
     what: /^this line was changed$/,
+  },
+  {
+    title: 'a personal value that was put before those of the first record',
+    tamper: ({ folder, file }) =>
+      edit(besideOf(join(folder, file)), ([first = '', ...lines]) => [
+        first.replace(/"seq":\d+/, '"seq":0'),
+        first,
+        ...lines,
+      ]),
+    what: /^this value belongs to no record, or is not in its place$/,
+  },
+  {
+    title: 'a second value of an earlier record, behind those of the last one',
+    tamper: ({ folder, file }) =>
+      edit(besideOf(join(folder, file)), (lines) => [
+        ...lines,
+        (lines[0] ?? '').replace('192.0.2.7', '192.0.2.8'),
+      ]),
+    what: /^this value belongs to no record, or is not in its place$/,
   },
   {
     title: 'a file that was moved to another day, where nobody looks for it',
