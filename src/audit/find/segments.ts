@@ -102,10 +102,15 @@ function segmentsIn(folder: string, day: string): readonly Segment[] {
   })
 }
 
-/** None if this trail has no such day: another one has, or retention has just removed it. */
+/**
+ * The files; none if this trail has no such day: another one has, or retention has just removed it. What is no file was not
+ * written by this service, and to open it may wait for ever: a named pipe, or a link to one.
+ */
 function namesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder)
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
   } catch (thrown) {
     if (hasCode(thrown, 'ENOENT')) return []
     throw thrown

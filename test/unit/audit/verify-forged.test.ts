@@ -7,10 +7,11 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chainHash } from '../../../src/audit/record.ts'
 import { besideOf } from '../../../src/audit/segment.ts'
@@ -160,6 +161,12 @@ describe('C12.4.6 what a verification survives', () => {
         { file: 'manifest.jsonl', line: 1, what: expect.stringContaining(`${file}, line 1, holds`) },
       ],
     })
+  })
+
+  it('C12.4.6 reads files only: a named pipe, or a link to something endless, stops nothing', () => {
+    const { folder, file } = copyTrail()
+    symlinkSync('/dev/zero', join(folder, dirname(file), 'other.1.jsonl'))
+    expect(verifyTrail({ folder })).toMatchObject({ whole: true, segments: 1 })
   })
 
   it('C12.4.5 reads anchors of a file that does not end with a line end', () => {
