@@ -5,6 +5,7 @@
  */
 import {
   createHmac,
+  createSecretKey,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
@@ -126,8 +127,11 @@ export async function readPublicKey(path: string): Promise<KeyObject> {
 export const isSignedBy = (text: string, signature: string, key: KeyObject): boolean =>
   verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'))
 
+/** The key of `hashBody`. Made once: a hash under a text costs 0.3 µs more. */
+export const bodyKeyOf = (bodyKey: string): KeyObject => createSecretKey(Buffer.from(bodyKey))
+
 /** The hash of a body under the deployment's key (C12.2.2): HMAC-SHA-256, base64url. */
-export function hashBody(bodyKey: string): BodyHash {
+export function hashBody(bodyKey: KeyObject): BodyHash {
   const hmac = createHmac('sha256', bodyKey)
   return { update: (bytes) => void hmac.update(bytes), digest: () => hmac.digest('base64url') }
 }

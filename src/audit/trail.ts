@@ -1,4 +1,5 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
+import type { KeyObject } from 'node:crypto'
 import type { AuditEntry, AuditTrail, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type After, type Clock, after as systemAfter } from '../kernel/clock.ts'
@@ -6,7 +7,7 @@ import { Fault } from '../kernel/faults.ts'
 import { newSecret } from '../kernel/ids.ts'
 import type { ThreadMessage } from './audit-thread.ts'
 import type { AuditPlan } from './config.ts'
-import { hashBody } from './keys.ts'
+import { bodyKeyOf, hashBody } from './keys.ts'
 import { prepareRecord } from './record.ts'
 import { type ChainHead, type PutOptions, reaches, RecordRing } from './record-ring.ts'
 import { Suppression } from './suppression.ts'
@@ -75,6 +76,7 @@ class ThreadTrail implements OpenTrail {
   readonly on = true
   readonly writer: string
   readonly #parts: TrailParts
+  readonly #bodyKey: KeyObject
   readonly #suppression: Suppression
   readonly #timeout: number
   readonly #ring = new RecordRing()
@@ -94,6 +96,7 @@ class ThreadTrail implements OpenTrail {
   constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
     const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES } = parts
     this.#parts = parts
+    this.#bodyKey = bodyKeyOf(parts.bodyKey)
     this.#suppression = new Suppression({ trail: this, clock })
     this.#timeout = timeout
     this.writer = newWriterName(clock.now())
@@ -175,7 +178,7 @@ class ThreadTrail implements OpenTrail {
   }
 
   bodyHash(): BodyHash {
-    return hashBody(this.#parts.bodyKey)
+    return hashBody(this.#bodyKey)
   }
 
   flush(): void {

@@ -1,14 +1,14 @@
 /** `postern audit hash FILE`: the hash that the records of a body have (C12.2.2). */
 import { createReadStream } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { hashBody, presentAuditKeys } from '../../audit/keys.ts'
+import { bodyKeyOf, hashBody, presentAuditKeys } from '../../audit/keys.ts'
 import { codeOrMessage } from '../../kernel/thrown.ts'
 import { EXIT, singleName, type Subcommand, type Terminal } from '../command.ts'
 import { orKeyTrouble, readAudited } from './trail-folder.ts'
 
 async function hashFile(folder: string, file: string, { stdout, stderr }: Terminal): Promise<number> {
   const { bodyKey } = await presentAuditKeys(folder)
-  const hash = hashBody(bodyKey)
+  const hash = hashBody(bodyKeyOf(bodyKey))
   try {
     for await (const bytes of createReadStream(file)) hash.update(bytes as Uint8Array)
   } catch (thrown) {
