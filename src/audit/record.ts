@@ -88,13 +88,6 @@ export function prepareRecord(entry: AuditEntry, time: number): PreparedRecord {
 
 const NONE: readonly string[] = []
 
-/** The hash of a record: of the hash before it, and of its line without the hash (C12.4.1). base64url. */
-export const chainHash = (before: string, text: string): string => hash('sha256', before + text, 'base64url')
-
-/** The whole line, with its line end. */
-export const lineOf = (text: string, recordHash: string): string =>
-  `${text.slice(0, -1)},"hash":"${recordHash}"}\n`
-
 /** Of a personal value: of the bytes of its salt, then its text. base64url. */
 export const personalHash = (salt: string, value: string): string =>
   hash('sha256', Buffer.concat([Buffer.from(salt, 'base64url'), Buffer.from(value)]), 'base64url')

@@ -7,6 +7,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { type Segment, Segments } from './find/segments.ts'
 import type { RemovedSegment } from './manifest/manifest-line.ts'
+import { segmentName } from './segment.ts'
 import { endOf } from './manifest/segment-ends.ts'
 import type { ManifestSigner } from './manifest/signer.ts'
 import { DAY_MS } from '../kernel/units.ts'
@@ -73,7 +74,7 @@ export class Retention {
         event: 'audit.segment_removed',
         outcome: 'success',
         actor: { kind: 'service', via: 'schedule' },
-        on: { kind: 'segment', id: `${day}/${writer}.${number}.jsonl` },
+        on: { kind: 'segment', id: segmentName({ day, writer, number }) },
         change: { records: await countLines(segment.path), last: { seq, hash } },
       })
       removed.push({ writer, number, seq, hash })

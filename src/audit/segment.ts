@@ -25,9 +25,9 @@ const MODE = 0o600
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 const EXCLUSIVE = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW
 
-/** The name of a segment below the folder of the trail. */
+/** The name of a segment below the folder of the trail, as records and findings tell it. */
 export const segmentName = ({ day, writer, number }: Omit<SegmentPlace, 'folder'>): string =>
-  join(day, `${writer}.${number}.jsonl`)
+  `${day}/${writer}.${number}.jsonl`
 
 /** The file beside a segment, with the personal values of its records (C12.2.3). */
 export const besideOf = (segment: string): string => segment.replace(/\.jsonl$/, '.personal.jsonl')

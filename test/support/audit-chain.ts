@@ -1,7 +1,8 @@
 /** Reads a trail as its proof does: in the order of its chain, and every hash checked. */
+import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chainHash, personalHash } from '../../src/audit/record.ts'
+import { personalHash } from '../../src/audit/record.ts'
 
 export type ChainedRecord = Readonly<Record<string, unknown>> & {
   readonly writer: string
@@ -27,6 +28,13 @@ interface Value {
   readonly salt: string
   readonly value: string
 }
+
+/** The hash of a record: of the hash before it, and of its line without the hash (C12.4.1). base64url. */
+export const chainHash = (before: string, text: string): string => hash('sha256', before + text, 'base64url')
+
+/** The whole line, with its line end. */
+export const lineOf = (text: string, recordHash: string): string =>
+  `${text.slice(0, -1)},"hash":"${recordHash}"}\n`
 
 const SEGMENT = /(?<writer>[^/]+)\.(?<number>\d+)\.jsonl$/
 

@@ -7,10 +7,8 @@ import {
   type TrailReader,
 } from '../../contracts/audit-query.ts'
 import { existsSync } from 'node:fs'
-import { getCompileCacheDir } from 'node:module'
-import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { programBeside } from '../../kernel/beside.ts'
+import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { runVerification } from '../verify/run-verification.ts'
 import { UnreadableTrailError } from '../verify/verify.ts'
 import type { AuditPlan } from '../config.ts'
@@ -62,11 +60,10 @@ class ScanThread {
   #waiting: PromiseWithResolvers<ScanStep> | undefined
 
   constructor(order: ScanOrder, onProgress: (progress: Progress) => void) {
-    const cache = getCompileCacheDir() // of this version of Node; the setting is the folder above
     this.#worker = new Worker(programBeside(import.meta.url, 'scan-thread'), {
       name: 'audit scan',
       workerData: order,
-      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
+      env: threadEnvironment(),
       resourceLimits: { maxOldGenerationSizeMb: HEAP },
     })
     this.#worker

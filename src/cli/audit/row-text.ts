@@ -17,7 +17,7 @@ const after = (word: string, value: unknown): string | undefined =>
   value === undefined ? undefined : `${word} ${visible(value)}`
 
 /** `user 4573… through acme-books`, `operator anna (says: Anna)` */
-export function whoText({ actor, erased = [] }: AuditRow): string {
+function whoText({ actor, erased = [] }: AuditRow): string {
   const name = actor.operator ?? actor.subject ?? (actor.kind === 'client' ? actor.client : undefined)
   const through = actor.kind === 'client' ? undefined : actor.client
   const address = erased.includes('actor.address') ? '(erased)' : addressOf(actor)
@@ -34,7 +34,7 @@ const addressOf = (actor: object): string | undefined =>
   'address' in actor && typeof actor.address === 'string' ? actor.address : undefined
 
 /** `POST member-data/member-list of fund SUPER1 at ACME`, `client.added client acme-books` */
-export function whatText({ event, on, grant }: AuditRow): string {
+function whatText({ event, on, grant }: AuditRow): string {
   const place = joined([after('of fund', on?.fund), after('at', on?.business)])
   if (on?.action !== undefined)
     return joined([
@@ -54,7 +54,7 @@ export function whatText({ event, on, grant }: AuditRow): string {
 }
 
 /** `success 200`, `refused: insufficient_scope`, `open` */
-export const outcomeText = ({ outcome, reason, call }: AuditRow): string =>
+const outcomeText = ({ outcome, reason, call }: AuditRow): string =>
   joined([reason === undefined ? outcome : `${outcome}:`, visible(reason), visible(call?.status)])
 
 export const HEADS = ['TIME (UTC)', 'WHO', 'WHAT', 'OUTCOME', 'REQUEST']

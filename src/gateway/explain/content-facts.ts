@@ -4,7 +4,7 @@ import { API_VERSION } from '../checks.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
 
 /** A fault in words: the text for the client, and what only the log has. */
-export const faultText = ({ fault }: CheckResult): string =>
+const faultText = ({ fault }: CheckResult): string =>
   fault === undefined
     ? ''
     : [fault.publicText, fault.facts.say, fault.facts.detail]

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { chainHash } from '../../../src/audit/record.ts'
+import { chainHash } from '../../support/audit-chain.ts'
 import { besideOf } from '../../../src/audit/segment.ts'
 import { verifyTrail } from '../../../src/audit/verify/verify.ts'
 import { edit, linesIn, manifestOf, record, writeLines } from '../../support/recorded-trail.ts'

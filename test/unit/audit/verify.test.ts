@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { tmpdir } from 'node:os'
-import { chainHash, lineOf } from '../../../src/audit/record.ts'
+import { chainHash, lineOf } from '../../support/audit-chain.ts'
 import { verifyTrail } from '../../../src/audit/verify/verify.ts'
 import { edit, linesIn, manifestOf, record } from '../../support/recorded-trail.ts'
 
