@@ -81,7 +81,7 @@ describe('C12.5 who changed a fund', () => {
       },
     ])
     expect((await verb('find', join(data, 'audit'), '--by', ALICE, '--month', '2026-04')).stderr).toMatch(
-      /^No record fits\. /,
+      /^No record fits \(a user is named by the `sub` of the tokens, [^)]*\)\. /,
     )
     expect(recordsOf({ data }, 'audit.queried')).toHaveLength(1)
   })
