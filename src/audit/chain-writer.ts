@@ -83,6 +83,7 @@ export class ChainWriter {
   #attempt(): void {
     try {
       if (this.#ring.published !== this.#cursor) this.#writeGroup()
+      else if (this.#ring.rollsAsked !== this.#ring.rollsDone) this.#roll()
       else if (this.#ring.ending || this.#syncDue <= performance.now()) this.#sync()
       else this.#ring.sleep(this.#cursor, this.#syncDue - performance.now())
     } catch (error) {
@@ -126,6 +127,14 @@ export class ChainWriter {
     this.#sync()
     this.#segment = undefined
     segment.close()
+  }
+
+  /** Ends the segment, if there is one: nothing more is written to its files. The next record begins another. */
+  #roll(): void {
+    const roll = this.#ring.rollsAsked
+    if (this.#segment !== undefined) this.#finish(this.#segment)
+    this.#ring.setRollsDone(roll)
+    this.#parts.signal()
   }
 
   #create(day: number): void {

@@ -10,6 +10,15 @@ import {
 } from '../contracts/audit.ts'
 import { cleanLine, quoteClean } from '../kernel/clean-text.ts'
 
+/** How a record is put into the ring. */
+export interface PutOptions {
+  readonly awaited: boolean
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  /** Bytes. */
+  readonly most: number
+}
+
 /** A record before it has its place in the chain. The thread of the trail adds its number and its hash. */
 export interface PreparedRecord {
   /** The members after `seq`, as JSON, with the brace that closes the record: `"time":…}`. */

@@ -1,11 +1,12 @@
 /**
  * Erases the personal values of a subject (C12.2.3). The lines of the records stay as they are: they hold only hashes of
- * the values, so the chain still verifies. The caller records the erasure before, and holds the lock of the folder.
+ * the values, so the chain still verifies. The caller records the erasure before, and holds the lock of the folder. Nothing
+ * may write to these segments any more: a file is replaced by another of its name.
  */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { chunkBuffer, chunksOf, eachLine } from './find/chunks.ts'
-import { Segments } from './find/segments.ts'
+import { type Segment, Segments } from './find/segments.ts'
 import { personalHashes } from './verify/personal-check.ts'
 import { readRecordLine } from './verify/record-line.ts'
 import { parseRecord, subjectsOf } from './verify/trail-facts.ts'
@@ -22,12 +23,15 @@ export interface SubjectValues {
 
 const SEQ = /^\{"seq":(\d+),/
 
-/** Finds what is to be erased: the values of all records whose actor or object is the subject. */
-export function findSubjectValues(folder: string, subject: string): readonly SubjectValues[] {
+/** The segments that a trail has now. */
+export function segmentsOf(folder: string): readonly Segment[] {
   const segments = new Segments([folder])
+  return segments.days().flatMap((day) => segments.of(day))
+}
+
+/** Finds what is to be erased in these segments: the values of all records whose actor or object is the subject. */
+export function findSubjectValues(segments: readonly Segment[], subject: string): readonly SubjectValues[] {
   return segments
-    .days()
-    .flatMap((day) => segments.of(day))
     .map(({ path, personalPath }) => valuesIn(personalPath, seqsOf(path, subject)))
     .filter(({ values }) => values > 0)
 }

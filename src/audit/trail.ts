@@ -1,6 +1,6 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
 import type { KeyObject } from 'node:crypto'
-import type { AuditEntry, AuditTrail, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
+import type { AuditEntry, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type After, type Clock, after as systemAfter } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -8,39 +8,12 @@ import { newSecret } from '../kernel/ids.ts'
 import type { ThreadMessage } from './audit-thread.ts'
 import type { AuditPlan } from './config.ts'
 import { bodyKeyOf, hashBody } from './keys.ts'
-import { prepareRecord } from './record.ts'
-import { type ChainHead, type PutOptions, reaches, RecordRing } from './record-ring.ts'
+import type { OpenTrail, TrailState } from './open-trail.ts'
+import { prepareRecord, type PutOptions } from './record.ts'
+import { type ChainHead, reaches, RecordRing } from './record-ring.ts'
 import { Suppression } from './suppression.ts'
 import { WriterThread } from './thread.ts'
 import { Waiting } from './waiting.ts'
-
-export interface OpenTrail extends AuditTrail {
-  /** The name of this process's part of the trail. */
-  readonly writer: string
-  /** The last durable record: what can be signed (C12.4.4). `seq` is 0 before the first. */
-  readonly head: ChainHead
-  readonly state: TrailState
-  /** Lets the thread write what was recorded so far, without waiting for the end of this turn of the event loop. */
-  flush(): void
-  /** Writes what waits, and ends. Takes no longer than the timeout of the trail. */
-  close(): Promise<void>
-}
-
-/** For the metrics. */
-export interface TrailState {
-  /** False after a failed attempt to write, until one succeeds. */
-  readonly writable: boolean
-  /** Records that could not be written in time, and are not yet. */
-  readonly held: number
-  /** Records that were dropped since the start. */
-  readonly dropped: number
-  /** Bytes of the records that are not written yet. */
-  readonly queue: number
-  /** Milliseconds that the last sync took. */
-  readonly lastSyncMs: number
-  /** Intents of this process whose outcome is not recorded yet, or never will be. */
-  readonly openIntents: number
-}
 
 export interface TrailParts {
   readonly clock: Clock
@@ -85,13 +58,16 @@ class ThreadTrail implements OpenTrail {
   readonly #durable: Waiting
   /** Who waits until a record is written. */
   readonly #written: Waiting
+  /** Who waits for the end of a segment, by the number of the roll. */
+  readonly #rolls: Waiting
   readonly #held = new Set<Held>()
   #dropped = 0
   /** The `seq` of each. */
   readonly #openIntents = new Set<number>()
   #waking = false
   #troubled = false
-  #closed = false
+  /** Set when the trail is closed; settles when its thread has ended. */
+  #ended: Promise<void> | undefined
 
   constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
     const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES } = parts
@@ -102,6 +78,7 @@ class ThreadTrail implements OpenTrail {
     this.writer = newWriterName(clock.now())
     this.#durable = new Waiting({ clock, after, timeout })
     this.#written = new Waiting({ clock, after, timeout })
+    this.#rolls = new Waiting({ clock, after, timeout })
     const { memory } = this.#ring
     const durable = durability === 'disk'
     this.#thread = new WriterThread(
@@ -112,6 +89,10 @@ class ThreadTrail implements OpenTrail {
         died: (cause) => parts.recorder.note('error', 'audit_thread_ended', { cause }),
       },
     )
+  }
+
+  get #waiting(): readonly Waiting[] {
+    return [this.#written, this.#durable, this.#rolls]
   }
 
   get head(): ChainHead {
@@ -186,15 +167,24 @@ class ThreadTrail implements OpenTrail {
     this.#ring.wake()
   }
 
+  roll(): Promise<void> {
+    if (this.#ended !== undefined) return this.#ended
+    const end = this.#ring.askRoll()
+    return new Promise((reached, reject) => {
+      const late = (): void => reject(unavailable('the segment did not end in time'))
+      this.#rolls.add({ end, reached, late })
+      this.#thread.await(true)
+    })
+  }
+
   async close(): Promise<void> {
-    if (this.#closed) return
+    if (this.#ended !== undefined) return
     this.#suppression.end()
     if (this.#ring.published !== 0) void this.keep(CLOSED)
-    this.#closed = true
     this.#ring.end()
-    await this.#thread.ended(this.#timeout)
+    await (this.#ended = this.#thread.ended(this.#timeout))
     this.#look()
-    for (const waiting of [this.#durable, this.#written]) {
+    for (const waiting of this.#waiting) {
       waiting.expireAll()
       waiting.stop()
     }
@@ -202,7 +192,7 @@ class ThreadTrail implements OpenTrail {
 
   /** Returns the position of the record; undefined if there is no room for it. */
   #put(entry: AuditEntry, options: Omit<PutOptions, 'time'>): number | undefined {
-    if (this.#closed) return undefined
+    if (this.#ended !== undefined) return undefined
     const time = this.#parts.clock.now()
     const position = this.#ring.put(prepareRecord(entry, time), { ...options, time })
     if (position !== undefined && !this.#waking) this.#wakeSoon()
@@ -241,11 +231,12 @@ class ThreadTrail implements OpenTrail {
     const { durable, failing } = ring
     this.#written.reach(ring.written)
     this.#durable.reach(durable)
+    this.#rolls.reach(ring.rollsDone)
     for (const held of this.#held) if (reaches(durable, held.end)) this.#release(held)
     ring.free(durable)
-    if (failing) for (const waiting of [this.#written, this.#durable]) waiting.expireAll()
+    if (failing) for (const waiting of this.#waiting) waiting.expireAll()
     else if (this.#troubled) this.#tellRecovery()
-    if (this.#written.isEmpty && this.#durable.isEmpty) this.#thread.await(false)
+    if (this.#waiting.every(({ isEmpty }) => isEmpty)) this.#thread.await(false)
   }
 
   #release(held: Held): void {

@@ -48,7 +48,7 @@ export const adminTokenCommand: Command = {
 
   --role view         Status and metrics
   --role operate      Also maintenance, reload, restart, revocation, lockouts, the configuration, explain
-  --role administer   Also the directory, sessions and keys
+  --role administer   Also the directory, sessions, keys, erasing
   --role audit        Status, the configuration, explain and the audit trail; no changes
   --expires DURATION  Refuse it after this time, such as 90d. Default: never
   --json              Print {name, role, hash, expires, token}

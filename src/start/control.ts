@@ -18,6 +18,7 @@ import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
 import { AdminError } from '../operations/admin/routes.ts'
 import type {
   OperatorControl,
+  Redacted,
   ReloadOutcome,
   RestartOutcome,
   RevokeOptions,
@@ -27,9 +28,11 @@ import { compileMaintenance, type ClosableNames } from '../operations/maintenanc
 import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { ReportedActs } from '../operations/reported-acts.ts'
+import { orderRedaction } from './redaction.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'
+import type { TrailKeeper } from './trail-keeper.ts'
 import { OrderError } from '../supervisor/open-orders.ts'
 import type { LoggedCall } from '../operations/log/read-call-line.ts'
 import type { PastAnswer } from '../operations/past-calls.ts'
@@ -52,6 +55,8 @@ export interface ControlParts {
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
   readonly audit: AuditTrail
+  /** Absent where no trail is kept. */
+  readonly keeper: TrailKeeper | undefined
 }
 
 /** What is kept of an order with the rule that it made. */
@@ -167,6 +172,10 @@ export class ServiceControl implements OperatorControl {
     const cleared = await recordGiving(this.#parts.audit, operator, clearingAct(which), clear, told)
     this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
     return cleared
+  }
+
+  redact(subject: string, operator: Operator): Promise<Redacted | undefined> {
+    return orderRedaction(subject, operator, this.#parts)
   }
 
   reload(operator: Operator): Promise<ReloadOutcome> {

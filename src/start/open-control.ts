@@ -58,10 +58,10 @@ export async function openControl(
   options: ControlOptions,
   { supervisor, pool, files, opened, operators }: Started,
 ): Promise<{ readonly control: ServiceControl; readonly state: State }> {
-  const { recorder, lockouts, audit = NO_TRAIL } = supervisor
+  const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
-  const parts = { state, pool, lockouts, recorder, audit }
+  const parts = { state, pool, lockouts, recorder, audit, keeper }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })

@@ -46,6 +46,8 @@ export interface ServingParts {
   readonly reports: Reports
   /** Closes the audit trail, if it is this process's own. */
   readonly closeTrail: () => Promise<void> | undefined
+  /** Ends its segment, if it is this process's own. */
+  readonly rollTrail: () => Promise<void> | undefined
 }
 
 /** A worker whose parts are open: it serves one configuration after another until it is closed. */
@@ -132,6 +134,10 @@ export class ServingWorker implements Worker {
   async recall(requestId: string): Promise<RecalledCall | undefined> {
     const kept = this.#past.find(requestId)
     return kept && recallCall(explainPartsOf(this.#current.service, this.dependencies.admission), kept)
+  }
+
+  async rollTrail(): Promise<void> {
+    await this.#fixtures.rollTrail()
   }
 
   applyRemoteUsage(usage: RateUsage): void {

@@ -5,8 +5,10 @@ import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
 import { type TrailLock, tryLock } from '../audit/lock.ts'
 import type { SignedHead } from '../audit/manifest/manifest-line.ts'
 import { ManifestSigner } from '../audit/manifest/signer.ts'
+import { type Redacted, redactSubject, type RedactionParts } from '../audit/redaction.ts'
 import { Retention } from '../audit/retention.ts'
-import { type OpenTrail, openTrail, type TrailParts } from '../audit/trail.ts'
+import type { OpenTrail } from '../audit/open-trail.ts'
+import { openTrail, type TrailParts } from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
@@ -52,6 +54,8 @@ export class TrailKeeper {
   #cancel: (() => void) | undefined
   #cancelRetention: (() => void) | undefined
   #retention: Retention | undefined
+  /** Settles when no files of the trail are removed or replaced any more. */
+  #lastChange: Promise<unknown> = Promise.resolve()
   #closed = false
   #adminUrl: string | undefined
 
@@ -104,7 +108,34 @@ export class TrailKeeper {
     const [trail, signer] = [this.#trail, this.#signer]
     if (days === undefined || trail === undefined || signer === undefined || this.#closed) return
     this.#retention ??= new Retention({ ...this.#parts, folder, days, trail, signer })
-    await this.#retention.run()
+    const retention = this.#retention
+    await this.#inTurn(() => retention.run())
+  }
+
+  /**
+   * Erases the personal values of a subject (C12.2.3). Undefined if another process signs the trail: it may write to its
+   * files. Rejects as `redactSubject` does.
+   *
+   * @param rollWorkers ends the segments of the worker processes
+   */
+  async redact(
+    subject: string,
+    rollWorkers: () => Promise<void>,
+    recorded: RedactionParts['recorded'],
+  ): Promise<Redacted | undefined> {
+    const trail = this.#trail
+    if (trail === undefined || this.#signer === undefined || this.#closed) return undefined
+    const roll = async (): Promise<void> => {
+      await Promise.all([trail.roll(), rollWorkers()])
+    }
+    const { folder } = this.#plan
+    return this.#inTurn(() => redactSubject({ folder, subject, roll, recorded }))
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lastChange.then(work)
+    this.#lastChange = done.catch(() => undefined)
+    return done
   }
 
   /** A worker tells its last durable record. */

@@ -46,6 +46,7 @@ export async function startWorker(
       listener,
       reports,
       closeTrail: () => closeOwn?.(),
+      rollTrail: () => own?.roll(),
     })
     worker.stopWatching = await watchOwnKeys(dependencies, configuration, relay)
     return worker

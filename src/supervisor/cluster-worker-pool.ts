@@ -155,6 +155,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     return answers.find((answer) => answer !== undefined)
   }
 
+  async rollTrail(): Promise<void> {
+    await all(this.#workers.all.map((worker) => worker.rollTrail()))
+  }
+
   applyRemoteUsage(): void {
     // Nothing to do: the workers of a pool exchange their usage in WorkerProcesses, and no other process serves.
   }

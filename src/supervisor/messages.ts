@@ -15,7 +15,7 @@ import type { RecalledCall } from './worker-pool.ts'
 export type Order<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
-  | { readonly type: 'commit' | 'abort' | 'ping' | 'drain' | 'close'; readonly id: number }
+  | { readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'drain' | 'close'; readonly id: number }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
@@ -47,6 +47,7 @@ export interface OrderResults {
   readonly explain: Explanation
   readonly recall: RecalledCall | undefined
   readonly ping: undefined
+  readonly rollTrail: undefined
   readonly drain: undefined
   /** The number of connections that were cut. */
   readonly close: number

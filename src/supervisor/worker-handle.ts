@@ -14,7 +14,7 @@ import { AttemptCoordinator } from './shared-attempts.ts'
 import type { Reports, TrailHead } from './worker-pool.ts'
 import { errorOf, type Notice, type Order, type OrderResults } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
-import { OpenOrders, type RunningTime } from './open-orders.ts'
+import { OpenOrders, OrderError, type RunningTime } from './open-orders.ts'
 
 /** Counts, with the plan that numbers them. */
 export interface Counted {
@@ -84,6 +84,7 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   commit: 10_000,
   abort: 10_000,
   ping: 5_000,
+  rollTrail: 5_000,
   explain: 5_000,
   recall: 5_000,
   drain: 5_000,
@@ -161,6 +162,17 @@ export class WorkerHandle<C> {
 
   pollChanges(): void {
     this.#send({ type: 'pollChanges' })
+  }
+
+  /** Ends its segment of the audit trail, or sees its process end. Rejects with OrderError, or with the worker's error. */
+  async rollTrail(): Promise<void> {
+    try {
+      await this.request({ type: 'rollTrail' })
+    } catch (error) {
+      if (!(error instanceof OrderError) || error.end !== 'gone') throw error
+      await this.#leave()
+      if (!this.#gone) throw error
+    }
   }
 
   /** The number of connections that were offered to it and not accepted yet. */

@@ -92,6 +92,11 @@ export interface WorkerPool<C> {
   explain(call: DescribedCall): Promise<Explanation>
   /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
   recall(requestId: string): Promise<RecalledCall | undefined>
+  /**
+   * Ends the segments of the audit trail that the processes write, apart from one that is shared with the supervisor.
+   * Rejects if a process that may still write could not end its own.
+   */
+  rollTrail(): Promise<void>
   /** Reads the change feed: another process appended to it. */
   pollChanges(): void
   /** Counts what other processes admitted under the rates that are shared. */

@@ -77,13 +77,14 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     if (pool === undefined) throw new Error('the worker has not been started')
     return pool
   }
+  let started: Promise<WorkerPool<C>> | undefined
   let ended: Promise<number> | undefined
   /** Runs once, though the supervisor may end meanwhile. No lame-duck time: the supervisor has waited already. */
   const end = (): Promise<number> => (ended ??= get().close(0))
   setInterval(() => pool && channel.condition(pool.condition()), CONDITION_MS).unref()
   const work = {
     start: async (configuration: C) => {
-      pool = await start(configuration, channel)
+      pool = await (started = start(configuration, channel))
       // The supervisor must know the condition before the worker counts as serving.
       channel.condition(pool.condition())
       return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving
@@ -95,6 +96,8 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     recall: (requestId: string) => get().recall(requestId),
     // The answer alone shows that the event loop runs.
     ping: () => undefined,
+    // Also while it starts: its trail may be open already. One that could not start has closed it.
+    rollTrail: async () => (await started?.catch(() => undefined))?.rollTrail(),
     drain: () => get().drain(),
     close: async () => {
       const cut = await end()

@@ -61,6 +61,11 @@ export class WorkerProcesses<C> {
     return this.#workers.filter(({ isGone }) => !isGone)
   }
 
+  /** Every process that may write to the audit trail: also those that start or end. */
+  get all(): readonly WorkerHandle<C>[] {
+    return [...new Set([...this.#workers, ...this.#starting, ...this.#ending.keys()])]
+  }
+
   /** The serving workers that are not frozen. */
   get responsive(): readonly WorkerHandle<C>[] {
     return this.serving.filter((worker) => !this.#watchdog.isFrozen(worker))

@@ -50,7 +50,10 @@ const outcomeOf = (intent: number): AuditEntry => ({
 })
 
 /** Makes pairs of records, as so many callers at once. Returns how long each intent took. */
-async function makePairs(trail: Trail.OpenTrail, { callers, pairs }: Case): Promise<number[]> {
+async function makePairs(
+  trail: ReturnType<typeof Trail.openTrail>,
+  { callers, pairs }: Case,
+): Promise<number[]> {
   const times: number[] = []
   let left = pairs
   const call = async (): Promise<void> => {

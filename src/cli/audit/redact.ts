@@ -1,71 +1,96 @@
 /** `postern audit redact`: the personal values of a subject are erased, and the trail still verifies (C12.2.3). */
 import { parseArgs } from 'node:util'
-import { eraseSubjectValues, findSubjectValues } from '../../audit/redact.ts'
-import type { AuditEntry } from '../../contracts/audit.ts'
+import { announcedService, tryLock } from '../../audit/lock.ts'
+import type { Redacted } from '../../audit/redaction.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { openTrailKeeper } from '../../start/trail-keeper.ts'
-import { operatorName } from '../admin-commands.ts'
+import { AdminTrouble, operatorName, requestAdmin } from '../admin-commands.ts'
 import { countOf, EXIT, type Subcommand, type Terminal, UsageError } from '../command.ts'
-import { checkedReason } from '../order-options.ts'
+import { checkedReason, ORDER, type OrderOptions, ownToken } from '../order-options.ts'
 import { orKeyTrouble, readAudited, type AuditedConfiguration } from './trail-folder.ts'
 
-async function redact(
-  { configuration, plan }: AuditedConfiguration,
-  subject: string,
-  why: string,
-  terminal: Terminal,
-): Promise<number> {
-  const keeper = await openTrailKeeper(configuration, {
-    clock: systemClock,
-    recorder: { note: () => undefined },
-  })
+interface Redaction {
+  readonly audited: AuditedConfiguration
+  readonly subject: string
+  readonly why: string
+  readonly options: OrderOptions
+  readonly terminal: Terminal
+}
+
+/** By the service that writes the trail. */
+async function redactByService(url: string, redaction: Redaction): Promise<Redacted> {
+  const { audited, subject, why: reason, options, terminal } = redaction
+  const body = { subject, reason, by: operatorName(terminal) }
+  const call = { method: 'POST', path: '/audit/redact', body } as const
+  const response = await requestAdmin(audited.configuration, call, ownToken(options, terminal), url)
+  return (await response.json()) as Redacted
+}
+
+/** By this process. Undefined if another one has begun to write the trail meanwhile. */
+async function redactHere({ audited, subject, why, terminal }: Redaction): Promise<Redacted | undefined> {
+  const recorder = { note: () => undefined }
+  const keeper = await openTrailKeeper(audited.configuration, { clock: systemClock, recorder })
+  const actor = { kind: 'operator', claimed: operatorName(terminal), via: 'cli' } as const
+  const entry = { event: 'audit.redacted', outcome: 'success', actor, on: { subject }, why } as const
+  const noWorkers = (): Promise<void> => Promise.resolve()
   try {
-    if (keeper?.trail === undefined || keeper.lock === undefined) {
-      terminal.stderr.write(
-        'postern: a service writes this trail: stop it, erase the values, and start it again\n',
-      )
-      return EXIT.failed
-    }
-    const found = findSubjectValues(plan.folder, subject)
-    const values = found.reduce((sum, each) => sum + each.values, 0)
-    const entry: AuditEntry = {
-      event: 'audit.redacted',
-      outcome: 'success',
-      actor: { kind: 'operator', claimed: operatorName(terminal), via: 'cli' },
-      on: { subject },
-      change: { values, files: found.length },
-      why,
-    }
-    await keeper.trail.require(entry)
-    await eraseSubjectValues(found)
-    terminal.stdout.write(
-      `${countOf(values, 'personal value')} of ${subject} erased, in ${countOf(found.length, 'file')}\n`,
-    )
-    return EXIT.done
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown
-    terminal.stderr.write('postern: nothing was erased, because it could not be recorded\n')
-    return EXIT.failed
+    return await keeper?.redact(subject, noWorkers, async ({ values, files }, erase) => {
+      await keeper.trail?.require({ ...entry, change: { values, files } })
+      await erase()
+    })
   } finally {
     await keeper?.close()
   }
 }
 
+/** Rejects with AdminTrouble, or with Fault `audit_unavailable`. */
+async function redactAnywhere(redaction: Redaction): Promise<Redacted> {
+  const { folder } = redaction.audited.plan
+  const lock = tryLock(folder)
+  lock?.release()
+  const redacted = lock && (await redactHere(redaction))
+  if (redacted !== undefined) return redacted
+  const url = announcedService(folder)
+  if (url === undefined)
+    throw new AdminTrouble(
+      `nothing was erased: another command uses ${folder}, or a service starts or ends; try again`,
+    )
+  return redactByService(url, redaction)
+}
+
+async function redact(redaction: Redaction): Promise<number> {
+  const { subject, terminal } = redaction
+  try {
+    const { values, files } = await redactAnywhere(redaction)
+    const where = countOf(files, 'file')
+    terminal.stdout.write(`${countOf(values, 'personal value')} of ${subject} erased, in ${where}\n`)
+    return EXIT.done
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) && !(thrown instanceof AdminTrouble)) throw thrown
+    const why =
+      thrown instanceof Fault ? 'nothing was erased, because it could not be recorded' : thrown.message
+    terminal.stderr.write(`postern: ${why}\n`)
+    return EXIT.failed
+  }
+}
+
 export const redactVerb: Subcommand = {
-  usage: 'redact --subject SUB --reason TEXT [--config FILE]',
+  usage: 'redact --subject SUB --reason TEXT [--admin-token @FILE] [--config FILE]',
   summary:
-    'Erase the personal values of all records whose actor or object is this `sub`. The service must be stopped',
+    'Erase the personal values of all records whose actor or object is this `sub`. A running service does it, with your ' +
+    'token; else the command itself',
   run(args, terminal) {
-    const { values } = parseArgs({
+    const { values: options } = parseArgs({
       args: [...args],
-      options: { subject: { type: 'string' }, reason: { type: 'string' }, config: { type: 'string' } },
+      options: { ...ORDER, subject: { type: 'string' } },
     })
-    const why = checkedReason(values)
-    const { subject } = values
+    const why = checkedReason(options)
+    const { subject } = options
     if (!subject || !why) throw new UsageError('expected --subject and --reason')
-    const audited = readAudited(values.config, terminal)
+    ownToken(options, terminal)
+    const audited = readAudited(options.config, terminal)
     if (audited === undefined) return Promise.resolve(EXIT.refused)
-    return orKeyTrouble(() => redact(audited, subject, why, terminal), terminal)
+    return orKeyTrouble(() => redact({ audited, subject, why, options, terminal }), terminal)
   },
 }

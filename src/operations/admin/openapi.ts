@@ -2,6 +2,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { type QueriedTrail, auditRoutes } from './audit-routes.ts'
 import { ACT_ROUTE } from './acts.ts'
+import { REDACT_ROUTE } from './redact.ts'
 import { maintenanceRoutes } from './maintenance.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
 import { PAST_CALL_ROUTE } from './past-calls.ts'
@@ -143,6 +144,7 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
     PAST_CALL_ROUTE,
     ...auditRoutes(trail),
     ACT_ROUTE,
+    REDACT_ROUTE,
   ]
   routes.push({
     method: 'GET',

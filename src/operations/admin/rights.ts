@@ -3,7 +3,7 @@ import type { ADMIN, ROLES } from '../config.ts'
 
 /**
  * What a route needs. `view`: status and metrics. `inspect`: what decides, such as the configuration, and why.
- * `operate`: orders to the running service. `administer`: the directory, sessions, keys. `audit`: the audit trail.
+ * `operate`: orders to the running service. `administer`: the directory, sessions, keys, erasing. `audit`: the audit trail.
  */
 export type Right = 'view' | 'inspect' | 'operate' | 'administer' | 'audit'
 

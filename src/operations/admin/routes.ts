@@ -39,6 +39,12 @@ export type RevokeOutcome =
   | { readonly outcome: 'revoked' | 'previewed'; readonly ended: Ended }
   | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
 
+/** Of an erasure: personal values, and the files that held them. */
+export interface Redacted {
+  readonly values: number
+  readonly files: number
+}
+
 /** What operators can do to a running service. The admin API, signals and file changes all use it. */
 export interface OperatorControl {
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end'>
@@ -68,6 +74,11 @@ export interface OperatorControl {
   explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined>
   /** Forgets the failed logins that match every given member. Resolves with their number. */
   clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
+  /**
+   * Erases the personal values of a subject in the audit trail. Undefined if this service does not sign the trail. Rejects
+   * with Fault `audit_unavailable` or AdminError 503, with nothing erased.
+   */
+  redact(subject: string, operator: Operator): Promise<Redacted | undefined>
   reload(operator: Operator): Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. */
   restart(operator: Operator): Promise<RestartOutcome>

@@ -2,21 +2,22 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { announcedService, tryLock, waitForLock } from '../../../src/audit/lock.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
-/** A process that takes the lock, says so, and keeps it until it is killed. */
+/** A process that takes the lock, says so, and keeps it until it is killed, or this process ends: that closes its input. */
 async function holder(folder: string) {
   const program = `
     const { tryLock } = await import(${JSON.stringify(join(ROOT, 'src/audit/lock.ts'))})
     tryLock(${JSON.stringify(folder)}).announce('http://127.0.0.1:1')
     process.stdout.write('held')
-    setInterval(() => {}, 1000)`
+    process.stdin.on('end', () => process.exit()).resume()`
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   })
+  onTestFinished(() => void child.kill('SIGKILL'))
   await once(child.stdout, 'data')
   return child
 }

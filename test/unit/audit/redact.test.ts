@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { eraseSubjectValues, findSubjectValues } from '../../../src/audit/redact.ts'
+import { eraseSubjectValues, findSubjectValues, segmentsOf } from '../../../src/audit/redact.ts'
 import { Retention } from '../../../src/audit/retention.ts'
 import { verifyTrail } from '../../../src/audit/verify/verify.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -27,7 +27,7 @@ describe('C12.2.3 redaction', () => {
     const folder = await dataFolder()
     await recorded(folder)
     const later = await record({ folder })
-    const found = findSubjectValues(folder, 'ann')
+    const found = findSubjectValues(segmentsOf(folder), 'ann')
     expect(found).toMatchObject([{ values: 4 }])
     const actor = { kind: 'operator' } as const
     await later.trail.require({ event: 'audit.redacted', outcome: 'success', actor, on: { subject: 'ann' } })
@@ -41,7 +41,7 @@ describe('C12.2.3 redaction', () => {
   it('C12.2.3 an erasure that nobody recorded, or a value that was changed, is found', async () => {
     const folder = await dataFolder()
     await recorded(folder)
-    await eraseSubjectValues(findSubjectValues(folder, 'ann'))
+    await eraseSubjectValues(findSubjectValues(segmentsOf(folder), 'ann'))
     expect(verifyTrail({ folder }).findings).toMatchObject([
       { line: 2, what: expect.stringMatching(/erased without a record of it: 4/) },
     ])

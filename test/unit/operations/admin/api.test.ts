@@ -61,6 +61,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     explain: (...told) => (asked.push(told), Promise.resolve(EXPLANATION)),
     clearLockouts: (...told) => Promise.resolve(asked.push(told)),
     reload: (...told) => Promise.resolve({ outcome: 'reloaded', warnings: [], revoked: asked.push(told) }),
+    redact: (...told) => (asked.push(told), Promise.resolve(undefined)),
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
     ...overrides,
   }

@@ -1,0 +1,37 @@
+/** Carries out an operator's order to erase the personal values of a subject in the audit trail (C12.2.3). */
+import type { AuditTrail } from '../contracts/audit.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import { type Act, plainFacts, recordGiving } from '../operations/acts.ts'
+import { AdminError, type Redacted } from '../operations/admin/routes.ts'
+import type { Operator } from '../operations/operator.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { WorkerPool } from '../supervisor/worker-pool.ts'
+import type { TrailKeeper } from './trail-keeper.ts'
+
+export interface RedactionOrderParts {
+  readonly audit: AuditTrail
+  readonly keeper: TrailKeeper | undefined
+  readonly pool: Pick<WorkerPool<Configuration>, 'rollTrail'>
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+const NOT_ROLLED = 'nothing was erased: a worker process could not end its segment of the trail; try again'
+
+/** As `OperatorControl.redact`. The log does not name the subject. */
+export async function orderRedaction(
+  subject: string,
+  operator: Operator,
+  { audit, keeper, pool, recorder }: RedactionOrderParts,
+): Promise<Redacted | undefined> {
+  const rollWorkers = (): Promise<void> =>
+    pool.rollTrail().catch((cause: unknown) => {
+      recorder.note('warn', 'audit_not_rolled', { cause, ...operator })
+      throw new AdminError(503, NOT_ROLLED)
+    })
+  const redacted = await keeper?.redact(subject, rollWorkers, (change, erase) => {
+    const act: Act = { event: 'audit.redacted', on: { subject }, change: plainFacts(change) }
+    return recordGiving(audit, operator, act, erase)
+  })
+  if (redacted !== undefined) recorder.note('info', 'audit_redacted', { ...redacted, ...operator })
+  return redacted
+}

@@ -1,0 +1,97 @@
+/** Personal values are erased while the service writes its trail (C12.2.3). */
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { verifyTrail } from '../../src/audit/verify/verify.ts'
+import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
+import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
+import { runVerb } from '../support/command-line.ts'
+import { answerJson, startUpstream } from '../support/start-upstream.ts'
+import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
+
+const subjectOf = ({ actor }: WrittenRecord): string | undefined => (actor as { subject?: string }).subject
+
+/** One change after another until stopped; the statuses of the answers. */
+function changing({ baseUrl }: StartedPool, token: string) {
+  const headers = { ...JSON_BODY, Authorization: `Bearer ${token}`, Connection: 'close' }
+  const statuses: number[] = []
+  let stopped = false
+  const one = async (): Promise<void> => {
+    while (!stopped) {
+      const response = await fetch(baseUrl + CREATE, { method: 'POST', headers, body: NEW_FUND })
+      await response.arrayBuffer()
+      statuses.push(response.status)
+    }
+  }
+  const callers = Promise.all([one(), one(), one(), one()])
+  return {
+    statuses,
+    stop: async () => {
+      stopped = true
+      await callers
+    },
+  }
+}
+
+const until = async (fits: () => boolean): Promise<void> => {
+  while (!fits()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe('C12.2.3 redaction by the service that writes the trail', () => {
+  it.each([1, 2])('C12.2.3 %i worker(s) under load lose no value but those ordered', async (workers) => {
+    const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
+    const service = await startPool(poolConfig(upstream.url).replace('workers: 2', `workers: ${workers}`))
+    const { data } = service
+    const load = changing(service, await service.token())
+    await until(() => load.statuses.length >= 40)
+    const before = new Set(recordsOf({ data }, 'call.intended').map(({ requestId }) => requestId))
+    const subject = recordsOf({ data }, 'call.intended').map(subjectOf)[0] ?? ''
+
+    const env = { POSTERN_CONFIG: service.file, POSTERN_DATA: data }
+    const verb = ['audit', 'redact', '--subject', subject, '--reason', 'request 4711']
+    expect(await runVerb(verb, { env })).toMatchObject({ code: 0, stderr: '' })
+    const erasedBy = load.statuses.length
+    await until(() => load.statuses.length >= erasedBy + 40)
+    await load.stop()
+
+    expect(new Set(load.statuses)).toEqual(new Set([200]))
+    const intents = recordsOf({ data }, 'call.intended')
+    const [older, newer] = [true, false].map((old) =>
+      intents.filter((each) => before.has(each['requestId']) === old),
+    )
+    expect(older?.filter(({ values }) => Object.keys(values).length > 0)).toEqual([])
+    expect(newer?.filter(({ values }) => Object.keys(values).length > 0).length).toBeGreaterThanOrEqual(36)
+    expect(recordsOf({ data }, 'audit.redacted')).toMatchObject([
+      {
+        outcome: 'pending',
+        actor: { kind: 'operator', operator: 'admin' },
+        on: { subject },
+        why: 'request 4711',
+      },
+      { outcome: 'success', change: { values: expect.any(Number) } },
+    ])
+    expect(verifyTrail({ folder: join(data, 'audit') })).toMatchObject({ whole: true, findings: [] })
+  })
+
+  it('C12.2.3 a worker that does not answer makes it 503, and nothing is erased', async () => {
+    const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
+    const service = await startPool(poolConfig(upstream.url))
+    const { data } = service
+    const load = changing(service, await service.token())
+    await until(() => load.statuses.length >= 8)
+    await load.stop()
+    const subject = recordsOf({ data }, 'call.intended').map(subjectOf)[0] ?? ''
+    const [frozen = 0] = service.workers()
+    process.kill(frozen, 'SIGSTOP')
+    try {
+      const order = service.order('POST', '/audit/redact', { subject, reason: 'request 4711' })
+      await expect(order).rejects.toThrow(/^503 .*nothing was erased/)
+    } finally {
+      process.kill(frozen, 'SIGCONT')
+    }
+    expect(recordsOf({ data }, 'audit.redacted')).toEqual([])
+    const intents = recordsOf({ data }, 'call.intended')
+    expect(intents.filter(({ values }) => Object.keys(values).length === 0)).toEqual([])
+    const answer = await service.order('POST', '/audit/redact', { subject, reason: 'request 4711' })
+    expect(answer).toMatchObject({ values: expect.any(Number) })
+  })
+})
