@@ -12,6 +12,7 @@ import type { OpenTrail, TrailState } from './open-trail.ts'
 import { prepareRecord, type PutOptions } from './record.ts'
 import { type ChainHead, reaches, RecordRing } from './record-ring.ts'
 import { Suppression } from './suppression.ts'
+import { TrailLog } from './trail-log.ts'
 import { WriterThread } from './thread.ts'
 import { Waiting } from './waiting.ts'
 
@@ -61,17 +62,18 @@ class ThreadTrail implements OpenTrail {
   /** Who waits for the end of a segment, by the number of the roll. */
   readonly #rolls: Waiting
   readonly #held = new Set<Held>()
+  readonly #log: TrailLog
   #dropped = 0
   /** The `seq` of each. */
   readonly #openIntents = new Set<number>()
   #waking = false
-  #troubled = false
   /** Set when the trail is closed; settles when its thread has ended. */
   #ended: Promise<void> | undefined
 
   constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
     const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES } = parts
     this.#parts = parts
+    this.#log = new TrailLog(parts.recorder)
     this.#bodyKey = bodyKeyOf(parts.bodyKey)
     this.#suppression = new Suppression({ trail: this, clock })
     this.#timeout = timeout
@@ -142,7 +144,7 @@ class ThreadTrail implements OpenTrail {
     }
     return new Promise((resolve) => {
       const held = (): void => {
-        this.#log('audit_held', entry)
+        this.#log.held(entry)
         resolve()
       }
       this.#wait(this.#written, { reached: resolve, late: held })
@@ -221,7 +223,7 @@ class ThreadTrail implements OpenTrail {
 
   #told(message: ThreadMessage): void {
     this.#look()
-    if (message !== null && !this.#troubled) this.#tellTrouble(message.abandoned)
+    if (message !== null && !this.#log.troubled) this.#log.abandoned(message.abandoned, this.#ring.failing)
   }
 
   /** Looks how far the thread has come. */
@@ -235,7 +237,7 @@ class ThreadTrail implements OpenTrail {
     for (const held of this.#held) if (reaches(durable, held.end)) this.#release(held)
     ring.free(durable)
     if (failing) for (const waiting of this.#waiting) waiting.expireAll()
-    else if (this.#troubled) this.#tellRecovery()
+    else if (this.#log.troubled) this.#log.recovered()
     if (this.#waiting.every(({ isEmpty }) => isEmpty)) this.#thread.await(false)
   }
 
@@ -257,24 +259,7 @@ class ThreadTrail implements OpenTrail {
 
   #drop(entry: AuditEntry): void {
     this.#dropped += 1
-    this.#log('audit_dropped', entry)
-  }
-
-  #log(name: string, { event, outcome, reason, requestId, actor, on }: AuditEntry): void {
-    const record = { event, outcome, reason, requestId, actor, on }
-    this.#parts.recorder.note('error', name, { record })
-  }
-
-  #tellTrouble(detail: string): void {
-    this.#troubled = this.#ring.failing
-    const { recorder } = this.#parts
-    if (this.#troubled) recorder.note('error', 'audit_unwritable', { detail })
-    else recorder.note('warn', 'audit_segment_abandoned', { detail })
-  }
-
-  #tellRecovery(): void {
-    this.#troubled = false
-    this.#parts.recorder.note('info', 'audit_writable')
+    this.#log.dropped(entry)
   }
 }
 

@@ -323,6 +323,7 @@ describe('C12.4.3 after a failure', () => {
     expect(events()).toContain('audit_held')
     unblock()
     await untilWritable(trail, true)
+    await vi.waitFor(() => expect(events()).toContain('audit_writable'))
     await trail.require({ ...INTENT, requestId: 'after' })
     await trail.close()
     expect(eventsIn(folder)).toEqual([
