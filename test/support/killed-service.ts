@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { verifyTrail } from '../../src/audit/verify/verify.ts'
 import { openIntents, readTrail } from './audit-chain.ts'
 import { ROOT, spawnPostern, type SpawnedPostern, WITHOUT_WAITS } from './spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
@@ -27,6 +28,8 @@ export interface KillReport {
   readonly acts: readonly string[]
   /** Intents without outcome of calls that were answered. */
   readonly answeredOpen: readonly string[]
+  /** What `postern audit verify` finds: a kill must not look like tampering (C12.4.6). */
+  readonly findings: readonly string[]
   /** Intents without outcome: what was under way. */
   readonly open: number
 }
@@ -91,6 +94,7 @@ function reportOf(folder: string, { changes, acts, received }: Seen): KillReport
     received: received.filter((id) => !intended.has(id)),
     acts: acts.filter((jti) => !ordered.includes(`"${jti}"`)),
     answeredOpen: changes.filter((id) => open.has(id)),
+    findings: verifyTrail({ folder }).findings.map(({ file, what }) => `${file}: ${what}`),
     open: open.size,
   }
 }
