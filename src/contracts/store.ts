@@ -25,13 +25,15 @@ export interface Entry {
 }
 
 /**
- * A part of a list. Each record comes once, in an order that the store chooses. Records that are created or removed
- * while somebody reads the pages may be missing.
+ * A part of a list, in the order of keys (kernel/key-order.ts). Each record comes once. Records that are created or
+ * removed while somebody reads the pages may be missing.
  */
 export interface Page {
-  /** The key of the last record of the page before; undefined for the first page. */
+  /** The page holds later keys only: that of the last record of the page before; undefined for the first page. */
   readonly after: string | undefined
   readonly limit: number
+  /** Only keys that begin with it, character by character. */
+  readonly prefix?: string | undefined
 }
 
 /** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */

@@ -9,6 +9,7 @@ import type {
   StoreIndex,
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { byEscapedKey, byKey, escapedKey } from '../kernel/key-order.ts'
 import { type Expiring, ExpiryBuckets, type MemoryRecord, MemoryRecords } from './memory-records.ts'
 
 interface KeptChange extends Expiring {
@@ -177,11 +178,16 @@ export class MemoryStore implements Store {
   }
 }
 
-const onPage = (records: readonly MemoryRecord[], { after, limit }: Page): readonly MemoryRecord[] =>
-  records
-    .filter(({ key }) => after === undefined || key > after)
-    .sort((a, b) => (a.key < b.key ? -1 : 1))
-    .slice(0, limit)
+function onPage(records: readonly MemoryRecord[], { after, limit, prefix = '' }: Page): MemoryRecord[] {
+  const begin = escapedKey(prefix)
+  const sorted = records
+    .map((record) => ({ record, key: escapedKey(record.key) }))
+    .filter(({ key }) => key.startsWith(begin))
+    .sort((one, other) => byEscapedKey(one.key, other.key))
+    .map(({ record }) => record)
+  const later = after === undefined ? sorted : sorted.filter(({ key }) => byKey(key, after) > 0)
+  return later.slice(0, limit)
+}
 
 const toEntry = ({ key, text, version, expiresAt, usedAt }: MemoryRecord): Entry => ({
   key,

@@ -3,8 +3,10 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
+import { escapedKey } from '../kernel/key-order.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
-import { checkSchema, keyToColumn, type RecordRow, toEntry } from './sqlite-file.ts'
+import { checkSchema, type RecordRow, toEntry } from './sqlite-file.ts'
+import { PART_OF_KIND, partOf } from './sqlite-verbs.ts'
 import { reasonOf, StoreError } from './store-error.ts'
 
 /** Milliseconds: a reader waits while another process migrates or restores. */
@@ -29,15 +31,9 @@ function entries(db: DatabaseSync, where: string, parameters: Record<string, SQL
 
 const readerOf = (db: DatabaseSync): Pick<Store, 'find' | 'list'> => ({
   find: (kind, key) =>
-    Promise.resolve(entries(db, 'kind = :kind AND key = :key', { kind, key: keyToColumn(key) })[0]),
+    Promise.resolve(entries(db, 'kind = :kind AND key = :key', { kind, key: escapedKey(key) })[0]),
   list: (kind, page) =>
-    Promise.resolve(
-      entries(db, 'kind = :kind AND key > :after ORDER BY key LIMIT :limit', {
-        kind,
-        after: keyToColumn(page?.after ?? ''),
-        limit: page?.limit ?? -1,
-      }),
-    ),
+    Promise.resolve(entries(db, `${PART_OF_KIND} ORDER BY key LIMIT :limit`, { kind, ...partOf(page) })),
 })
 
 /**

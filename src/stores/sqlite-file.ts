@@ -11,7 +11,7 @@ const APPLICATION_ID = 0x506f7374
 /**
  * Forward only: a released row never changes, a new row is added. `user_version` counts the applied rows.
  *
- * Times are milliseconds since the epoch. Keys and index values are escaped (`keyToColumn`). AUTOINCREMENT keeps a
+ * Times are milliseconds since the epoch. Keys and index values are escaped (`escapedKey`). AUTOINCREMENT keeps a
  * sequence from being given twice after the newest change was purged. No verb uses the table `counter` any more. It
  * stays empty, because a migration that drops it would keep older versions from opening the store.
  */
@@ -121,13 +121,6 @@ export type ChangeRow = {
   readonly expires_at: number | null
   readonly runs_until: number | null
 }
-
-/**
- * A key as a column holds it: escaped like in JSON, so that different keys have different text. Without that,
- * SQLite's UTF-8 would make one character of two different lone surrogates, and its tools would cut the text at a
- * NUL.
- */
-export const keyToColumn = (key: string): string => JSON.stringify(key).slice(1, -1)
 
 const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { StoreIndex } from '../contracts/store.ts'
+import type { Page, StoreIndex } from '../contracts/store.ts'
+import { byEscapedKey, endOfPrefix, escapedKey } from '../kernel/key-order.ts'
 import type { ChangeRow, RecordRow } from './sqlite-file.ts'
 
 /** What `create` writes beside the key; null for no value. */
@@ -19,11 +20,31 @@ export type Times = {
   readonly ran: number
 }
 
-/** A page of a kind, in the order of keys: it begins after `after`; null: at the first key. */
-export interface PartOfKind {
-  readonly after: string | null
+/** A page of a kind, as PART_OF_KIND reads it. A type alias, so that node:sqlite can bind it as it is. */
+export type PartOfKind = {
+  /** The first key that may be on it. */
+  readonly from: string
+  /** A key that is not on it, though it may be the first; null: none. */
+  readonly except: string | null
+  /** The first key behind it; null: none. */
+  readonly to: string | null
   /** -1: no limit. */
   readonly limit: number
+}
+
+/** One range of the primary key, so that a page costs the same wherever it lies. Any BLOB comes after any text. */
+export const PART_OF_KIND = `
+  kind = :kind AND key >= :from AND key < coalesce(:to, x'') AND key IS NOT :except`
+
+export function partOf({ after, limit = -1, prefix = '' }: Partial<Page> = {}): PartOfKind {
+  const begin = escapedKey(prefix)
+  const last = after === undefined ? null : escapedKey(after)
+  return {
+    from: last !== null && byEscapedKey(last, begin) > 0 ? last : begin,
+    except: last,
+    to: endOfPrefix(begin) ?? null,
+    limit,
+  }
 }
 
 // An expired record counts as absent, whether it was purged or not. :now comes from the injected clock.
@@ -110,10 +131,9 @@ function consumeVerb(db: DatabaseSync, { find }: Pick<ReturnType<typeof recordVe
 
 /** Many records, by kind or by index. */
 function setVerbs(db: DatabaseSync) {
-  // The empty key is the first one, and no key comes before it: `inclusive` lets a page begin with it.
-  const list = db.prepare(`
-    SELECT ${COLUMNS} FROM record
-    WHERE kind = :kind AND key >= :from AND (key <> :from OR :inclusive) AND ${LIVE} ORDER BY key LIMIT :limit`)
+  const list = db.prepare(
+    `SELECT ${COLUMNS} FROM record WHERE ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
+  )
   const listBy = perIndex((index) =>
     db.prepare(`
       SELECT ${COLUMNS} FROM record INDEXED BY record_by_${index}
@@ -121,8 +141,7 @@ function setVerbs(db: DatabaseSync) {
   )
 
   return {
-    list: (now: number, kind: string, { after, limit }: PartOfKind) =>
-      list.all({ now, kind, from: after ?? '', inclusive: after === null ? 1 : 0, limit }) as RecordRow[],
+    list: (now: number, kind: string, part: PartOfKind) => list.all({ now, kind, ...part }) as RecordRow[],
 
     listBy: (now: number, kind: string, index: StoreIndex, value: string) =>
       listBy[index].all({ now, kind, value }) as RecordRow[],

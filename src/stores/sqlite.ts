@@ -9,9 +9,10 @@ import type {
   StoreIndex,
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { keyToColumn, type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
+import { escapedKey } from '../kernel/key-order.ts'
+import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
 import { SqliteLink, type TroubleListener } from './sqlite-link.ts'
-import type { IndexColumns, Times } from './sqlite-verbs.ts'
+import { type IndexColumns, partOf, type Times } from './sqlite-verbs.ts'
 
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500
@@ -51,7 +52,7 @@ export class SqliteStore implements Store {
   }
 
   create(kind: string, key: string, { value, expiresAt, indexes = {} }: NewEntry): Promise<boolean> {
-    return this.#link.request('create', this.#now(), kind, keyToColumn(key), {
+    return this.#link.request('create', this.#now(), kind, escapedKey(key), {
       value: JSON.stringify(value),
       expiresAt: expiresAt ?? null,
       ...columnsOf(indexes),
@@ -59,12 +60,12 @@ export class SqliteStore implements Store {
   }
 
   async find(kind: string, key: string): Promise<Entry | undefined> {
-    const row = await this.#link.request('find', this.#now(), kind, keyToColumn(key))
+    const row = await this.#link.request('find', this.#now(), kind, escapedKey(key))
     return row && toEntry(row)
   }
 
   async consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
-    const taken = await this.#link.request('consume', this.#now(), kind, keyToColumn(key))
+    const taken = await this.#link.request('consume', this.#now(), kind, escapedKey(key))
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -76,28 +77,19 @@ export class SqliteStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const text = JSON.stringify(value)
-    return this.#link.request(
-      'replace',
-      this.#now(),
-      kind,
-      keyToColumn(key),
-      version,
-      text,
-      expiresAt ?? null,
-    )
+    return this.#link.request('replace', this.#now(), kind, escapedKey(key), version, text, expiresAt ?? null)
   }
 
   remove(kind: string, key: string): Promise<boolean> {
-    return this.#link.request('remove', this.#now(), kind, keyToColumn(key))
+    return this.#link.request('remove', this.#now(), kind, escapedKey(key))
   }
 
   async list(kind: string, page?: Page): Promise<readonly Entry[]> {
-    const part = { after: column(page?.after), limit: page?.limit ?? ALL }
-    return (await this.#link.request('list', this.#now(), kind, part)).map(toEntry)
+    return (await this.#link.request('list', this.#now(), kind, partOf(page))).map(toEntry)
   }
 
   async listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
-    return (await this.#link.request('listBy', this.#now(), kind, index, keyToColumn(value))).map(toEntry)
+    return (await this.#link.request('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
   }
 
   async removeBy(kind: string, where: IndexValues): Promise<number> {
@@ -142,9 +134,6 @@ export class SqliteStore implements Store {
   }
 }
 
-/** No limit, for SQLite's LIMIT. */
-const ALL = -1
-
 const columnsOf = ({ family, subject, client, business }: IndexValues): IndexColumns => ({
   family: column(family),
   subject: column(subject),
@@ -152,4 +141,4 @@ const columnsOf = ({ family, subject, client, business }: IndexValues): IndexCol
   business: column(business),
 })
 
-const column = (value: string | undefined): string | null => (value === undefined ? null : keyToColumn(value))
+const column = (value: string | undefined): string | null => (value === undefined ? null : escapedKey(value))

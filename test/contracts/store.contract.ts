@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Entry, NewEntry, Store } from '../../src/contracts/store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
+import { byKey } from '../../src/kernel/key-order.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 
 /** A place for the data of a store. If the store is durable, opening it again finds the data. */
@@ -275,6 +276,42 @@ export function describeStore(subject: StoreUnderTest): void {
         if (page.length < 4) break
       }
       expect(keysOf(listed)).toEqual([...keys].sort())
+    })
+
+    it('list the records whose keys begin with a prefix, in the order of keys, in pages', async () => {
+      const { store } = await opened()
+      const end = '\u{10ffff}'
+      const keys = ['a', 'ab', 'abc', 'ab\ue000', 'ab🗝️', `ab${end}`, `ab${end}z`, 'ac', 'aB', 'b', '%', '%_']
+      for (const key of keys) await store.create('code', key, make())
+      await store.create('token', 'abz', make())
+      const listed = async (prefix: string, after?: string, limit = 100): Promise<string[]> =>
+        (await store.list('code', { prefix, after, limit })).map(({ key }) => key)
+      expect(await listed('ab')).toEqual(['ab', 'abc', 'ab\ue000', 'ab🗝️', `ab${end}`, `ab${end}z`])
+      expect(await listed('ab', 'ab', 2)).toEqual(['abc', 'ab\ue000'])
+      expect(await listed('ab', 'a')).toHaveLength(6)
+      expect(await listed('ab', 'ab\ue000')).toEqual(['ab🗝️', `ab${end}`, `ab${end}z`])
+      expect(await listed('ab', 'ac')).toEqual([])
+      expect(await listed(`ab${end}`)).toEqual([`ab${end}`, `ab${end}z`])
+      expect(await listed('%')).toEqual(['%', '%_'])
+      expect(await listed('x')).toEqual([])
+      expect(await listed('')).toEqual([...keys].sort(byKey))
+    })
+
+    it('list by a prefix that needs escapes, and by none of half a character', async () => {
+      const { store } = await opened()
+      const keys = ['"', '"a', '\\', '\\u0000', '\0', '\0\0', '\ud83d', '\ud83d\ud83d', '🗝']
+      for (const key of keys) await store.create('code', key, make())
+      const listed = async (prefix: string): Promise<string[]> =>
+        (await store.list('code', { prefix, after: undefined, limit: 100 })).map(({ key }) => key)
+      for (const [prefix, count] of [
+        ['"', 2],
+        ['\\', 2],
+        ['\0', 2],
+        ['\ud83d', 2],
+        ['🗝', 1],
+      ] as const)
+        expect(await listed(prefix), JSON.stringify(prefix)).toHaveLength(count)
+      expect(await listed('')).toEqual([...keys].sort(byKey))
     })
 
     it('remove the records of one kind that have all of some index values, and count them', async () => {
