@@ -80,6 +80,8 @@ export interface Store {
   /** All records of a kind, or one page of them. Many records need pages, because one method call has a time limit. */
   list(kind: string, page?: Page): Promise<readonly Entry[]>
   listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>
+  /** A page of the records of a kind that have all the given index values. */
+  pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]>
   /**
    * Removes the records that exist when it is called, in small batches, so that other calls are not blocked. Resolves
    * with the number of live ones. Expired records are removed too, because the clock may be set back later.
@@ -87,6 +89,8 @@ export interface Store {
   removeBy(kind: string, where: IndexValues): Promise<number>
   /** The number that `removeBy` would resolve with. */
   countBy(kind: string, where: IndexValues): Promise<number>
+  /** When one of these records was used last, milliseconds since the epoch; undefined if none was. */
+  lastUseBy(kind: string, where: IndexValues): Promise<number | undefined>
   /** Appends to the change feed. Resolves with the sequence of the change. */
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number>
   /** Changes after `sequence` that are still in force (Change.remaining), in order. 0: all of them. */

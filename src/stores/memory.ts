@@ -99,6 +99,10 @@ export class MemoryStore implements Store {
     return Promise.resolve(records.filter((record) => record.kind === kind).map(toEntry))
   }
 
+  pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
+    return Promise.resolve(onPage(this.#current(this.#where(kind, where)), page).map(toEntry))
+  }
+
   removeBy(kind: string, where: IndexValues): Promise<number> {
     const found = this.#where(kind, where)
     for (const record of found) this.#records.delete(record)
@@ -107,6 +111,11 @@ export class MemoryStore implements Store {
 
   countBy(kind: string, where: IndexValues): Promise<number> {
     return Promise.resolve(this.#current(this.#where(kind, where)).length)
+  }
+
+  lastUseBy(kind: string, where: IndexValues): Promise<number | undefined> {
+    const uses = this.#current(this.#where(kind, where)).flatMap(({ usedAt }) => usedAt ?? [])
+    return Promise.resolve(uses.length === 0 ? undefined : Math.max(...uses))
   }
 
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {

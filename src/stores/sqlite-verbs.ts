@@ -157,6 +157,11 @@ function whereVerbs(db: DatabaseSync) {
       : `record INDEXED BY record_by_${index} WHERE ${index} = :${index} AND kind = :kind AND ${rest}`
   const statementsOf = (index: StoreIndex | undefined) => ({
     count: db.prepare(`SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
+    lastUse: db.prepare(`SELECT max(used_at) AS at FROM ${set(index)} AND ${LIVE}`),
+    // Each index ends with kind and key, so a page is one range of it.
+    page: db.prepare(
+      `SELECT ${COLUMNS} FROM ${set(index)} AND ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
+    ),
     remove: db.prepare(`
       DELETE FROM record WHERE (kind, key) IN (SELECT kind, key FROM ${set(index)} LIMIT :limit)
       RETURNING ${LIVE} AS live`),
@@ -171,6 +176,12 @@ function whereVerbs(db: DatabaseSync) {
   return {
     countBy: (now: number, kind: string, where: IndexColumns): number =>
       Number(statements(where).count.get({ now, kind, ...where })?.['live']),
+
+    lastUseBy: (now: number, kind: string, where: IndexColumns): number | null =>
+      (statements(where).lastUse.get({ now, kind, ...where })?.['at'] ?? null) as number | null,
+
+    pageBy: (now: number, kind: string, where: IndexColumns, part: PartOfKind) =>
+      statements(where).page.all({ now, kind, ...where, ...part }) as RecordRow[],
 
     /** Removes at most `limit`. Returns how many were removed, and how many of these had not expired. */
     removeBy: (now: number, kind: string, where: IndexColumns, limit: number) => {

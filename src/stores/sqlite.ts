@@ -92,6 +92,11 @@ export class SqliteStore implements Store {
     return (await this.#link.request('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
   }
 
+  async pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
+    const rows = await this.#link.request('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
+    return rows.map(toEntry)
+  }
+
   async removeBy(kind: string, where: IndexValues): Promise<number> {
     let live = 0
     for (;;) {
@@ -103,6 +108,10 @@ export class SqliteStore implements Store {
 
   countBy(kind: string, where: IndexValues): Promise<number> {
     return this.#link.request('countBy', this.#now(), kind, columnsOf(where))
+  }
+
+  async lastUseBy(kind: string, where: IndexValues): Promise<number | undefined> {
+    return (await this.#link.request('lastUseBy', this.#now(), kind, columnsOf(where))) ?? undefined
   }
 
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Entry, NewEntry, Store } from '../../src/contracts/store.ts'
+import type { Entry, IndexValues, NewEntry, Store } from '../../src/contracts/store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { byKey } from '../../src/kernel/key-order.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
@@ -324,6 +324,42 @@ export function describeStore(subject: StoreUnderTest): void {
       expect([await store.countBy('code', all), await store.removeBy('code', all)]).toEqual([1, 1])
       expect(keysOf(await store.list('code'))).toEqual(['b'])
       expect(keysOf(await store.list('token'))).toEqual(['z'])
+    })
+
+    it('list the records that have all of some index values, in pages, in the order of keys', async () => {
+      const { store, clock } = await opened()
+      const expiresAt = clock.now() + 10
+      for (const key of ['e', 'b', 'a', 'd', 'c'])
+        await store.create(
+          'code',
+          key,
+          make({}, { indexes: { client: 'c', subject: key < 'd' ? 's' : 't' } }),
+        )
+      await store.create('code', 'over', make({}, { expiresAt, indexes: { client: 'c', subject: 's' } }))
+      await store.create('code', 'bb', make({}, { indexes: { client: 'x', subject: 's' } }))
+      await store.create('token', 'bc', make({}, { indexes: { client: 'c', subject: 's' } }))
+      clock.advance(10)
+      const paged = async (where: IndexValues, after?: string, limit = 100): Promise<string[]> =>
+        (await store.pageBy('code', where, { after, limit })).map(({ key }) => key)
+      expect(await paged({ client: 'c' })).toEqual(['a', 'b', 'c', 'd', 'e'])
+      expect(await paged({ client: 'c' }, 'a', 3)).toEqual(['b', 'c', 'd'])
+      expect(await paged({ client: 'c', subject: 's' }, 'a')).toEqual(['b', 'c'])
+      expect(await paged({}, 'b', 2)).toEqual(['bb', 'c'])
+      expect(await paged({ business: 'b' })).toEqual([])
+    })
+
+    it('tell when one of the records with some index values was used last', async () => {
+      const { store, clock } = await opened()
+      for (const key of ['a', 'b', 'c'])
+        await store.create('token', key, make({}, { indexes: { family: 'f' } }))
+      expect(await store.lastUseBy('token', { family: 'f' })).toBeUndefined()
+      clock.advance(5)
+      await store.consume('token', 'b')
+      clock.advance(5)
+      await store.consume('token', 'a')
+      expect(await store.lastUseBy('token', { family: 'f' })).toBe(clock.now())
+      expect(await store.lastUseBy('token', { family: 'g' })).toBeUndefined()
+      expect(await store.lastUseBy('code', { family: 'f' })).toBeUndefined()
     })
 
     it('with none, remove every record of the kind, however many', async () => {

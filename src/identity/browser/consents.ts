@@ -36,7 +36,6 @@ export interface Consents {
   remember(consenting: Consenting): Promise<void>
   find(key: string): Promise<Consent | undefined>
   listOf(subject: string): Promise<readonly Consent[]>
-  remove(key: string): Promise<void>
 }
 
 const businessOf = ({ scope }: Consenting): string | null => scope.target?.business ?? null
@@ -46,7 +45,7 @@ const keyOf = (consenting: Consenting): string =>
     .update(JSON.stringify([consenting.client, consenting.subject, businessOf(consenting)]))
     .digest('base64url')
 
-const consentOf = ({ key, value }: Entry): Consent => ({ key, ...(value as ConsentRecord) })
+export const consentOf = ({ key, value }: Entry): Consent => ({ key, ...(value as ConsentRecord) })
 
 export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clock'>): Consents {
   const find = async (key: string): Promise<Consent | undefined> => {
@@ -81,9 +80,6 @@ export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clo
     async listOf(subject) {
       const entries = await store.listBy(CONSENT, 'subject', subject)
       return entries.map(consentOf).sort((a, b) => b.at - a.at)
-    },
-    async remove(key) {
-      await store.remove(CONSENT, key)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
+import type { RuleGuard } from '../../contracts/tokens.ts'
 import type { Head } from '../../http/head.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
@@ -43,7 +44,7 @@ export function sessionCookie(issuer: string): SessionCookie {
 export const SESSION = 'session'
 
 /** A type alias, since an interface has no index signature and so is no StoredValue. */
-type SessionRecord = {
+export type SessionRecord = {
   readonly subject: string
   /** Time of the user's authentication, seconds since the epoch. */
   readonly authTime: number
@@ -85,16 +86,17 @@ const keyOf = (cookie: string): string => createHash('sha256').update(cookie).di
 
 const sessionOf = ({ key, value }: Entry): Session => ({ key, ...(value as SessionRecord) })
 
+/** Whether a revocation rule has ended the session. */
+export const isOver = ({ asOf, authTime, subject }: SessionRecord, rules: RuleGuard): boolean =>
+  rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
+
 type SessionDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
 
 export function openSessions({ store, clock, config, rules }: SessionDeps): Sessions {
-  const isOver = ({ asOf, authTime, subject }: Session): boolean =>
-    rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
-
   const find = async (key: string): Promise<Session | undefined> => {
     const entry = await store.find(SESSION, key)
     const session = entry && sessionOf(entry)
-    return session === undefined || isOver(session) ? undefined : session
+    return session === undefined || isOver(session, rules) ? undefined : session
   }
   return {
     draw(login) {
@@ -111,7 +113,7 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
     find: (cookie) => find(keyOf(cookie)),
     async listOf(subject) {
       const entries = await store.listBy(SESSION, 'subject', subject)
-      const live = entries.map(sessionOf).filter((session) => !isOver(session))
+      const live = entries.map(sessionOf).filter((session) => !isOver(session, rules))
       return live.sort((a, b) => b.authTime - a.authTime)
     },
     async end(key, subject) {

@@ -11,52 +11,25 @@ import {
 import type { Consent } from '../browser/consents.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
+import { endConsent } from '../end-consent.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../records.ts'
-import { readGrantedScope } from '../scopes.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
-import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
 
-/**
- * Takes a consent back (C6.2.2) with all that it gave: codes not yet redeemed, token families, access tokens. The
- * consent goes in the middle: were it gone first and the rest failed, there would be no button to try again with;
- * were it gone last, a code made meanwhile would be missed.
- */
+/** Takes a consent back (C6.2.2) with all that it gave. */
 export async function withdrawConsent(
   consent: Consent,
   exchange: Exchange,
   dependencies: StepDependencies,
 ): Promise<void> {
-  const before = await endIssued(consent, dependencies)
-  await dependencies.consents.remove(consent.key)
-  const after = await endIssued(consent, dependencies)
-  await took(consentWithdrawn(exchange, consent, new Set([...before, ...after]).size), dependencies)
+  const families = await endConsent(consent, dependencies, { via: 'withdrawn by the user' })
+  await took(consentWithdrawn(exchange, consent, families), dependencies)
   const { business, client, subject } = consent
   noteCall(exchange, dependencies, 'info', 'consent_withdrawn', { client, subject, business })
-}
-
-/** Resolves with the families that it has ended, or whose codes it has. */
-async function endIssued(
-  { business, client, subject }: Consent,
-  dependencies: StepDependencies,
-): Promise<readonly string[]> {
-  const { codes, tokenRevoker, store } = dependencies
-  const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
-  const entries = await store.listBy(FAMILY, 'subject', subject)
-  const kept = entries.filter(({ value }) => {
-    const record = value as FamilyRecord
-    // What a customer's password gave was no matter of consent.
-    return record.client === client && record.grant === 'authorization_code' && concerns(record.scope)
-  })
-  // Codes last: one that is being redeemed meanwhile has its family named here, or fails to settle.
-  const given = [...kept.map(({ key }) => key), ...(await codes.withdraw({ client, subject, concerns }))]
-  for (const family of new Set(given))
-    await tokenRevoker.end({ family }, { order: { via: 'withdrawn by the user' } })
-  return given
 }
 
 const PATH = '/connect/applications'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '../../contracts/people.ts'
-import type { Entry } from '../../contracts/store.ts'
+import type { Entry, Store } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
@@ -67,8 +67,6 @@ export interface Codes {
   markRedeemed(code: FoundCode, expiresAt: number): Promise<boolean>
   /** Records that a code was used again. True if its tokens were made: then the caller must end their family. */
   markReplayed(code: FoundCode): Promise<boolean>
-  /** Removes a user's codes for a client. Resolves with the families of the tokens that they gave or could have given. */
-  withdraw(of: CodeOwner): Promise<readonly string[]>
 }
 
 export type NewCode = Omit<CodeRecord, 'family' | 'settled'>
@@ -119,16 +117,21 @@ export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
         if (await store.replace(CODE, key, found.entry.version, found.record)) return found.record.settled
       return false
     },
-    async withdraw({ client, subject, concerns }) {
-      const entries = await store.listBy(CODE, 'subject', subject)
-      const own = entries.filter((entry) => {
-        const record = recordOf(entry)
-        return record.client === client && concerns(record.scope)
-      })
-      await Promise.all(own.map(({ key }) => store.remove(CODE, key)))
-      return own.map((entry) => recordOf(entry).family)
-    },
   }
+}
+
+/** Removes a user's codes for a client. Resolves with the families of the tokens that they gave or could have given. */
+export async function withdrawCodes(
+  store: Pick<Store, 'listBy' | 'remove'>,
+  { client, subject, concerns }: CodeOwner,
+): Promise<readonly string[]> {
+  const entries = await store.listBy(CODE, 'subject', subject)
+  const own = entries.filter((entry) => {
+    const record = recordOf(entry)
+    return record.client === client && concerns(record.scope)
+  })
+  await Promise.all(own.map(({ key }) => store.remove(CODE, key)))
+  return own.map((entry) => recordOf(entry).family)
 }
 
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })

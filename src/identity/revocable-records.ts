@@ -1,0 +1,113 @@
+/** Sessions, token families and consents of the store, as operators list and end them. */
+import type {
+  RevocableRecord,
+  RevocableKind,
+  RevocablePage,
+  RevocableRecords,
+  RevocableWhere,
+} from '../contracts/revocable.ts'
+import type { Entry, Store } from '../contracts/store.ts'
+import type { RevocationOrder, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
+import { isTargetValue } from '../scopes/scope-token.ts'
+import { CONSENT, consentOf } from './browser/consents.ts'
+import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
+import { endConsent } from './end-consent.ts'
+import { placeOf, readGrantedScope } from './scopes.ts'
+import { begunAs, FAMILY, type FamilyRecord, REFRESH_TOKEN } from './tokens/families.ts'
+
+export interface RevocableRecordsParts {
+  readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
+  readonly rules: RuleGuard
+  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+}
+
+interface Kind {
+  /** Of the store's record. */
+  readonly stored: string
+  /** Undefined if a rule has ended it. */
+  readonly read: (entry: Entry, parts: RevocableRecordsParts) => Promise<RevocableRecord | undefined>
+  readonly end: (
+    record: RevocableRecord,
+    parts: RevocableRecordsParts,
+    order: RevocationOrder,
+  ) => Promise<number | undefined>
+}
+
+function readSession({ key: id, value, expiresAt: endsAt }: Entry, { rules }: RevocableRecordsParts) {
+  const record = value as SessionRecord
+  const { subject, authTime, browser } = record
+  return Promise.resolve(
+    isOver(record, rules) ? undefined : { id, subject, begunAt: authTime * 1000, endsAt, browser },
+  )
+}
+
+async function readFamily(
+  { key: id, value, expiresAt: endsAt }: Entry,
+  { rules, store }: RevocableRecordsParts,
+): Promise<RevocableRecord | undefined> {
+  const record = value as FamilyRecord
+  if (rules.hasEnded(begunAs(id, record))) return undefined
+  const { client, subject, scope, authTime } = record
+  const granted = readGrantedScope(scope)
+  const lastUsedAt = await store.lastUseBy(REFRESH_TOKEN, { family: id })
+  const scopes = granted.values.filter((each) => !isTargetValue(each))
+  return { id, subject, client, ...placeOf(granted), scopes, begunAt: authTime * 1000, lastUsedAt, endsAt }
+}
+
+function readConsent(entry: Entry): Promise<RevocableRecord> {
+  const { key, client, subject, scopes: allowed, at } = consentOf(entry)
+  const scopes = allowed.filter((each) => !each.startsWith('target:'))
+  const { business, fund } = placeOf(readGrantedScope(allowed.join(' ')))
+  return Promise.resolve({ id: key, subject, client, business, fund, scopes, begunAt: at })
+}
+
+const KINDS: Readonly<Record<RevocableKind, Kind>> = {
+  sessions: {
+    stored: SESSION,
+    read: readSession,
+    end: async ({ id }, { store }) => ((await store.remove(SESSION, id)) ? 0 : undefined),
+  },
+  families: {
+    stored: FAMILY,
+    read: readFamily,
+    end: async ({ id: family }, { tokenRevoker }, order) =>
+      (await tokenRevoker.end({ family }, { order })).families || undefined,
+  },
+  consents: {
+    stored: CONSENT,
+    read: readConsent,
+    end: async ({ id, client = '', subject, business = null }, parts, order) =>
+      endConsent({ key: id, client, subject, business }, parts, order),
+  },
+}
+
+export class StoredRevocableRecords implements RevocableRecords {
+  readonly #parts: RevocableRecordsParts
+
+  constructor(parts: RevocableRecordsParts) {
+    this.#parts = parts
+  }
+
+  async list(
+    kind: RevocableKind,
+    where: RevocableWhere,
+    page: { readonly after: string | undefined; readonly limit: number },
+  ): Promise<RevocablePage> {
+    const { stored, read } = KINDS[kind]
+    const entries = await this.#parts.store.pageBy(stored, where, page)
+    const found: RevocableRecord[] = []
+    // One after the other: a long page must not fill the queue of the store.
+    for (const entry of entries) found.push(...[(await read(entry, this.#parts)) ?? []].flat())
+    return { found, next: entries.length < page.limit ? undefined : entries.at(-1)?.key }
+  }
+
+  async find(kind: RevocableKind, id: string): Promise<RevocableRecord | undefined> {
+    const { stored, read } = KINDS[kind]
+    const entry = await this.#parts.store.find(stored, id)
+    return entry && read(entry, this.#parts)
+  }
+
+  end(kind: RevocableKind, record: RevocableRecord, order: RevocationOrder): Promise<number | undefined> {
+    return KINDS[kind].end(record, this.#parts, order)
+  }
+}
