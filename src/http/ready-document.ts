@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { fitsWeakly, readTagCondition } from './entity-tag.ts'
 import type { Head } from './head.ts'
 
 /** A document that is made once, when a configuration is loaded, and answered as it is from then on. */
@@ -30,14 +31,12 @@ export function readyDocument(body: Buffer, headers: Readonly<Record<string, str
 
 /** 304 if the client has this version (RFC 9110 §13.1.2), else the document. For GET and HEAD. */
 export const answerReady = (document: ReadyDocument, { headers }: Pick<Head, 'headers'>): ReadyAnswer =>
-  hasTag(headers['if-none-match'], document.tag)
+  isKnown(headers['if-none-match'], document.tag)
     ? { status: 304, headers: document.unchangedHeaders, body: undefined }
     : { status: 200, headers: document.headers, body: document.body }
 
-/** The weak comparison (RFC 9110 §8.8.3.2). Our tags hold no comma, so a list may be split at each one. */
-const hasTag = (ifNoneMatch: string | undefined, tag: string): boolean =>
-  ifNoneMatch !== undefined &&
-  ifNoneMatch.split(',').some((member) => {
-    const named = member.trim()
-    return named === '*' || named === tag || named === `W/${tag}`
-  })
+/** A header that cannot be read states no condition: the document is answered. */
+function isKnown(ifNoneMatch: string | undefined, tag: string): boolean {
+  const condition = ifNoneMatch === undefined ? undefined : readTagCondition(ifNoneMatch)
+  return condition !== undefined && fitsWeakly(condition, tag.slice(1, -1))
+}

@@ -15,7 +15,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Ended, RevocationOrder, RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
-import { AdminError } from '../operations/admin/routes.ts'
+import { AdminError } from '../operations/admin/errors.ts'
 import type {
   OperatorControl,
   Redacted,
@@ -23,7 +23,7 @@ import type {
   RestartOutcome,
   RevokeOptions,
   RevokeOutcome,
-} from '../operations/admin/routes.ts'
+} from '../operations/admin/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
 import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'

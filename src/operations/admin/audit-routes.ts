@@ -14,8 +14,9 @@ import { Readable } from 'node:stream'
 import type { AuditTrail } from '../../contracts/audit.ts'
 import type { AuditEvent } from '../../kernel/audit-events.ts'
 import { byOperator, type Operator } from '../operator.ts'
+import { AdminError } from './errors.ts'
+import { LIMIT, MOST_ROWS, ROWS } from './paging.ts'
 import {
-  AdminError,
   type AdminAnswer,
   type AdminRequest,
   type AdminRoute,
@@ -57,10 +58,6 @@ const FILTERS: Members = {
   from: text('From this month, day or time on, such as `2026-03-31` or `2026-03-31T18:00Z`.'),
   until: text('Until the end of this month or day, or before this time.'),
 }
-
-/** Rows of one page at most, and where none are named. */
-const MOST_ROWS = 1000
-const ROWS = 100
 
 const row: Schema = {
   type: 'object',
@@ -205,9 +202,7 @@ function stream(trail: QueriedTrail, { query: texts, operator }: AdminRequest): 
 }
 
 const PAGE = {
-  limit: text(`Rows at most: ${ROWS} if not given, up to ${MOST_ROWS}.`, {
-    pattern: '^([1-9][0-9]{0,2}|1000)$',
-  }),
+  limit: LIMIT,
   cursor: text('`next` of the page before.'),
 }
 

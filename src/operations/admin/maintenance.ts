@@ -5,13 +5,13 @@ import {
   members,
   type Members,
   ok,
-  type OperatorControl,
   refuse,
   reject,
   type Schema,
   text,
   WHO,
 } from './routes.ts'
+import type { OperatorControl } from './operator-control.ts'
 import { instantText, type KeptSwitch } from '../maintenance/records.ts'
 import { INSTANT_PATTERN } from '../config.ts'
 import { switchProblems, type SwitchProblem } from '../maintenance/config.ts'

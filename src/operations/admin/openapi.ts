@@ -7,8 +7,9 @@ import { maintenanceRoutes } from './maintenance.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
 import { PAST_CALL_ROUTE } from './past-calls.ts'
 import { ORDER_ROUTES } from './orders.ts'
+import { IF_MATCH } from './conditions.ts'
 import { rolesWith } from './rights.ts'
-import { ok, type AdminRoute, type Members, type Schema } from './routes.ts'
+import { type AdminRoute, type AnswerHeader, MERGE_PATCH, ok, problemsSchema, type Schema } from './routes.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 
@@ -28,40 +29,61 @@ const EVERYWHERE = {
   },
 }
 
-function parametersOf(query: Members, params: Members) {
+const HEADERS: Readonly<Record<AnswerHeader, string>> = {
+  ETag: 'The version, in quotes: for `If-Match`.',
+  Location: 'Its path from now on.',
+}
+
+const headersOf = (names: readonly AnswerHeader[]) =>
+  names.length === 0
+    ? {}
+    : {
+        headers: Object.fromEntries(
+          names.map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }] as const),
+        ),
+      }
+
+const OVERTAKEN = {
+  412: {
+    description: 'Another version is the latest: somebody else was faster. Nothing has changed',
+    ...headersOf(['ETag']),
+    ...json(problemsSchema),
+  },
+}
+
+const bodyTypesOf = ({ method }: AdminRoute): readonly string[] =>
+  method === 'PATCH' ? [MERGE_PATCH, 'application/json'] : ['application/json']
+
+const requestBodyOf = (route: AdminRoute, schema: Schema) => ({
+  required: route.bodyOptional !== true,
+  content: Object.fromEntries(bodyTypesOf(route).map((type) => [type, { schema }] as const)),
+})
+
+function parametersOf({ query = {}, params = {}, conditional }: AdminRoute) {
   const parameters = [
     ...Object.entries(params).map(([name, schema]) => ({ name, in: 'path', required: true, schema })),
     ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
+    ...(conditional === true ? [{ name: 'If-Match', in: 'header', required: false, schema: IF_MATCH }] : []),
   ]
   return parameters.length === 0 ? {} : { parameters }
 }
 
-const operationOf = ({
-  operationId,
-  summary,
-  needs,
-  body,
-  bodyOptional,
-  query = {},
-  params = {},
-  answers,
-}: AdminRoute) => ({
-  operationId,
-  summary,
-  description: `For the roles ${rolesWith(needs).join(', ')}.`,
-  security: [{ token: [needs] }],
-  ...parametersOf(query, params),
-  ...(body && { requestBody: { required: bodyOptional !== true, ...json(body) } }),
-  responses: {
-    ...Object.fromEntries(
-      Object.entries(answers).map(([status, [description, schema]]) => [
-        status,
-        { description, ...json(schema) },
-      ]),
-    ),
-    ...EVERYWHERE,
-  },
-})
+function operationOf(route: AdminRoute) {
+  const { operationId, summary, needs, body, conditional, answers } = route
+  const own = Object.entries(answers).map(
+    ([status, [description, schema, headers = []]]) =>
+      [status, { description, ...headersOf(headers), ...json(schema) }] as const,
+  )
+  return {
+    operationId,
+    summary,
+    description: `For the roles ${rolesWith(needs).join(', ')}.`,
+    security: [{ token: [needs] }],
+    ...parametersOf(route),
+    ...(body && { requestBody: requestBodyOf(route, body) }),
+    responses: { ...Object.fromEntries(own), ...EVERYWHERE, ...(conditional === true && OVERTAKEN) },
+  }
+}
 
 const status: Schema = { type: 'object', properties: { status: { type: 'string' } }, required: ['status'] }
 

@@ -3,7 +3,7 @@ import { hashSecret, verifySecret } from '../../directory/secret-hash.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ADMIN, type AdminConfig } from '../config.ts'
 import { type Right, type Role, rolesWith } from './rights.ts'
-import { AdminError } from './routes.ts'
+import { AdminError } from './errors.ts'
 
 /** Who has shown a token. */
 export interface AuthenticatedOperator {

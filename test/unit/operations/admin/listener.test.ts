@@ -2,11 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../../../src/contracts/audit.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { Report } from '../../../../src/config/report.ts'
-import {
-  startAdminListener,
-  type AdminApi,
-  type AdminParts,
-} from '../../../../src/operations/admin/listener.ts'
+import { startAdminListener, type AdminParts } from '../../../../src/operations/admin/listener.ts'
+import type { AdminApi } from '../../../../src/operations/admin/serve-route.ts'
 import { Operators } from '../../../../src/operations/admin/operators.ts'
 import { ok, type AdminRoute } from '../../../../src/operations/admin/routes.ts'
 import { compileAdmin } from '../../../../src/operations/config.ts'

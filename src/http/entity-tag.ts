@@ -1,0 +1,40 @@
+/** Entity tags in the headers of conditional requests: `If-Match`, `If-None-Match` (RFC 9110 §8.8.3, §13.1). */
+
+export interface EntityTag {
+  readonly weak: boolean
+  /** What stands between the quotes. */
+  readonly opaque: string
+}
+
+/** `*`: whatever version there is. A list: one of these. */
+export type TagCondition = '*' | readonly EntityTag[]
+
+/** `"` may stand in no tag, but a comma may: so a list is read member by member. */
+const MEMBER = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[ \t]*(?:,|$)/y
+
+/** Members of a list. A client keeps some versions of a document, not hundreds. */
+const MOST_TAGS = 100
+
+/** The condition that a header states; undefined if it is none. Empty members count for nothing (RFC 9110 §5.6.1.2). */
+export function readTagCondition(header: string): TagCondition | undefined {
+  if (header.trim() === '*') return '*'
+  const tags: EntityTag[] = []
+  let at = 0
+  while (at < header.length) {
+    MEMBER.lastIndex = at
+    const found = MEMBER.exec(header)
+    if (found === null) return undefined
+    at = MEMBER.lastIndex
+    const [, weak, opaque] = found
+    if (opaque !== undefined) tags.push({ weak: weak !== undefined, opaque })
+  }
+  return tags.length === 0 || tags.length > MOST_TAGS ? undefined : tags
+}
+
+/** The strong comparison of `If-Match` (RFC 9110 §8.8.3.2): a weak tag fits nothing. */
+export const fitsStrongly = (condition: TagCondition, opaque: string): boolean =>
+  condition === '*' || condition.some((tag) => !tag.weak && tag.opaque === opaque)
+
+/** The weak comparison of `If-None-Match`. */
+export const fitsWeakly = (condition: TagCondition, opaque: string): boolean =>
+  condition === '*' || condition.some((tag) => tag.opaque === opaque)

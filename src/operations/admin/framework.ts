@@ -1,0 +1,71 @@
+/**
+ * Fastify, as the admin listener uses it. Requests are checked by the validator of bodies under `/api`, not by Fastify's
+ * Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so both handlers are replaced.
+ */
+import fastify, { type FastifyInstance, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
+import type { Recorder } from '../../contracts/recorder.ts'
+import type { JsonValue } from '../../http/json-value.ts'
+import { compileProblems } from '../../http/validate-body.ts'
+import { AdminError, errorBodyOf, type FrameworkError } from './errors.ts'
+import { MERGE_PATCH, type Schema } from './routes.ts'
+
+/** The listener's application and its requests: no other file names the library. */
+export type AdminApp = FastifyInstance
+export type IncomingRequest = FastifyRequest
+
+/** The schema of a body or of the query. An optional body is checked only if it is sent. */
+export interface RequestSchema {
+  readonly optional: boolean
+  readonly schema: Schema
+}
+
+/** Throws RangeError, when the route is added, on a schema keyword that the validator does not support. */
+const compileRequest: FastifySchemaCompiler<RequestSchema> = ({
+  schema: { optional, schema },
+  httpPart = '',
+}) => {
+  const problemsOf = compileProblems(schema)
+  return (value: JsonValue) => {
+    if (optional && value === null) return true
+    const problems = problemsOf(value).map(
+      ({ field, why }) => `${[httpPart, field].filter(Boolean).join('.')}  ${why}`,
+    )
+    return problems.length === 0 || { error: new AdminError(400, 'the request does not fit', problems) }
+  }
+}
+
+/** Replaces Fastify's schema compilers (Ajv, fast-json-stringify), so that they are not loaded: none of them is used. */
+const unused = (): never => {
+  throw new TypeError('the admin listener has a validator of its own, and no schema of an answer')
+}
+
+export function makeApp(recorder: Recorder): AdminApp {
+  const app = fastify({
+    logger: false,
+    forceCloseConnections: true,
+    requestTimeout: 10_000,
+    exposeHeadRoutes: false,
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
+  })
+  app.setValidatorCompiler(compileRequest)
+  app.removeContentTypeParser('text/plain')
+  app.addContentTypeParser(
+    MERGE_PATCH,
+    { parseAs: 'string' },
+    // As Fastify reads application/json: a member `__proto__` is refused.
+    app.getDefaultJsonParser('error', 'error'),
+  )
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('Cache-Control', 'no-store')
+  })
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ error: 'there is nothing at this path' }),
+  )
+  app.setErrorHandler((thrown: FrameworkError, _request, reply) => {
+    const { status, body } = errorBodyOf(thrown)
+    if (status >= 500) recorder.note('error', 'admin_failed', { cause: thrown })
+    if (status === 401) reply.header('WWW-Authenticate', 'Bearer realm="admin"')
+    return reply.code(status).send(body)
+  })
+  return app
+}
