@@ -106,6 +106,8 @@ export type AnswerDescription =
       readonly data: BodySchema | undefined
       /** XML names of array items, by the name of the array; `Item` for others. */
       readonly items: Readonly<Record<string, string>>
+      /** Whether XML answers have the data service's own elements, which follow no published mapping (C7.7). */
+      readonly ownXml: boolean
       readonly successes: Successes
     }
   /** Passed through without an envelope. */
@@ -129,6 +131,8 @@ export type BodyDescription =
       readonly types: readonly string[]
       /** JSON Schema. Undefined: anything. */
       readonly schema: BodySchema | undefined
+      /** Whether XML bodies have the data service's own elements (C7.7). */
+      readonly ownXml: boolean
       /** Bytes. */
       readonly limit: number
     }

@@ -1,9 +1,11 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { FaultCode } from '../kernel/faults.ts'
 import type { JsonPointer } from '../http/json-pointer.ts'
 import type { JsonValue } from '../http/json-value.ts'
 import type { PlainXmlRules } from '../http/plain-xml/rules.ts'
 import type { RequestTarget } from '../http/request-target.ts'
+import type { Successes } from './api-description.ts'
 import type { Carrier } from './carrier.ts'
 import type { Place } from './places.ts'
 import type { Principal } from './principal.ts'
@@ -157,6 +159,16 @@ export type UpgradeOutcome =
   | { readonly kind: 'open'; readonly tunnel: Tunnel }
   | { readonly kind: 'refused'; readonly answer: BackendAnswer }
 
+/** What a backend may answer to the calls of one operation (C8.4): clients are told so (C11.3). */
+export interface PossibleAnswers {
+  readonly successes: Successes
+  readonly faults: readonly FaultCode[]
+  /** Whether a 4xx that has no row in the table of faults keeps its status. */
+  readonly otherRefusals: boolean
+  /** Whether a success may be bytes, which are converted for a client that wants another format. */
+  readonly bytes: boolean
+}
+
 /** A source of data behind the gateway (C8.1). */
 export interface Backend {
   readonly name: string
@@ -174,6 +186,8 @@ export interface Backend {
   readonly requestHeaders?: ReadonlySet<string> | undefined
   /** True if code of the user's sends requests of any method for a call (C8.9). Each that is not safe awaits the call's record. */
   readonly sendsAnything?: boolean
+  /** What it may answer to calls of an operation, by its method. Undefined: anything of C8.4. */
+  possibleAnswers?(action: ActionFacts, method: string): PossibleAnswers
   /** Rejects with a Fault if there is no usable answer (C8.4). */
   answer(call: Call): Promise<BackendAnswer>
   /**

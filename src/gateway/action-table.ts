@@ -6,6 +6,7 @@ import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { AreasConfig, ScopeRuleConfig } from './config.ts'
+import type { Documentation } from './describe/documentation.ts'
 import { takes, type ParameterType, type PatternSegment } from './path-pattern.ts'
 
 /** A compiled scope rule (C5.3). A token satisfies it if it has a value of each group; a rule of `any` is one group. */
@@ -56,6 +57,8 @@ export interface Operation {
   readonly audit: AuditRule | undefined
   /** XML names of array items (C7.5). */
   readonly items: Readonly<Record<string, string>>
+  /** What clients are told of it. Undefined for one that the configuration does not have. */
+  readonly documentation: Documentation | undefined
 }
 
 export interface Action {

@@ -16,6 +16,8 @@ export interface CompiledActions {
   readonly table: ActionTable<Route>
   /** Each stands at its slot. */
   readonly actions: readonly Action[]
+  /** The same, with their paths and methods. */
+  readonly routes: readonly ConfiguredRoute[]
   /** The backends of report-only areas, by area. */
   readonly reportOnly: ReadonlyMap<string, Backend>
 }
@@ -31,7 +33,7 @@ export function compileActions(
 ): CompiledActions {
   reportAreas(context, report)
   const routes = new RouteCompiler(report)
-  const actions: Action[] = []
+  const configuredRoutes: ConfiguredRoute[] = []
   const offered = new Map<string, OfferedOperation[]>()
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
@@ -39,16 +41,22 @@ export function compileActions(
     const compiled = compileAction(
       config,
       pattern ?? [],
-      actions.length,
+      configuredRoutes.length,
       { ...context, offered, routes },
       path,
       report,
     )
     if (pattern === undefined || compiled === undefined) continue
-    actions.push(compiled.action)
-    routes.add({ ...compiled, pattern, path })
+    const route = { ...compiled, pattern, path }
+    configuredRoutes.push(route)
+    routes.add(route)
   }
-  return { table: routes.finish(), actions, reportOnly: reportOnlyAreas(context, report) }
+  return {
+    table: routes.finish(),
+    actions: configuredRoutes.map(({ action }) => action),
+    routes: configuredRoutes,
+    reportOnly: reportOnlyAreas(context, report),
+  }
 }
 
 function reportAreas({ areas, backends, catalogue }: CompileContext, report: Report): void {

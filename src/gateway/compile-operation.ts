@@ -8,6 +8,7 @@ import type { Catalogue } from '../scopes/catalogue.ts'
 import { type Action, type BodyRule, compileScopeRule, isReportOnly, type Operation } from './action-table.ts'
 import { compileAuditRule } from './compile-audit-rule.ts'
 import type { RouteCompiler } from './compile-routes.ts'
+import { compileDocumentation } from './describe/documentation.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
 import { type PatternSegment, takes } from './path-pattern.ts'
 
@@ -73,6 +74,12 @@ export function compileOperation(
     body: compileBody(config.body, [...path, 'body', 'schema'], report),
     audit: compileAuditRule(config, { safe, websocket, backend }, path, report),
     items: config.items,
+    documentation: compileDocumentation(
+      config,
+      { versions, defaultVersion, areaScopes: areas[action.area]?.scopes ?? [] },
+      path,
+      report,
+    ),
   }
 }
 

@@ -15,6 +15,7 @@ import {
 } from '../config/schema.ts'
 import { operationUpstreamSchema } from '../backends/forward/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
+import { areaDescription, documentationKeys } from './describe/config.ts'
 
 const scopeValue = text({ description: 'A scope value.' })
 
@@ -44,6 +45,7 @@ const mediaType = text({ description: 'A media type or range.' })
 
 const operation = section(
   {
+    ...documentationKeys,
     scopes: scopeRule,
     versions: list(wholeNumber({ minimum: 1, description: 'An action version.' }), {
       default: [1],
@@ -133,6 +135,7 @@ const actionSchema = section({
 
 export const areasSchema = mapOf(
   section({
+    description: areaDescription,
     backend: name({ description: 'The backend that answers its calls: a key of `backends`.' }),
     mode: optional(
       choice(['enforce', 'report-only'], {

@@ -150,6 +150,7 @@ export function unmatched(
       body: { kind: 'none', schema: undefined, validate: undefined },
       audit: isSafe(method) ? undefined : EACH,
       items: {},
+      documentation: undefined,
     },
     params: {},
     business: decodeSegment(segments[3] ?? ''),

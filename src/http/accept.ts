@@ -58,7 +58,7 @@ interface Preference {
   readonly offers: readonly Offer[]
 }
 
-const PLAIN = { json: 'application/json', xml: 'application/xml' } as const
+export const PLAIN_TYPES = { json: 'application/json', xml: 'application/xml' } as const
 const FORMATS: readonly Format[] = ['json', 'xml']
 const UTF8 = '; charset=utf-8'
 const ANYTHING: AcceptRange = { type: '*/*', q: 1, specificity: 0, order: 0, matches: true }
@@ -113,7 +113,7 @@ function readPreference(
   ].sort((a, b) => byPreference(a.range, b.range))
   const naming = named.filter(({ q }) => q > 0).sort(byPreference)
   const formatNamed = ({ type }: AcceptRange): Format | undefined =>
-    FORMATS.find((format) => PLAIN[format] === type) ?? readVendorType(type)?.format
+    FORMATS.find((format) => PLAIN_TYPES[format] === type) ?? readVendorType(type)?.format
   return { ranges, offers, formatOfErrors: firstDefined(naming, formatNamed) ?? defaultFormat }
 }
 
@@ -126,7 +126,7 @@ function firstDefined<T, R>(items: readonly T[], read: (item: T) => R | undefine
 }
 
 function plainOffer(ranges: readonly AcceptRange[], format: Format): readonly Offer[] {
-  const type = PLAIN[format]
+  const type = PLAIN_TYPES[format]
   const range = decisiveRange(ranges.filter((each) => covers(each.type, type)))
   return range === undefined ? [] : [{ format, version: undefined, contentType: type + UTF8, range }]
 }
@@ -140,11 +140,17 @@ function vendorOffers(ranges: readonly AcceptRange[], readVendorType: VendorType
   })
 }
 
+const vendorPrefix = (vendor: string): string => `application/vnd.${vendor.toLowerCase()}.action.v`
+
+/** The type by which a client asks for a version (C7.1). */
+export const vendorType = (vendor: string, version: number, format: Format): string =>
+  `${vendorPrefix(vendor)}${version}+${format}`
+
 type VendorTypeReader = (type: string) => { format: Format; version: string } | undefined
 
 /** The version stays text: `007` and `1.5` are versions that no action has (C7.3). */
 function vendorTypeReader(vendor: string): VendorTypeReader {
-  const prefix = `application/vnd.${vendor.toLowerCase()}.action.v`
+  const prefix = vendorPrefix(vendor)
   return (type) => {
     if (!type.startsWith(prefix)) return undefined
     const [version = '', suffix, more] = type.slice(prefix.length).split('+')

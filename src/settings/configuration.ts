@@ -2,7 +2,7 @@
 import { auditSchema } from '../audit/config.ts'
 import { backendsSchema } from '../backends/config.ts'
 import { loadFile } from '../config/load.ts'
-import { choice, flag, section, text, type Static } from '../config/schema.ts'
+import { choice, flag, optional, section, text, type Static } from '../config/schema.ts'
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import { directorySchema } from '../directory/config.ts'
@@ -13,6 +13,7 @@ import {
   tokenCacheSchema,
   vendorSchema,
 } from '../gateway/config.ts'
+import { openapiSchema } from '../gateway/describe/config.ts'
 import { identitySchema } from '../identity/config.ts'
 import { keysSchema } from '../keys/config.ts'
 import { issuerNames, issuersSchema } from '../keys/issuers-config.ts'
@@ -50,6 +51,7 @@ export const configurationSchema = section({
   backends: backendsSchema,
   areas: areasSchema,
   actions: actionsSchema,
+  openapi: optional(openapiSchema),
   tokenCache: tokenCacheSchema,
   identity: identitySchema,
   keys: keysSchema,

@@ -5,6 +5,7 @@ import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { ApiDescription } from '../contracts/api-description.ts'
 import type { Admission } from '../contracts/admission.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -37,6 +38,7 @@ import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
+import { describedApi } from './described-api.ts'
 import { type OpenedPeople, openPeopleOf, peopleOf } from './people.ts'
 import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
@@ -100,6 +102,8 @@ export interface Service {
   readonly identity: Identity | undefined
   readonly authorities: Authorities
   readonly renderFault: FaultRenderer
+  /** What clients are told of the API (C11.3). */
+  readonly description: ApiDescription
 }
 
 /** A configuration that cannot be opened. The report lists every problem. */
@@ -212,6 +216,7 @@ export function compileService(
     identity,
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
     renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
+    description: describedApi(parts, urls),
   }
 }
 

@@ -100,7 +100,7 @@ export function callersWithoutIssuer(rules: RequestRules): readonly string[] {
 }
 
 /** Of path, query and headers together. */
-function placeholdersIn({ path, query, headers }: RequestRules): ReadonlySet<string> {
+export function placeholdersIn({ path, query, headers }: RequestRules): ReadonlySet<string> {
   const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
   return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])
 }

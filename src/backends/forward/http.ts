@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
+import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileQueryFilter } from '../../http/query.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
@@ -23,6 +23,9 @@ import {
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { successBody } from './success.ts'
 import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
+import type { FaultCode } from '../../kernel/faults.ts'
+import { placeholdersIn } from './compile-request.ts'
+import { answersByStatus } from './possible-answers.ts'
 import { checkHealth } from './health.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
@@ -224,6 +227,15 @@ export class HttpBackend implements Backend, ForwardingBackend {
       headers: this.passedHeaders(call, response.headers, source),
       body: successBody(call, response, this.format),
     }
+  }
+
+  possibleAnswers(_action: ActionFacts, method: string): PossibleAnswers {
+    const { requestHeaders, credentials, forwardAuthorization } = this.#rules
+    const faults: FaultCode[] = ['upstream_unreachable', 'upstream_timeout']
+    if (credentials?.renewable === true) faults.push('upstream_token_unavailable')
+    if (forwardAuthorization) faults.push('upstream_unauthorised')
+    if (placeholdersIn(this.#rules).size > 0) faults.push('unsendable_value')
+    return answersByStatus({ method, requestHeaders, faults })
   }
 
   healthy(): boolean {

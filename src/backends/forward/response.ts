@@ -61,6 +61,11 @@ export function checkStatus(status: number, context: StatusContext): StatusVerdi
   return BY_STATUS.get(status) ?? (status >= 400 && status < 500 ? REFUSED : BROKEN)
 }
 
+/** Every fault that an upstream's status may be; `upstream_unauthorised` only where Authorization is passed on. */
+export const STATUS_FAULTS: readonly FaultCode[] = [
+  ...new Set([...BY_STATUS.values(), BROKEN, REFUSED].map(({ code }) => code)),
+]
+
 /** Of a status that an operator tells in place of an upstream's own 4xx (C8.8). */
 export const verdictOfStatus = (status: number): StatusVerdict =>
   BY_STATUS.get(status) ?? (status < 500 ? REFUSED : BROKEN)

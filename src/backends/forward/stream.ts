@@ -1,5 +1,13 @@
 import type { Socket } from 'node:net'
-import type { Backend, BackendAnswer, Call, Tunnel, UpgradeOutcome } from '../../contracts/backend.ts'
+import type {
+  ActionFacts,
+  Backend,
+  BackendAnswer,
+  Call,
+  PossibleAnswers,
+  Tunnel,
+  UpgradeOutcome,
+} from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
@@ -146,6 +154,10 @@ export class StreamBackend implements Backend {
     const verdict = checkStatus(status, { conditional: false, ranged: false, authorizationForwarded })
     if (verdict.kind !== 'answer') return verdict
     throw new Fault('upstream_broken', { detail: `the upstream answered a handshake with ${status}` })
+  }
+
+  possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
+    return this.#plain.possibleAnswers(action, method)
   }
 
   healthy(): boolean {

@@ -1,7 +1,7 @@
-import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
+import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
 import type { JsonObject } from '../../http/json-value.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { Fault, type FaultCode } from '../../kernel/faults.ts'
 import { readCode } from '../../scopes/scope-token.ts'
 import { isObject, MemoryCollection } from './collection.ts'
 import type { MemoryFile, MemoryRule } from './file.ts'
@@ -39,6 +39,13 @@ const VERBS: Readonly<Record<MemoryRule['do'], Verb>> = {
     collection.merge(placeOf(call, collection), keyOf(call, rule), givenIn(call))
     return NO_DATA
   },
+}
+
+const VERB_FAULTS: Readonly<Record<MemoryRule['do'], readonly FaultCode[]>> = {
+  list: [],
+  read: ['upstream_not_found'],
+  create: ['body_missing', 'body_invalid'],
+  merge: ['body_missing', 'body_invalid', 'upstream_not_found'],
 }
 
 /** Codes never hold a slash (C3.4), so that no two places share a name. */
@@ -91,11 +98,27 @@ export class MemoryBackend implements Backend {
     return Promise.try(() => ({ status: 200, headers: {}, body: { kind: 'value', value: this.#data(call) } }))
   }
 
+  possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
+    const verb = this.#operationOf(action, method)?.rule.do
+    return {
+      successes: { other: false, notModified: false, ranges: false },
+      faults: verb === undefined ? [] : VERB_FAULTS[verb],
+      otherRefusals: false,
+      bytes: false,
+    }
+  }
+
+  #operationOf({ area, action }: ActionFacts, method: string): Operation | undefined {
+    return this.#operations.get(`${method === 'HEAD' ? 'GET' : method} ${area}/${withoutTypes(action)}`)
+  }
+
   #data(call: Call): JsonObject {
-    const name = `${call.action.area}/${withoutTypes(call.action.action)}`
-    const operation = this.#operations.get(`${call.method === 'HEAD' ? 'GET' : call.method} ${name}`)
+    const { action, method } = call
+    const operation = this.#operationOf(action, method)
     if (operation === undefined)
-      throw new Fault('internal', { detail: `the data file says nothing of ${call.method} ${name}` })
+      throw new Fault('internal', {
+        detail: `the data file says nothing of ${method} ${action.area}/${action.action}`,
+      })
     return VERBS[operation.rule.do](call, operation, this.#funds)
   }
 

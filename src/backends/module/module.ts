@@ -1,7 +1,9 @@
-import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
+import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
+import { answersByStatus } from '../forward/possible-answers.ts'
 import type { ModuleBackend } from '../../contracts/module.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import { type Blamed, onAccountOf } from '../../modules/blame.ts'
+import type { FaultCode } from '../../kernel/faults.ts'
 import { passedNames } from '../forward/response.ts'
 import { type AnswerRules, checkAnswer } from './answer.ts'
 import { callOf } from './call.ts'
@@ -19,6 +21,9 @@ export interface ModuleRules {
   /** Told of what the module's code threw where no call could be failed for it any more. Must not throw. */
   readonly failed: ModuleFailed
 }
+
+/** What a module fails with besides the statuses that it answers. */
+export const MODULE_FAULTS: readonly FaultCode[] = ['upstream_timeout', 'upstream_broken', 'answer_too_large']
 
 /** A file or package of the user's (C8.1). It runs in this process: its bugs are caught here, as far as that goes. */
 export class UserModule implements Backend {
@@ -44,6 +49,10 @@ export class UserModule implements Backend {
   async #ask(call: Call, question: Question): Promise<BackendAnswer> {
     const given: unknown = await this.#module.answer(callOf(call, question.signal))
     return begunAnswer(await checkAnswer(given, this.#answers.rulesOf(call)), call.method, question)
+  }
+
+  possibleAnswers(_action: ActionFacts, method: string): PossibleAnswers {
+    return answersByStatus({ method, faults: MODULE_FAULTS })
   }
 
   healthy(): boolean {

@@ -1,4 +1,4 @@
-import type { Backend, BackendAnswer, Call } from '../../contracts/backend.ts'
+import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { Forward, ForwardedCall, ForwardingModule } from '../../contracts/module.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
@@ -8,7 +8,7 @@ import { onAccountOf } from '../../modules/blame.ts'
 import type { Shapeable } from '../forward/compile-operation.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from '../module/answer.ts'
-import { AnswerChecks, closeModule, isWell, type ModuleRules } from '../module/module.ts'
+import { AnswerChecks, closeModule, isWell, MODULE_FAULTS, type ModuleRules } from '../module/module.ts'
 import {
   begunAnswer,
   type Question,
@@ -77,6 +77,11 @@ export class ModuleOverForwarder implements Backend {
 
   #parts(): RunParts {
     return { module: this.#module, sender: this.#sender, answers: this.#answers, name: this.name }
+  }
+
+  possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
+    const under = this.#sender.possibleAnswers(action, method)
+    return { ...under, faults: [...new Set([...under.faults, ...MODULE_FAULTS])] }
   }
 
   healthy(): boolean {

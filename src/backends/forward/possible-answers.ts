@@ -1,0 +1,29 @@
+/** What a backend that forwards, or a module, may answer: for the description of the API (C11.3). */
+import type { PossibleAnswers } from '../../contracts/backend.ts'
+import type { FaultCode } from '../../kernel/faults.ts'
+import { isBodiless } from '../../http/methods.ts'
+import { STATUS_FAULTS } from './response.ts'
+
+interface AnswerSource {
+  readonly method: string
+  /** Names of the client's headers that it gets; undefined: all. */
+  readonly requestHeaders?: ReadonlySet<string> | undefined
+  /** What it fails with besides the statuses that it answers. */
+  readonly faults: readonly FaultCode[]
+}
+
+/** Of whatever answers with statuses of HTTP, which are judged by `checkStatus`. */
+export function answersByStatus({ method, requestHeaders, faults }: AnswerSource): PossibleAnswers {
+  const gets = (name: string): boolean => requestHeaders?.has(name) ?? true
+  const isRead = isBodiless(method)
+  return {
+    successes: {
+      other: true,
+      notModified: isRead && (gets('if-none-match') || gets('if-modified-since')),
+      ranges: isRead && gets('range'),
+    },
+    faults: [...new Set([...STATUS_FAULTS, ...faults])],
+    otherRefusals: true,
+    bytes: true,
+  }
+}

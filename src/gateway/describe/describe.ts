@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto'
+import type {
+  AnswerDescription,
+  ApiDescription,
+  AreaDescription,
+  BodyDescription,
+  MediaTypeDescription,
+  OperationDescription,
+  ParameterDescription,
+  ScopeDescription,
+} from '../../contracts/api-description.ts'
+import type { PossibleAnswers } from '../../contracts/backend.ts'
+import { type Format, vendorType, PLAIN_TYPES } from '../../http/accept.ts'
+import { MEDIA_TYPE_OF } from '../../http/content-type.ts'
+import type { Catalogue } from '../../scopes/catalogue.ts'
+import { type Operation, isReportOnly } from '../action-table.ts'
+import { API_VERSION } from '../checks.ts'
+import type { CompiledActions } from '../compile-actions.ts'
+import type { ConfiguredRoute } from '../compile-routes.ts'
+import type { AreasConfig } from '../config.ts'
+import type { PatternSegment } from '../path-pattern.ts'
+import type { OpenapiConfig } from './config.ts'
+import { faultsOf, type Limits } from './faults.ts'
+
+export interface Described {
+  readonly actions: Pick<CompiledActions, 'routes'>
+  readonly areas: AreasConfig
+  readonly catalogue: Catalogue
+  /** What the configuration says of the document; undefined where it says nothing. */
+  readonly openapi: OpenapiConfig | undefined
+  readonly baseUrl: string
+  readonly vendor: string
+  readonly defaultFormat: Format
+  /** Bytes of a body that is parsed. */
+  readonly bodyLimit: number
+  readonly limits: Limits
+}
+
+const TITLE = 'Data API'
+
+/** Describes a configuration's actions to clients. It is made once, when the configuration is loaded. */
+export function describeApi(described: Described): ApiDescription {
+  const { catalogue, openapi, baseUrl, vendor, defaultFormat } = described
+  const about = openapi === undefined || openapi === 'off' ? {} : openapi
+  const hidden = new Set(about.hide)
+  const areas = describeAreas(described, hidden)
+  return {
+    title: about.title ?? TITLE,
+    description: about.description,
+    ...{ baseUrl, vendor, defaultFormat },
+    scopes: describeScopes(areas, catalogue),
+    areas,
+  }
+}
+
+function describeAreas(described: Described, hidden: ReadonlySet<string>): readonly AreaDescription[] {
+  const routes = described.actions.routes.filter(({ action }) => !hidden.has(action.area))
+  const byArea = Map.groupBy(withIds(routes), ({ route }) => route.action.area)
+  return Object.entries(described.areas).flatMap(([name, area]): AreaDescription[] => {
+    const found = byArea.get(name)
+    if (found === undefined) return []
+    const operations = found.map((each) => describeOperation(each, described))
+    return [{ name, description: area.description, mode: modeOf(area), operations }]
+  })
+}
+
+const modeOf = (area: AreasConfig[string] | undefined): AreaDescription['mode'] =>
+  isReportOnly(area) ? 'report-only' : 'enforce'
+
+interface Identified {
+  readonly id: string
+  readonly route: ConfiguredRoute
+  readonly operation: Operation
+}
+
+const LEVELS = { b: 'business', f: 'fund' } as const
+
+/** An id is made of the operation's own names. Where two would be the same, each gets a digest of its exact path. */
+function withIds(routes: readonly ConfiguredRoute[]): readonly Identified[] {
+  const all = routes.flatMap((route) =>
+    [...route.methods.values()].map((operation) => ({ id: idOf(operation, route), route, operation })),
+  )
+  const taken = Map.groupBy(all, ({ id }) => id)
+  return all.map((each) =>
+    taken.get(each.id)?.length === 1 ? each : { ...each, id: `${each.id}-${digestOf(each.operation)}` },
+  )
+}
+
+const idOf = ({ method, action: { level, area } }: Operation, { pattern }: ConfiguredRoute): string =>
+  [
+    method.toLowerCase(),
+    LEVELS[level],
+    area,
+    ...pattern.map((segment) => (segment.kind === 'literal' ? segment.text : segment.name)),
+  ].join('-')
+
+const digestOf = ({ method, action: { level, area, name } }: Operation): string =>
+  createHash('sha256').update(`${method} ${level}/${area}/${name}`).digest('hex').slice(0, 8)
+
+function describeOperation({ id, route, operation }: Identified, described: Described): OperationDescription {
+  const { action, documentation, versions, facts } = operation
+  const answers = operation.backend.possibleAnswers?.(facts, operation.method) ?? ANYTHING
+  const reportOnly = isReportOnly(described.areas[action.area])
+  const parameters = parametersOf(operation, route.pattern)
+  const typed = parameters.some(({ type }) => type !== '')
+  return {
+    id,
+    area: action.area,
+    action: action.name,
+    level: LEVELS[action.level],
+    method: operation.method,
+    path: pathOf(operation, route.pattern),
+    parameters,
+    mode: reportOnly ? 'report-only' : 'enforce',
+    scopes: documentation?.scopes ?? [],
+    summary: documentation?.summary,
+    description: documentation?.description,
+    ...versions,
+    answer: answerOf(operation, answers, described),
+    body: bodyOf(operation, described.bodyLimit),
+    websocket: operation.websocket,
+    examples: documentation?.examples ?? [],
+    faults: faultsOf({ operation, answers, limits: described.limits, typed, reportOnly }),
+    otherRefusals: answers.otherRefusals,
+    tellsRate: described.limits.clientRate,
+  }
+}
+
+/** Of a backend that does not tell. */
+const ANYTHING: PossibleAnswers = {
+  successes: { other: true, notModified: true, ranges: true },
+  faults: ['upstream_unreachable', 'upstream_timeout', 'upstream_broken'],
+  otherRefusals: true,
+  bytes: true,
+}
+
+const PLACES = { business: 'businessCode', fund: 'fundCode' } as const
+
+/** The names of the places in the path: not those of parameters of the action's own. */
+function placeNames({ action }: Operation): Readonly<Record<'business' | 'fund', string>> {
+  const free = (name: string): string => (action.parameters.includes(name) ? free(`${name}_`) : name)
+  return { business: free(PLACES.business), fund: free(PLACES.fund) }
+}
+
+function pathOf(operation: Operation, pattern: readonly PatternSegment[]): string {
+  const { level, area } = operation.action
+  const { business, fund } = placeNames(operation)
+  const place = level === 'f' ? `f/{${business}}/{${fund}}` : `b/{${business}}`
+  const own = pattern.map((segment) => (segment.kind === 'literal' ? segment.text : `{${segment.name}}`))
+  return ['/api', API_VERSION, place, area, ...own].join('/')
+}
+
+function parametersOf(
+  operation: Operation,
+  pattern: readonly PatternSegment[],
+): readonly ParameterDescription[] {
+  const names = placeNames(operation)
+  const place = (kind: 'business' | 'fund'): ParameterDescription => ({
+    ...{ name: names[kind], kind },
+    ...{ type: '', values: undefined },
+  })
+  return [
+    place('business'),
+    ...(operation.action.level === 'f' ? [place('fund')] : []),
+    ...pattern.flatMap((segment): ParameterDescription[] =>
+      segment.kind === 'literal'
+        ? []
+        : [{ name: segment.name, kind: 'own', type: segment.type.text, values: segment.type.values }],
+    ),
+  ]
+}
+
+function answerOf(
+  { produces, versions, documentation, items, backend }: Operation,
+  { successes }: PossibleAnswers,
+  { vendor, defaultFormat }: Described,
+): AnswerDescription {
+  if (produces !== undefined) return { kind: 'own', types: produces, successes }
+  return {
+    kind: 'envelope',
+    types: envelopeTypes(versions, vendor, defaultFormat),
+    data: documentation?.data,
+    items,
+    ownXml: backend.xml !== undefined,
+    // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6).
+    successes: { ...successes, ranges: successes.ranges && backend.payload === 'envelope' },
+  }
+}
+
+const FORMATS: readonly Format[] = ['json', 'xml']
+
+/** C7.1: the plain types, then the vendor's of each version. */
+function envelopeTypes(
+  { versions, defaultVersion }: Operation['versions'],
+  vendor: string,
+  defaultFormat: Format,
+): readonly MediaTypeDescription[] {
+  const formats = FORMATS.toSorted((a, b) => Number(b === defaultFormat) - Number(a === defaultFormat))
+  return [
+    ...formats.map((format) => ({ type: PLAIN_TYPES[format], format, version: defaultVersion })),
+    ...versions.flatMap((version) =>
+      formats.map((format) => ({ type: vendorType(vendor, version, format), format, version })),
+    ),
+  ]
+}
+
+const PARSED_TYPES = [MEDIA_TYPE_OF.json, MEDIA_TYPE_OF.xml, MEDIA_TYPE_OF.form]
+
+function bodyOf({ consumes, body, backend }: Operation, limit: number): BodyDescription | undefined {
+  if (consumes !== undefined) return { kind: 'opaque', types: consumes }
+  if (body.kind === 'none') return undefined
+  return {
+    kind: 'parsed',
+    required: body.kind === 'required',
+    types: PARSED_TYPES,
+    schema: body.schema,
+    ownXml: backend.xml !== undefined,
+    limit,
+  }
+}
+
+function describeScopes(
+  areas: readonly AreaDescription[],
+  catalogue: Catalogue,
+): readonly ScopeDescription[] {
+  const named = new Set(areas.flatMap(({ operations }) => operations.flatMap(({ scopes }) => scopes.flat())))
+  return catalogue.values
+    .filter((name) => named.has(name))
+    .map((name) => ({
+      name,
+      description: catalogue.get(name)?.description ?? name,
+      includedIn: [...catalogue.satisfiers(name)].filter((other) => other !== name),
+    }))
+}

@@ -1,0 +1,104 @@
+import type { PossibleAnswers } from '../../contracts/backend.ts'
+import type { FaultCode } from '../../kernel/faults.ts'
+import type { Operation } from '../action-table.ts'
+import { BACKEND_CHECK, CHECKS } from '../order.ts'
+
+/** What of a deployment decides which faults its operations can raise. */
+export interface Limits {
+  /** Whether a client, any one, has a rate. */
+  readonly clientRate: boolean
+  readonly addressRate: boolean
+  readonly shedding: boolean
+  readonly severalBackends: boolean
+  /** Whether an audit trail is kept. */
+  readonly audited: boolean
+}
+
+export interface OperationFacts {
+  readonly operation: Operation
+  readonly answers: PossibleAnswers
+  readonly limits: Limits
+  /** Whether a parameter of its path has a type. */
+  readonly typed: boolean
+  readonly reportOnly: boolean
+}
+
+type Applies = (facts: OperationFacts) => boolean
+
+const never: Applies = () => false
+const takesBody: Applies = ({ operation: { body } }) => body.kind !== 'none'
+const parses: Applies = ({ operation: { consumes } }) => consumes === undefined
+const isEnveloped: Applies = ({ operation: { produces } }) => produces === undefined
+const convertsBytes: Applies = (facts) => isEnveloped(facts) && facts.answers.bytes
+
+/**
+ * Which operations the faults of the checks can befall. Those that do not stand here befall every operation. A fault of
+ * another path, or one that no client sees, befalls none.
+ */
+const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
+  connect_refused: never,
+  outside: never,
+  unknown_api_version: never,
+  client_gone: never,
+  rate_limited: ({ limits }) => limits.clientRate,
+  address_rate_limited: ({ limits }) => limits.addressRate,
+  overloaded: ({ limits }) => limits.shedding,
+  too_many_backend_calls: ({ limits }) => limits.severalBackends,
+  // A value of the wrong shape is no path of this action (C3.3).
+  unknown_action: ({ typed }) => typed,
+  unknown_action_version: isEnveloped,
+  body_partial: parses,
+  body_too_large: parses,
+  body_malformed: (facts) => parses(facts) && takesBody(facts),
+  body_missing: (facts) => parses(facts) && facts.operation.body.kind === 'required',
+  body_unexpected: (facts) => parses(facts) && !takesBody(facts),
+  body_invalid: (facts) => parses(facts) && facts.operation.body.schema !== undefined,
+  // What follows the checks
+  audit_unavailable: ({ operation, limits }) => limits.audited && operation.audit !== undefined,
+  answer_unconvertible: isEnveloped,
+  answer_unmappable: (facts) => isEnveloped(facts) && facts.operation.backend.xml !== undefined,
+  answer_too_large: convertsBytes,
+  conversion_busy: (facts) => convertsBytes(facts) || (parses(facts) && takesBody(facts)),
+}
+
+const ENFORCED_STEPS: ReadonlySet<string> = new Set([
+  'readTarget',
+  'passServiceMaintenance',
+  'requireApiVersion',
+  'refuseInPlaceMaintenance',
+])
+
+/** Faults that a report-only area refuses a call with all the same (report-only.ts). */
+const ENFORCED: ReadonlySet<FaultCode> = new Set([
+  ...CHECKS.filter(({ step }) => ENFORCED_STEPS.has(step)).flatMap(({ faults }) => faults),
+  'address_rate_limited',
+  'overloaded',
+  'backend_busy',
+])
+
+/** Every check's faults, in the order of the checks. */
+const OF_CHECKS: readonly FaultCode[] = [
+  ...new Set([...CHECKS.flatMap(({ faults }) => faults), ...BACKEND_CHECK.faults]),
+]
+
+const BEHIND_CHECKS: readonly FaultCode[] = [
+  'audit_unavailable',
+  'answer_unconvertible',
+  'answer_unmappable',
+  'answer_too_large',
+  'conversion_busy',
+  'internal',
+]
+
+/** Every fault that a call of an operation may be answered with, and no other, in the order of the checks. */
+export function faultsOf(facts: OperationFacts): readonly FaultCode[] {
+  const applies = (code: FaultCode): boolean => APPLIES[code]?.(facts) ?? true
+  const checked = OF_CHECKS.filter(applies)
+  return [
+    ...new Set([
+      ...(facts.reportOnly ? checked.filter((code) => ENFORCED.has(code)) : checked),
+      ...facts.answers.faults,
+      ...BEHIND_CHECKS.filter(applies),
+    ]),
+  ]
+}

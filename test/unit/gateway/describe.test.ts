@@ -1,0 +1,198 @@
+import { describe, expect, it } from 'vitest'
+import { Report } from '../../../src/config/report.ts'
+import type { OperationDescription } from '../../../src/contracts/api-description.ts'
+import type { Backend } from '../../../src/contracts/backend.ts'
+import { compileActions } from '../../../src/gateway/compile-actions.ts'
+import type { ActionConfig, AreasConfig } from '../../../src/gateway/config.ts'
+import { type Described, describeApi } from '../../../src/gateway/describe/describe.ts'
+import { BACKEND_CHECK, CHECKS } from '../../../src/gateway/order.ts'
+import { CATALOGUE } from '../../support/gateway.ts'
+
+const backend: Backend = {
+  name: 'funds',
+  format: 'json',
+  payload: 'bare',
+  possibleAnswers: () => ({
+    successes: { other: false, notModified: false, ranges: false },
+    faults: [],
+    otherRefusals: false,
+    bytes: false,
+  }),
+  answer: () => Promise.reject(new Error('nothing is called')),
+  close: () => Promise.resolve(),
+}
+
+const LIMITS = { clientRate: true, addressRate: true, shedding: true, severalBackends: true, audited: true }
+
+interface Given {
+  readonly actions: readonly object[]
+  readonly areas?: AreasConfig
+  readonly more?: Partial<Described>
+}
+
+function describedOf({ actions, areas = { 'fund-data': { backend: 'funds' } }, more }: Given) {
+  const report = new Report()
+  const compiled = compileActions(
+    actions as unknown as readonly ActionConfig[],
+    { catalogue: CATALOGUE, backends: new Map([['funds', backend]]), areas },
+    report,
+  )
+  const api = describeApi({
+    actions: compiled,
+    ...{ areas, catalogue: CATALOGUE, openapi: undefined, baseUrl: 'https://api.example' },
+    ...{ vendor: 'acme', defaultFormat: 'json', bodyLimit: 100, limits: LIMITS },
+    ...more,
+  })
+  return { api, problems: report.problems.map(({ path, message }) => `${path.join('.')} ${message}`) }
+}
+
+const rule = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
+const action = (name: string, methods: object, level = 'business') => ({
+  level,
+  area: 'fund-data',
+  action: name,
+  methods,
+})
+
+const only = (operation: object, areas?: AreasConfig): OperationDescription =>
+  describedOf({ actions: [action('list', { GET: { ...rule, ...operation } })], ...(areas && { areas }) }).api
+    .areas[0]!.operations[0]!
+
+describe('the description of the API', () => {
+  it('C11.3.1 has a path with the places and the parameters of the action, and an id of its own names', () => {
+    const { api } = describedOf({
+      actions: [action('detail/{id:uuid}/{state:/open|closed/}', { GET: rule }, 'fund')],
+    })
+    const [operation] = api.areas[0]!.operations
+    expect(operation).toMatchObject({
+      id: 'get-fund-fund-data-detail-id-state',
+      path: '/api/1.0/f/{businessCode}/{fundCode}/fund-data/detail/{id}/{state}',
+      parameters: [
+        { name: 'businessCode', kind: 'business', type: '' },
+        { name: 'fundCode', kind: 'fund', type: '' },
+        { name: 'id', kind: 'own', type: 'uuid' },
+        { name: 'state', kind: 'own', values: ['open', 'closed'] },
+      ],
+    })
+  })
+
+  it('C11.3.1 keeps ids apart that the names alone would make equal', () => {
+    const { api } = describedOf({ actions: [action('a-b/c', { GET: rule }), action('a/b-c', { GET: rule })] })
+    const ids = api.areas[0]!.operations.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(2)
+    for (const id of ids) expect(id).toMatch(/^get-business-fund-data-a-b-c-[0-9a-f]{8}$/)
+  })
+
+  it('C11.3.1 names a parameter of the action that has the name of a place as configured', () => {
+    const { api } = describedOf({ actions: [action('{businessCode}', { GET: rule })] })
+    expect(api.areas[0]!.operations[0]!.path).toBe('/api/1.0/b/{businessCode_}/fund-data/{businessCode}')
+  })
+
+  it('C11.3.4 lists one alternative for each value of any, and what the area requires in each', () => {
+    const areas = { 'fund-data': { backend: 'funds', scopes: ['fund.write'] } }
+    expect(only({ scopes: { any: ['fund.read', 'openid'] } }, areas).scopes).toEqual([
+      ['fund.read', 'fund.write'],
+      ['openid', 'fund.write'],
+    ])
+    expect(only({ scopes: { all: ['openid', 'fund.read'] } }).scopes).toEqual([['openid', 'fund.read']])
+  })
+
+  it('C11.3.2 has the plain types and the vendor type of each version', () => {
+    const { answer } = only({ versions: [2, 1], defaultVersion: 2 })
+    expect(
+      answer.types.map((each) => (typeof each === 'string' ? each : `${each.type} ${each.version}`)),
+    ).toEqual([
+      'application/json 2',
+      'application/xml 2',
+      'application/vnd.acme.action.v1+json 1',
+      'application/vnd.acme.action.v1+xml 1',
+      'application/vnd.acme.action.v2+json 2',
+      'application/vnd.acme.action.v2+xml 2',
+    ])
+  })
+
+  it('C11.3.3 has every fault of the checks for some operation but those that belong to no action', () => {
+    const { api } = describedOf({
+      actions: [
+        action('{id:uuid}', {
+          GET: rule,
+          POST: { ...rule, body: { required: true, schema: { type: 'object' } } },
+        }),
+      ],
+    })
+    const raised = new Set(api.areas[0]!.operations.flatMap(({ faults }) => faults))
+    const all = [...CHECKS, BACKEND_CHECK].flatMap(({ faults }) => faults)
+    expect(all.filter((code) => !raised.has(code))).toEqual([
+      'connect_refused',
+      'outside',
+      'unknown_api_version',
+      'client_gone',
+    ])
+  })
+
+  it('C11.3.3 has no fault that an operation cannot raise', () => {
+    const limits = {
+      clientRate: false,
+      addressRate: false,
+      shedding: false,
+      severalBackends: false,
+      audited: false,
+    }
+    const { api } = describedOf({ actions: [action('list', { GET: rule })], more: { limits } })
+    const { faults } = api.areas[0]!.operations[0]!
+    for (const code of ['rate_limited', 'overloaded', 'unknown_action', 'body_missing', 'audit_unavailable'])
+      expect(faults).not.toContain(code)
+    expect(only({ produces: ['text/csv'] }).faults).not.toContain('unknown_action_version')
+  })
+
+  it('C11.3.5 has no refusal for a report-only area that is not enforced there', () => {
+    const areas: AreasConfig = { 'fund-data': { backend: 'funds', mode: 'report-only' } }
+    const { mode, faults } = only({}, areas)
+    expect(mode).toBe('report-only')
+    for (const code of ['no_credentials', 'insufficient_scope', 'unknown_place', 'not_acceptable'])
+      expect(faults).not.toContain(code)
+    expect(faults).toContain('service_maintenance')
+  })
+
+  it('C11.3.6 leaves hidden areas out, with the scope values that only they name', () => {
+    const { api } = describedOf({
+      actions: [action('list', { GET: rule })],
+      more: { openapi: { hide: ['fund-data'] } },
+    })
+    expect(api).toMatchObject({ areas: [], scopes: [] })
+  })
+})
+
+describe('the documentation of an operation', () => {
+  const problemsOf = (operation: object) =>
+    describedOf({ actions: [action('list', { POST: { ...rule, ...operation } })] }).problems
+
+  it('C11.3.7 refuses an example that does not fit the schema of Data or of the body', () => {
+    const data = { type: 'object', properties: { Count: { type: 'integer' } }, additionalProperties: false }
+    const body = { required: true, schema: { type: 'object', required: ['Name'] } }
+    const examples = { one: { data: { Count: 'two', More: 1 }, body: {} } }
+    expect(problemsOf({ data, body, examples })).toEqual([
+      'actions.0.methods.POST.examples.one.data does not fit its schema: Count must be a whole number',
+      'actions.0.methods.POST.examples.one.data does not fit its schema: More is not known here',
+      'actions.0.methods.POST.examples.one.body does not fit its schema: Name is required',
+    ])
+  })
+
+  it('C11.3.7 refuses a schema that is not supported, or that is not of an object', () => {
+    expect(problemsOf({ data: { oneOf: [] } })).toEqual([
+      'actions.0.methods.POST.data the schema keyword "oneOf" is not supported',
+    ])
+    expect(problemsOf({ data: { type: 'array' } })).toEqual([
+      'actions.0.methods.POST.data.type must be object: `Data` always is one',
+    ])
+  })
+
+  it('C11.3.7 refuses an example of a version, a body or data that there is not', () => {
+    const examples = { one: { version: 3, body: {}, data: [] } }
+    expect(problemsOf({ examples })).toEqual([
+      'actions.0.methods.POST.examples.one.version is not one of the versions 1',
+      'actions.0.methods.POST.examples.one.data does not fit its schema: it must be an object',
+      'actions.0.methods.POST.examples.one.body has no use: the operation takes no body that is parsed',
+    ])
+  })
+})
