@@ -206,7 +206,8 @@ function openAdmin(
     metrics: () => {
       supervisor.pool?.flush()
       exposition.showLogDropped(supervisor.linesDropped())
-      return { contentType: exposition.contentType, text: exposition.text() }
+      const readings = [...supervisor.gauges.read(), ...(supervisor.pool?.gauges() ?? [])]
+      return { contentType: exposition.contentType, text: exposition.text(readings) }
     },
     operators,
     api: {

@@ -9,6 +9,7 @@ import { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Environment } from '../config/references.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import { GaugeSources } from '../operations/metrics/gauges.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
@@ -47,6 +48,8 @@ export interface WorkerDependencies extends Dependencies {
   readonly feed: ChangeFeed
   readonly maintenance: MaintenanceRecords
   readonly state: State
+  /** The gauges of this process, apart from those of a configuration. */
+  readonly gauges: GaugeSources
 }
 
 /** Changes after which an upstream's target gets no calls. */
@@ -96,6 +99,7 @@ export async function openDependencies(
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
     peopleFailed: (event, cause) => recorder.note('error', event, { module: 'directory.people', cause }),
+    gauges: new GaugeSources(),
     conversions: new Conversions(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
   }

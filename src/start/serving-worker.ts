@@ -19,6 +19,7 @@ import type { RelayRecorder } from '../operations/log/log.ts'
 import { fanOut, openLog } from '../operations/log/log.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
 import { PastCalls } from '../operations/past-calls.ts'
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { compileMetrics } from '../operations/metrics/metrics.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import type { PublicListener } from '../server/public-listener.ts'
@@ -138,6 +139,11 @@ export class ServingWorker implements Worker {
 
   async rollTrail(): Promise<void> {
     await this.#fixtures.rollTrail()
+  }
+
+  gauges(): readonly GaugeReading[] {
+    const serving = this.#serving().flatMap(({ metrics }) => [...metrics.gauges()])
+    return [...this.dependencies.gauges.read(), ...serving]
   }
 
   applyRemoteUsage(usage: RateUsage): void {

@@ -7,6 +7,8 @@ import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
+import { GaugeSources, reading } from '../operations/metrics/gauges.ts'
+import { FAMILIES } from '../operations/metrics/metric-families.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
@@ -24,6 +26,8 @@ export interface SupervisorOptions {
 /** The parts of which a service has exactly one, however many processes serve. */
 export interface Supervisor {
   readonly exposition: Exposition
+  /** The gauges of which a service has exactly one. */
+  readonly gauges: GaugeSources
   readonly health: Health
   readonly recorder: Recorder
   /** Counts failed logins for all processes (C6.3.5). */
@@ -33,6 +37,8 @@ export interface Supervisor {
   readonly linesDropped: () => number
   /** Resolves when the log is written, or after one second. */
   readonly closeLog: () => Promise<void>
+  /** Of the configuration in force. */
+  reportOnlyAreas: number
   /** Absent until the workers serve. */
   pool: WorkerPool<Configuration> | undefined
   /** The audit trail of this process. Absent where none is kept, and until it is open. */
@@ -59,6 +65,7 @@ export function openSupervisor(
   })
   const supervisor: Supervisor = {
     exposition,
+    gauges: new GaugeSources(),
     health,
     recorder,
     lockouts,
@@ -82,11 +89,13 @@ export function openSupervisor(
       recorder.close()
       await sink.end?.()
     },
+    reportOnlyAreas: 0,
     pool: undefined,
     audit: undefined,
     keeper: undefined,
     state: undefined,
   }
+  supervisor.gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])
   return supervisor
 }
 
@@ -114,9 +123,9 @@ export async function admitStore(configuration: Configuration, supervisor: Super
  */
 export function reportReportOnlyAreas(
   configuration: Configuration,
-  { exposition, recorder }: Pick<Supervisor, 'exposition' | 'recorder'>,
+  supervisor: Pick<Supervisor, 'recorder' | 'reportOnlyAreas'>,
 ): void {
   const areas = reportOnlyAreas(configuration)
-  exposition.showReportOnly(areas.length)
-  if (areas.length > 0) recorder.note('warn', 'report_only_areas', { areas })
+  supervisor.reportOnlyAreas = areas.length
+  if (areas.length > 0) supervisor.recorder.note('warn', 'report_only_areas', { areas })
 }

@@ -11,6 +11,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { timerMs } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { ContentsChanged, type RecalledCall, type WorkerPool } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
 import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
@@ -80,6 +81,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const own = { failing: [], degraded: serving < this.#size ? [{ name: 'workers', reason }] : [] }
     const workers = conditionOfPool(this.#workers.serving.map((worker) => worker.condition))
     return mergeConditions([own, workers])
+  }
+
+  gauges(): readonly GaugeReading[] {
+    return this.#workers.all.filter(({ isGone }) => !isGone).flatMap((worker) => worker.gauges)
   }
 
   async prepare(configuration: C): Promise<string> {

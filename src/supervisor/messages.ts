@@ -5,6 +5,7 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { TrailHead } from './worker-pool.ts'
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 import type { RecalledCall } from './worker-pool.ts'
 
@@ -58,9 +59,11 @@ export type Notice =
   /** `value` has the type that `OrderResults` gives for the order. */
   | { readonly type: 'done'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorReport }
-  /** The plan of the deltas that follow. */
-  | { readonly type: 'plan'; readonly plan: Plan }
-  | { readonly type: 'metrics'; readonly delta: Delta }
+  /** The plan of the deltas that follow with this number, instead of the one that had it before. */
+  | { readonly type: 'plan'; readonly number: number; readonly plan: Plan }
+  | { readonly type: 'metrics'; readonly number: number; readonly delta: Delta }
+  /** All of the worker's gauges, sent at its start and each second. */
+  | { readonly type: 'gauges'; readonly readings: readonly GaugeReading[] }
   /** `lost`: the number of lines that were dropped before these. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }

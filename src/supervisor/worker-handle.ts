@@ -1,12 +1,6 @@
-/** One worker process as the supervisor sees it: orders to it, reports from it, its share of the gauges. */
-import {
-  type Block,
-  type Delta,
-  holds,
-  type Plan,
-  rowAlone,
-  seriesAt,
-} from '../operations/metrics/metric-counts.ts'
+/** One worker process as the supervisor sees it: orders to it, reports from it, its gauges. */
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
+import type { Plan } from '../operations/metrics/metric-counts.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
@@ -15,65 +9,6 @@ import type { Reports, TrailHead } from './worker-pool.ts'
 import { errorOf, type Notice, type Order, type OrderResults } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
 import { OpenOrders, OrderError, type RunningTime } from './open-orders.ts'
-
-/** Counts, with the plan that numbers them. */
-export interface Counted {
-  readonly plan: Plan
-  readonly delta: Delta
-}
-
-/** One series: a block whose axes have one row, without a cell number. */
-type Series = Pick<Block, 'family' | 'axes'>
-
-interface GaugeValue {
-  readonly series: Series
-  readonly amount: number
-}
-
-/**
- * What one process has added to the gauges. A gauge shows a present state, so the share of a process that has ended, for
- * whatever reason, must be taken back.
- */
-export class GaugeShare {
-  #gauges: readonly Block[] = []
-  /** By series: a value that was counted up by one plan may be counted down by the next. Holds no zeros. */
-  readonly #held = new Map<string, GaugeValue>()
-
-  /** Sets the plan of the deltas that follow. */
-  follow(plan: Plan): void {
-    this.#gauges = plan.filter(({ family }) => family.type === 'gauge')
-  }
-
-  add({ cells, amounts }: Delta): void {
-    for (const [at, cell] of cells.entries()) {
-      const block = this.#gauges.find((gauge) => holds(gauge, cell))
-      if (block !== undefined) this.#hold(seriesOf(block, cell), amounts[at] ?? 0)
-    }
-  }
-
-  /** Returns the counts that bring the share back to zero, and resets it. Undefined if it is zero. */
-  takeBack(): Counted | undefined {
-    const held = [...this.#held.values()]
-    this.#held.clear()
-    if (held.length === 0) return undefined
-    return {
-      plan: held.map(({ series }, at) => ({ ...series, at, count: 1 })),
-      delta: { cells: held.map((_, at) => at), amounts: held.map(({ amount }) => -amount) },
-    }
-  }
-
-  #hold(series: Series, more: number): void {
-    const key = JSON.stringify([series.family.name, series.axes])
-    const amount = (this.#held.get(key)?.amount ?? 0) + more
-    if (amount === 0) this.#held.delete(key)
-    else this.#held.set(key, { series, amount })
-  }
-}
-
-function seriesOf(block: Block, cell: number): Series {
-  const rows = seriesAt(block, cell)
-  return { family: block.family, axes: block.axes.map((axis, at) => rowAlone(axis, rows[at] ?? 0)) }
-}
 
 type Request<C> = Order<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
@@ -100,13 +35,15 @@ export class WorkerHandle<C> {
   readonly #orders: OpenOrders
   readonly #offered: OfferedConnections
   readonly #attempts: AttemptCoordinator
-  #plan: Plan = []
-  readonly #gauges = new GaugeShare()
+  /** By the numbers that it gives them. */
+  readonly #plans: Plan[] = []
   /** The name of its part of the audit trail, once it has told it. */
   #writer: string | undefined
   #gone = false
   /** How its parts are, as it told last. */
   condition: Condition = HEALTHY
+  /** What it read last. */
+  gauges: readonly GaugeReading[] = []
   readonly #exit = Promise.withResolvers<undefined>()
   /** Whether its end was asked for; one that was not is a death. */
   closing = false
@@ -130,7 +67,6 @@ export class WorkerHandle<C> {
     })
     worker.once('exit', () => {
       this.#gone = true
-      this.#takeBackGauges(reports)
       this.#endTrail(reports)
       this.#attempts.close()
       this.#orders.end()
@@ -227,8 +163,9 @@ export class WorkerHandle<C> {
   #receive(notice: Notice, reports: Reports): void {
     if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
     else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
-    else if (notice.type === 'plan') this.#follow(notice.plan)
-    else if (notice.type === 'metrics') this.#count(notice.delta, reports)
+    else if (notice.type === 'plan') this.#plans[notice.number] = notice.plan
+    else if (notice.type === 'metrics') reports.metrics(this.#plans[notice.number] ?? [], notice.delta)
+    else if (notice.type === 'gauges') this.gauges = notice.readings
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
     else if (notice.type === 'trailHead') this.#reportHead(notice.head, reports)
@@ -245,22 +182,5 @@ export class WorkerHandle<C> {
 
   #endTrail(reports: Reports): void {
     if (this.#writer !== undefined) reports.trailEnded(this.#writer)
-  }
-
-  #follow(plan: Plan): void {
-    this.#plan = plan
-    this.#gauges.follow(plan)
-  }
-
-  #count(delta: Delta, reports: Reports): void {
-    reports.metrics(this.#plan, delta)
-    this.#gauges.add(delta)
-    // Messages that it sent before it died may arrive after its `exit` event.
-    if (this.#gone) this.#takeBackGauges(reports)
-  }
-
-  #takeBackGauges(reports: Reports): void {
-    const counted = this.#gauges.takeBack()
-    if (counted !== undefined) reports.metrics(counted.plan, counted.delta)
   }
 }

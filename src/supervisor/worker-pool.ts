@@ -6,6 +6,7 @@ import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../operations/health.ts'
 import type { PastCall } from '../operations/past-calls.ts'
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
 const MOST = 64
@@ -38,7 +39,7 @@ export interface TrailHead {
 
 /** What a serving process reports to its supervisor. The methods never throw and never wait. */
 export interface Reports {
-  /** Counts since the last report. `plan` stays the same object as long as the configuration is in force. */
+  /** Counts since the last report. `plan` stays the same object as long as it is counted by. */
   metrics(plan: Plan, delta: Delta): void
   /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */
   lines(text: string, lost: number): void
@@ -105,6 +106,8 @@ export interface WorkerPool<C> {
   flush(): void
   /** The state of the parts, for /health/ready; of several processes, what they reported last. Never throws or waits. */
   condition(): Condition
+  /** The gauges of the processes that live; of several, as they reported last. Never throws or waits. */
+  gauges(): readonly GaugeReading[]
   /** Whether any worker serves. Absent for one process, which serves whenever it can answer this. */
   isServing?(): boolean
   /** Replaces every process, one after the other, without losing a call. Resolves with their number. Absent for one process. */

@@ -17,12 +17,42 @@ const send = (notice: Notice, done: () => void = () => undefined): void => {
 
 const LINES_MS = 50
 
-/** Milliseconds between two checks whether the worker's condition has changed. */
-const CONDITION_MS = 500
+/** Milliseconds between two checks whether the worker's condition has changed, and between two reports of its gauges. */
+const STATE_MS = 500
+
+/** Most plans that the supervisor keeps of one process. */
+const MOST_PLANS = 8
+
+/**
+ * The plans that the supervisor has, by number. A process counts by several in turn (its own, and one for each
+ * configuration that calls are in flight on), and a plan is too large to be sent with each delta.
+ */
+export class SentPlans {
+  /** The plan that was used last is the last one. */
+  readonly #numbers = new Map<Plan, number>()
+
+  /** Calls `send` if the supervisor does not have the plan. Returns its number. */
+  use(plan: Plan, sendPlan: (number: number) => void): number {
+    const known = this.#numbers.get(plan)
+    const number = known ?? this.#freeNumber()
+    this.#numbers.delete(plan)
+    this.#numbers.set(plan, number)
+    if (known === undefined) sendPlan(number)
+    return number
+  }
+
+  /** That of the plan that was not used for longest, if all are taken. */
+  #freeNumber(): number {
+    if (this.#numbers.size < MOST_PLANS) return this.#numbers.size
+    const [[oldest, number]] = [...this.#numbers] as [[Plan, number]]
+    this.#numbers.delete(oldest)
+    return number
+  }
+}
 
 class Channel implements Reports {
   readonly attempts = new RemoteAttempts(send)
-  #plan: Plan | undefined
+  readonly #plans = new SentPlans()
   readonly #lines = new LineSender((text, lost, done) => send({ type: 'lines', text, lost }, done))
   #condition = HEALTHY
 
@@ -32,9 +62,8 @@ class Channel implements Reports {
 
   metrics(plan: Plan, delta: Parameters<Reports['metrics']>[1]): void {
     if (delta.cells.length === 0) return
-    if (plan !== this.#plan) send({ type: 'plan', plan })
-    this.#plan = plan
-    send({ type: 'metrics', delta })
+    const number = this.#plans.use(plan, (fresh) => send({ type: 'plan', number: fresh, plan }))
+    send({ type: 'metrics', number, delta })
   }
 
   lines(text: string): void {
@@ -64,6 +93,12 @@ class Channel implements Reports {
     send({ type: 'condition', condition })
   }
 
+  /** Reports how the worker is now. */
+  state(pool: Pick<WorkerPool<never>, 'condition' | 'gauges'>): void {
+    this.condition(pool.condition())
+    send({ type: 'gauges', readings: pool.gauges() })
+  }
+
   flushLines(): void {
     this.#lines.flush()
   }
@@ -81,12 +116,12 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   let ended: Promise<number> | undefined
   /** Runs once, though the supervisor may end meanwhile. No lame-duck time: the supervisor has waited already. */
   const end = (): Promise<number> => (ended ??= get().close(0))
-  setInterval(() => pool && channel.condition(pool.condition()), CONDITION_MS).unref()
+  setInterval(() => pool && channel.state(pool), STATE_MS).unref()
   const work = {
     start: async (configuration: C) => {
       pool = await (started = start(configuration, channel))
       // The supervisor must know the condition before the worker counts as serving.
-      channel.condition(pool.condition())
+      channel.state(pool)
       return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving
     },
     prepare: (configuration: C) => get().prepare(configuration),

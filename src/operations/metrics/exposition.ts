@@ -2,12 +2,19 @@
  * The metrics of all processes, in the format of Prometheus. prom-client adds up and prints them, but does not collect
  * them from the workers: its counters fall when a worker dies, and a frozen worker fails the scrape. Here every process
  * sends deltas, which are added up by label. A scrape waits for no process, and no counter ever falls, not even at a
- * reload.
+ * reload. Gauges are merged from what each process has read last.
  */
 import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
 import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
+import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
 import { type Block, type Delta, holds, MetricPlan, type Plan } from './metric-counts.ts'
-import { BUCKETS, FAMILIES, type MetricFamily } from './metric-families.ts'
+import {
+  BUCKETS,
+  type CountedFamily,
+  FAMILIES,
+  type GaugeFamily,
+  type MetricFamily,
+} from './metric-families.ts'
 
 interface Sample {
   readonly metricName?: string
@@ -42,25 +49,18 @@ export class Exposition {
   readonly #targets = new WeakMap<Plan, readonly Target[]>()
   /** The plan of the metrics that this class sets itself. */
   readonly #own = new MetricPlan()
-  readonly #reportOnly: number
-  #reportOnlyAreas = 0
   readonly #logDropped: number
   #linesDropped = 0
+  readonly #built: GaugeReading
 
   constructor({ version, node }: BuildInfo) {
-    for (const family of Object.values(FAMILIES)) this.#totals.set(family.name, new FamilyTotals(family))
-    const built = this.#own.plan(FAMILIES.buildInfo, { version: [version], node: [node] })
-    this.#reportOnly = this.#own.plan(FAMILIES.reportOnlyAreas)
+    for (const family of Object.values<MetricFamily>(FAMILIES))
+      if (family.type !== 'gauge') this.#totals.set(family.name, new FamilyTotals(family))
+    this.#built = reading(FAMILIES.buildInfo, 1, version, node)
     this.#logDropped = this.#own.plan(FAMILIES.logDropped)
-    this.absorb(this.#own.blocks, { cells: [built], amounts: [1] })
+    this.absorb(this.#own.blocks, { cells: [], amounts: [] })
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
-  }
-
-  /** Sets the number of report-only areas in the configuration in force. */
-  showReportOnly(areas: number): void {
-    this.absorb(this.#own.blocks, { cells: [this.#reportOnly], amounts: [areas - this.#reportOnlyAreas] })
-    this.#reportOnlyAreas = areas
   }
 
   /** Sets the number of log lines that were dropped since the start. */
@@ -82,19 +82,24 @@ export class Exposition {
     }
   }
 
-  /** The text format of Prometheus. */
-  async text(): Promise<string> {
-    const counted = AggregatorRegistry.aggregate([
-      Object.values(FAMILIES).map((family) => this.#jsonOf(family)),
-    ])
-    return `${await counted.metrics()}
+  /**
+   * The text format of Prometheus.
+   *
+   * @param readings the gauges of all processes that live
+   */
+  async text(readings: readonly GaugeReading[] = []): Promise<string> {
+    const gauges = Map.groupBy([...readings, this.#built], ({ name }) => name)
+    const all = Object.values<MetricFamily>(FAMILIES).map((family) => {
+      const { name, help, type } = family
+      const values =
+        family.type === 'gauge'
+          ? gaugeSamples(family, gauges.get(name) ?? [])
+          : samplesOf(family, this.#totalsOf(name))
+      // The form of `Registry.getMetricsAsJSON`, which `aggregate` takes.
+      return { name, help, type, aggregator: 'sum', values }
+    })
+    return `${await AggregatorRegistry.aggregate([all]).metrics()}
 ${await this.#registry.metrics()}`
-  }
-
-  /** A family in the form of `Registry.getMetricsAsJSON`, which `AggregatorRegistry.aggregate` takes. */
-  #jsonOf(family: MetricFamily): object {
-    const { name, help, type } = family
-    return { name, help, type, aggregator: 'sum', values: samplesOf(family, this.#totalsOf(name)) }
   }
 
   #totalsOf(name: string): FamilyTotals {
@@ -117,7 +122,13 @@ ${await this.#registry.metrics()}`
   }
 }
 
-const samplesOf = ({ name, type }: MetricFamily, totals: FamilyTotals): readonly Sample[] =>
+const gaugeSamples = (family: GaugeFamily, readings: readonly GaugeReading[]): readonly Sample[] =>
+  mergeReadings(family, readings).map(({ labels, value }) => ({
+    labels: Object.fromEntries(family.labels.map((label, at) => [label, labels[at] ?? ''])),
+    value,
+  }))
+
+const samplesOf = ({ name, type }: CountedFamily, totals: FamilyTotals): readonly Sample[] =>
   totals
     .totals()
     .flatMap(({ labels, cells }) =>

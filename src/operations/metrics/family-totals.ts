@@ -1,5 +1,5 @@
 import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './metric-counts.ts'
-import type { MetricFamily } from './metric-families.ts'
+import type { CountedFamily } from './metric-families.ts'
 
 /** A series and the total of each of its cells. */
 export interface Total {
@@ -25,11 +25,11 @@ const RADIX = 2 ** 16
  * The numbers of a series' rows form its key, so the output is in the order of the plans.
  */
 export class FamilyTotals {
-  readonly #family: MetricFamily
+  readonly #family: CountedFamily
   readonly #axes: RowNumbers[] = []
   readonly #series = new Map<number, number[]>()
 
-  constructor(family: MetricFamily) {
+  constructor(family: CountedFamily) {
     this.#family = family
   }
 

@@ -2,14 +2,14 @@
  * Numbered cells that count, and the plan that says what each cell means. Labels combine to far more series than are
  * ever counted (each fault at each action). So a plan lists the axes only, and the series of a cell is computed.
  */
-import { BUCKETS, type MetricFamily } from './metric-families.ts'
+import { BUCKETS, type CountedFamily } from './metric-families.ts'
 
 /** Labels that vary together, each with its column of values. */
 export type Axis = Readonly<Record<string, readonly string[]>>
 
 /** The series of one family: one for each combination of a row from every axis. Their cells are adjacent. */
 export interface Block {
-  readonly family: MetricFamily
+  readonly family: CountedFamily
   /** The row of the last axis changes fastest. */
   readonly axes: readonly Axis[]
   /** The number of the first cell. */
@@ -25,7 +25,7 @@ export type Plan = readonly Block[]
 export const HISTOGRAM_CELLS = BUCKETS.length + 2
 
 /** The number of cells of a series. */
-export const widthOf = ({ type }: MetricFamily): number => (type === 'histogram' ? HISTOGRAM_CELLS : 1)
+export const widthOf = ({ type }: CountedFamily): number => (type === 'histogram' ? HISTOGRAM_CELLS : 1)
 
 export const rowsOf = (axis: Axis): number => Object.values(axis)[0]?.length ?? 0
 
@@ -38,7 +38,7 @@ export class MetricPlan {
   size = 0
 
   /** Adds every combination of the axes' rows. Returns the number of the first cell. */
-  plan(family: MetricFamily, ...axes: readonly Axis[]): number {
+  plan(family: CountedFamily, ...axes: readonly Axis[]): number {
     const at = this.size
     const count = axes.reduce((product, axis) => product * rowsOf(axis), 1)
     this.blocks.push({ family, axes, at, count })
@@ -63,10 +63,6 @@ export function seriesAt({ family, axes, at }: Block, cell: number): readonly nu
     })
     .reverse()
 }
-
-/** An axis that has only this row of the given one. */
-export const rowAlone = (axis: Axis, row: number): Axis =>
-  Object.fromEntries(Object.entries(axis).map(([label, values]) => [label, [values[row] ?? '']]))
 
 const SUM = HISTOGRAM_CELLS - 1
 

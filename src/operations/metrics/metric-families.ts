@@ -1,28 +1,50 @@
 /** The table of the published metrics. `metrics.md` describes them for people; a test keeps both the same. */
-export interface MetricFamily {
+interface Family {
   readonly name: string
-  readonly type: 'counter' | 'histogram' | 'gauge'
   readonly help: string
   readonly labels: readonly string[]
+}
+
+/** What is counted. Each process sends what it has counted, which is added up (MetricCounts). */
+export interface CountedFamily extends Family {
+  readonly type: 'counter' | 'histogram'
   /** Prints only series that were counted, since most combinations never occur. */
   readonly sparse?: boolean
 }
 
-const counter = (name: string, help: string, labels: readonly string[]): MetricFamily => ({
+/** How the values that several processes read become one. */
+export type Merge = 'sum' | 'max' | 'min'
+
+/** A present state. Each process reads it (GaugeSource). */
+export interface GaugeFamily extends Family {
+  readonly type: 'gauge'
+  /** For all series, or by the value of the last label. */
+  readonly merge: Merge | Readonly<Record<string, Merge>>
+}
+
+export type MetricFamily = CountedFamily | GaugeFamily
+
+const counter = (name: string, help: string, labels: readonly string[] = []): CountedFamily => ({
   name,
   type: 'counter',
   help,
   labels,
 })
-const sparse = (family: MetricFamily): MetricFamily => ({ ...family, sparse: true })
-const histogram = (name: string, help: string, labels: readonly string[]): MetricFamily => ({
+const sparse = (family: CountedFamily): CountedFamily => ({ ...family, sparse: true })
+const histogram = (name: string, help: string, labels: readonly string[] = []): CountedFamily => ({
   name,
   type: 'histogram',
   help,
   labels,
 })
+const gauge = (
+  name: string,
+  help: string,
+  labels: readonly string[],
+  merge: GaugeFamily['merge'],
+): GaugeFamily => ({ name, type: 'gauge', help, labels, merge })
 
-export const FAMILIES = {
+const REQUESTS = {
   requests: sparse(counter('postern_requests_total', 'Requests answered.', ['door', 'method', 'status'])),
   decisions: sparse(
     counter('postern_decisions_total', 'Decisions by the fault that ended them, or allowed.', [
@@ -38,12 +60,26 @@ export const FAMILIES = {
       ['reason', 'area', 'action'],
     ),
   ),
-  reportOnlyAreas: {
-    name: 'postern_report_only_areas',
-    type: 'gauge',
-    help: 'Areas in which nothing is refused.',
-    labels: [],
-  },
+  reportOnlyAreas: gauge('postern_report_only_areas', 'Areas in which nothing is refused.', [], 'max'),
+  clientDecisions: sparse(
+    counter('postern_client_decisions_total', 'Decisions about calls of a client of the directory.', [
+      'client',
+      'class',
+    ]),
+  ),
+  actionCalls: counter('postern_action_calls_total', 'Calls of an action that were answered.', [
+    'area',
+    'action',
+  ]),
+  actionSeconds: counter('postern_action_seconds_total', 'Sum of the times of these calls, in seconds.', [
+    'area',
+    'action',
+  ]),
+  actionErrors: counter(
+    'postern_action_errors_total',
+    'Calls of an action that were answered with a status from 500 on.',
+    ['area', 'action'],
+  ),
   requestDuration: histogram(
     'postern_request_duration_seconds',
     'Time from the head of a request to its answer.',
@@ -54,33 +90,187 @@ export const FAMILIES = {
     'The part of the time that was spent in Postern itself, waiting for a backend not counted.',
     ['door', 'area'],
   ),
+  callsInFlight: gauge('postern_calls_in_flight', 'Calls that are being answered now.', [], 'sum'),
+  hashQueue: gauge(
+    'postern_hash_queue',
+    'Checks of passwords and secrets that wait for their turn.',
+    [],
+    'sum',
+  ),
+  shedding: gauge('postern_shedding', '1 while calls are refused because of overload.', [], 'max'),
+} as const satisfies Record<string, MetricFamily>
+
+const UPSTREAMS = {
   upstreamDuration: histogram('postern_upstream_duration_seconds', 'Time spent waiting for a backend.', [
     'backend',
   ]),
   backendCalls: sparse(
     counter('postern_backend_calls_total', 'Calls to backends by outcome.', ['backend', 'outcome']),
   ),
-  tunnelsOpen: {
-    name: 'postern_tunnels_open',
-    type: 'gauge',
-    help: 'Websockets that are open now.',
-    labels: ['backend'],
-  },
+  backendCallsInFlight: gauge(
+    'postern_backend_calls_in_flight',
+    'Calls that a backend is answering now.',
+    ['backend'],
+    'sum',
+  ),
+  upstreamConnections: gauge(
+    'postern_upstream_connections',
+    'Connections to an upstream: in use, or open and unused.',
+    ['backend', 'state'],
+    'sum',
+  ),
+  upstreamQueue: gauge(
+    'postern_upstream_queue',
+    'Calls that wait for a connection to an upstream.',
+    ['backend'],
+    'sum',
+  ),
+  // The view of the process that sees most of them ejected.
+  upstreamTargets: gauge(
+    'postern_upstream_targets',
+    'Targets of an upstream that get calls, and those that get none because they failed.',
+    ['backend', 'state'],
+    { healthy: 'min', ejected: 'max' },
+  ),
+  upstreamRetries: counter('postern_upstream_retries_total', 'Calls to an upstream that were repeated.', [
+    'backend',
+  ]),
+  upstreamEjections: counter(
+    'postern_upstream_ejections_total',
+    'How often a target of an upstream was taken out because it failed.',
+    ['backend'],
+  ),
+  tunnelsOpen: gauge('postern_tunnels_open', 'Websockets that are open now.', ['backend'], 'sum'),
   tunnelsEnded: sparse(
     counter('postern_tunnels_ended_total', 'Websockets that have ended, by what ended them.', [
       'backend',
       'end',
     ]),
   ),
+} as const satisfies Record<string, MetricFamily>
+
+const IDENTITY = {
   tokens: counter('postern_tokens_total', 'Token requests by grant and result.', ['grant', 'result']),
   tokenCache: counter('postern_token_cache_total', 'Look-ups of verified tokens in the cache.', ['outcome']),
-  logDropped: counter('postern_log_dropped_total', 'Lines of the log that could not be kept.', []),
-  buildInfo: {
-    name: 'postern_build_info',
-    type: 'gauge',
-    help: 'Always 1; its labels tell the version.',
-    labels: ['version', 'node'],
-  },
+  tokenReplays: counter(
+    'postern_token_replays_total',
+    'Codes and refresh tokens that were used again, and whose tokens were ended for it.',
+    ['kind'],
+  ),
+  lockouts: gauge(
+    'postern_lockouts',
+    'Accounts, and pairs of an account and a network, whose next attempt to log in is delayed now.',
+    [],
+    'max',
+  ),
+  signingKeyCreated: gauge(
+    'postern_signing_key_created_timestamp_seconds',
+    'When the key that signs now was created.',
+    ['algorithm'],
+    'min',
+  ),
+  signingKeyNextRotation: gauge(
+    'postern_signing_key_next_rotation_timestamp_seconds',
+    'When another key is to sign.',
+    ['algorithm'],
+    'min',
+  ),
+} as const satisfies Record<string, MetricFamily>
+
+const OPERATIONS = {
+  storeUp: gauge('postern_store_up', '1 if the last call to the store was answered, else 0.', [], 'min'),
+  storeVerbDuration: histogram('postern_store_verb_duration_seconds', 'Time of the calls to the store.', [
+    'verb',
+  ]),
+  storeErrors: counter('postern_store_errors_total', 'Calls to the store that failed.', ['verb']),
+  feedAge: gauge(
+    'postern_feed_age_seconds',
+    'Time since the change feed was last read, by the process that read it longest ago.',
+    [],
+    'max',
+  ),
+  certificateExpiry: gauge(
+    'postern_certificate_expiry_timestamp_seconds',
+    'When a certificate expires that this service shows.',
+    ['name'],
+    'min',
+  ),
+  maintenanceSince: gauge(
+    'postern_maintenance_on_since_timestamp_seconds',
+    'Since when something of this kind is closed for maintenance; 0 if nothing is.',
+    ['scope'],
+    'max',
+  ),
+  configurationLoaded: gauge(
+    'postern_configuration_loaded_timestamp_seconds',
+    'When the configuration in force was read.',
+    [],
+    'max',
+  ),
+  configurationReloaded: gauge(
+    'postern_configuration_last_reload_successful',
+    '1 if the configuration that was read last is in force, 0 if it was refused.',
+    [],
+    'min',
+  ),
+  workers: gauge('postern_workers', 'Processes that serve, start or end.', ['state'], 'sum'),
+  workerDeaths: counter('postern_worker_deaths_total', 'Processes that ended though they should serve.'),
+  logDropped: counter('postern_log_dropped_total', 'Lines of the log that could not be kept.'),
+} as const satisfies Record<string, MetricFamily>
+
+const AUDIT = {
+  auditWritable: gauge(
+    'postern_audit_writable',
+    '0 if the audit trail cannot be written, else 1.',
+    [],
+    'min',
+  ),
+  auditOpenIntents: gauge(
+    'postern_audit_open_intents',
+    'Calls that the audit trail announces, and whose outcome it does not tell yet.',
+    [],
+    'sum',
+  ),
+  auditCheckpoint: gauge(
+    'postern_audit_checkpoint_timestamp_seconds',
+    'When the audit trail was signed last.',
+    [],
+    'max',
+  ),
+  auditAnchored: gauge(
+    'postern_audit_anchored_timestamp_seconds',
+    'When an anchor of the audit trail was written last.',
+    [],
+    'min',
+  ),
+  auditSyncDuration: histogram(
+    'postern_audit_sync_duration_seconds',
+    'Time until records of the audit trail were on the disk.',
+  ),
+  auditRecords: counter('postern_audit_records_total', 'Records of the audit trail.', ['group']),
+  auditRefused: counter(
+    'postern_audit_refused_total',
+    'Calls and acts that were refused because they could not be recorded.',
+  ),
+  auditDropped: counter('postern_audit_dropped_total', 'Records of the audit trail that were lost.'),
+  auditAnchorFailures: counter(
+    'postern_audit_anchor_failures_total',
+    'Anchors of the audit trail that could not be written.',
+  ),
+} as const satisfies Record<string, MetricFamily>
+
+export const FAMILIES = {
+  ...REQUESTS,
+  ...UPSTREAMS,
+  ...IDENTITY,
+  ...OPERATIONS,
+  ...AUDIT,
+  buildInfo: gauge(
+    'postern_build_info',
+    'Always 1; its labels tell the version.',
+    ['version', 'node'],
+    'max',
+  ),
 } as const satisfies Record<string, MetricFamily>
 
 /** Upper bounds in seconds, from half a millisecond to half a minute. */

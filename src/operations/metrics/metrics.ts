@@ -5,6 +5,7 @@ import type {
   TokenEvent,
   TunnelEvent,
 } from '../../contracts/recorder.ts'
+import { type GaugeReading, type GaugeSource, reading } from './gauges.ts'
 import {
   type Axis,
   type Delta,
@@ -34,6 +35,8 @@ export interface Metrics {
   readonly plan: Plan
   /** Returns what was counted since the last call, for an Exposition that may be in another process. */
   readonly take: () => Delta
+  /** What is open now of what was recorded. */
+  readonly gauges: GaugeSource
 }
 
 const DOORS = ['api', 'userinfo', 'identity', 'none'] as const
@@ -82,10 +85,10 @@ export function compileMetrics(names: MetricNames): Metrics {
     },
     token: (event: TokenEvent) => counts.add(tokens(event)),
     backend: (event: BackendEvent) => backends(counts, event),
-    tunnel: (event: TunnelEvent) => tunnels(counts, event),
+    tunnel: (event: TunnelEvent) => tunnels.count(counts, event),
     tokenCache: (outcome: 'hit' | 'miss') => counts.add(outcome === 'hit' ? hit : hit + 1),
   }
-  return { recorder, plan: plan.blocks, take: () => counts.take() }
+  return { recorder, plan: plan.blocks, take: () => counts.take(), gauges: tunnels.gauges }
 }
 
 type Count<Event> = (counts: MetricCounts, event: Event) => void
@@ -185,15 +188,22 @@ function planBackends(plan: MetricPlan, { backends, reasons }: MetricNames): Cou
   }
 }
 
-/** Open websockets are counted up and down. The sum over all processes and reloads is the number that is open. */
-function planTunnels(plan: MetricPlan, backends: readonly string[]): Count<TunnelEvent> {
+interface CountedTunnels {
+  readonly count: Count<TunnelEvent>
+  readonly gauges: GaugeSource
+}
+
+function planTunnels(plan: MetricPlan, backends: readonly string[]): CountedTunnels {
   const known = [...backends, UNKNOWN]
-  const open = plan.plan(FAMILIES.tunnelsOpen, { backend: known })
+  const open = known.map(() => 0)
   const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
   const [backendAt, endAt] = [placesOf(known), placesOf(TUNNEL_ENDS)]
-  return (counts, { backend, end }) => {
+  const count = (counts: MetricCounts, { backend, end }: TunnelEvent): void => {
     const at = backendAt(backend)
-    counts.add(open + at, end === undefined ? 1 : -1)
+    open[at] = (open[at] ?? 0) + (end === undefined ? 1 : -1)
     if (end !== undefined) counts.add(ended + at * TUNNEL_ENDS.length + endAt(end))
   }
+  const gauges = (): readonly GaugeReading[] =>
+    open.map((number, at) => reading(FAMILIES.tunnelsOpen, number, known[at] ?? UNKNOWN))
+  return { count, gauges }
 }

@@ -1,0 +1,63 @@
+/** Gauges: values that each process reads when it is asked, and how those of several processes become one. */
+import type { GaugeFamily, Merge } from './metric-families.ts'
+
+/** One series of a gauge as one process sees it now. Plain data, so that it can be sent to another process. */
+export interface GaugeReading {
+  /** Of the family. */
+  readonly name: string
+  /** The values of the family's labels, in its order. */
+  readonly labels: readonly string[]
+  readonly value: number
+}
+
+/** Reads gauges: the present values of all their series. Must be quick, and must not throw. */
+export type GaugeSource = () => Iterable<GaugeReading>
+
+/** The reading of one series. `labels`: in the order of the family's. */
+export const reading = (
+  { name }: GaugeFamily,
+  value: number,
+  ...labels: readonly string[]
+): GaugeReading => ({ name, labels, value })
+
+/** The reading of a gauge that is 1 or 0. */
+export const readingOf = (family: GaugeFamily, isSo: boolean): GaugeReading => reading(family, isSo ? 1 : 0)
+
+/** What a process reads its gauges from. */
+export class GaugeSources {
+  readonly #sources = new Set<GaugeSource>()
+
+  /** Reads this source too, until the returned function is called. */
+  add(source: GaugeSource): () => void {
+    this.#sources.add(source)
+    return () => this.#sources.delete(source)
+  }
+
+  read(): readonly GaugeReading[] {
+    return [...this.#sources].flatMap((source) => [...source()])
+  }
+}
+
+const MERGES: Readonly<Record<Merge, (one: number, other: number) => number>> = {
+  sum: (one, other) => one + other,
+  max: Math.max,
+  min: Math.min,
+}
+
+const mergeOf = ({ merge }: GaugeFamily, labels: readonly string[]): Merge =>
+  typeof merge === 'string' ? merge : (merge[labels.at(-1) ?? ''] ?? 'sum')
+
+/** Merges the readings of one family by their labels, in the order in which the series are first read. */
+export function mergeReadings(
+  family: GaugeFamily,
+  readings: readonly GaugeReading[],
+): readonly GaugeReading[] {
+  const merged = new Map<string, GaugeReading>()
+  for (const each of readings) {
+    const key = JSON.stringify(each.labels)
+    const before = merged.get(key)
+    const merge = MERGES[mergeOf(family, each.labels)]
+    merged.set(key, before === undefined ? each : { ...each, value: merge(before.value, each.value) })
+  }
+  return [...merged.values()]
+}
