@@ -120,7 +120,7 @@ export class WorkerProcesses<C> {
   /** Starts one more worker. Rejects if it cannot serve. */
   async add(): Promise<void> {
     const link = this.#usage.join((usage) => worker.applyRemoteUsage(usage))
-    const reports = { ...this.#parts.reports, spent: link.report }
+    const reports: Reports = { ...this.#parts.reports, rateUsage: link.report }
     const worker = new WorkerHandle<C>(cluster.fork(), reports, this.#time)
     worker.onExit(() => link.leave())
     this.#starting.add(worker)
