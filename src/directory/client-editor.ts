@@ -3,9 +3,10 @@ import type { StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient, toClient } from './compile-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
-import { holdingsOf } from './holdings.ts'
+import { holdingsOf, lossesBetween } from './holdings.ts'
 import { type ChangesOf, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
+import { referable } from './references.ts'
 import { hashSecret } from './secret-hash.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 import {
@@ -65,7 +66,7 @@ export class ClientEditor {
     const secret = written.kind === 'public' ? undefined : newSecret()
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
     const report = new Report()
-    const record = this.#read({ ...written, secrets }, report)
+    const record = await this.#read({ ...written, secrets }, report)
     const value: StoredClient = { record, ends: {} }
     if (!(await this.#parts.store.create(CLIENT, record.id, { value })))
       throw new DirectoryRefusal(`There is a client "${record.id}" already.`)
@@ -122,14 +123,14 @@ export class ClientEditor {
     const { record: before, ends } = readStoredClient(entry.value)
     const written = writtenForm(clientRecordSchema, before)
     const report = new Report()
-    const after = this.#read(merged(written, changes(written)), report)
+    const after = await this.#read(merged(written, changes(written)), report)
     const value: StoredClient = { record: after, ends }
     const holdings = (record: ClientRecord) => holdingsOf({ clients: new Map([[id, toClient(record)]]) })
     return planChange(this.#parts, {
       ...{ at: { kind: CLIENT, entry }, value, announced: { client: id }, warnings: report.problems },
       records: { before, after },
       written: { before: written, after: writtenForm(clientRecordSchema, after) },
-      holdings: { before: holdings(before), after: holdings(after) },
+      losses: lossesBetween(holdings(before), holdings(after)),
       via: 'change of the client',
     })
   }
@@ -147,10 +148,13 @@ export class ClientEditor {
     return [...configured, ...listed]
   }
 
-  #read(written: object, report: Report): ClientRecord {
+  async #read(written: object, report: Report): Promise<ClientRecord> {
     const { configured, catalogue } = this.#parts
     const record = readRecord(clientRecordSchema, written, report)
-    if (record) compileClient(record, { ...configured, catalogue }, problemsAt(report, []))
+    if (record) {
+      const names = await referable(this.#parts, { businesses: record.businesses, roles: [] })
+      compileClient(record, { ...configured, ...names, catalogue }, problemsAt(report, []))
+    }
     if (record === undefined || report.failed) throw new DirectoryRefusal('The client has problems.', report)
     return record
   }

@@ -18,8 +18,8 @@ import { isArgon2, isSecretHash } from './secret-hash.ts'
 /** The names that records may refer to. They are compiled in this order, so each can refer to those before it. */
 export interface ReferableNames {
   readonly catalogue: Catalogue
-  readonly businesses: ReadonlyMap<string, Business>
-  readonly roles: ReadonlyMap<string, Access>
+  readonly businesses: ReadonlyMap<string, unknown>
+  readonly roles: ReadonlyMap<string, unknown>
   readonly clients: ReadonlyMap<string, Client>
 }
 

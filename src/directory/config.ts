@@ -33,10 +33,11 @@ export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
 export const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
 
 const claim = (description: string) => optional(text({ description }))
-const code = (description: string) =>
+/** The code of a business or fund, as a key of a section. */
+export const code = (description: string) =>
   text({ description, pattern: CODE_PATTERN, expected: 'a code that can stand in a path, such as "ACME"' })
 
-const address = section(
+export const address = section(
   {
     street_address: claim('Street and house number. May have several lines.'),
     locality: claim('City.'),
@@ -62,13 +63,16 @@ const business = {
   phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
 }
 
-const role = section({
+/** What a person can read on one line; no space at either end. */
+export const ROLE_PATTERN = '^\\S(?:.*\\S)?$'
+
+export const role = {
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
     description:
       'Scope values that a user with this role may grant to a client, with everything that they imply.',
   }),
-})
+}
 
 const client = {
   kind: choice(['customer', 'partner', 'public'], {
@@ -225,8 +229,8 @@ export const directorySchema = section(
       default: {},
       description: 'The businesses, by code. Upper and lower case differ.',
     }),
-    roles: mapOf(role, {
-      keys: '^\\S(?:.*\\S)?$',
+    roles: mapOf(section(role), {
+      keys: ROLE_PATTERN,
       default: {},
       description:
         'Roles that users have at a business, by name. The name is the claim `service_profile.service_role`.',

@@ -1,9 +1,9 @@
-/** Changes of what a stored client or user may do. They are planned before they are made, so that a record can say what changes. */
+/** Changes of what a record of the store says. They are planned before they are made, so that a record can say what changes. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Problem } from '../config/report.ts'
 import type { Entry, StoredValue } from '../contracts/store.ts'
 import type { Ended } from '../contracts/tokens.ts'
-import { type Holdings, type Loss, lossesBetween } from './holdings.ts'
+import type { Loss } from './holdings.ts'
 import { announce, type EditingParts, untilInForce } from './stored-editing.ts'
 
 /** A record in the form in which it is written, by key. */
@@ -30,6 +30,8 @@ export interface PlannedChange {
   readonly records: Versions<object>
   /** As they are written: durations with a unit. */
   readonly written: Versions<WrittenRecord>
+  /** Of the record in the store that it changes. */
+  readonly version: number
   /** The keys whose values differ. */
   readonly keys: readonly string[]
   /** What the record after the change makes useless or dangerous. */
@@ -56,24 +58,24 @@ export function keysThatDiffer(before: WrittenRecord, after: WrittenRecord): rea
 interface Planned {
   readonly at: { readonly kind: string; readonly entry: Entry }
   readonly value: StoredValue
-  /** How the change is announced: `{client}` or `{user}`. */
+  /** How the change is announced: `{client}`, `{user}` and the like, with the record's key. */
   readonly announced: StoredValue
   readonly records: Versions<object>
   readonly written: Versions<WrittenRecord>
-  readonly holdings: Versions<Holdings>
+  /** What it takes from whom. */
+  readonly losses: readonly Loss[]
   readonly warnings: readonly Problem[]
   readonly via: string
 }
 
 /** The change, ready to be made. */
 export function planChange(parts: EditingParts, planned: Planned): PlannedChange {
-  const { at, value, announced, holdings, warnings, via } = planned
-  const losses = lossesBetween(holdings.before, holdings.after)
+  const { at, value, announced, losses, warnings, via } = planned
   const records = { before: plain(planned.records.before), after: plain(planned.records.after) }
   const written = { before: plain(planned.written.before), after: plain(planned.written.after) }
   const end = (): Promise<readonly Ended[]> => endAll(parts, losses, via)
   return {
-    ...{ records, written, warnings },
+    ...{ records, written, warnings, version: at.entry.version },
     keys: keysThatDiffer(written.before, written.after),
     async commit() {
       // Before the change, so that nothing is left that the change does not allow if the store fails in between.

@@ -77,6 +77,14 @@ export function readRecord<T extends TSchema>(
   return own.failed ? undefined : (record as Static<T>)
 }
 
+/** Defaults for members that an older version did not write. */
+export function defaultsOf(schema: TSchema): object {
+  const properties = Object.entries(viewOf(schema).properties ?? {})
+  return Object.fromEntries(
+    properties.flatMap(([key, { default: value }]) => (value === undefined ? [] : [[key, value]])),
+  )
+}
+
 /** A loaded record as it could be written in a file: `readRecord` gives the same record again. No key below the first is a duration. */
 export function writtenForm(schema: TSchema, record: object): Readonly<Record<string, unknown>> {
   const { properties = {} } = viewOf(schema)

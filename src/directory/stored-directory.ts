@@ -8,11 +8,10 @@
  * to a user of the store, or to one whom code of the operator's has found (C5.7).
  */
 import { LRUCache } from 'lru-cache'
-import { viewOf } from '../config/schema-view.ts'
-import type { TSchema } from '../config/schema.ts'
 import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { clientRecordSchema, userRecordSchema, type ClientRecord, type UserRecord } from './config.ts'
+import { defaultsOf } from './read-records.ts'
 
 export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
@@ -36,14 +35,6 @@ export type StoredSubject = {
   readonly username: string
   /** Of a user of `directory.people`, who has no record of their own here. */
   readonly module?: true
-}
-
-/** Defaults for members that an older version did not write. */
-function defaultsOf(schema: TSchema): object {
-  const properties = Object.entries(viewOf(schema).properties ?? {})
-  return Object.fromEntries(
-    properties.flatMap(([key, { default: value }]) => (value === undefined ? [] : [[key, value]])),
-  )
 }
 
 const CLIENT_DEFAULTS = defaultsOf(clientRecordSchema)

@@ -3,9 +3,10 @@ import { Report } from '../config/report.ts'
 import type { Client, PasswordHasher } from '../contracts/people.ts'
 import { checkUser, toClient } from './compile-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
-import { holdingsOf } from './holdings.ts'
+import { holdingsOf, lossesBetween } from './holdings.ts'
 import { type ChangesOf, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
+import { referable } from './references.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -123,7 +124,7 @@ export class UserEditor {
       ...{ at: { kind: USER, entry }, value, announced: { user: username }, warnings: report.problems },
       records: { before, after },
       written: { before: written, after: writtenForm(userRecordSchema, after) },
-      holdings: { before: holdings(before), after: holdings(after) },
+      losses: lossesBetween(holdings(before), holdings(after)),
       via: 'change of the user',
     })
   }
@@ -177,7 +178,9 @@ export class UserEditor {
     const record = readRecord(userRecordSchema, written, report)
     if (record) {
       const clients = await this.#customers(record)
-      checkUser(record, { ...configured, catalogue, clients }, problemsAt(report, []))
+      const named = { businesses: Object.keys(record.access), roles: Object.values(record.access) }
+      const names = await referable(this.#parts, named)
+      checkUser(record, { ...configured, ...names, catalogue, clients }, problemsAt(report, []))
     }
     if (record === undefined || report.failed) throw new DirectoryRefusal('The user has problems.', report)
     return record

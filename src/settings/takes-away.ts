@@ -62,8 +62,15 @@ const client = section({
 })
 const user = section({ disabled: mayClose, locked: mayClose, customers: fewer, access: fewerEntries(same) })
 
-/** Whether a client, or a user, may do no more after a change than before: the same rule for a reload and for a command. */
-export const LESSENED = { client, user } as const
+const business = section({
+  disabled: mayClose,
+  funds: (before, after) => same(before, after) || after === 'listed',
+})
+const fund = section({ disabled: mayClose })
+const role = section({ disabled: mayClose, scopes: fewer })
+
+/** Whether a record allows no more after a change than before: of clients and users the same rule as for a reload. */
+export const LESSENED = { client, user, business, fund, role } as const
 
 const configuration = section({
   directory: section({ clients: fewerEntries(client), users: fewerEntries(user) }),

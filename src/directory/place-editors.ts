@@ -1,0 +1,137 @@
+/** The editors of businesses, funds and roles in the store. */
+import type { Access } from '../contracts/people.ts'
+import type { Business } from '../contracts/places.ts'
+import type { Page } from '../contracts/store.ts'
+import { checkScopes } from './compile-records.ts'
+import type { ListedPage } from './listing.ts'
+import {
+  BUSINESS,
+  type BusinessRecord,
+  businessSchema,
+  FUND,
+  fundKey,
+  type FundRecord,
+  fundSchema,
+  readBusiness,
+  readFund,
+  readRole,
+  ROLE,
+  type RoleRecord,
+  roleSchema,
+} from './place-records.ts'
+import { type FoundRecord, RecordEditor, type RecordKind } from './record-editor.ts'
+import { DirectoryRefusal, type EditingParts } from './stored-editing.ts'
+
+const inConfiguration = (what: string, name: string): string =>
+  `${what} "${name}" is in the configuration, which no command changes: edit it there.`
+
+const BUSINESSES: RecordKind<BusinessRecord, Business> = {
+  ...{ what: 'business', kind: BUSINESS, schema: businessSchema, read: readBusiness },
+  keyOf: ({ code }) => code,
+  fixed: ['code'],
+  configured: ({ configured }) => configured.businesses,
+  asRecord: ({ code, name, address, phoneNumber, funds }) => ({
+    ...{ code, name, funds: funds === 'any' ? 'any' : 'listed', disabled: false },
+    ...(address !== undefined && { address }),
+    ...(phoneNumber !== undefined && { phoneNumber }),
+  }),
+  taken: (code, { configured }) =>
+    configured.businesses.has(code) ? inConfiguration('Business', code) : undefined,
+  check: () => undefined,
+  losses: (business, isRemoved) => [{ tokens: { business }, consents: isRemoved }],
+  clear: (business, { store }) => store.removeBy(FUND, { business }),
+}
+
+/** A fund of the configuration. */
+interface ConfiguredFund {
+  readonly business: string
+  readonly code: string
+}
+
+/** The funds of the configuration, by key: made once for each configuration. */
+const fundsOf = new WeakMap<EditingParts['configured'], ReadonlyMap<string, ConfiguredFund>>()
+
+function configuredFunds({ configured }: EditingParts): ReadonlyMap<string, ConfiguredFund> {
+  const known = fundsOf.get(configured)
+  if (known !== undefined) return known
+  const funds = [...configured.businesses.values()].flatMap(({ code: business, funds }) =>
+    funds === 'any' ? [] : [...funds].map((code) => [fundKey(business, code), { business, code }] as const),
+  )
+  const byKey = new Map(funds)
+  fundsOf.set(configured, byKey)
+  return byKey
+}
+
+const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
+  ...{ what: 'fund', kind: FUND, schema: fundSchema, read: readFund },
+  keyOf: ({ business, code }) => fundKey(business, code),
+  fixed: ['business', 'code'],
+  indexes: ({ business }) => ({ business }),
+  configured: configuredFunds,
+  asRecord: (fund) => ({ ...fund, disabled: false }),
+  taken: (key, { configured }) => {
+    const [business = ''] = key.split('/')
+    return configured.businesses.has(business)
+      ? `Business "${business}" is in the configuration, and its funds with it: edit them there.`
+      : undefined
+  },
+  check: () => undefined,
+  admit: async ({ business }, { store }) => {
+    const entry = await store.find(BUSINESS, business)
+    if (entry === undefined) throw new DirectoryRefusal(`There is no business "${business}".`)
+    if (readBusiness(entry.value).funds === 'any')
+      throw new DirectoryRefusal(
+        `Business "${business}" has \`funds: any\`: only the backend knows which funds there are.`,
+      )
+  },
+  losses: () => [],
+}
+
+const ROLES: RecordKind<RoleRecord, Access> = {
+  ...{ what: 'role', kind: ROLE, schema: roleSchema, read: readRole },
+  keyOf: ({ name }) => name,
+  fixed: ['name'],
+  configured: ({ configured }) => configured.roles,
+  asRecord: ({ role, scopes }) => ({ name: role, scopes, disabled: false }),
+  taken: (name, { configured }) => (configured.roles.has(name) ? inConfiguration('Role', name) : undefined),
+  check: ({ scopes }, { catalogue }, problems) => checkScopes(scopes, catalogue, ['scopes'], problems),
+  losses: () => [],
+}
+
+/**
+ * Businesses of the store, by code. `disable` ends the tokens for the business, `remove` its consents and funds too.
+ */
+export class BusinessEditor extends RecordEditor<BusinessRecord, Business> {
+  constructor(parts: EditingParts) {
+    super(BUSINESSES, parts)
+  }
+}
+
+/**
+ * Funds of the store's businesses, by `{business}/{fund}`. A fund that is disabled or removed is unknown at the next
+ * call (C4.8), and no token is issued for it.
+ */
+export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
+  constructor(parts: EditingParts) {
+    super(FUNDS, parts)
+  }
+
+  /** Those of one business. `prefix` and `after` are fund codes. */
+  listOf(
+    business: string,
+    { prefix = '', after, limit }: Page,
+  ): Promise<ListedPage<FoundRecord<FundRecord>>> {
+    return this.list({
+      prefix: fundKey(business, prefix),
+      after: after === undefined ? undefined : fundKey(business, after),
+      limit,
+    })
+  }
+}
+
+/** Roles of the store, by name. A change takes effect at the next token or refresh, as for a role of the configuration. */
+export class RoleEditor extends RecordEditor<RoleRecord, Access> {
+  constructor(parts: EditingParts) {
+    super(ROLES, parts)
+  }
+}
