@@ -89,3 +89,19 @@ export function announcedService(folder: string): string | undefined {
     return undefined
   }
 }
+
+/**
+ * The same, if it still runs: a service that was killed has left its announcement behind, and another program may listen
+ * at that address now.
+ */
+export function runningService(folder: string): string | undefined {
+  const url = announcedService(folder)
+  if (url === undefined) return undefined
+  try {
+    const lock = tryLock(folder)
+    lock?.release()
+    return lock === undefined ? url : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,21 +1,13 @@
-/** The commands that give an order to a running service, by its admin API. */
+/** How commands call the admin API of a running service. */
 import { userInfo } from 'node:os'
-import { parseArgs } from 'node:util'
-import {
-  countOf,
-  configurationFile,
-  EXIT,
-  writeReport,
-  type Terminal,
-  UsageError,
-  type Command,
-} from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
 import type { Report } from '../config/report.ts'
-import { readConfiguration, type Configuration } from '../settings/configuration.ts'
+import { isSidecar, readConfiguration, type Configuration } from '../settings/configuration.ts'
+import { planAudit } from '../audit/config.ts'
+import { runningService } from '../audit/lock.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { readAdminToken } from '../operations/admin/token-file.ts'
-import { checkedReason, ORDER, ORDER_HELP, type OrderOptions, ownToken } from './order-options.ts'
-import { countOfFamilies } from './terminal.ts'
+import { adminUrl, type OrderOptions, ownToken } from './order-options.ts'
 
 /** A request of the admin API. */
 export interface AdminCall {
@@ -33,9 +25,9 @@ interface Refusal {
   readonly problems?: readonly string[]
 }
 
-const SECTIONS = ['admin', 'data']
+const SECTIONS = ['admin', 'audit', 'data', 'issuers']
 
-/** Only `admin` and `data` must be free of problems: maintenance must work while the file is being edited. */
+/** Only what says where the service is must be free of problems: maintenance must work while the file is being edited. */
 const isUsable = (configuration: Configuration | undefined, report: Report): configuration is Configuration =>
   configuration !== undefined &&
   !report.problems.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
@@ -51,23 +43,43 @@ async function tokenOf({ admin, data }: Configuration, own: string | undefined):
 }
 
 /**
+ * Where the admin API of the service with this configuration is: where a running one says, since it may have been started
+ * with another port; else as the configuration says.
+ */
+function addressOf(configuration: Configuration): string {
+  const { admin, audit, data } = configuration
+  const folder = planAudit(audit, data, isSidecar(configuration))?.folder
+  return (folder && runningService(folder)) ?? localUrl(admin.listen)
+}
+
+/**
  * Sends a request. Rejects with AdminTrouble if nobody answers, or the service refuses.
  *
  * @param own the operator's own token
- * @param address the URL of the admin listener. Default: as the configuration says
+ * @param address the URL of the admin listener. Default: see `addressOf`
  */
 export async function requestAdmin(
   configuration: Configuration,
   call: AdminCall,
   own?: string,
-  address = localUrl(configuration.admin.listen),
+  address = addressOf(configuration),
 ): Promise<Response> {
+  return requestAt({ address, token: await tokenOf(configuration, own) }, call)
+}
+
+/** An admin API, and the token for it. */
+interface AdminAccess {
+  readonly address: string
+  readonly token: string
+}
+
+async function requestAt({ address, token }: AdminAccess, call: AdminCall): Promise<Response> {
   const { method, path, query = {}, body } = call
   const url = new URL(path, address)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) url.searchParams.set(name, value)
   const headers = {
-    Authorization: `Bearer ${await tokenOf(configuration, own)}`,
+    Authorization: `Bearer ${token}`,
     ...(body && { 'Content-Type': 'application/json' }),
   }
   const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(
@@ -82,9 +94,6 @@ export async function requestAdmin(
   const { error = `status ${response.status}`, problems = [] } = answer as Refusal
   throw new AdminTrouble([error, ...problems.map((problem) => `  ${problem}`)].join('\n'))
 }
-
-const send = async (configuration: Configuration, call: AdminCall, own?: string): Promise<unknown> =>
-  (await requestAdmin(configuration, call, own)).json()
 
 /** The name of the operator for the log. */
 export function operatorName({ env }: Terminal): string {
@@ -116,16 +125,10 @@ export async function callAdminApi(
   show: (answer: never) => string,
   exit: ExitCodes = USUAL,
 ): Promise<number> {
-  const own = ownToken(options, terminal)
-  const { config } = options
-  const path = configurationFile(config === undefined ? [] : [config], terminal)
-  const { configuration, report } = readConfiguration(path, terminal.env)
-  if (!isUsable(configuration, report)) {
-    writeReport(path, report, terminal)
-    return EXIT.refused
-  }
   try {
-    const answer = (await send(configuration, call, own)) as never
+    const access = await findAdminApi(options, terminal)
+    if (access === undefined) return EXIT.refused
+    const answer = (await (await requestAt(access, call)).json()) as never
     terminal.stdout.write(show(answer))
     return exit.of(answer)
   } catch (error) {
@@ -135,139 +138,21 @@ export async function callAdminApi(
   }
 }
 
-interface Reloaded {
-  readonly warnings: readonly string[]
-  readonly revoked: number
-}
-
-/** `postern reload`: the service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
-export const reloadCommand: Command = {
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: ORDER })
-    const body = { by: operatorName(terminal), reason: checkedReason(values) }
-    return callAdminApi(
-      { method: 'POST', path: '/reload', body },
-      values,
-      terminal,
-      ({ warnings, revoked }: Reloaded) =>
-        `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`,
-    )
-  },
-}
-
-/** `postern restart`: replaces the worker processes one by one. */
-export const restartCommand: Command = {
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: ORDER })
-    const body = { by: operatorName(terminal), reason: checkedReason(values) }
-    return callAdminApi(
-      { method: 'POST', path: '/restart', body },
-      values,
-      terminal,
-      ({ workers }: { readonly workers: number }) => `${countOf(workers, 'worker')} replaced\n`,
-    )
-  },
-}
-
-interface Lockout {
-  readonly user: string
-  readonly client?: string
-  readonly network?: string
-  readonly failures: number
-  readonly delay: number
-}
-
-const lockoutLine = ({ user, client = 'any client', network, failures, delay }: Lockout): string =>
-  `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${delay} ms\n`
-
-/** `postern lockouts [list|clear]`: users whose logins are delayed after failures (C6.3.5). */
-export const lockoutsCommand: Command = {
-  help: `Usage: postern lockouts [list|clear] …
-
-  list   Users whose logins are delayed after failures
-  clear  End the delay of --user, --client or --network. With several, only where all of them match
-
-${ORDER_HELP}
-`,
-  run(args, terminal) {
-    const text = { type: 'string' } as const
-    const options = { ...ORDER, user: text, client: text, network: text }
-    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-    const { user, client, network } = values
-    const which = { user, client, network }
-    const [word = 'list', ...more] = positionals
-    if (more.length > 0 || !['list', 'clear'].includes(word)) throw new UsageError('expected list or clear')
-    if (word === 'list')
-      return callAdminApi(
-        { method: 'GET', path: '/lockouts' },
-        values,
-        terminal,
-        ({ lockouts }: { readonly lockouts: readonly Lockout[] }) =>
-          lockouts.length === 0 ? 'no delayed logins\n' : lockouts.map(lockoutLine).join(''),
-      )
-    if (Object.values(which).every((value) => value === undefined))
-      throw new UsageError('expected --user, --client or --network, to say which delays end')
-    const query = { ...which, reason: checkedReason(values), by: operatorName(terminal) }
-    return callAdminApi(
-      { method: 'DELETE', path: '/lockouts', query },
-      values,
-      terminal,
-      ({ cleared }: { readonly cleared: number }) => `${cleared} cleared\n`,
-    )
-  },
-}
-
-interface Revoked {
-  readonly outcome: 'revoked' | 'previewed'
-  readonly sessions: number
-  readonly families: number
-  readonly codes: number
-  readonly consents: number
-}
-
-function revokedText({ outcome, sessions, families, codes, consents }: Revoked): string {
-  const list = [
-    countOf(sessions, 'session'),
-    countOfFamilies(families),
-    countOf(codes, 'code'),
-    countOf(consents, 'consent'),
-  ].join(', ')
-  return outcome === 'revoked'
-    ? `revoked: ${list}, and the access tokens\n`
-    : `would be revoked: ${list}, and the access tokens. Nothing was changed.\n`
-}
-
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
-const RULE = { jti: text, family: text, subject: text, client: text, business: text }
-const HOW = { issuer: text, preview: flag, consents: flag, force: flag }
-const ORDERED = Object.keys({ ...RULE, ...HOW }) as (keyof typeof RULE | keyof typeof HOW)[]
-
-/** `postern revoke`: what is held is ended, at once and for good (C6.3.3). */
-export const revokeCommand: Command = {
-  help: `Usage: postern revoke OPTIONS
-
-  --jti ID            One access token
-  --family ID         A family of refresh tokens, with its authorization code and its access tokens
-  --subject SUBJECT   A user: sessions, families, codes and access tokens
-  --client ID         A client: families, codes and access tokens
-  --business CODE     A business: families, codes and access tokens
-                      With several of --subject, --client and --business, only what matches all of them
-
-  --issuer NAME       In a sidecar with several issuers: the issuer that the id is of, by its name or URL
-  --consents          Consents too. Without it, they stay
-  --preview           Show what would be revoked, and change nothing
-  --force             Also if an id is not known. Without it, that is refused: exit code 1
-${ORDER_HELP}
-`,
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: { ...RULE, ...HOW, ...ORDER } })
-    if (!Object.keys(RULE).some((name) => Object.hasOwn(values, name)))
-      throw new UsageError(
-        'expected one of --jti, --family, --subject, --client, --business, to say what is revoked',
-      )
-    const order = Object.fromEntries(ORDERED.map((name) => [name, values[name]]))
-    const body = { ...order, reason: checkedReason(values), by: operatorName(terminal) }
-    return callAdminApi({ method: 'POST', path: '/revoke', body }, values, terminal, revokedText)
-  },
+/**
+ * The admin API that a command calls. Undefined, after the problems were written, if the configuration does not say where
+ * it is. With `--admin-url` and an own token the configuration is not read: it may be one that nothing can be read of.
+ */
+async function findAdminApi(options: OrderOptions, terminal: Terminal): Promise<AdminAccess | undefined> {
+  const own = ownToken(options, terminal)
+  const given = adminUrl(options, terminal)
+  if (given !== undefined && own !== undefined) return { address: given, token: own }
+  const path = configurationFile(options.config === undefined ? [] : [options.config], terminal)
+  const { configuration, report } = readConfiguration(path, terminal.env)
+  if (isUsable(configuration, report))
+    return { address: given ?? addressOf(configuration), token: await tokenOf(configuration, own) }
+  writeReport(path, report, terminal)
+  terminal.stderr.write(
+    'postern: it does not say where the service is: give --admin-url and your own token\n',
+  )
+  return undefined
 }

@@ -75,22 +75,37 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   revoke: {
     usage: 'revoke [--client ID] [--subject SUB] …',
     summary: 'End sessions, refresh tokens, codes and access tokens',
-    load: async () => (await import('./admin-commands.ts')).revokeCommand,
+    load: async () => (await import('./orders.ts')).revokeCommand,
+  },
+  sessions: {
+    usage: 'sessions list|end …',
+    summary: 'List logins in browsers, or end them',
+    load: async () => (await import('./revocables.ts')).sessionsCommand,
+  },
+  families: {
+    usage: 'families list|end …',
+    summary: 'List families of refresh tokens, or end them',
+    load: async () => (await import('./revocables.ts')).familiesCommand,
+  },
+  consents: {
+    usage: 'consents list|end …',
+    summary: 'List what users have allowed clients, or end them',
+    load: async () => (await import('./revocables.ts')).consentsCommand,
   },
   reload: {
     usage: 'reload [--config FILE]',
     summary: 'Make a running service read its configuration again',
-    load: async () => (await import('./admin-commands.ts')).reloadCommand,
+    load: async () => (await import('./orders.ts')).reloadCommand,
   },
   restart: {
     usage: 'restart [--config FILE]',
     summary: 'Replace the worker processes of a running service, one by one',
-    load: async () => (await import('./admin-commands.ts')).restartCommand,
+    load: async () => (await import('./orders.ts')).restartCommand,
   },
   lockouts: {
     usage: 'lockouts [list|clear] …',
     summary: 'List users whose logins are delayed after failures, or end the delay',
-    load: async () => (await import('./admin-commands.ts')).lockoutsCommand,
+    load: async () => (await import('./orders.ts')).lockoutsCommand,
   },
   audit: {
     usage: 'audit find|show|open|verify|redact|hash|key …',

@@ -6,7 +6,7 @@ import { type Terminal, UsageError } from './command.ts'
 const text = { type: 'string' } as const
 
 /** For `parseArgs`. */
-export const ORDER = { config: text, reason: text, 'admin-token': text } as const
+export const ORDER = { config: text, reason: text, 'admin-token': text, 'admin-url': text } as const
 
 /** The service that a command is for, and who gives the order. */
 export interface OrderOptions {
@@ -16,11 +16,14 @@ export interface OrderOptions {
   readonly reason?: string | undefined
   /** `--admin-token`: `@` and the name of a file. */
   readonly 'admin-token'?: string | undefined
+  /** `--admin-url`: of the admin listener. */
+  readonly 'admin-url'?: string | undefined
 }
 
 /** For the help texts of commands. */
 export const ORDER_HELP = `  --reason TEXT         For the log and the audit trail; at most ${MOST_REASON} bytes
   --admin-token @FILE   Your own token, instead of the one in the data folder. Also POSTERN_ADMIN_TOKEN
+  --admin-url URL       The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL
   --config FILE         The configuration that is served`
 
 /** For the help texts of `client` and `user`. */
@@ -54,4 +57,18 @@ export function ownToken({ 'admin-token': given }: OrderOptions, { env }: Termin
   } catch (thrown) {
     throw new UsageError(`--admin-token: ${(thrown as Error).message}`)
   }
+}
+
+/**
+ * The URL of `--admin-url`, else of POSTERN_ADMIN_URL. Undefined if neither is given.
+ *
+ * @throws UsageError if it is no http URL
+ */
+export function adminUrl({ 'admin-url': option }: OrderOptions, { env }: Terminal): string | undefined {
+  const given = option ?? (env['POSTERN_ADMIN_URL']?.trim() || undefined)
+  if (given === undefined) return undefined
+  const url = URL.parse(given)
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new UsageError(`--admin-url: expected a URL such as http://127.0.0.1:9090, got "${given}"`)
+  return given
 }

@@ -12,9 +12,9 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Ended, RevocationOrder, RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
+import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
-import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
+import { CLIENT } from '../directory/stored-directory.ts'
 import { AdminError } from '../operations/admin/errors.ts'
 import type {
   OperatorControl,
@@ -40,11 +40,11 @@ import { compareDecisions } from '../settings/compare-decisions.ts'
 import type { RecalledCall, WorkerPool } from '../supervisor/worker-pool.ts'
 import { describeLogged, recordOfPastQuestion, saysToken } from './past-calls.ts'
 import { recordOfQuestion } from './explain.ts'
-import type { Store, StoreIndex } from '../contracts/store.ts'
-import { CONSENT } from '../identity/browser/consents.ts'
-import { SESSION } from '../identity/browser/sessions.ts'
-import { CODE } from '../identity/tokens/codes.ts'
-import { FAMILY } from '../identity/tokens/families.ts'
+import { StoredRevocableRecords } from '../identity/revocable-records.ts'
+import type { RevocableOrders } from '../operations/revocable-orders.ts'
+import { RevocableControl } from './revocable-control.ts'
+import { orderOf } from './revocation-order.ts'
+import { unknownIds } from './unknown-ids.ts'
 
 export interface ControlParts {
   /** The state of this process. With several workers, the supervisor has its own. */
@@ -59,9 +59,6 @@ export interface ControlParts {
   readonly keeper: TrailKeeper | undefined
 }
 
-/** What is kept of an order with the rule that it made. */
-const orderOf = ({ operator, by, reason, via }: Operator): RevocationOrder => ({ operator, by, reason, via })
-
 type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
 
 const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopping'] }
@@ -72,6 +69,7 @@ export class ServiceControl implements OperatorControl {
   readonly maintenance: State['maintenance']
   readonly lockouts: Lockouts
   readonly acts: ReportedActs
+  readonly revocables: RevocableOrders
   readonly #parts: ControlParts
   #configuration: Configuration
   #reloader: Reloader | undefined
@@ -85,6 +83,7 @@ export class ServiceControl implements OperatorControl {
     this.maintenance = parts.state.maintenance
     this.lockouts = parts.lockouts
     this.acts = new ReportedActs(parts.audit)
+    this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
     this.adopt(configuration)
   }
 
@@ -240,50 +239,3 @@ const clearingAct = ({ user, client, network }: Partial<GuessingKey>): Act => ({
   on: { kind: 'lockout', client },
   personal: { 'on.user': user, 'on.network': network },
 })
-
-export interface RevocableIdParts {
-  readonly store: Pick<Store, 'find' | 'countBy'>
-  readonly rules: RuleGuard
-  readonly holdings: Holdings
-}
-
-/** The form of newSecret(16). Access tokens are not stored, so every id of this form counts as known. */
-const TOKEN_ID = /^[A-Za-z0-9_-]{22}$/
-
-/** Whether the store holds anything with this value, even of people who were removed. */
-async function isHeld(index: StoreIndex, value: string, { store }: RevocableIdParts): Promise<boolean> {
-  for (const kind of [FAMILY, CODE, SESSION, CONSENT])
-    if ((await store.countBy(kind, { [index]: value })) > 0) return true
-  return false
-}
-
-type IsKnown = (id: string, parts: RevocableIdParts) => boolean | Promise<boolean>
-
-const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
-  jti: (id) => TOKEN_ID.test(id),
-  // A family that a rule has ended is known: ending it again is no mistake.
-  family: async (id, parts) =>
-    parts.rules.hasEnded({ family: id, subject: '', asOf: parts.rules.asOf, begunAt: 0 }) ||
-    (await isHeld('family', id, parts)),
-  subject: async (id, parts) =>
-    parts.holdings.users.has(id) ||
-    (await parts.store.find(SUBJECT, id)) !== undefined ||
-    (await isHeld('subject', id, parts)),
-  client: async (id, parts) =>
-    parts.holdings.clients.has(id) ||
-    (await parts.store.find(CLIENT, id)) !== undefined ||
-    (await isHeld('client', id, parts)),
-  business: async (id, parts) => parts.holdings.businesses.has(id) || (await isHeld('business', id, parts)),
-}
-
-/**
- * Resolves with a line for each id that is not known. A revocation with a mistyped id would end nothing and report
- * success. Rejects with Fault `identity_unavailable` if the store cannot be read.
- */
-export async function unknownIds(tokens: RevokedTokens, parts: RevocableIdParts): Promise<readonly string[]> {
-  const unknown: string[] = []
-  for (const [name, id] of Object.entries(tokens) as [keyof typeof IS_KNOWN, string][])
-    if (!(await IS_KNOWN[name](id, parts)))
-      unknown.push(`${name}  is not known: "${id}" — force it if it is right`)
-  return unknown
-}

@@ -8,6 +8,7 @@ import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { Operator } from '../operator.ts'
 import type { PastAnswer } from '../past-calls.ts'
 import type { ReportedActs } from '../reported-acts.ts'
+import type { RevocableOrders } from '../revocable-orders.ts'
 
 /** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
 export type ReloadOutcome =
@@ -48,6 +49,7 @@ export interface OperatorControl {
   readonly lockouts: Pick<Lockouts, 'list'>
   /** What commands report. */
   readonly acts: ReportedActs
+  readonly revocables: RevocableOrders
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
   /** Whether the store has a client with this id. Rejects if the store cannot be read. */

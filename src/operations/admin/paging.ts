@@ -12,10 +12,13 @@ export const LIMIT = text(`Rows at most: ${ROWS} if not given, up to ${MOST_ROWS
   pattern: '^([1-9][0-9]{0,2}|1000)$',
 })
 
+/** The query parameter `after` of every list by key. */
+export const AFTER = text('`next` of the page before: the page begins behind this key.')
+
 /** The query parameters of a list by key. */
 export const PAGE_QUERY: Members = {
   limit: LIMIT,
-  after: text('`next` of the page before: the page begins behind this key.'),
+  after: AFTER,
   prefix: text('Only keys that begin with it, character by character.'),
 }
 

@@ -40,6 +40,10 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       list: () => [{ user: 'ann', client: 'c', network: '::1', failures: 7, delay: 1000, at: clock.now() }],
     },
     acts: new ReportedActs(NO_TRAIL),
+    revocables: {
+      list: (...told) => (asked.push(told), Promise.resolve({ found: [], next: undefined })),
+      end: (...told) => (asked.push(told), Promise.resolve({ outcome: 'unknown' })),
+    },
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),

@@ -1,0 +1,81 @@
+/** A service as its operators see it: by the admin API and by commands. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { configFiles } from './config-files.ts'
+import { runVerb } from './command-line.ts'
+import { ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
+import { postern, type StartOptions } from './start-postern.ts'
+
+export interface AdminAnswered {
+  readonly status: number
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever the API says; the tests judge it
+  readonly body: any
+}
+
+interface Service {
+  readonly data: string
+  readonly adminUrl: string
+  readonly baseUrl: string
+  readonly authUrl: string
+}
+
+export interface Operated extends Service {
+  /** Calls the admin API, with the token `admin` unless another is given. */
+  admin(method: string, path: string, body?: unknown, token?: string): Promise<AdminAnswered>
+  /** Runs a command on the service. */
+  postern(
+    ...args: string[]
+  ): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>
+  ownToken(): string
+}
+
+const BASE = join(ROOT, 'config/upstream.yaml')
+
+function operate(service: Service, file: string): Operated {
+  const { data, adminUrl, baseUrl, authUrl } = service
+  const ownToken = (): string => readFileSync(join(data, 'admin-token'), 'utf8').trim()
+  // Not the port of the admin listener: commands find it where the service has announced it.
+  const env = { POSTERN_CONFIG: file, POSTERN_DATA: data }
+  return {
+    ...{ data, adminUrl, baseUrl, authUrl, ownToken },
+    admin: async (method, path, body, token = ownToken()) => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      }
+      const sent = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) }
+      const response = await fetch(`${adminUrl}${path}`, sent)
+      return { status: response.status, body: await response.json() }
+    },
+    postern: async (...args) => {
+      const { code, stdout: out, stderr: err } = await runVerb(args, { env })
+      return { code, out, err }
+    },
+  }
+}
+
+/** A service of one worker in this process, for one test. */
+export async function operatedHere(options: StartOptions = {}) {
+  const service = await postern({ config: 'upstream.yaml', ...options })
+  return { ...operate(service, BASE), service }
+}
+
+/** A service of `workers` processes of its own, for one test: stopped when it ends. */
+export async function operated(workers: number, changes = '', environment: Record<string, string> = {}) {
+  const text = (more: string): string => `extends: ${BASE}\nworkers: ${workers}\n${WITHOUT_WAITS}\n${more}\n`
+  const file = configFiles({ 'a.yaml': text(changes) })('a.yaml')
+  const service = await spawnPostern({ config: file, environment })
+  onTestFinished(async () => {
+    await service.stop()
+  })
+  return {
+    ...operate(service, file),
+    file,
+    service,
+    /** Writes other changes in place of those that are served. */
+    write: (more: string): void => writeFileSync(file, text(more)),
+    /** Writes this in place of the whole file. */
+    overwrite: (whole: string): void => writeFileSync(file, whole),
+  }
+}
