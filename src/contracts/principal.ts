@@ -2,6 +2,18 @@ import type { JsonObject } from '../http/json-value.ts'
 import type { ScopeText, ScopeValue, Target } from '../scopes/scope-token.ts'
 import type { KeyStanding } from './keys.ts'
 
+/**
+ * Counts what became of the calls of one client of the directory. One object for all its access tokens, so that counting
+ * needs no look-up.
+ */
+export interface ClientTally {
+  /** @param result index in `CLIENT_RESULTS` */
+  count(result: number): void
+}
+
+/** Calls that passed every check, that a check refused, and that ended with a status of 500 or above. */
+export const CLIENT_RESULTS = ['allowed', 'refused', 'failed'] as const
+
 /** The caller, from a verified access token (C4.4). Frozen, because calls share it. */
 export interface Principal {
   readonly subject: string
@@ -27,6 +39,8 @@ export interface Principal {
   readonly expiresAt: number
   /** The key that verified or signed the token. The caller is trusted only while the key is (T3.10). */
   readonly key: KeyStanding
+  /** Absent for clients of foreign issuers, and where nobody has verified the token. */
+  readonly tally?: ClientTally
 }
 
 /** A resource that the gateway protects but that another folder supplies: userinfo (C6.3.1). */

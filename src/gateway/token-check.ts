@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Principal } from '../contracts/principal.ts'
+import type { ClientTally, Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { IssuedTokens, RevocationRule, Revocations } from '../contracts/tokens.ts'
 import { epochSeconds, type Clock } from '../kernel/clock.ts'
@@ -37,6 +37,8 @@ export interface TokenCheckParts {
   readonly clock: Clock
   /** Bytes. */
   readonly cacheSize: number
+  /** The tally of a client of the directory. Absent where tokens are of foreign issuers, whose clients are not in it. */
+  readonly tallyOf?: ((client: string) => ClientTally) | undefined
 }
 
 // Bytes of a cached principal beside the characters of its texts: strings, set, target, the cache's own entry.
@@ -83,7 +85,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
   readonly isKnown = (token: string): boolean => this.#cache.has(token)
 
   prime(token: string, principal: Principal): void {
-    this.#cache.set(token, principal)
+    this.#remember(token, principal)
   }
 
   /**
@@ -95,9 +97,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     this.#cache.delete(token)
     const principal = await this.#parts.authority.verify(token)
     if (!principal.key.isTrusted()) throw new Fault('invalid_token', { detail: 'its key was withdrawn' })
-    const current = this.#requireCurrent(principal, token)
-    this.#cache.set(token, principal)
-    return current
+    return this.#remember(token, this.#requireCurrent(principal, token))
   }
 
   /**
@@ -133,6 +133,14 @@ export class TokenCheck implements IssuedTokens, CallTokens {
       throw new Fault('invalid_token', { detail: 'expired' })
     }
     if (this.#parts.revocations.isRevoked(principal)) throw new Fault('invalid_token', { detail: 'revoked' })
+    return principal
+  }
+
+  /** From here on its client has proved who it is, and its calls are counted by its name. */
+  #remember(token: string, verified: Principal): Principal {
+    const tally = this.#parts.tallyOf?.(verified.client)
+    const principal = tally === undefined ? verified : Object.freeze({ ...verified, tally })
+    this.#cache.set(token, principal)
     return principal
   }
 

@@ -7,6 +7,7 @@ import {
   section,
   secret,
   text,
+  wholeNumber,
   type Static,
 } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
@@ -94,6 +95,21 @@ export const logSchema = section(
 )
 
 export type LogConfig = Static<typeof logSchema>
+
+export const metricsSchema = section(
+  {
+    clients: wholeNumber({
+      minimum: 0,
+      maximum: 10_000,
+      default: 200,
+      description:
+        'Number of clients that are counted by name: the first ones that call. All others are counted together as `other`.',
+    }),
+  },
+  { default: {}, description: 'What `/metrics` tells.' },
+)
+
+export type MetricsConfig = Static<typeof metricsSchema>
 
 /** Shorter ones can be guessed over a network. */
 const TOKEN_LENGTH = 16

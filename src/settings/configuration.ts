@@ -18,7 +18,7 @@ import { identitySchema } from '../identity/config.ts'
 import { keysSchema } from '../keys/config.ts'
 import { issuerNames, issuersSchema } from '../keys/issuers-config.ts'
 import { loadSchema } from '../limits/config.ts'
-import { adminSchema, logSchema } from '../operations/config.ts'
+import { adminSchema, logSchema, metricsSchema } from '../operations/config.ts'
 import { type ClosableNames, maintenanceSchema } from '../operations/maintenance/config.ts'
 import { applyOverrides } from './overrides.ts'
 import { scopesSchema } from '../scopes/config.ts'
@@ -60,6 +60,7 @@ export const configurationSchema = section({
   maintenance: maintenanceSchema,
   audit: auditSchema,
   log: logSchema,
+  metrics: metricsSchema,
 })
 
 export type Configuration = Static<typeof configurationSchema>

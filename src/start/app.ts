@@ -70,6 +70,7 @@ async function startServing(
   supervisor: Supervisor,
 ): Promise<Running> {
   reportReportOnlyAreas(configuration, supervisor)
+  supervisor.exposition.limitClients(configuration.metrics.clients)
   // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
   const ready = Promise.withResolvers<ServiceControl>()
   const files = new FileWatch({

@@ -32,6 +32,7 @@ import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
 import { RevocationRules } from '../stores/revocations.ts'
+import { ClientTallies } from '../operations/metrics/client-tallies.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 
 export interface WorkerOptions {
@@ -101,6 +102,7 @@ export async function openDependencies(
     peopleFailed: (event, cause) => recorder.note('error', event, { module: 'directory.people', cause }),
     gauges: new GaugeSources(),
     conversions: new Conversions(),
+    tallies: new ClientTallies(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
   }
 }

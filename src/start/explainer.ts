@@ -165,6 +165,7 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
 /** Nobody supervises, and no password is tried. */
 const reportsTo = ({ identity }: Configuration, clock: Clock): Reports => ({
   metrics: () => undefined,
+  clients: () => undefined,
   lines: () => undefined,
   changed: () => undefined,
   rateUsage: () => undefined,

@@ -84,6 +84,7 @@ export async function openControl(
       operators.configure(next.admin.tokens)
       lockouts.configure(next.identity.guessing)
       reportReportOnlyAreas(next, supervisor)
+      supervisor.exposition.limitClients(next.metrics.clients)
     },
     read: (read) => files.watch(read),
   })

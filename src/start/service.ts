@@ -35,6 +35,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { createTokenVerifier } from '../keys/token-verifier.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
+import type { ClientTallies } from '../operations/metrics/client-tallies.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
@@ -68,6 +69,8 @@ export interface Dependencies {
   readonly storedDirectory: StoredDirectory
   readonly rules: RuleGuard
   readonly tokenRevoker: TokenRevoker
+  /** Counts calls by client. */
+  readonly tallies: ClientTallies
 }
 
 /** The parts of a configuration that need no address yet. */
@@ -257,7 +260,7 @@ function openTokenCheck(
   urls: ServiceUrls,
   recorder: Recorder,
 ): TokenCheck {
-  const { clock, issuerKeys, keys, revocations } = dependencies
+  const { clock, issuerKeys, keys, revocations, tallies } = dependencies
   return new TokenCheck({
     authority:
       keys === undefined
@@ -267,5 +270,7 @@ function openTokenCheck(
     recorder,
     clock,
     cacheSize: configuration.tokenCache.size,
+    // A sidecar has no directory: its clients are known to their issuers only.
+    tallyOf: keys && ((client) => tallies.of(client)),
   })
 }

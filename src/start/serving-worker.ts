@@ -155,7 +155,9 @@ export class ServingWorker implements Worker {
   }
 
   flush(): void {
-    for (const { metrics } of this.#serving()) this.#fixtures.reports.metrics(metrics.plan, metrics.take())
+    const { reports } = this.#fixtures
+    for (const { metrics } of this.#serving()) reports.metrics(metrics.plan, metrics.take())
+    reports.clients(this.dependencies.tallies.take())
   }
 
   drain(): void {

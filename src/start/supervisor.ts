@@ -71,6 +71,7 @@ export function openSupervisor(
     lockouts,
     reports: {
       metrics: (plan, delta) => exposition.absorb(plan, delta),
+      clients: (counted) => exposition.absorbClients(counted),
       lines: (text, lost) => {
         if (lost > 0) sink.lose?.(lost)
         sink.write(text)

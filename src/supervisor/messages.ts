@@ -6,6 +6,7 @@ import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { TrailHead } from './worker-pool.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
+import type { ClientCounts } from '../operations/metrics/client-tallies.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 import type { RecalledCall } from './worker-pool.ts'
 
@@ -64,6 +65,7 @@ export type Notice =
   | { readonly type: 'metrics'; readonly number: number; readonly delta: Delta }
   /** All of the worker's gauges, sent at its start and each second. */
   | { readonly type: 'gauges'; readonly readings: readonly GaugeReading[] }
+  | { readonly type: 'clients'; readonly counted: readonly ClientCounts[] }
   /** `lost`: the number of lines that were dropped before these. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }

@@ -7,6 +7,7 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../operations/health.ts'
 import type { PastCall } from '../operations/past-calls.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
+import type { ClientCounts } from '../operations/metrics/client-tallies.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
 
 const MOST = 64
@@ -41,6 +42,8 @@ export interface TrailHead {
 export interface Reports {
   /** Counts since the last report. `plan` stays the same object as long as it is counted by. */
   metrics(plan: Plan, delta: Delta): void
+  /** What was counted by client since the last report. */
+  clients(counted: readonly ClientCounts[]): void
   /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */
   lines(text: string, lost: number): void
   /** The process appended to the change feed. The other processes should read it. */

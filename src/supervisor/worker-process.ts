@@ -66,6 +66,10 @@ class Channel implements Reports {
     send({ type: 'metrics', number, delta })
   }
 
+  clients(counted: Parameters<Reports['clients']>[0]): void {
+    if (counted.length > 0) send({ type: 'clients', counted })
+  }
+
   lines(text: string): void {
     this.#lines.write(text)
   }

@@ -50,13 +50,13 @@ const ask = (target: string, headers: Record<string, string> = bearer(token)) =>
   send(gateway, { target, headers })
 
 describe('C11.1: /metrics', () => {
-  it('C11.1: requests by door, method and class of status', async () => {
-    const labels = { door: 'api', method: 'GET', status: '2xx' }
+  it('C11.1: requests by door, area, method and status', async () => {
+    const labels = { door: 'api', area: 'fund-data', method: 'GET', status: '200' }
     expect(await growth(() => ask(LIST), 'postern_requests_total', labels)).toBe(1)
-    const identity = { door: 'identity', method: 'GET', status: '2xx' }
+    const identity = { door: 'identity', area: '', method: 'GET', status: '200' }
     const act = () => ask('/.well-known/jwks.json')
     expect(await growth(act, 'postern_requests_total', identity)).toBe(1)
-    const userinfo = { door: 'userinfo', status: '4xx' }
+    const userinfo = { door: 'userinfo', status: '401' }
     const refused = () => ask('/api/1.0/u/connect/userinfo', {})
     expect(await growth(refused, 'postern_requests_total', userinfo)).toBe(1)
   })
@@ -70,9 +70,29 @@ describe('C11.1: /metrics', () => {
     expect(await growth(() => ask(LIST, {}), 'postern_decisions_total', anonymous)).toBe(1)
   })
 
+  it('C11.1: calls, their time and their failures by action', async () => {
+    const labels = { area: 'fund-data', action: 'fund-list' }
+    const refused = () => ask(LIST.replace('ACME', 'X'))
+    expect(await growth(() => ask(LIST), 'postern_action_calls_total', labels)).toBe(1)
+    expect(await growth(refused, 'postern_action_calls_total', labels)).toBe(1)
+    expect(await growth(() => ask(LIST), 'postern_action_seconds_total', labels)).toBeGreaterThan(0)
+    const series = await scrape()
+    expect(total(series, 'postern_action_errors_total', {})).toBe(0)
+    expect(series.filter(({ name }) => name === 'postern_action_errors_total').length).toBeGreaterThan(1)
+  })
+
+  it('C11.1: what became of the calls of a client that has proved who it is', async () => {
+    const name = 'postern_client_decisions_total'
+    expect(await growth(() => ask(LIST), name, { client: 'acme-books', class: 'allowed' })).toBe(1)
+    const refused = () => ask(LIST.replace('ACME', 'X'))
+    expect(await growth(refused, name, { client: 'acme-books', class: 'refused' })).toBe(1)
+    const stranger = () => ask(LIST, bearer('a.b.c'))
+    expect(await growth(stranger, name, {})).toBe(0)
+  })
+
   it('C11.1: durations, total, of the gateway and of the upstream, in seconds', async () => {
     for (const [name, labels] of [
-      ['postern_request_duration_seconds_count', { door: 'api', area: 'fund-data' }],
+      ['postern_request_duration_seconds_count', { door: 'api', area: 'fund-data', class: '2xx' }],
       ['postern_gateway_duration_seconds_count', { door: 'api', area: 'fund-data' }],
       ['postern_upstream_duration_seconds_count', { backend: 'sample' }],
     ] as const)

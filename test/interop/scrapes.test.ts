@@ -94,7 +94,7 @@ describe('C11.1 the metrics of several workers', { timeout: LONG }, () => {
     expect(new Set(scrapes.map(({ status }) => status))).toEqual(new Set([200]))
     const falls = scrapes.slice(1).map((after, at) => fallen(scrapes[at]!, after))
     expect(falls.flat()).toEqual([])
-    const calls = 'postern_requests_total{door="api",method="GET",status="2xx"}'
+    const calls = 'postern_requests_total{door="api",area="fund-data",method="GET",status="200"}'
     expect(scrapes.at(-1)?.series.get(calls)).toBeGreaterThan(scrapes[0]?.series.get(calls) ?? 0)
   })
 

@@ -5,8 +5,11 @@
  * reload. Gauges are merged from what each process has read last.
  */
 import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
+import { ClientPlans } from './client-plans.ts'
+import type { ClientCounts } from './client-tallies.ts'
 import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
 import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
+import { CLIENT_RESULTS } from '../../contracts/principal.ts'
 import { type Block, type Delta, holds, MetricPlan, type Plan } from './metric-counts.ts'
 import {
   BUCKETS,
@@ -40,6 +43,8 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ] as const
 
+const CLIENT_CELLS: readonly number[] = CLIENT_RESULTS.keys().toArray()
+
 /** Adds up the counts of all processes and prints them. */
 export class Exposition {
   readonly #registry = new Registry()
@@ -52,6 +57,7 @@ export class Exposition {
   readonly #logDropped: number
   #linesDropped = 0
   readonly #built: GaugeReading
+  readonly #clients = new ClientPlans()
 
   constructor({ version, node }: BuildInfo) {
     for (const family of Object.values<MetricFamily>(FAMILIES))
@@ -67,6 +73,17 @@ export class Exposition {
   showLogDropped(lines: number): void {
     this.absorb(this.#own.blocks, { cells: [this.#logDropped], amounts: [lines - this.#linesDropped] })
     this.#linesDropped = lines
+  }
+
+  /** Sets how many clients may have series of their own (`metrics.clients`). */
+  limitClients(most: number): void {
+    this.#clients.limit(most)
+  }
+
+  /** Adds what a process counted by client. */
+  absorbClients(counted: readonly ClientCounts[]): void {
+    for (const { client, amounts } of counted)
+      this.absorb(this.#clients.of(client), { cells: CLIENT_CELLS, amounts })
   }
 
   get contentType(): string {

@@ -45,7 +45,9 @@ const gauge = (
 ): GaugeFamily => ({ name, type: 'gauge', help, labels, merge })
 
 const REQUESTS = {
-  requests: sparse(counter('postern_requests_total', 'Requests answered.', ['door', 'method', 'status'])),
+  requests: sparse(
+    counter('postern_requests_total', 'Requests answered.', ['door', 'area', 'method', 'status']),
+  ),
   decisions: sparse(
     counter('postern_decisions_total', 'Decisions by the fault that ended them, or allowed.', [
       'reason',
@@ -61,11 +63,10 @@ const REQUESTS = {
     ),
   ),
   reportOnlyAreas: gauge('postern_report_only_areas', 'Areas in which nothing is refused.', [], 'max'),
-  clientDecisions: sparse(
-    counter('postern_client_decisions_total', 'Decisions about calls of a client of the directory.', [
-      'client',
-      'class',
-    ]),
+  clientDecisions: counter(
+    'postern_client_decisions_total',
+    'Decisions about calls with an access token, by the client that it was issued to.',
+    ['client', 'class'],
   ),
   actionCalls: counter('postern_action_calls_total', 'Calls of an action that were answered.', [
     'area',
@@ -83,7 +84,7 @@ const REQUESTS = {
   requestDuration: histogram(
     'postern_request_duration_seconds',
     'Time from the head of a request to its answer.',
-    ['door', 'area'],
+    ['door', 'area', 'class'],
   ),
   gatewayDuration: histogram(
     'postern_gateway_duration_seconds',
