@@ -145,6 +145,8 @@ export interface ExampleDescription {
   readonly name: string
   readonly summary: string | undefined
   readonly version: number
+  /** Values of own parameters of the path, by name. */
+  readonly parameters: Readonly<Record<string, string>>
   /** The `Data` of the answer. */
   readonly data: JsonValue | undefined
   readonly body: JsonValue | undefined

@@ -76,7 +76,7 @@ export function compileOperation(
     items: config.items,
     documentation: compileDocumentation(
       config,
-      { versions, defaultVersion, areaScopes: areas[action.area]?.scopes ?? [] },
+      { versions, defaultVersion, areaScopes: areas[action.area]?.scopes ?? [], pattern },
       path,
       report,
     ),

@@ -36,6 +36,13 @@ const example = section({
       description: 'Action version of the answer. Default: that of `defaultVersion`.',
     }),
   ),
+  parameters: optional(
+    mapOf(text({ description: 'A value.' }), {
+      keys: '^[A-Za-z][A-Za-z0-9_]*$',
+      expectedKeys: 'the name of a parameter',
+      description: 'Values of the parameters in the path of the action.',
+    }),
+  ),
   body: optional(
     opaque<JsonValue>({ description: 'A request body. It must fit the schema.', expected: 'a value' }),
   ),

@@ -4,6 +4,7 @@ import { type BodySchema, typesOf } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../config.ts'
+import { type PatternSegment, takes } from '../path-pattern.ts'
 
 /** What clients are told of an operation beside what the gateway does with its calls. */
 export interface Documentation {
@@ -21,6 +22,8 @@ interface Surroundings {
   readonly defaultVersion: number
   /** Scope values that the area requires. */
   readonly areaScopes: readonly string[]
+  /** The path of the action. */
+  readonly pattern: readonly PatternSegment[]
 }
 
 /** Reports schemas that are not supported, and examples that do not fit them. */
@@ -65,7 +68,7 @@ function problemsOf(schema: BodySchema | undefined, at: KeyPath, report: Report)
 
 function compileExamples(
   config: OperationConfig,
-  { versions, defaultVersion }: Surroundings,
+  { versions, defaultVersion, pattern }: Surroundings,
   path: KeyPath,
   report: Report,
 ): readonly ExampleDescription[] {
@@ -74,7 +77,8 @@ function compileExamples(
   const ofBody = problemsOf(config.body?.schema, path, new Report())
   return Object.entries(config.examples ?? {}).map(([name, example]) => {
     const at = [...path, 'examples', name]
-    const { summary, version = defaultVersion, data, body } = example
+    const { summary, version = defaultVersion, parameters = {}, data, body } = example
+    checkParameters(parameters, pattern, [...at, 'parameters'], report)
     if (!versions.includes(version))
       report.error([...at, 'version'], `is not one of the versions ${versions.join(', ')}`)
     if (data !== undefined && config.produces !== undefined)
@@ -83,8 +87,23 @@ function compileExamples(
     if (body !== undefined && config.body === undefined)
       report.error([...at, 'body'], 'has no use: the operation takes no body that is parsed')
     else checkFits(body, ofBody, [...at, 'body'], report)
-    return { name, summary, version, data, body }
+    return { name, summary, version, parameters, data, body }
   })
+}
+
+function checkParameters(
+  values: Readonly<Record<string, string>>,
+  pattern: readonly PatternSegment[],
+  at: KeyPath,
+  report: Report,
+): void {
+  for (const [name, value] of Object.entries(values)) {
+    const segment = pattern.find((each) => each.kind === 'parameter' && each.name === name)
+    if (segment?.kind !== 'parameter')
+      report.error([...at, name], 'is no parameter of the path of the action')
+    else if (!takes(segment.type, value))
+      report.error([...at, name], 'does not fit the type of the parameter')
+  }
 }
 
 function checkFits(

@@ -195,4 +195,13 @@ describe('the documentation of an operation', () => {
       'actions.0.methods.POST.examples.one.body has no use: the operation takes no body that is parsed',
     ])
   })
+
+  it('C11.3.7 refuses a value of a parameter that the path has not, or that does not fit its type', () => {
+    const examples = { one: { parameters: { id: 'x', other: '1' } } }
+    const given = [action('detail/{id:uuid}', { GET: { ...rule, examples } })]
+    expect(describedOf({ actions: given }).problems).toEqual([
+      'actions.0.methods.GET.examples.one.parameters.id does not fit the type of the parameter',
+      'actions.0.methods.GET.examples.one.parameters.other is no parameter of the path of the action',
+    ])
+  })
 })
