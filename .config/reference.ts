@@ -166,17 +166,30 @@ function render(part: Part, at: number, all: readonly Part[]): string {
   return [heading, part.text, lead, table(rows)].filter(Boolean).join('\n\n')
 }
 
+/** A section that may also be a word, such as `off`: the section, told what the word says. */
+function sectionOrWord(option: Option): SchemaView | undefined {
+  const section = option.schema.anyOf?.find(({ properties }) => properties !== undefined)
+  const value = `Default: ${defaultText(option)}.`
+  return section && { ...section, description: `${option.schema.description ?? ''} ${value}` }
+}
+
 /** The whole page, as Markdown. */
 export function referencePage(root: TSchema): string {
   const top = membersOf({
     properties: viewOf(root).properties ?? {},
     required: viewOf(root).required ?? [],
   }).filter(({ key }) => !key.includes('.'))
-  const small = top.filter(({ schema }) => !isLarge(schema) && partsOfItems(schema, '').length === 0)
+  const small = top.filter(
+    (option) =>
+      !isLarge(option.schema) &&
+      sectionOrWord(option) === undefined &&
+      partsOfItems(option.schema, '').length === 0,
+  )
   const parts = top.flatMap((option): Part[] => {
     if (small.includes(option)) return []
     const { key, schema } = option
-    if (schema.properties) return partsOf(schema, key)
+    const section = schema.properties ? schema : sectionOrWord(option)
+    if (section) return partsOf(section, key)
     const value = defaultText(option)
     const text = [schema.description ?? '', value.startsWith('`') ? `Default: ${value}.` : '']
       .join(' ')

@@ -23,6 +23,13 @@ export const PERSON_CLAIMS: readonly string[] = [
   'service_profile',
 ]
 
+/** The claims that a built-in scope value gives access to; empty for any other value. */
+export function claimsOf(scope: string): readonly string[] {
+  if (scope === 'openid') return ['sub']
+  if (scope === 'address' || scope === 'service_profile') return [scope]
+  return TEXT_SCOPES.filter((each) => each === scope).flatMap((each): readonly string[] => CLAIMS_OF[each])
+}
+
 interface HasScope {
   has(value: string): boolean
 }

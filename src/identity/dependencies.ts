@@ -14,6 +14,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { IdentityConfig } from './config.ts'
+import type { DeveloperOffer } from './developers/parts.ts'
 
 export interface IdentityUrls {
   /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */
@@ -54,6 +55,8 @@ export interface IdentityDeps {
   readonly strictHeaderNames: boolean
   /** Undefined if pages of other origins may not call (C4.18). */
   readonly cors?: Cors | undefined
+  /** Undefined if there are no pages for those who write clients (C11.4). */
+  readonly developers?: DeveloperOffer | undefined
 }
 
 /** The user or client, if it may hold tokens. */

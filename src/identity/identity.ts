@@ -6,6 +6,7 @@ import { openSessions, sessionCookie } from './browser/sessions.ts'
 import type { Attempt } from './context.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies.ts'
 import type { Endpoint, StepDependencies } from './endpoint.ts'
+import { developerEndpoints } from './developers/compile.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { describeService } from './endpoints/documents.ts'
 import { openClientFailures } from './guessing/failures.ts'
@@ -26,6 +27,8 @@ export interface Identity {
 /** Compiles identity for one configuration: endpoints by path, the discovery document, and identity's own state. */
 export function openIdentity(deps: IdentityDeps): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
+  const theme = compileTheme(deps.config.pages, issuerPath)
+  const metadata = describeService(deps, ENDPOINTS)
   const dependencies: StepDependencies = {
     ...deps,
     people: holdersOf(deps.people),
@@ -35,15 +38,20 @@ export function openIdentity(deps: IdentityDeps): Identity {
     sessions: openSessions(deps),
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),
-    theme: compileTheme(deps.config.pages, issuerPath),
+    theme,
     networks: openFamiliarNetworks(deps),
     clientFailures: openClientFailures(deps),
     guessing: guardGuessing(deps.attempts ?? openLockouts(deps)),
-    metadata: JSON.stringify(describeService(deps, ENDPOINTS)),
+    metadata: JSON.stringify(metadata),
   }
+  const { catalogue, config: identity, developers } = deps
+  const endpoints = [
+    ...ENDPOINTS,
+    ...(developers ? developerEndpoints({ ...developers, catalogue, identity, theme, metadata }) : []),
+  ]
   return {
     dependencies,
-    endpoints: new Map(ENDPOINTS.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
   }
 }
 

@@ -79,7 +79,7 @@ export class Entrance {
 export interface Doors {
   /** `/api`, and every path that no other door takes: those are answered in an envelope too (C2.3). */
   readonly api: Door
-  /** `/connect/*` and `/.well-known/*`. Absent in a sidecar (C11.2). */
+  /** `/connect/*`, `/.well-known/*` and `/developers…`. Absent in a sidecar (C11.2). */
   readonly identity: Door | undefined
 }
 
@@ -93,7 +93,10 @@ export function compileRouting(doors: Doors, authUrl: string): (target: RequestT
   const { api, identity } = doors
   if (identity === undefined) return () => api
   const below = new URL(authUrl).pathname.replace(/\/$/, '')
-  const prefixes = ['/.well-known/', `${below}/.well-known/`, `${below}/connect/`]
+  const prefixes = [
+    '/.well-known/',
+    ...['/.well-known/', '/connect/', '/developers'].map((path) => below + path),
+  ]
   return (target) => {
     if (target instanceof Fault || target.segments[0] === API) return api
     return prefixes.some((prefix) => target.path.startsWith(prefix)) ? identity : api

@@ -19,6 +19,7 @@ import { openPeople } from '../directory/module-people/open-people.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
 import { compileIdentity } from '../identity/config.ts'
+import { checkDevelopers } from '../identity/developers/config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { compileKeys } from '../keys/config.ts'
@@ -89,6 +90,11 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
   { needs: ['directory', 'issuers'], run: refusePeopleOfSidecar },
+  {
+    needs: ['developers', 'demo', 'issuers'],
+    run: ({ developers, demo, issuers }, report) =>
+      checkDevelopers({ developers, demo, sidecar: isSidecar({ issuers }) }, report),
+  },
 ]
 
 /** The checks that `openParts` (start/service.ts) makes when it opens a configuration for serving. */

@@ -15,6 +15,7 @@ import {
 } from '../gateway/config.ts'
 import { openapiSchema } from '../gateway/describe/config.ts'
 import { identitySchema } from '../identity/config.ts'
+import { developersSchema } from '../identity/developers/config.ts'
 import { keysSchema } from '../keys/config.ts'
 import { issuerNames, issuersSchema } from '../keys/issuers-config.ts'
 import { loadSchema } from '../limits/config.ts'
@@ -54,6 +55,7 @@ export const configurationSchema = section({
   openapi: optional(openapiSchema),
   tokenCache: tokenCacheSchema,
   identity: identitySchema,
+  developers: developersSchema,
   keys: keysSchema,
   issuers: issuersSchema,
   load: loadSchema,

@@ -4,6 +4,8 @@ import type { ApiDescription } from '../contracts/api-description.ts'
 import type { CompiledActions } from '../gateway/compile-actions.ts'
 import { describeApi } from '../gateway/describe/describe.ts'
 import type { Limits } from '../gateway/describe/faults.ts'
+import { hasDeveloperPages, sampleLogin } from '../identity/developers/config.ts'
+import type { DeveloperOffer } from '../identity/developers/parts.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { ServiceUrls } from '../server/config.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -24,6 +26,21 @@ export function describedApi(
     bodyLimit: server.limits.body,
     limits: limitsOf(configuration),
   })
+}
+
+/** What the developer pages tell; undefined where there are none (C11.4). */
+export function developerOffer(
+  { developers, openapi }: Pick<Configuration, 'developers' | 'openapi'>,
+  api: ApiDescription,
+): DeveloperOffer | undefined {
+  if (!hasDeveloperPages(developers)) return undefined
+  const contact = openapi === 'off' ? undefined : openapi?.contact
+  return {
+    api,
+    openapiUrl: openapi === 'off' ? undefined : `${api.baseUrl}/.well-known/openapi.json`,
+    contact: contact?.url ?? contact?.email,
+    sample: sampleLogin(developers),
+  }
 }
 
 function limitsOf(configuration: Configuration): Limits {

@@ -39,7 +39,7 @@ import type { ClientTallies } from '../operations/metrics/client-tallies.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
-import { describedApi } from './described-api.ts'
+import { describedApi, developerOffer } from './described-api.ts'
 import { type OpenedPeople, openPeopleOf, peopleOf } from './people.ts'
 import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
@@ -194,7 +194,8 @@ export function compileService(
   const { vendor, defaultFormat } = configuration
   const negotiation = compileNegotiation({ vendor, defaultFormat })
   const tokens = openTokenCheck(parts, dependencies, urls, recorder)
-  const identity = openOwnIdentity(parts, dependencies, urls, tokens, recorder)
+  const description = describedApi(parts, urls)
+  const identity = openOwnIdentity(parts, dependencies, urls, tokens, recorder, description)
   const runtime: Runtime = Object.freeze({
     ...dependencies,
     actions: parts.actions.table,
@@ -219,7 +220,7 @@ export function compileService(
     identity,
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
     renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
-    description: describedApi(parts, urls),
+    description,
   }
 }
 
@@ -229,6 +230,7 @@ function openOwnIdentity(
   urls: ServiceUrls,
   issuedTokens: TokenCheck,
   recorder: Recorder,
+  description: ApiDescription,
 ): Identity | undefined {
   const { configuration, directory, catalogue } = parts
   const { keys, clock } = dependencies
@@ -248,6 +250,7 @@ function openOwnIdentity(
     config: configuration.identity,
     strictHeaderNames: configuration.server.strictHeaderNames,
     cors: corsOf(configuration),
+    developers: developerOffer(configuration, description),
   })
 }
 

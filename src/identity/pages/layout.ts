@@ -74,7 +74,7 @@ export function sourceOf(uri: string): string {
   return /^https?:$/.test(protocol) && !hostname.startsWith('[') ? origin : protocol
 }
 
-function contentPolicy({ leadsTo, nonce }: Page): string {
+function contentPolicy({ leadsTo, nonce }: Pick<Page, 'leadsTo' | 'nonce'>): string {
   const formAction = leadsTo === undefined ? "'self'" : `'self' ${sourceOf(leadsTo)}`
   return [
     "default-src 'none'",
@@ -87,10 +87,9 @@ function contentPolicy({ leadsTo, nonce }: Page): string {
   ].join('; ')
 }
 
-/** What every page is sent with: it is for one person, now, and for no frame (T6). */
-const headersOf = (page: Page): Answer['headers'] => ({
+/** What every page is sent with, but for how long it may be kept: nothing may frame it (T6). */
+export const pageHeaders = (page: Pick<Page, 'leadsTo' | 'nonce'>): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
-  'Cache-Control': 'no-store',
   'Content-Security-Policy': contentPolicy(page),
   'X-Frame-Options': 'DENY',
   'X-Content-Type-Options': 'nosniff',
@@ -106,8 +105,19 @@ const MARK = html`<svg viewBox="0 0 32 32" aria-hidden="true">
 const logoOf = ({ logo }: Theme): Html =>
   logo === undefined ? MARK : html`<img src="${logo.href}" alt="" width="32" height="32" />`
 
-export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] = {}): Answer {
-  const { title, body, wide = false, status = 200 } = page
+/** The theme's logo and name. */
+export const brandOf = (theme: Theme): Html => html`${logoOf(theme)}<span>${theme.name}</span>`
+
+export interface DocumentParts {
+  readonly title: string
+  /** What stands in `head` beside what every document has. */
+  readonly head?: Html
+  /** What stands in `body`. */
+  readonly body: Html
+}
+
+/** A whole HTML document in the theme. */
+export function documentOf(theme: Theme, { title, head, body }: DocumentParts): string {
   const text = html`<!doctype html>
     <html lang="${TEXTS.language}">
       <head>
@@ -115,16 +125,28 @@ export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] 
         <title>${title} · ${theme.name}</title>
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <meta name="robots" content="noindex" />
         <link rel="stylesheet" href="${theme.stylesheet.href}" />
-        ${theme.logo && html`<link rel="icon" href="${theme.logo.href}" />`}
+        ${theme.logo && html`<link rel="icon" href="${theme.logo.href}" />`}${head}
       </head>
       <body>
-        <header class="brand">${logoOf(theme)}<span>${theme.name}</span></header>
-        <main${wide && html` class="wide"`}>${body}</main>
+        ${body}
       </body>
     </html>`
-  return { status, headers: { ...headersOf(page), ...headers }, body: `${text.toString()}\n` }
+  return `${text.toString()}\n`
+}
+
+const UNLISTED = html`<meta name="robots" content="noindex" />`
+
+/** A page for one person, now: nobody keeps it (T6). */
+export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] = {}): Answer {
+  const { title, wide = false, status = 200 } = page
+  const body = html`<header class="brand">${brandOf(theme)}</header>
+    <main${wide && html` class="wide"`}>${page.body}</main>`
+  return {
+    status,
+    headers: { ...pageHeaders(page), 'Cache-Control': 'no-store', ...headers },
+    body: documentOf(theme, { title, head: UNLISTED, body }),
+  }
 }
 
 /** The hidden field of a form of ours. */

@@ -99,7 +99,7 @@ const schemeRules = (hex: string): string => {
   )
 }
 
-const asset = (bytes: Buffer, contentType: string, path: string): Asset => {
+export const asset = (bytes: Buffer, contentType: string, path: string): Asset => {
   const version = createHash('sha256').update(bytes).digest('base64url').slice(0, 12)
   return { bytes, contentType, href: `${path}?v=${version}` }
 }

@@ -1,0 +1,66 @@
+/** The developer pages of one configuration (C11.4): made when it is loaded, and answered as they are. */
+import { readFileSync } from 'node:fs'
+import { answerReady, readyDocument, type ReadyDocument } from '../../http/ready-document.ts'
+import { refuseAsPage } from '../authorize/refusals.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { pageHeaders } from '../pages/layout.ts'
+import { asset, type Asset } from '../pages/theme.ts'
+import { areaPage } from './area-page.ts'
+import { changesPage } from './changes-page.ts'
+import { errorsPage } from './errors-page.ts'
+import { DEVELOPERS_PATH, frameOf, renderPage, type DeveloperPage, type Frame } from './frame.ts'
+import type { DeveloperParts } from './parts.ts'
+import { scopesPage } from './scopes-page.ts'
+import { startPage } from './start-page.ts'
+import { xmlPage } from './xml-page.ts'
+
+/** Seconds; short, since a reload may change the pages. A browser that has a page then asks whether it still holds. */
+const MAX_AGE_SECONDS = 300
+
+const STYLESHEET_PATH = '/connect/assets/developers.css'
+const RULES = readFileSync(new URL('developers.css', import.meta.url))
+
+const pagesOf = (parts: DeveloperParts): readonly DeveloperPage[] => [
+  startPage(parts),
+  ...parts.api.areas.map((area) => areaPage(area, parts)),
+  scopesPage(parts),
+  errorsPage(parts),
+  xmlPage(parts),
+  changesPage(parts),
+]
+
+const readyPage = (frame: Frame, page: DeveloperPage): ReadyDocument =>
+  readyDocument(Buffer.from(renderPage(frame, page)), {
+    ...pageHeaders({}),
+    'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
+  })
+
+/** Pages name it with its content's hash, so that it may be kept. */
+const readyStylesheet = ({ bytes, contentType }: Asset): ReadyDocument =>
+  readyDocument(bytes, {
+    'Content-Type': contentType,
+    'Cache-Control': 'public, max-age=86400',
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  })
+
+/** Rows for the table of endpoints. They answer from memory, also while identity is in maintenance (C9.2). */
+const endpointOf = (path: string, document: ReadyDocument): Endpoint => ({
+  name: 'developers',
+  path: (issuerPath) => `${issuerPath}${path}`,
+  methods: ['GET', 'HEAD'],
+  closes: false,
+  steps: ({ exchange }) => answerReady(document, exchange.head),
+  refuse: refuseAsPage,
+})
+
+/** The endpoints of all developer pages. */
+export function developerEndpoints(parts: DeveloperParts): readonly Endpoint[] {
+  const { theme } = parts
+  const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
+  const frame = frameOf({ ...parts, stylesheet, areas: parts.api.areas })
+  return [
+    endpointOf(STYLESHEET_PATH, readyStylesheet(stylesheet)),
+    ...pagesOf(parts).map((page) => endpointOf(DEVELOPERS_PATH + page.path, readyPage(frame, page))),
+  ]
+}

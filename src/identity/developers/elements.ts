@@ -1,0 +1,102 @@
+import { html, type Html, type Slot } from '../pages/layout.ts'
+
+/** Pieces that the developer pages are made of. */
+
+const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/
+
+const markedPart = (part: string): Slot => {
+  if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
+  return part.startsWith('**') ? html`<strong>${part.slice(2, -2)}</strong>` : part
+}
+
+/** Our own text: parts between backticks are code, those between `**` are strong. For texts of others, use a slot. */
+export const prose = (text: string): Html => html`${text.split(MARKED).map(markedPart)}`
+
+/**
+ * A text of the operator's, written as Markdown. Of Markdown this knows paragraphs, lists with `- `, code and `**`; the
+ * rest is shown as it was written.
+ */
+export const markdown = (text: string): Html =>
+  html`${text
+    .trim()
+    .split(/\n{2,}/)
+    .map(markdownBlock)}`
+
+function markdownBlock(block: string): Html {
+  const lines = block.split('\n')
+  if (!lines.every((line) => /^[-*] /.test(line))) return paragraph(block)
+  return bullets(lines.map((line) => prose(line.slice(2))))
+}
+
+export const paragraph = (text: string): Html => html`<p>${prose(text)}</p>`
+
+export const paragraphs = (texts: readonly string[]): Html => html`${texts.map(paragraph)}`
+
+/** What a block of code is written in; stands above it. */
+export type CodeKind = 'Shell' | 'HTTP' | 'JSON' | 'XML' | 'URL'
+
+/**
+ * Code as it stands. What is too long scrolls within its box, which can be focused to be scrolled by keyboard.
+ * @param label what it shows, for screen readers
+ */
+export const codeBlock = (kind: CodeKind, label: string, text: string): Html =>
+  html`<figure class="code">
+    <figcaption>${kind}</figcaption>
+    <pre tabindex="0" role="group" aria-label="${label}"><code>${text}</code></pre>
+  </figure>`
+
+/** Terms and what they mean. */
+export const facts = (rows: readonly (readonly [term: Slot, meaning: Slot])[]): Html =>
+  html`<dl class="pairs">
+    ${rows.map(
+      ([term, meaning]) =>
+        html`<div>
+          <dt>${term}</dt>
+          <dd>${meaning}</dd>
+        </div>`,
+    )}
+  </dl>`
+
+export const bullets = (items: readonly Slot[]): Html =>
+  html`<ul>
+    ${items.map((item) => html`<li>${item}</li>`)}
+  </ul>`
+
+/** A table that scrolls within its box where it is wider than the page. */
+export const table = (label: string, heads: readonly string[], rows: readonly (readonly Slot[])[]): Html =>
+  html`<div class="table" tabindex="0" role="group" aria-label="${label}">
+    <table>
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr>
+              ${row.map((cell) => html`<td>${cell}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`
+
+/** A table of our own texts. */
+export const proseTable = (
+  label: string,
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+): Html =>
+  table(
+    label,
+    heads,
+    rows.map((row) => row.map(prose)),
+  )
+
+/** A part of a page with its heading, which can be linked to. */
+export const part = (id: string, title: Slot, ...body: readonly Slot[]): Html =>
+  html`<section aria-labelledby="${id}">
+    <h2 id="${id}">${title}</h2>
+    ${body}
+  </section>`
