@@ -51,7 +51,7 @@ export const PARTS = {
   },
   nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
   openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
-  promtool: { use: 'the form of the metrics', isThere: () => runs('promtool', '--version') },
+  promtool: { use: 'the form of the metrics, the alert rules', isThere: () => runs('promtool', '--version') },
   python3: {
     use: 'services of recipes that are written in Python',
     isThere: () => runs('python3', '--version'),
