@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
-import type { SigningAlgorithm } from '../contracts/people.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { examineKeys } from '../keys/examine-folder.ts'
-import { createKey, newestGeneration, readKeyFolder } from '../keys/key-folder.ts'
+import { readKeyFolder } from '../keys/key-folder.ts'
 import { createPrivateFolder, KeyFolderError } from '../keys/private-folder.ts'
-import { scheduleKeys } from '../keys/schedule.ts'
+import type { ListedKey } from '../operations/key-orders.ts'
+import { listKeys } from '../start/key-control.ts'
+import { printJson } from './terminal.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
@@ -15,7 +16,9 @@ import { StoreError } from '../stores/store-error.ts'
 import { ORDER, ORDER_HELP, type OrderOptions } from './order-options.ts'
 import { recorded } from './recorded-act.ts'
 import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
-import { replaceKeys } from './replace-keys.ts'
+import { keyTime, madeLine } from './key-text.ts'
+import { replaceKeysByCommand } from './replace-keys.ts'
+import { makeNextKey, nextKeyName, signsAfterAnnouncement } from '../start/rotate-keys.ts'
 
 interface KeysRequest {
   readonly options: OrderOptions
@@ -25,58 +28,43 @@ interface KeysRequest {
   readonly compromised: boolean
   /** `--yes`: do not ask. */
   readonly yes: boolean
+  /** `--json`. */
+  readonly json: boolean
   readonly terminal: Terminal
 }
 
 type Action = (request: KeysRequest) => Promise<number>
 
-const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000', '')
+const keyLine = ({ name, kid, state, signsFrom, endsAt, nextRotationAt }: ListedKey): string => {
+  const until = endsAt === undefined ? '' : `  published until ${keyTime(endsAt)}`
+  const next = nextRotationAt === undefined ? '' : `  until ${keyTime(nextRotationAt)}`
+  return `${`${name}.jwk`.padEnd(14)}${state.padEnd(11)}${kid}  signs from ${keyTime(signsFrom)}${next}${until}\n`
+}
 
 /** `keys list`: every key with its state, oldest first. */
-const list: Action = async ({ plan, terminal }) => {
-  const keys = await readKeyFolder(plan.folder)
-  for (const { key, state, retiresAt } of scheduleKeys(keys, plan.rotation, epochSeconds(systemClock))) {
-    const until = retiresAt === undefined ? '' : `  published until ${time(retiresAt)}`
-    terminal.stdout.write(
-      `${key.file.padEnd(14)}${state.padEnd(11)}${key.kid}  signs from ${time(key.signsFrom)}${until}\n`,
-    )
-  }
+const list: Action = async ({ plan, json, terminal }) => {
+  const keys = await listKeys(plan, systemClock)
+  if (json) printJson({ keys }, terminal)
+  else for (const key of keys) terminal.stdout.write(keyLine(key))
   return EXIT.done
-}
-
-const nextName = async ({ folder }: KeysPlan, algorithm: SigningAlgorithm): Promise<string> =>
-  `${algorithm}-${(await newestGeneration(folder, algorithm)) + 1}`
-
-async function makeKey(
-  { plan: { folder }, terminal }: KeysRequest,
-  algorithm: SigningAlgorithm,
-  announce: number,
-): Promise<number> {
-  const signsFrom = epochSeconds(systemClock) + announce
-  const generation = (await newestGeneration(folder, algorithm)) + 1
-  const { file } = await createKey(folder, { algorithm, generation, signsFrom }, systemClock)
-  terminal.stdout.write(`${file}: made and published; signs from ${time(signsFrom)}\n`)
-  return EXIT.done
-}
-
-async function makeNext(request: KeysRequest, announce: number): Promise<void> {
-  for (const algorithm of request.plan.algorithms) await makeKey(request, algorithm, announce)
 }
 
 /** `keys rotate`: makes the next keys, which are published before they sign. `--compromised`: see `replaceKeys`. */
 const rotate: Action = async (request) => {
-  const { plan, compromised } = request
+  const { plan, compromised, terminal } = request
   await createPrivateFolder(plan.folder)
   if (compromised)
     return recorded(request, { event: 'keys.compromised', on: { kind: 'key' } }, () =>
-      replaceKeys({ ...request, folder: plan.folder, makeKeys: () => makeNext(request, 0) }),
+      replaceKeysByCommand(request),
     )
   await readKeyFolder(plan.folder)
   for (const algorithm of plan.algorithms) {
-    const id = await nextName(plan, algorithm)
-    await recorded(request, { event: 'keys.announced', on: { kind: 'key', id } }, () =>
-      makeKey(request, algorithm, plan.rotation.announce),
-    )
+    const id = await nextKeyName(plan, algorithm)
+    await recorded(request, { event: 'keys.announced', on: { kind: 'key', id } }, async () => {
+      const signsFrom = signsAfterAnnouncement(plan, systemClock)
+      terminal.stdout.write(madeLine(await makeNextKey(plan, algorithm, signsFrom, systemClock)))
+      return EXIT.done
+    })
   }
   return EXIT.done
 }
@@ -112,7 +100,7 @@ const ACTIONS: Readonly<Record<string, Action>> = { list, rotate, doctor }
 export const keysCommand: Command = {
   help: `Usage: postern keys list|rotate|doctor …
 
-  list                   List the keys with their states
+  list [--json]          List the keys with their states
   rotate                 Make the next keys. They are published before they sign
   rotate --compromised   If somebody may have read the keys: replace them and the secret of refresh tokens now.
                          All tokens issued so far are refused, and all refresh tokens end. It says how many, and asks
@@ -128,6 +116,7 @@ ${ORDER_HELP}
         ...ORDER,
         compromised: { type: 'boolean', default: false },
         yes: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
       },
     })
     const [word = '', ...more] = positionals
@@ -149,6 +138,7 @@ ${ORDER_HELP}
           plan,
           compromised: values.compromised,
           yes: values.yes,
+          json: values.json,
           terminal,
         }),
       terminal,

@@ -88,3 +88,19 @@ export function dueGeneration(
   if (newest === undefined) return 1
   return automatic && newest.signsFrom + every - announce <= now ? newest.generation + 1 : undefined
 }
+
+/**
+ * When another key of an algorithm begins to sign, seconds since the epoch; undefined where none is planned.
+ * `schedule`: of all keys.
+ */
+export function nextRotation(
+  algorithm: SigningAlgorithm,
+  schedule: readonly ScheduledKey[],
+  { automatic, every }: RotationPlan,
+): number | undefined {
+  const own = schedule.filter(({ key }) => key.algorithm === algorithm)
+  const announced = own.find(({ state }) => state === 'announced')
+  if (announced !== undefined) return announced.key.signsFrom
+  const signing = own.find(({ state }) => state === 'signing')
+  return automatic && signing !== undefined ? signing.key.signsFrom + every : undefined
+}

@@ -52,7 +52,10 @@ export async function compareWithHistory({ kids, made }: PresentKeys, store: Sto
  * Adds keys to the remembered ones. To be called at every change of the keys. Rejects with Fault
  * `identity_unavailable`.
  */
-export async function rememberKeys(kids: readonly string[], store: Store): Promise<void> {
+export async function rememberKeys(
+  kids: readonly string[],
+  store: Pick<Store, 'find' | 'create' | 'replace'>,
+): Promise<void> {
   for (;;) {
     const entry = await store.find(KIND, KEY)
     const before = kidsOf(entry)

@@ -13,6 +13,9 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { planKeys } from '../keys/config.ts'
+import { KeyControl } from './key-control.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
 import { AdminError } from '../operations/admin/errors.ts'
@@ -55,6 +58,7 @@ export interface ControlParts {
   readonly lockouts: Lockouts
   readonly recorder: Pick<Recorder, 'note'>
   readonly audit: AuditTrail
+  readonly clock: Clock
   /** Absent where no trail is kept. */
   readonly keeper: TrailKeeper | undefined
 }
@@ -65,11 +69,21 @@ const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopp
 /** The longest wait, when the service stops, for an order that is under way. */
 const LONGEST_SETTLING_MS = 1000
 
+function keyControlOf(
+  { data, keys, identity }: Configuration,
+  { state: { store }, audit, recorder, clock }: ControlParts,
+  acts: ReportedActs,
+): KeyControl {
+  const plan = planKeys(data, keys, identity.idToken.lifetime)
+  return new KeyControl({ plan, store, audit, recorder, clock, reported: (act) => acts.reported(act) })
+}
+
 export class ServiceControl implements OperatorControl {
   readonly maintenance: State['maintenance']
   readonly lockouts: Lockouts
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
+  readonly keys: KeyControl | undefined
   readonly #parts: ControlParts
   #configuration: Configuration
   #reloader: Reloader | undefined
@@ -84,6 +98,7 @@ export class ServiceControl implements OperatorControl {
     this.lockouts = parts.lockouts
     this.acts = new ReportedActs(parts.audit)
     this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
+    this.keys = isSidecar(configuration) ? undefined : keyControlOf(configuration, parts, this.acts)
     this.adopt(configuration)
   }
 

@@ -45,7 +45,7 @@ describe('postern keys', () => {
     const { code, stdout } = await run(data, 'list')
     expect(code).toBe(0)
     expect(stdout).toMatch(
-      /^ES256-1\.jwk +signing +[\w-]{43} {2}signs from \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m,
+      /^ES256-1\.jwk +signing +[\w-]{43} {2}signs from \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}until \d{4}-\S+Z$/m,
     )
     expect(stdout).toContain(kid)
     expect(stdout).not.toMatch(/"d"|private/)

@@ -44,6 +44,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       list: (...told) => (asked.push(told), Promise.resolve({ found: [], next: undefined })),
       end: (...told) => (asked.push(told), Promise.resolve({ outcome: 'unknown' })),
     },
+    keys: undefined,
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),

@@ -1,0 +1,123 @@
+/** Signing keys as operators list and rotate them, by the admin API and by commands (C11.5.3). */
+import { describe, expect, it } from 'vitest'
+import { recordsOf } from '../support/audit-files.ts'
+import { postForm } from '../support/oauth.ts'
+import { operated, operatedHere, type Operated } from '../support/operated.ts'
+import { issueToken } from '../support/tokens.ts'
+import { withoutAudit } from '../support/held-audit.ts'
+
+const SCOPE = 'openid offline_access fund.read target:b/ACME'
+const CALLS = 8
+
+/** Every worker answers some of so many. */
+async function everywhere<T>(ask: () => Promise<T>): Promise<ReadonlySet<T>> {
+  return new Set(await Promise.all(Array.from({ length: CALLS }, ask)))
+}
+
+const publishedKids = async ({ authUrl }: Operated): Promise<string> => {
+  const response = await fetch(`${authUrl}/.well-known/jwks.json`, { headers: { connection: 'close' } })
+  const { keys } = (await response.json()) as { keys: { kid: string }[] }
+  return keys
+    .map(({ kid }) => kid)
+    .sort()
+    .join(' ')
+}
+
+const userinfo = async ({ baseUrl }: Operated, token: string): Promise<number> => {
+  const headers = { authorization: `Bearer ${token}`, connection: 'close' }
+  return (await fetch(`${baseUrl}/api/1.0/u/connect/userinfo`, { headers })).status
+}
+
+const BOTH = [
+  ['one worker', operatedHere],
+  ['two workers', () => operated(2)],
+] as const
+
+describe('operators', { timeout: 30_000 }, () => {
+  it.each(BOTH)(
+    'C11.5.3 rotate the keys: all workers publish the next one: with %s',
+    async (_name, start) => {
+      const service = await start()
+      const before = await service.admin('GET', '/keys')
+      expect(before.body.keys).toMatchObject([
+        { name: 'ES256-1', algorithm: 'ES256', state: 'signing', nextRotation: expect.stringMatching(/Z$/) },
+        { name: 'RS256-1', algorithm: 'RS256', state: 'signing' },
+      ])
+      expect(JSON.stringify(before.body)).not.toMatch(/"(d|p|q|dp|dq|qi)"/)
+      const preview = await service.admin('POST', '/keys/rotate', { preview: true })
+      expect(preview.body).toMatchObject({ outcome: 'previewed', made: ['ES256-2', 'RS256-2'], removed: [] })
+      expect((await service.admin('GET', '/keys')).body).toEqual(before.body)
+      const rotated = await service.admin('POST', '/keys/rotate', { reason: 'planned' })
+      expect(rotated).toMatchObject({
+        status: 200,
+        body: { outcome: 'rotated', made: ['ES256-2', 'RS256-2'] },
+      })
+      const { body } = await service.admin('GET', '/keys')
+      const states = body.keys.map(({ name, state }: Record<string, string>) => `${name} ${state}`)
+      expect(states).toEqual(['ES256-1 signing', 'ES256-2 announced', 'RS256-1 signing', 'RS256-2 announced'])
+      const [signing, announced] = body.keys
+      expect(signing).toMatchObject({ nextRotation: announced.signsFrom, ends: expect.stringMatching(/Z$/) })
+      const kids = body.keys.map(({ kid }: { kid: string }) => kid).sort()
+      const expected = new Set([kids.join(' ')])
+      await expect.poll(() => everywhere(() => publishedKids(service)), { timeout: 5000 }).toEqual(expected)
+      const listed = await service.postern('keys', 'list', '--json')
+      expect(JSON.parse(listed.out).keys).toMatchObject(kids.map(() => ({ kid: expect.any(String) })))
+      await expect
+        .poll(() => recordsOf(service, 'keys.announced'), { timeout: 5000 })
+        .toMatchObject([
+          { on: { id: 'ES256-2' }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
+          { on: { id: 'RS256-2' }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
+        ])
+    },
+  )
+
+  it.each(BOTH)(
+    'C11.5.3 replace stolen keys, after a preview: what they signed is refused: with %s',
+    async (_name, start) => {
+      const service = await start()
+      const stolen = await issueToken(service, { scope: SCOPE })
+      const preview = await service.admin('POST', '/keys/rotate', { compromised: true, preview: true })
+      expect(preview.body).toEqual({
+        ...{
+          outcome: 'previewed',
+          made: ['ES256-2', 'RS256-2'],
+          removed: ['ES256-1', 'RS256-1'],
+          families: 1,
+        },
+      })
+      expect(await userinfo(service, stolen.access_token)).toBe(200)
+      const replaced = await service.admin('POST', '/keys/rotate', {
+        compromised: true,
+        reason: 'laptop lost',
+      })
+      expect(replaced.body).toMatchObject({
+        outcome: 'rotated',
+        removed: ['ES256-1', 'RS256-1'],
+        families: 1,
+      })
+      await expect
+        .poll(() => everywhere(() => userinfo(service, stolen.access_token)), { timeout: 5000 })
+        .toEqual(new Set([401]))
+      const params = { grant_type: 'refresh_token', refresh_token: stolen.refresh_token ?? '' }
+      expect((await postForm(service, '/connect/token', { params })).status).toBe(400)
+      const fresh = await issueToken(service, { scope: SCOPE })
+      expect(await everywhere(() => userinfo(service, fresh.access_token))).toEqual(new Set([200]))
+      await expect
+        .poll(() => recordsOf(service, 'keys.compromised'), { timeout: 5000 })
+        .toMatchObject([
+          { outcome: 'success', actor: { operator: 'admin' }, change: { families: 1 }, why: 'laptop lost' },
+        ])
+    },
+  )
+
+  it('C11.5.3, C12.1.4 replace stolen keys also while nothing can be recorded; that is recorded later', async () => {
+    const service = await operatedHere()
+    const { access_token: token } = await issueToken(service, { scope: SCOPE })
+    const { status } = await withoutAudit(service.service, () =>
+      service.admin('POST', '/keys/rotate', { compromised: true }),
+    )
+    expect(status).toBe(200)
+    await expect.poll(() => userinfo(service, token), { timeout: 5000 }).toBe(401)
+    await expect.poll(() => recordsOf(service.service, 'keys.compromised').length, { timeout: 5000 }).toBe(1)
+  })
+})
