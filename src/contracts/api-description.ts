@@ -17,7 +17,7 @@ export interface ApiDescription {
   readonly vendor: string
   /** Of answers where `Accept` does not decide. */
   readonly defaultFormat: Format
-  /** The scope values that operations need, in the order of the catalogue. */
+  /** The catalogue of scope values, in its order, but for those that only hidden areas need. */
   readonly scopes: readonly ScopeDescription[]
   /** In the order of the configuration. Areas that are hidden, and those without operations, are left out. */
   readonly areas: readonly AreaDescription[]
@@ -42,7 +42,7 @@ export interface AreaDescription {
 
 /** One method of an action. GET includes HEAD. */
 export interface OperationDescription {
-  /** Unique, of `A-Za-z0-9._~-`, made of method, level, area and path: other operations do not change it. */
+  /** Unique, of `A-Za-z0-9._-`, made of method, level, area and path: other operations do not change it. */
   readonly id: string
   readonly area: string
   /** As configured: `member-detail/{memberId:uuid}`. */
@@ -74,6 +74,8 @@ export interface OperationDescription {
   readonly examples: readonly ExampleDescription[]
   /** Every fault that its checks and its backend can raise, in the order of the checks; no others. */
   readonly faults: readonly FaultCode[]
+  /** Those of `faults` in whose place errors of the data service's own may come, with codes of its own (C8.4). */
+  readonly ownErrors: readonly FaultCode[]
   /** Whether a 4xx of the data service that has no row in the table of faults keeps its status. */
   readonly otherRefusals: boolean
   /** Whether its answers tell the rate that is left (`RateLimit`, `RateLimit-Policy`). */

@@ -125,14 +125,22 @@ export type IssuerConfig = Static<typeof issuer>
 /** A check of one issuer beyond the schema. */
 type IssuerCheck = (config: IssuerConfig, at: KeyPath, report: Report, catalogue: Catalogue) => void
 
-const checkAddresses: IssuerCheck = ({ issuer: iss, jwks, introspection }, at, report) => {
+/** Whether an address is not given, so that it is looked for in the issuer's metadata. */
+export const readsMetadata = ({
+  jwks,
+  introspection,
+}: Pick<IssuerConfig, 'jwks' | 'introspection'>): boolean =>
+  jwks === undefined || (introspection !== undefined && introspection.url === undefined)
+
+const checkAddresses: IssuerCheck = (config, at, report) => {
+  const { issuer: iss, jwks, introspection } = config
   const check = (key: KeyPath, url: string | undefined, danger: string): void => {
     if (url !== undefined && !isFetchable(url))
       report.error([...at, ...key], `is http to another machine: anyone on the way could ${danger}`)
   }
   check(['jwks'], jwks, 'replace the keys')
   check(['introspection', 'url'], introspection?.url, 'read tokens and the secret')
-  if (jwks !== undefined && (introspection === undefined || introspection.url !== undefined)) return
+  if (!readsMetadata(config)) return
   check(['issuer'], iss, 'name other keys; its metadata is read, since `jwks` or an endpoint is not given')
   if (new URL(iss).search !== '')
     report.error([...at, 'issuer'], 'has a query, so its metadata cannot be found', 'give `jwks`')

@@ -79,19 +79,21 @@ export class Entrance {
 export interface Doors {
   /** `/api`, and every path that no other door takes: those are answered in an envelope too (C2.3). */
   readonly api: Door
+  /** `/.well-known/openapi.json` (C11.3.8). */
+  readonly description: Door
   /** `/connect/*`, `/.well-known/*` and `/developers…`. Absent in a sidecar (C11.2). */
   readonly identity: Door | undefined
 }
 
 const API = 'api'
+const DESCRIPTION_PATH = '/.well-known/openapi.json'
 
 /**
  * Chooses the door by the path alone, never by Host (contract, preface). The identity paths stand below the path of
  * `{auth_url}`, if it has one; RFC 8414 metadata stands above it.
  */
 export function compileRouting(doors: Doors, authUrl: string): (target: RequestTarget | Fault) => Door {
-  const { api, identity } = doors
-  if (identity === undefined) return () => api
+  const { api, description, identity } = doors
   const below = new URL(authUrl).pathname.replace(/\/$/, '')
   const prefixes = [
     '/.well-known/',
@@ -99,6 +101,8 @@ export function compileRouting(doors: Doors, authUrl: string): (target: RequestT
   ]
   return (target) => {
     if (target instanceof Fault || target.segments[0] === API) return api
+    if (target.path === DESCRIPTION_PATH) return description
+    if (identity === undefined) return api
     return prefixes.some((prefix) => target.path.startsWith(prefix)) ? identity : api
   }
 }

@@ -1,8 +1,12 @@
 /** What clients are told of a configuration: the model that the OpenAPI document and the developer pages are made from. */
 import { planAudit } from '../audit/config.ts'
-import type { ApiDescription } from '../contracts/api-description.ts'
+import type { ApiDescription, AuthorizationDescription } from '../contracts/api-description.ts'
 import type { CompiledActions } from '../gateway/compile-actions.ts'
 import { describeApi } from '../gateway/describe/describe.ts'
+import { openapiDocument } from '../gateway/openapi/document.ts'
+import { readyDocument, type ReadyDocument } from '../http/ready-document.ts'
+import { metadataUrls } from '../keys/issuer-metadata.ts'
+import { type IssuerConfig, readsMetadata } from '../keys/issuers-config.ts'
 import type { Limits } from '../gateway/describe/faults.ts'
 import { hasDeveloperPages, sampleLogin } from '../identity/developers/config.ts'
 import type { DeveloperOffer } from '../identity/developers/parts.ts'
@@ -54,3 +58,48 @@ function limitsOf(configuration: Configuration): Limits {
     audited: planAudit(audit, data, isSidecar(configuration)) !== undefined,
   }
 }
+
+/** Seconds. Short, since it may change by a reload. */
+const MAX_AGE = 300
+
+/**
+ * The OpenAPI document, ready to be sent (C11.3.8); undefined if there is none.
+ * @param metadata the service's own, as JSON; undefined in a sidecar
+ */
+export function openapiOf(
+  { openapi, issuers }: Pick<Configuration, 'openapi' | 'issuers'>,
+  description: ApiDescription,
+  metadata: string | undefined,
+): ReadyDocument | undefined {
+  if (openapi === 'off') return undefined
+  const authorization = metadata === undefined ? foreign(issuers) : ownAuthorization(metadata)
+  const { license, contact } = openapi ?? {}
+  const document = openapiDocument(description, { authorization, license, contact })
+  return readyDocument(Buffer.from(JSON.stringify(document)), {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': `public, max-age=${MAX_AGE}`,
+    'X-Content-Type-Options': 'nosniff',
+  })
+}
+
+/** RFC 8414 §2: as the service's metadata says, so that the two cannot disagree. */
+function ownAuthorization(metadata: string): AuthorizationDescription {
+  const told = JSON.parse(metadata) as Readonly<Record<string, unknown>>
+  const text = (member: string): string => String(told[member])
+  return {
+    kind: 'own',
+    issuer: text('issuer'),
+    authorizationUrl: text('authorization_endpoint'),
+    tokenUrl: text('token_endpoint'),
+    grants: told['grant_types_supported'] as readonly string[],
+  }
+}
+
+const foreign = (issuers: readonly IssuerConfig[]): AuthorizationDescription => ({
+  kind: 'foreign',
+  issuers: issuers.map((config) => ({
+    name: config.name,
+    issuer: config.issuer,
+    metadataUrl: readsMetadata(config) ? metadataUrls(config.issuer)[0] : undefined,
+  })),
+})

@@ -29,6 +29,7 @@ import { TokenCheck } from '../gateway/token-check.ts'
 import { compileNegotiation } from '../http/accept.ts'
 import { compileAuthorities, type Authorities } from '../http/authorities.ts'
 import { Cors } from '../http/cors.ts'
+import type { ReadyDocument } from '../http/ready-document.ts'
 import { openIdentity, type Identity } from '../identity/identity.ts'
 import { userinfo } from '../identity/claims.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -39,7 +40,7 @@ import type { ClientTallies } from '../operations/metrics/client-tallies.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
-import { describedApi, developerOffer } from './described-api.ts'
+import { describedApi, developerOffer, openapiOf } from './described-api.ts'
 import { type OpenedPeople, openPeopleOf, peopleOf } from './people.ts'
 import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
@@ -107,6 +108,8 @@ export interface Service {
   readonly renderFault: FaultRenderer
   /** What clients are told of the API (C11.3). */
   readonly description: ApiDescription
+  /** The same as an OpenAPI document; undefined if there is none (`openapi: off`). */
+  readonly document: ReadyDocument | undefined
 }
 
 /** A configuration that cannot be opened. The report lists every problem. */
@@ -221,6 +224,7 @@ export function compileService(
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
     renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
     description,
+    document: openapiOf(configuration, description, identity?.dependencies.metadata),
   }
 }
 

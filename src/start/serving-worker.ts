@@ -8,6 +8,7 @@ import type { RateUsage } from '../contracts/admission.ts'
 import { holdingsOf } from '../directory/holdings.ts'
 import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/checks.ts'
+import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { identityDoor } from '../identity/identity.ts'
@@ -26,7 +27,15 @@ import type { PublicListener } from '../server/public-listener.ts'
 import { explainPartsOf } from './explain.ts'
 import { recallCall } from './past-calls.ts'
 import { digestOfHoldings } from './recorded-holdings.ts'
-import { closablesOf, closeAll, type Closable, compileService, openParts, type Parts } from './service.ts'
+import {
+  closablesOf,
+  closeAll,
+  type Closable,
+  compileService,
+  openParts,
+  type Parts,
+  type Service,
+} from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 
@@ -258,8 +267,13 @@ export class ServingWorker implements Worker {
       () => this.#current.service.renderFault,
     )
     const identity = this.#identityDoor(api)
+    const description = descriptionDoor(() => describedBy(this.#current.service), api)
     this.#fixtures.listener.open({
-      doors: { api: this.#counted(api), identity: identity && this.#counted(identity) },
+      doors: {
+        api: this.#counted(api),
+        description: this.#counted(description),
+        identity: identity && this.#counted(identity),
+      },
       authUrl: this.urls.authUrl,
       authorities,
       // Read at each call: a reload may change the vendor or the default format.
@@ -268,5 +282,10 @@ export class ServingWorker implements Worker {
     })
   }
 }
+
+const describedBy = ({ runtime, document, renderFault }: Service): ServedDescription => ({
+  ...{ document, renderFault },
+  ...{ cors: runtime.cors, clock: runtime.clock, recorder: runtime.recorder },
+})
 
 const openedBy = ({ directory }: Parts): string => digestOfHoldings(holdingsOf(directory))

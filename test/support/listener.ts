@@ -124,7 +124,7 @@ export async function startListener(
     return door(exchange)
   }
   listener.open({
-    doors: { api: watched, identity },
+    doors: { api: watched, description: watched, identity },
     authUrl: url,
     authorities: compileAuthorities([url]),
     renderFault: renderSimply,

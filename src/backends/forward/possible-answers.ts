@@ -2,7 +2,7 @@
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import { isBodiless } from '../../http/methods.ts'
-import { STATUS_FAULTS } from './response.ts'
+import { OWN_ERROR_FAULTS, STATUS_FAULTS } from './response.ts'
 
 interface AnswerSource {
   readonly method: string
@@ -16,13 +16,15 @@ interface AnswerSource {
 export function answersByStatus({ method, requestHeaders, faults }: AnswerSource): PossibleAnswers {
   const gets = (name: string): boolean => requestHeaders?.has(name) ?? true
   const isRead = isBodiless(method)
+  const all = [...new Set([...STATUS_FAULTS, ...faults])]
   return {
     successes: {
       other: true,
       notModified: isRead && (gets('if-none-match') || gets('if-modified-since')),
       ranges: isRead && gets('range'),
     },
-    faults: [...new Set([...STATUS_FAULTS, ...faults])],
+    faults: all,
+    ownErrors: OWN_ERROR_FAULTS.filter((code) => all.includes(code)),
     otherRefusals: true,
     bytes: true,
   }

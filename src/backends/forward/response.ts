@@ -62,9 +62,16 @@ export function checkStatus(status: number, context: StatusContext): StatusVerdi
 }
 
 /** Every fault that an upstream's status may be; `upstream_unauthorised` only where Authorization is passed on. */
-export const STATUS_FAULTS: readonly FaultCode[] = [
-  ...new Set([...BY_STATUS.values(), BROKEN, REFUSED].map(({ code }) => code)),
-]
+export const STATUS_FAULTS: readonly FaultCode[] = codesOf([...BY_STATUS.values(), BROKEN, REFUSED])
+
+/** Those in whose place an upstream's own errors pass. */
+export const OWN_ERROR_FAULTS: readonly FaultCode[] = codesOf(
+  [...BY_STATUS.values(), REFUSED, UNAUTHORISED].filter(({ kind }) => kind === 'errors'),
+)
+
+function codesOf(verdicts: readonly StatusVerdict[]): readonly FaultCode[] {
+  return [...new Set(verdicts.map(({ code }) => code))]
+}
 
 /** Of a status that an operator tells in place of an upstream's own 4xx (C8.8). */
 export const verdictOfStatus = (status: number): StatusVerdict =>

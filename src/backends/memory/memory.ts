@@ -103,6 +103,7 @@ export class MemoryBackend implements Backend {
     return {
       successes: { other: false, notModified: false, ranges: false },
       faults: verb === undefined ? [] : VERB_FAULTS[verb],
+      ownErrors: [],
       otherRefusals: false,
       bytes: false,
     }

@@ -17,7 +17,11 @@ import type { BodySchema } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 
 const line = (description: string) =>
-  literalText({ pattern: '^[^\\n\\r]{1,120}$', expected: 'one line of at most 120 characters', description })
+  literalText({
+    pattern: '^[^\\n\\r<]{1,120}$',
+    expected: 'one line of at most 120 characters without "<"',
+    description,
+  })
 
 const words = (description: string) =>
   text({

@@ -40,7 +40,7 @@ const TITLE = 'Data API'
 
 /** Describes a configuration's actions to clients. It is made once, when the configuration is loaded. */
 export function describeApi(described: Described): ApiDescription {
-  const { catalogue, openapi, baseUrl, vendor, defaultFormat } = described
+  const { openapi, baseUrl, vendor, defaultFormat } = described
   const about = openapi === undefined || openapi === 'off' ? {} : openapi
   const hidden = new Set(about.hide)
   const areas = describeAreas(described, hidden)
@@ -48,7 +48,7 @@ export function describeApi(described: Described): ApiDescription {
     title: about.title ?? TITLE,
     description: about.description,
     ...{ baseUrl, vendor, defaultFormat },
-    scopes: describeScopes(areas, catalogue),
+    scopes: describeScopes(described, areas, hidden),
     areas,
   }
 }
@@ -92,7 +92,9 @@ const idOf = ({ method, action: { level, area } }: Operation, { pattern }: Confi
     LEVELS[level],
     area,
     ...pattern.map((segment) => (segment.kind === 'literal' ? segment.text : segment.name)),
-  ].join('-')
+  ]
+    .join('-')
+    .replaceAll('~', '-')
 
 const digestOf = ({ method, action: { level, area, name } }: Operation): string =>
   createHash('sha256').update(`${method} ${level}/${area}/${name}`).digest('hex').slice(0, 8)
@@ -121,6 +123,7 @@ function describeOperation({ id, route, operation }: Identified, described: Desc
     websocket: operation.websocket,
     examples: documentation?.examples ?? [],
     faults: faultsOf({ operation, answers, limits: described.limits, typed, reportOnly }),
+    ownErrors: answers.ownErrors,
     otherRefusals: answers.otherRefusals,
     tellsRate: described.limits.clientRate,
   }
@@ -130,6 +133,7 @@ function describeOperation({ id, route, operation }: Identified, described: Desc
 const ANYTHING: PossibleAnswers = {
   successes: { other: true, notModified: true, ranges: true },
   faults: ['upstream_unreachable', 'upstream_timeout', 'upstream_broken'],
+  ownErrors: [],
   otherRefusals: true,
   bytes: true,
 }
@@ -220,15 +224,21 @@ function bodyOf({ consumes, body, backend }: Operation, limit: number): BodyDesc
 }
 
 function describeScopes(
+  { actions, catalogue }: Described,
   areas: readonly AreaDescription[],
-  catalogue: Catalogue,
+  hidden: ReadonlySet<string>,
 ): readonly ScopeDescription[] {
-  const named = new Set(areas.flatMap(({ operations }) => operations.flatMap(({ scopes }) => scopes.flat())))
-  return catalogue.values
-    .filter((name) => named.has(name))
-    .map((name) => ({
-      name,
-      description: catalogue.get(name)?.description ?? name,
-      includedIn: [...catalogue.satisfiers(name)].filter((other) => other !== name),
-    }))
+  const shown = new Set(areas.flatMap(({ operations }) => operations.flatMap(({ scopes }) => scopes.flat())))
+  const secret = new Set(
+    actions.routes
+      .filter(({ action }) => hidden.has(action.area))
+      .flatMap(({ methods }) => [...methods.values()])
+      .flatMap(({ documentation }) => documentation?.scopes.flat() ?? []),
+  )
+  const isTold = (name: string): boolean => shown.has(name) || !secret.has(name)
+  return catalogue.values.filter(isTold).map((name) => ({
+    name,
+    description: catalogue.get(name)?.description ?? name,
+    includedIn: [...catalogue.satisfiers(name)].filter((other) => other !== name && isTold(other)),
+  }))
 }

@@ -417,7 +417,7 @@ describe('time', () => {
     early.send(get('/api/second'))
     const url = `http://127.0.0.1:${listener.port}`
     listener.open({
-      doors: { api: echoDoor, identity: undefined },
+      doors: { api: echoDoor, description: echoDoor, identity: undefined },
       authUrl: url,
       authorities: compileAuthorities([url]),
       renderFault: renderSimply,

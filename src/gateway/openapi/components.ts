@@ -1,0 +1,51 @@
+export interface Reference {
+  readonly $ref: string
+}
+
+export type Node = Readonly<Record<string, unknown>>
+
+/** A section of `components` (OpenAPI 3.1 §4.8.7). */
+type Section = 'schemas' | 'responses' | 'parameters' | 'headers' | 'examples'
+
+/** What several operations share. Each stands once, and only if something refers to it. */
+export class Components {
+  readonly #sections = new Map<Section, Map<string, unknown>>()
+  readonly #names = new Map<string, string>()
+  readonly #counts = new Map<string, number>()
+
+  /** @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called */
+  share(section: Section, name: string, make: () => unknown): Reference {
+    let made = this.#sections.get(section)
+    if (made === undefined) this.#sections.set(section, (made = new Map<string, unknown>()))
+    if (!made.has(name)) made.set(name, make())
+    return { $ref: `#/components/${section}/${name}` }
+  }
+
+  /**
+   * The same for what has no name of its own.
+   * @param key what it consists of: equal keys are one component
+   */
+  shareEqual(section: Section, prefix: string, key: string, make: () => unknown): Reference {
+    const full = `${section} ${prefix} ${key}`
+    let name = this.#names.get(full)
+    if (name === undefined) {
+      const count = (this.#counts.get(prefix) ?? 0) + 1
+      this.#counts.set(prefix, count)
+      this.#names.set(full, (name = count === 1 ? prefix : `${prefix}-${count}`))
+    }
+    return this.share(section, name, make)
+  }
+
+  /** As an object of the document. */
+  toNode(): Node {
+    return Object.fromEntries(
+      [...this.#sections].map(([section, made]) => [section, Object.fromEntries(made)]),
+    )
+  }
+}
+
+/**
+ * A text of the configuration for a `description`, which viewers show as CommonMark: with `<` as text, so that it begins
+ * no HTML (CommonMark 0.31 §6.6).
+ */
+export const markdown = (text: string): string => text.replaceAll('<', '&lt;')

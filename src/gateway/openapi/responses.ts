@@ -1,0 +1,151 @@
+import type { OperationDescription } from '../../contracts/api-description.ts'
+import { PLAIN_TYPES } from '../../http/accept.ts'
+import type { FaultRow, WireCode } from '../../kernel/fault-row.ts'
+import { FAULTS } from '../../kernel/fault-table.ts'
+import type { FaultCode } from '../../kernel/faults.ts'
+import { type Components, type Node, type Reference } from './components.ts'
+import { failureSchema, successSchema } from './schemas.ts'
+
+const HEADERS = {
+  'X-Request-Id': ['Names this answer. Quote it when you ask for help.', { type: 'string' }],
+  'Retry-After': ['Seconds to wait before the next try.', { type: 'integer', minimum: 1 }],
+  'WWW-Authenticate': ['A Bearer challenge (RFC 6750): what is wrong with the token.', { type: 'string' }],
+  Allow: ['The methods that are offered, with commas between them.', { type: 'string' }],
+  RateLimit: ['What is left of the client’s rate, and when it is full again.', { type: 'string' }],
+  'RateLimit-Policy': ['The client’s rate.', { type: 'string' }],
+  ETag: ['Names this version of the data, for `If-None-Match`.', { type: 'string' }],
+  'Last-Modified': ['When the data was last changed.', { type: 'string' }],
+  'Content-Range': ['Which part of the data this is, or its length.', { type: 'string' }],
+} as const satisfies Record<string, readonly [description: string, schema: Node]>
+
+type HeaderName = keyof typeof HEADERS
+
+/** The headers that a status has, besides those of every answer. */
+const BY_STATUS: Readonly<Record<string, readonly HeaderName[]>> = {
+  '206': ['Content-Range'],
+  '304': ['ETag'],
+  '401': ['WWW-Authenticate'],
+  '405': ['Allow'],
+  '416': ['Content-Range'],
+  '429': ['Retry-After'],
+  '503': ['Retry-After'],
+}
+
+const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
+const VALIDATORS: readonly HeaderName[] = ['ETag', 'Last-Modified']
+
+function headersOf(status: string, more: readonly HeaderName[], components: Components): Node {
+  const names = [...new Set<HeaderName>(['X-Request-Id', ...(BY_STATUS[status] ?? []), ...more])]
+  const shared = names.map((name) => {
+    const [description, schema] = HEADERS[name]
+    return [name, components.share('headers', name, () => ({ description, schema }))] as const
+  })
+  return Object.fromEntries(shared)
+}
+
+/** All responses of an operation, by status. */
+export const responsesOf = (operation: OperationDescription, components: Components): Node => ({
+  ...successesOf(operation, components),
+  ...failuresOf(operation, components),
+})
+
+function successesOf(operation: OperationDescription, components: Components): Node {
+  const { answer, websocket, tellsRate } = operation
+  const { other, notModified, ranges } = answer.successes
+  const more = [...(notModified ? VALIDATORS : []), ...(tellsRate ? RATE : [])]
+  const content = successContent(operation, components)
+  const response = (status: string, description: string, body?: Node): Node => ({
+    description,
+    headers: headersOf(status, more, components),
+    ...(body && { content: body }),
+  })
+  const anyBody = Object.fromEntries(Object.keys(content).map((type) => [type, {}]))
+  return {
+    ...(websocket && { '101': response('101', 'The websocket is open (RFC 6455).') }),
+    '200': response('200', 'Success', content),
+    ...(other && { '2XX': response('2XX', 'Another success of the data service', content) }),
+    ...(ranges && { '206': response('206', 'The part of the data that `Range` asked for', anyBody) }),
+    ...(notModified && { '304': response('304', 'The data has not changed') }),
+  }
+}
+
+/** Every type of C7.1, or those of the operation's own. */
+function successContent(operation: OperationDescription, components: Components): Node {
+  const { answer } = operation
+  if (answer.kind === 'own') return Object.fromEntries(answer.types.map((type) => [type, {}]))
+  const schema = successSchema(operation, components)
+  const content = answer.types.map(({ type, format, version }) => {
+    if (format === 'xml' && answer.ownXml) return [type, {}] as const
+    const examples = examplesOf(operation, version, components)
+    return [type, { schema, ...(examples && { examples }) }] as const
+  })
+  return Object.fromEntries(content)
+}
+
+function examplesOf(
+  { id, examples }: OperationDescription,
+  version: number,
+  components: Components,
+): Node | undefined {
+  const found = examples.filter((each) => each.version === version && each.data !== undefined)
+  if (found.length === 0) return undefined
+  return Object.fromEntries(
+    found.map(({ name, summary, data }) => [
+      name,
+      components.share('examples', `Success.${id}.${name}`, () => ({
+        ...(summary !== undefined && { summary }),
+        value: { Errors: [], Data: data },
+      })),
+    ]),
+  )
+}
+
+/** The failures by status, in rising order; each distinct one stands once in the document. */
+function failuresOf(operation: OperationDescription, components: Components): Node {
+  const { faults, ownErrors, otherRefusals, tellsRate, answer } = operation
+  const own = new Set(ownErrors)
+  const byStatus = Map.groupBy(faults, (code) => FAULTS[code].status)
+  const told = [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, codes]) => {
+      const isOwn = codes.some((code) => own.has(code))
+      return [
+        String(status),
+        failure({ status: String(status), codes, isOwn, tellsRate }, components),
+      ] as const
+    })
+  const response = (status: string, description: string): Node => ({
+    description,
+    headers: headersOf(status, tellsRate ? RATE : [], components),
+    content: failureContent(undefined, components),
+  })
+  return {
+    ...Object.fromEntries(told),
+    ...(answer.successes.ranges && { '416': response('416', 'The data has no such part') }),
+    ...(otherRefusals && { '4XX': response('4XX', 'Another refusal of the data service') }),
+  }
+}
+
+interface Failure {
+  readonly status: string
+  readonly codes: readonly FaultCode[]
+  /** Whether errors of the data service's own may come. */
+  readonly isOwn: boolean
+  readonly tellsRate: boolean
+}
+
+function failure({ status, codes, isOwn, tellsRate }: Failure, components: Components): Reference {
+  const rows: readonly FaultRow[] = codes.map((code) => FAULTS[code])
+  const key = `${codes.join(' ')} ${isOwn} ${tellsRate}`
+  return components.shareEqual('responses', `Failure${status}`, key, () => ({
+    description: [...new Set(rows.map(({ text }) => `- ${text}`))].join('\n'),
+    headers: headersOf(status, tellsRate ? RATE : [], components),
+    content: failureContent(isOwn ? undefined : [...new Set(rows.map(({ wire }) => wire))], components),
+  }))
+}
+
+/** C2.4: in the plain types, whatever the client asked for. */
+function failureContent(codes: readonly WireCode[] | undefined, components: Components): Node {
+  const schema = failureSchema(codes, components)
+  return Object.fromEntries(Object.values(PLAIN_TYPES).map((type) => [type, { schema }]))
+}

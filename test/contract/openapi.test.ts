@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Configuration } from '../../src/settings/configuration.ts'
+import { DESCRIPTION, lint, readDescription } from '../support/openapi.ts'
+import { bearer, expectFault, send } from '../support/requests.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
+
+let gateway: StartedPostern
+beforeAll(async () => {
+  gateway = await startPostern()
+})
+afterAll(() => gateway.close())
+
+const APP = 'https://app.example.com'
+
+const withCors = (loaded: Configuration): Configuration => ({
+  ...loaded,
+  server: {
+    ...loaded.server,
+    cors: { origins: [APP], methods: ['GET'], headers: [], exposeHeaders: [], maxAge: 0 },
+  },
+})
+
+describe('C11.3.8 the document', () => {
+  it('C11.3.8 is public, and answers GET and HEAD alike', async () => {
+    const got = await send(gateway, { target: DESCRIPTION })
+    expect(got.status).toBe(200)
+    expect(got.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'public, max-age=300',
+    })
+    const { status, headers, body } = await send(gateway, { method: 'HEAD', target: DESCRIPTION })
+    expect({ status, body, etag: headers['etag'], length: headers['content-length'] }).toEqual({
+      status: 200,
+      body: '',
+      etag: got.headers['etag'],
+      length: String(Buffer.byteLength(got.body)),
+    })
+  })
+
+  it('C11.3.8 is not sent to a client that has it', async () => {
+    const { headers } = await send(gateway, { target: DESCRIPTION })
+    const etag = String(headers['etag'])
+    expect(etag).toMatch(/^"[\w-]{22}"$/)
+    const again = await send(gateway, { target: DESCRIPTION, headers: { 'If-None-Match': etag } })
+    expect({ ...again, headers: again.headers['etag'] }).toMatchObject({
+      status: 304,
+      body: '',
+      headers: etag,
+    })
+    const other = await send(gateway, { target: DESCRIPTION, headers: { 'If-None-Match': '"other"' } })
+    expect(other.status).toBe(200)
+  })
+
+  it('C11.3.8 refuses other methods, and names those that there are', async () => {
+    for (const method of ['POST', 'OPTIONS', 'DELETE']) {
+      const refused = await send(gateway, { method, target: DESCRIPTION })
+      expectFault(refused, 'method_not_allowed')
+      expect(refused.headers['allow']).toBe('GET, HEAD')
+    }
+  })
+
+  it('C11.3.8 may be read by pages of the origins that may call the API', async () => {
+    const open = await postern({ change: withCors })
+    const asked = await send(open, {
+      method: 'OPTIONS',
+      target: DESCRIPTION,
+      headers: { Origin: APP, 'Access-Control-Request-Method': 'GET' },
+    })
+    expect(asked.status).toBe(204)
+    expect(asked.headers['access-control-allow-origin']).toBe(APP)
+    const read = await send(open, { target: DESCRIPTION, headers: { Origin: APP } })
+    expect(read.headers['access-control-allow-origin']).toBe(APP)
+  })
+
+  it('C11.3.8 is answered while the service is under maintenance', async () => {
+    const closed = await postern()
+    closed.switches.set([{ scope: { kind: 'service' } }])
+    expect((await send(closed, { target: DESCRIPTION })).status).toBe(200)
+    expectFault(await send(closed, { target: '/api/1.0/b/ACME/fund-data/fund-list' }), 'service_maintenance')
+  })
+
+  it('C11.3.8 is not there where it is off', async () => {
+    const off = await postern({ change: (loaded) => ({ ...loaded, openapi: 'off' }) })
+    expectFault(await send(off, { target: DESCRIPTION }), 'outside')
+  })
+
+  it('C11.3.8 is that of the configuration in force', async () => {
+    const changed = await postern()
+    const before = await send(changed, { target: DESCRIPTION })
+    const { configuration } = changed
+    await changed.worker!.prepare({ ...configuration, openapi: { title: 'Funds' } })
+    expect((await send(changed, { target: DESCRIPTION })).body).toBe(before.body)
+    await changed.worker!.commit()
+    const { info } = await readDescription(changed)
+    expect(info['title']).toBe('Funds')
+  })
+
+  it('C11.3 lets nobody pass below /api who has no token', async () => {
+    expectFault(await send(gateway, { target: '/api/.well-known/openapi.json' }), 'unknown_api_version')
+    expectFault(
+      await send(gateway, { target: '/api/1.0/.well-known/openapi.json', headers: bearer('x') }),
+      'invalid_token',
+    )
+  })
+})
+
+/** The configurations that are shipped, and what they need to start. */
+const SHIPPED: readonly (readonly [file: string, environment: Readonly<Record<string, string>>])[] = [
+  ['demo.yaml', {}],
+  ['sandbox.yaml', {}],
+  ['upstream.yaml', { UPSTREAM_URL: 'http://127.0.0.1:1' }],
+  ['sidecar.yaml', { UPSTREAM_URL: 'http://127.0.0.1:1' }],
+  ...['map-fields', 'merge-calls', 'sign-requests', 'wrap-soap'].map(
+    (name) => [`examples/${name}.yaml`, { FUNDS_URL: 'http://127.0.0.1:1' }] as const,
+  ),
+]
+
+describe('C11.3 the documents of the configurations that are shipped', () => {
+  // What an example's module reads of the environment of its process.
+  beforeAll(() => void (process.env['FUNDS_SIGNING_KEY'] = 'a key of the tests'))
+  afterAll(() => void Reflect.deleteProperty(process.env, 'FUNDS_SIGNING_KEY'))
+
+  it.each(SHIPPED)('C11.3 redocly finds nothing wrong with that of %s', async (config, environment) => {
+    const shipped = await postern({ config, environment })
+    expect(await lint(await readDescription(shipped))).toEqual([])
+  })
+
+  it.each(SHIPPED)(
+    'C11.3.6 that of %s names no backend and no address behind it',
+    async (config, environment) => {
+      const shipped = await postern({ config, environment })
+      const { body } = await send(shipped, { target: DESCRIPTION })
+      const names = Object.keys(shipped.configuration.backends).map((name) => `"${name}"`)
+      for (const secret of [...names, ...Object.values(environment), '127.0.0.1:1/'])
+        expect(body).not.toContain(secret)
+    },
+  )
+})

@@ -1,0 +1,67 @@
+import type { StartedPostern } from './start-postern.ts'
+import { send } from './requests.ts'
+
+export const DESCRIPTION = '/.well-known/openapi.json'
+
+/** What tests read of a document. */
+export interface OpenapiDocument {
+  readonly info: Readonly<Record<string, unknown>>
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly Readonly<Record<string, unknown>>[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenapiOperation>>>>
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+export interface OpenapiOperation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly parameters: readonly unknown[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, OpenapiMedia>> }
+  readonly responses: Readonly<Record<string, unknown>>
+  readonly 'x-postern-target': string
+  readonly 'x-postern-mode'?: string
+}
+
+export interface OpenapiMedia {
+  readonly schema?: unknown
+  readonly examples?: Readonly<Record<string, unknown>>
+}
+
+export interface OpenapiResponse {
+  readonly description: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly content?: Readonly<Record<string, OpenapiMedia>>
+}
+
+export async function readDescription(of: Pick<StartedPostern, 'port'>): Promise<OpenapiDocument> {
+  const { status, body } = await send(of, { target: DESCRIPTION })
+  if (status !== 200) throw new Error(`the description was answered ${status}`)
+  return JSON.parse(body) as OpenapiDocument
+}
+
+/** What a reference of the document means; anything else is returned as it is. */
+export function resolved(document: OpenapiDocument, node: unknown): unknown {
+  if (typeof node !== 'object' || node === null || !('$ref' in node)) return node
+  const steps = String(node.$ref).replace('#/', '').split('/')
+  return steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document)
+}
+
+export interface LintProblem {
+  readonly rule: string
+  readonly message: string
+  readonly pointer: string | undefined
+}
+
+/** The problems that redocly finds with its strictest rules. It is imported only here, since it loads slowly. */
+export async function lint(document: unknown): Promise<readonly LintProblem[]> {
+  const { createConfig, lintFromString } = await import('@redocly/openapi-core')
+  const config = await createConfig({ extends: ['recommended-strict'] })
+  const problems = await lintFromString({ source: JSON.stringify(document), config })
+  return problems.map(({ ruleId, message, location }) => ({
+    rule: ruleId,
+    message,
+    pointer: location[0]?.pointer,
+  }))
+}
