@@ -2,9 +2,10 @@
 import { parseArgs } from 'node:util'
 import type { Report } from '../config/report.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { accessOf, compareAccess, type Access, type AccessChange } from '../settings/access.ts'
+import { accessOf, compareAccess, type AccessChange } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import { accessChangeText } from './access-change-text.ts'
 import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 
@@ -52,26 +53,6 @@ function read(file: string, terminal: Terminal): Read | undefined {
   return undefined
 }
 
-const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
-
-/** One line for each access that somebody gains (`+`) or loses (`-`), with all places where. */
-function lines(sign: '+' | '-', changes: readonly Access[]): string[] {
-  const grouped = Map.groupBy(changes, ({ who, what }) => `${who}  ${what}`)
-  return [...grouped].map(([text, each]) => {
-    const places = each.map(({ where }) => where).filter((where) => where !== '')
-    return `  ${sign} ${text}${places.length > 0 ? `  at ${places.join(', ')}` : ''}\n`
-  })
-}
-
-function print(gained: readonly Access[], lost: readonly Access[]): string {
-  const parts = Object.entries(HEADINGS).flatMap(([kind, heading]) => {
-    const mine = (changes: readonly Access[]): Access[] => changes.filter((access) => access.kind === kind)
-    const all = [...lines('-', mine(lost)), ...lines('+', mine(gained))]
-    return all.length === 0 ? [] : [`${heading}\n`, ...all]
-  })
-  return parts.length === 0 ? 'nobody gains or loses access\n' : parts.join('')
-}
-
 /** Undefined, after the problems were written, if the scopes or the directory of one have problems. */
 async function compare(before: Read, after: Read, terminal: Terminal): Promise<AccessChange | undefined> {
   // Both are combined with the same records, because only the configurations are compared.
@@ -110,7 +91,9 @@ export const diffCommand: Command = {
       if (changes === undefined) return EXIT.refused
       const { gained, lost } = changes
       terminal.stdout.write(
-        values.json === true ? `${JSON.stringify({ gained, lost }, null, 2)}\n` : print(gained, lost),
+        values.json === true
+          ? `${JSON.stringify({ gained, lost }, null, 2)}\n`
+          : accessChangeText({ gained, lost }),
       )
       return EXIT.done
     }, terminal)

@@ -92,6 +92,11 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     summary: 'List what users have allowed clients, or end them',
     load: async () => (await import('./revocables.ts')).consentsCommand,
   },
+  configuration: {
+    usage: 'configuration check|diff|reload|show',
+    summary: 'Compare the file of a running service with what is in force; reload it',
+    load: async () => (await import('./configuration.ts')).configurationCommand,
+  },
   reload: {
     usage: 'reload [--config FILE]',
     summary: 'Make a running service read its configuration again',

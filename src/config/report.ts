@@ -86,10 +86,11 @@ export const reportText = (report: Report): string =>
 
 /**
  * One line for each problem, in the order of the files: `config/demo.yaml:31  actions[3].methods.GET.scopes  expected …,
- * got … — did you mean …?`. Contains no secret.
+ * got … — did you mean …?`. Contains no secret. `severity`: only those; all if not given.
  */
-export const problemLines = (report: Report): string[] =>
+export const problemLines = (report: Report, severity?: Problem['severity']): string[] =>
   report.problems
+    .filter((problem) => severity === undefined || problem.severity === severity)
     .map((problem) => ({ problem, place: report.placeOf(problem) }))
     .sort(byPlace)
     .map(line)

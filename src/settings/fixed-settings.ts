@@ -30,6 +30,10 @@ function changedPaths(before: unknown, after: unknown, path: KeyPath): KeyPath[]
   return [...keys].flatMap((key) => changedPaths(before[key], after[key], [...path, key]))
 }
 
+/** Every setting that differs, by key path. */
+export const changedSettings = (before: Configuration, after: Configuration): readonly string[] =>
+  changedPaths(before, after, []).map(pathText)
+
 /** The settings that differ and need a restart, by key path. */
 export function fixedChanges(before: Configuration, after: Configuration): readonly string[] {
   const changed = FIXED.flatMap((key) => changedPaths(before[key], after[key], [key])).map(pathText)

@@ -1,12 +1,8 @@
 /** Carries out the orders of operators, in the supervising process. */
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  closableNames,
-  type Configuration,
-  configurationSchema,
-  isSidecar,
-} from '../settings/configuration.ts'
-import { viewOf, withoutSecrets } from '../config/schema-view.ts'
+import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
+import { ConfigurationControl, shownConfiguration } from './configuration-control.ts'
+import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
@@ -59,6 +55,9 @@ export interface ControlParts {
   readonly recorder: Pick<Recorder, 'note'>
   readonly audit: AuditTrail
   readonly clock: Clock
+  readonly environment: Environment
+  /** Of the configuration; undefined if it does not come from one. */
+  readonly file: string | undefined
   /** Absent where no trail is kept. */
   readonly keeper: TrailKeeper | undefined
 }
@@ -84,6 +83,7 @@ export class ServiceControl implements OperatorControl {
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
   readonly keys: KeyControl | undefined
+  readonly onDisk: ConfigurationControl
   readonly #parts: ControlParts
   #configuration: Configuration
   #reloader: Reloader | undefined
@@ -99,7 +99,8 @@ export class ServiceControl implements OperatorControl {
     this.acts = new ReportedActs(parts.audit)
     this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
     this.keys = isSidecar(configuration) ? undefined : keyControlOf(configuration, parts, this.acts)
-    this.adopt(configuration)
+    this.onDisk = new ConfigurationControl(configuration, { ...parts, store: parts.state.store })
+    this.#activate(configuration)
   }
 
   /** Makes `reload` possible, if the configuration comes from a file. */
@@ -109,6 +110,11 @@ export class ServiceControl implements OperatorControl {
 
   /** Takes over the configuration that is in force now. */
   adopt(configuration: Configuration): void {
+    this.onDisk.adopt(configuration)
+    this.#activate(configuration)
+  }
+
+  #activate(configuration: Configuration): void {
     this.#configuration = configuration
     const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
     this.maintenance.configure(switches)
@@ -123,7 +129,7 @@ export class ServiceControl implements OperatorControl {
   }
 
   configuration(): unknown {
-    return withoutSecrets(viewOf(configurationSchema), this.#configuration)
+    return shownConfiguration(this.#configuration)
   }
 
   async revoke(named: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
@@ -199,7 +205,11 @@ export class ServiceControl implements OperatorControl {
         outcome: 'refused',
         problems: ['the configuration does not come from a file'],
       })
-    return this.#inTurn(() => reloader.reload(operator).catch(this.#failed('reload_failed', operator)))
+    return this.#inTurn(async () => {
+      const outcome = await reloader.reload(operator).catch(this.#failed('reload_failed', operator))
+      this.onDisk.ended(outcome, operator)
+      return outcome
+    })
   }
 
   restart(operator: Operator): Promise<RestartOutcome> {

@@ -61,7 +61,17 @@ export async function openControl(
   const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
-  const parts = { state, pool, lockouts, recorder, audit, keeper, clock: options.clock }
+  const parts = {
+    state,
+    pool,
+    lockouts,
+    recorder,
+    audit,
+    keeper,
+    clock: options.clock,
+    environment,
+    file: source?.file,
+  }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })

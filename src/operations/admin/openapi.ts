@@ -8,6 +8,7 @@ import { EXPLAIN_ROUTE } from './explain.ts'
 import { PAST_CALL_ROUTE } from './past-calls.ts'
 import { ORDER_ROUTES } from './orders.ts'
 import { IF_MATCH } from './conditions.ts'
+import { CONFIGURATION_ROUTES } from './configuration.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { REVOCABLE_ROUTES } from './revocables.ts'
 import { rolesWith } from './rights.ts'
@@ -164,6 +165,7 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
   const routes: AdminRoute[] = [
     ...maintenanceRoutes(clock),
     ...ORDER_ROUTES,
+    ...CONFIGURATION_ROUTES,
     ...REVOCABLE_ROUTES,
     ...KEY_ROUTES,
     EXPLAIN_ROUTE,

@@ -2,6 +2,7 @@
 import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
+import type { ConfigurationOrders } from '../configuration-orders.ts'
 import type { KeyOrders } from '../key-orders.ts'
 import type { LoggedCall } from '../log/read-call-line.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
@@ -51,6 +52,8 @@ export interface OperatorControl {
   /** What commands report. */
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
+  /** The configuration file, beside the configuration in force. */
+  readonly onDisk: ConfigurationOrders
   /** Absent in a sidecar, which signs nothing. */
   readonly keys: KeyOrders | undefined
   /** The names that switches may close in the configuration in force. */

@@ -201,14 +201,4 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
       return ok({ cleared: await control.clearLockouts(which, operator) })
     },
   },
-  {
-    method: 'GET',
-    path: '/configuration',
-    operationId: 'showConfiguration',
-    needs: 'inspect',
-    summary:
-      'The configuration in force: extended, with defaults and what the environment sets, without secrets',
-    answers: { 200: ['As it is in force', { type: 'object' }] },
-    handle: (control) => ok(control.configuration()),
-  },
 ]

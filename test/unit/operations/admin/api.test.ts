@@ -45,6 +45,11 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       end: (...told) => (asked.push(told), Promise.resolve({ outcome: 'unknown' })),
     },
     keys: undefined,
+    onDisk: {
+      standing: () => ({ file: undefined, digest: 'd', loadedAt: 0, refused: undefined }),
+      check: () => Promise.resolve({ unreadable: ['no file'] }),
+      compare: () => Promise.resolve({ unreadable: ['no file'] }),
+    },
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),

@@ -1,0 +1,131 @@
+/** The configuration file on disk beside the configuration in force (C11.5.4). */
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { Environment } from '../config/references.ts'
+import { problemLines, Report } from '../config/report.ts'
+import { viewOf, withoutSecrets } from '../config/schema-view.ts'
+import type { Entry, Store } from '../contracts/store.ts'
+import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { ReloadOutcome } from '../operations/admin/operator-control.ts'
+import {
+  type ConfigurationOrders,
+  type ConfigurationStanding,
+  type FileCheck,
+  type FileDifference,
+  MOST_PATHS,
+  MOST_STORED,
+  type NoFile,
+} from '../operations/configuration-orders.ts'
+import type { Operator } from '../operations/operator.ts'
+import { accessOf, compareAccess } from '../settings/access.ts'
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
+import { type Configuration, configurationSchema, isSidecar } from '../settings/configuration.ts'
+import { changedSettings, fixedChanges } from '../settings/fixed-settings.ts'
+import type { PartiesParts } from '../settings/parties.ts'
+
+export interface ConfigurationControlParts {
+  /** Absent if the configuration does not come from a file. */
+  readonly file: string | undefined
+  readonly environment: Environment
+  readonly store: Pick<Store, 'list'>
+  readonly clock: Clock
+}
+
+const NO_FILE: NoFile = { unreadable: ['the configuration does not come from a file'] }
+
+/** A configuration as it may be shown. */
+export const shownConfiguration = (configuration: Configuration): unknown =>
+  withoutSecrets(viewOf(configurationSchema), configuration)
+
+const digestOf = (configuration: Configuration): string =>
+  createHash('sha256')
+    .update(JSON.stringify(shownConfiguration(configuration)))
+    .digest('hex')
+
+export class ConfigurationControl implements ConfigurationOrders {
+  readonly #parts: ConfigurationControlParts
+  #configuration: Configuration
+  #digest: string
+  #loadedAt: number
+  #refused: ConfigurationStanding['refused']
+
+  constructor(configuration: Configuration, parts: ConfigurationControlParts) {
+    this.#parts = parts
+    this.#configuration = configuration
+    this.#digest = digestOf(configuration)
+    this.#loadedAt = parts.clock.now()
+  }
+
+  /** Takes over the configuration that is in force now. */
+  adopt(configuration: Configuration): void {
+    this.#configuration = configuration
+    this.#digest = digestOf(configuration)
+    this.#loadedAt = this.#parts.clock.now()
+  }
+
+  /** Keeps how a reload ended. */
+  ended(outcome: ReloadOutcome, { via }: Operator): void {
+    this.#refused =
+      outcome.outcome === 'reloaded'
+        ? undefined
+        : { at: this.#parts.clock.now(), via, problems: outcome.problems }
+  }
+
+  standing(): ConfigurationStanding {
+    const { file } = this.#parts
+    return { file, digest: this.#digest, loadedAt: this.#loadedAt, refused: this.#refused }
+  }
+
+  async check(): Promise<FileCheck | NoFile> {
+    const { file, environment } = this.#parts
+    if (file === undefined) return NO_FILE
+    const report = await checkConfiguration(file, environment)
+    const { configuration } = loadConfiguration(file, environment)
+    const needsRestart = configuration === undefined ? [] : fixedChanges(this.#configuration, configuration)
+    const fits = !report.failed && needsRestart.length === 0
+    return {
+      fits,
+      problems: problemLines(report, 'error'),
+      warnings: problemLines(report, 'warning'),
+      needsRestart,
+    }
+  }
+
+  async compare(): Promise<FileDifference | NoFile> {
+    const { file, environment } = this.#parts
+    if (file === undefined) return NO_FILE
+    const { configuration: next, report } = loadConfiguration(file, environment)
+    if (next === undefined) return { unreadable: problemLines(report) }
+    const before = this.#configuration
+    const changed = changedSettings(before, next)
+    const { stored, withStored } = await this.#storedPeople()
+    const parts: PartiesParts = { environment, stored, clock: this.#parts.clock }
+    const [old, rows] = [await accessOf(before, parts, new Report()), await accessOf(next, parts, report)]
+    if (report.failed) return { unreadable: problemLines(report) }
+    return {
+      same: isDeepStrictEqual(before, next),
+      changed: changed.slice(0, MOST_PATHS),
+      changedCount: changed.length,
+      needsRestart: fixedChanges(before, next),
+      ...compareAccess(old, rows),
+      withStored,
+    }
+  }
+
+  async #storedPeople(): Promise<{ readonly stored: PartiesParts['stored']; readonly withStored: boolean }> {
+    const none = { clients: [], users: [] }
+    if (isSidecar(this.#configuration)) return { stored: none, withStored: true }
+    const read = (kind: string): Promise<readonly Entry[]> =>
+      this.#parts.store.list(kind, { after: undefined, limit: MOST_STORED + 1 })
+    const [clients, users] = [await read(CLIENT), await read(USER)]
+    if (Math.max(clients.length, users.length) > MOST_STORED) return { stored: none, withStored: false }
+    return {
+      stored: {
+        clients: clients.map(({ value }) => readStoredClient(value)),
+        users: users.map(({ value }) => readStoredUser(value)),
+      },
+      withStored: true,
+    }
+  }
+}
