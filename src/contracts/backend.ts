@@ -171,6 +171,20 @@ export interface PossibleAnswers {
   readonly bytes: boolean
 }
 
+/** What a backend does with its upstream now. */
+export interface UpstreamTraffic {
+  /** Connections that a call uses, websockets included. */
+  readonly active: number
+  /** Open connections that no call uses. */
+  readonly idle: number
+  /** Calls that wait for a connection. */
+  readonly waiting: number
+  /** Targets that get calls. */
+  readonly healthy: number
+  /** Targets that get none, because calls or health checks failed there. */
+  readonly ejected: number
+}
+
 /** A source of data behind the gateway (C8.1). */
 export interface Backend {
   readonly name: string
@@ -200,5 +214,7 @@ export interface Backend {
   upgrade?(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome>
   /** Whether it can answer now; for /health/ready and metrics. */
   healthy?(): boolean
+  /** For metrics. Absent where there is no upstream. */
+  traffic?(): UpstreamTraffic
   close(): Promise<void>
 }

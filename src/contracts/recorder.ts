@@ -45,6 +45,9 @@ export interface BackendEvent {
   readonly ms: number
 }
 
+/** What is only counted of an upstream: a further attempt at a call, or that a target was taken out because it failed. */
+export type UpstreamEvent = 'retry' | 'ejection'
+
 /** A tunnel was opened, or has ended. */
 export interface TunnelEvent {
   /** The call that opened it. */
@@ -62,6 +65,7 @@ export interface Recorder {
   token(event: TokenEvent): void
   backend(event: BackendEvent): void
   tunnel?(event: TunnelEvent): void
+  upstream?(backend: string, event: UpstreamEvent): void
   tokenCache(outcome: 'hit' | 'miss'): void
   /** Any other event for operators. `event` is a stable name; `facts` must not contain a secret. */
   note(

@@ -44,6 +44,11 @@ export class HashQueue {
     return this.#running + this.#ordinary.length
   }
 
+  /** How many jobs wait, in both lines. */
+  get waiting(): number {
+    return this.#ordinary.length + this.#doubtful.length
+  }
+
   /** Whether a job of the line would run at once. */
   isFree(line: Line): boolean {
     if (this.#running >= this.#sizes.concurrent) return false

@@ -89,6 +89,11 @@ export class Hasher implements PasswordHasher {
     })
   }
 
+  /** How many hashes wait for their turn. */
+  get waiting(): number {
+    return this.#queue.waiting
+  }
+
   /** Rejects with Fault `identity_unavailable` if too many hashes wait. */
   async hash(secret: string): Promise<string> {
     const fresh = dummyHash()

@@ -44,6 +44,11 @@ export class VerificationQueue {
     this.#durations = new Float64Array(KEPT_DURATIONS).fill(expected)
   }
 
+  /** How many verifications wait for their turn. */
+  get waiting(): number {
+    return this.#queue.waiting
+  }
+
   /** Runs a job in its turn. Rejects with the fault of the rules if too many wait. */
   run<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
     this.requireRoom(line, owner)

@@ -84,6 +84,11 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#timer = undefined
   }
 
+  /** Whether new calls are refused at the moment because the event loop is late. */
+  get isShedding(): boolean {
+    return this.#shedding.share > 0
+  }
+
   // Called for each request
 
   refuse(clientAddress: string): Fault | undefined {

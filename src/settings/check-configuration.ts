@@ -156,6 +156,7 @@ const openBackends = (all: Configuration, report: Report): ReturnType<typeof com
     funds: undefined,
     signer: isSidecar(all) ? undefined : NO_SIGNER,
     targetChanged: () => undefined,
+    retried: () => undefined,
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 0, // no call is made

@@ -45,6 +45,7 @@ export interface WorkerOptions {
 /** The dependencies, with the concrete parts that a worker starts, polls and closes. */
 export interface WorkerDependencies extends Dependencies {
   readonly admission: LoadGuard
+  readonly hasher: Hasher
   readonly switches: MaintenanceSwitches
   readonly feed: ChangeFeed
   readonly maintenance: MaintenanceRecords
@@ -54,7 +55,9 @@ export interface WorkerDependencies extends Dependencies {
 }
 
 /** Changes after which an upstream's target gets no calls. */
-const BAD_CHANGES: ReadonlySet<string> = new Set(['ejected', 'unhealthy', 'distrusted'])
+const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
+/** Changes that operators are to see. */
+const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
 const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Promise<ServiceKeys> =>
   openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)
@@ -88,11 +91,12 @@ export async function openDependencies(
     admission: openGuard(configuration, clock, recorder, reports),
     audit,
     openedFunds: new OpenedFunds(),
-    targetChanged: (backend, target, change) =>
-      recorder.note(BAD_CHANGES.has(change) ? 'warn' : 'info', `upstream_target_${change}`, {
-        backend,
-        target,
-      }),
+    targetChanged: (backend, target, change) => {
+      const level = BAD_CHANGES.has(change) ? 'warn' : 'info'
+      recorder.note(level, `upstream_target_${change}`, { backend, target })
+      if (EJECTIONS.has(change)) recorder.upstream?.(backend, 'ejection')
+    },
+    retried: (backend) => recorder.upstream?.(backend, 'retry'),
     tokenChanged: (backend, reason) =>
       reason === undefined
         ? recorder.note('info', 'upstream_token_works_again', { backend })

@@ -42,6 +42,11 @@ export class Generation {
     exchange.onEnd(this.#leave)
   }
 
+  /** The number of calls in flight, websockets included. */
+  get calls(): number {
+    return this.#calls
+  }
+
   get isIdle(): boolean {
     return this.#calls === 0
   }

@@ -63,6 +63,7 @@ export interface Dependencies {
   readonly openedFunds: OpenedFunds
   readonly conversions: Conversions
   readonly targetChanged: BackendDependencies['targetChanged']
+  readonly retried: BackendDependencies['retried']
   readonly tokenChanged: BackendDependencies['tokenChanged']
   readonly moduleFailed: BackendDependencies['moduleFailed']
   /** Told of what the code of `directory.people` did outside of calls. */
@@ -152,6 +153,7 @@ export async function openParts(
     funds: dependencies.openedFunds,
     signer: dependencies.keys,
     targetChanged: dependencies.targetChanged,
+    retried: dependencies.retried,
     tokenChanged: dependencies.tokenChanged,
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,

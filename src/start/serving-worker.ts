@@ -38,6 +38,7 @@ import {
 } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
+import { readTraffic } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls
@@ -151,8 +152,12 @@ export class ServingWorker implements Worker {
   }
 
   gauges(): readonly GaugeReading[] {
-    const serving = this.#serving().flatMap(({ metrics }) => [...metrics.gauges()])
-    return [...this.dependencies.gauges.read(), ...serving]
+    const serving = this.#serving()
+    return [
+      ...this.dependencies.gauges.read(),
+      ...serving.flatMap(({ metrics }) => [...metrics.gauges()]),
+      ...readTraffic(serving, this.#current, this.dependencies),
+    ]
   }
 
   applyRemoteUsage(usage: RateUsage): void {

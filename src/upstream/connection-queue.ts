@@ -11,6 +11,16 @@ import type { UpstreamRequest } from './request.ts'
  */
 export type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => PooledConnection
 
+/** What there is of connections, and of calls without one. */
+export interface ConnectionCounts {
+  /** Connections that a call uses, or that are being opened for one. */
+  readonly active: number
+  /** Open connections that no call uses. */
+  readonly idle: number
+  /** Calls that wait for a connection. */
+  readonly waiting: number
+}
+
 export interface ConnectionQueueRules {
   readonly open: OpenConnection
   readonly maxConnections: number
@@ -58,6 +68,11 @@ export class ConnectionQueue implements ConnectionOwner {
   constructor(rules: ConnectionQueueRules, after: After = systemAfter) {
     this.#rules = rules
     this.#after = after
+  }
+
+  get counts(): ConnectionCounts {
+    const idle = this.#free.length + this.#resting.length
+    return { active: this.#open.size - idle, idle, waiting: this.#waiting.size }
   }
 
   /** Sends a request over a free or new connection, or as soon as there is one. Failures are told to the reader. */

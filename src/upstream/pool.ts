@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../kernel/clock.ts'
-import { ConnectionQueue } from './connection-queue.ts'
+import { type ConnectionCounts, ConnectionQueue } from './connection-queue.ts'
 import { UpstreamConnection } from './connection.ts'
 import { UpstreamReader, type UpstreamCallback } from './reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from './request.ts'
@@ -26,6 +26,12 @@ const DISTRUST = 10 * 60_000
 
 /** Told that from now on each call gets a connection of its own (true), or that calls share connections again. */
 export type TrustChanged = (distrusted: boolean) => void
+
+export const sumOfCounts = (counts: readonly ConnectionCounts[]): ConnectionCounts => ({
+  active: counts.reduce((sum, { active }) => sum + active, 0),
+  idle: counts.reduce((sum, { idle }) => sum + idle, 0),
+  waiting: counts.reduce((sum, { waiting }) => sum + waiting, 0),
+})
 
 /**
  * The connections to one target of an upstream.
@@ -72,6 +78,10 @@ export class UpstreamPool {
 
   get inFlight(): number {
     return this.#inFlight
+  }
+
+  get counts(): ConnectionCounts {
+    return sumOfCounts([this.#kept.counts, this.#fresh.counts])
   }
 
   /** Sends a request. The callback is called exactly once. The reader that is returned can cancel the call. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { poolConfig, startPool, startLoad, UPSTREAM_WORLD, type StartedPool } from '../support/worker-pool.ts'
 import { flood } from '../support/flood.ts'
+import { readSeries } from '../support/metrics.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { basic } from '../support/tokens.ts'
 import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstream.ts'
@@ -28,12 +29,7 @@ async function scrape({ adminUrl }: StartedPool): Promise<Scrape> {
   const response = await fetch(`${adminUrl}/metrics`)
   const text = await response.text()
   const ms = performance.now() - before
-  const lines = text.split('\n').filter((line) => line.startsWith('postern_'))
-  const entries = lines.map((line) => {
-    const space = line.lastIndexOf(' ')
-    return [line.slice(0, space), Number(line.slice(space))] as const
-  })
-  return { status: response.status, ms, text, series: new Map(entries) }
+  return { status: response.status, ms, text, series: readSeries(text) }
 }
 
 const isCounter = (series: string): boolean => /_(?:total|count|sum|bucket)(?:\{|$)/.test(series)

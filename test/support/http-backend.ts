@@ -43,6 +43,7 @@ export const forwardingRules = (
   ejection: { failures: 5, for: 10_000 },
   healthCheck: undefined,
   targetChanged: () => undefined,
+  retried: () => undefined,
   tls: {},
   ...changes,
   timeouts: { connect: 2000, firstByte: 10_000, idle: 15_000, ...changes.timeouts },

@@ -21,6 +21,8 @@ export interface ForwardingDependencies {
   readonly signer: Signer | undefined
   /** Told of targets that are put out or taken back. */
   readonly targetChanged: (backend: string, target: string, change: TargetChange) => void
+  /** Told of each further attempt at a call. */
+  readonly retried: (backend: string) => void
   /** Told why a backend gets no access tokens for its upstream; undefined once it gets them again. */
   readonly tokenChanged: (backend: string, failure: string | undefined) => void
 }
@@ -64,6 +66,7 @@ export async function compileForwarding(
     ejection: config.ejection,
     healthCheck: config.healthCheck,
     targetChanged: (target, change) => dependencies.targetChanged(name, target, change),
+    retried: () => dependencies.retried(name),
   }
 }
 

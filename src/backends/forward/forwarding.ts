@@ -122,6 +122,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   #sendOnce(callback: UpstreamCallback): void {
     const target = this.#backend.targets.choose(this.#tried)
     this.fresh = this.#tried.length > 0
+    if (this.fresh) this.#backend.targets.retried()
     this.#tried = [...this.#tried, target]
     this.redirected = undefined
     const { redirects } = this.#backend

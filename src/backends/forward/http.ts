@@ -1,5 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
+import type {
+  ActionFacts,
+  Backend,
+  BackendAnswer,
+  Call,
+  PossibleAnswers,
+  UpstreamTraffic,
+} from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileQueryFilter } from '../../http/query.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
@@ -240,6 +247,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   healthy(): boolean {
     return this.targets.isHealthy
+  }
+
+  traffic(): UpstreamTraffic {
+    return this.targets.traffic
   }
 
   async close(): Promise<void> {

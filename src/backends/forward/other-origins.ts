@@ -1,4 +1,5 @@
-import { type PoolRules, UpstreamPool } from '../../upstream/pool.ts'
+import type { ConnectionCounts } from '../../upstream/connection-queue.ts'
+import { type PoolRules, sumOfCounts, UpstreamPool } from '../../upstream/pool.ts'
 import { parseUpstreamAddress } from '../../upstream/socket.ts'
 
 /**
@@ -24,6 +25,10 @@ export class OtherOrigins {
     this.#pools.set(origin, pool)
     if (this.#isClosed) void pool.close()
     return pool
+  }
+
+  get counts(): ConnectionCounts {
+    return sumOfCounts([...this.#pools.values()].map((pool) => pool.counts))
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,7 @@ import type {
   PossibleAnswers,
   Tunnel,
   UpgradeOutcome,
+  UpstreamTraffic,
 } from '../../contracts/backend.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -162,6 +163,12 @@ export class StreamBackend implements Backend {
 
   healthy(): boolean {
     return this.#plain.healthy()
+  }
+
+  /** A websocket's connection is one that is in use. */
+  traffic(): UpstreamTraffic {
+    const traffic = this.#plain.traffic()
+    return { ...traffic, active: traffic.active + this.#open.size }
   }
 
   async close(): Promise<void> {

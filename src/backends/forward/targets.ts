@@ -4,7 +4,9 @@ import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { attemptOutcome, isTimeout } from './response.ts'
 import { OtherOrigins } from './other-origins.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
-import { type PoolRules, UpstreamPool } from '../../upstream/pool.ts'
+import type { ConnectionCounts } from '../../upstream/connection-queue.ts'
+import type { UpstreamTraffic } from '../../contracts/backend.ts'
+import { type PoolRules, sumOfCounts, UpstreamPool } from '../../upstream/pool.ts'
 import type { UpstreamCallback, UpstreamReader } from '../../upstream/reader.ts'
 
 /**
@@ -42,6 +44,10 @@ export class UpstreamTarget {
 
   get inFlight(): number {
     return this.#pool.inFlight
+  }
+
+  get counts(): ConnectionCounts {
+    return this.#pool.counts
   }
 
   /** Whether a call may go there. */
@@ -121,14 +127,17 @@ export class UpstreamTargets {
   readonly all: readonly UpstreamTarget[]
   readonly #only: UpstreamTarget | undefined
   readonly #others: OtherOrigins
+  /** To be called when a further attempt at a call is made. */
+  readonly retried: () => void
   #turn = 0
 
   constructor(
     addresses: readonly UpstreamAddress[],
-    rules: PoolRules & { readonly ejection: EjectionRules },
+    rules: PoolRules & { readonly ejection: EjectionRules; readonly retried: () => void },
     clock: Clock,
     changed: TargetChanged,
   ) {
+    this.retried = rules.retried
     this.all = addresses.map((address) => new UpstreamTarget(address, rules, clock, changed))
     this.#only = this.all.length === 1 ? this.all[0] : undefined
     this.#others = new OtherOrigins(rules)
@@ -169,6 +178,12 @@ export class UpstreamTargets {
 
   get isHealthy(): boolean {
     return this.all.some((target) => target.isHealthy)
+  }
+
+  get traffic(): UpstreamTraffic {
+    const healthy = this.all.filter((target) => target.isHealthy).length
+    const connections = sumOfCounts([...this.all.map(({ counts }) => counts), this.#others.counts])
+    return { ...connections, healthy, ejected: this.all.length - healthy }
   }
 
   async close(): Promise<void> {

@@ -64,6 +64,11 @@ export class ModuleDirectory {
     })
   }
 
+  /** How many verifications of passwords wait for their turn. */
+  get waiting(): number {
+    return this.#queue.waiting
+  }
+
   /** Whom the module means by a name: `username` may be spelled otherwise. */
   async findByName(username: string): Promise<PersonRecord | undefined> {
     if (!patternOf(USERNAME_PATTERN).test(username)) return undefined

@@ -11,6 +11,7 @@ import type {
   Recorder,
   TokenEvent,
   TunnelEvent,
+  UpstreamEvent,
 } from '../../contracts/recorder.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileCallLine, faultFacts, round } from './call-lines.ts'
@@ -180,6 +181,7 @@ export function fanOut(
       metrics.tunnel?.(event)
       log.tunnel?.(event)
     },
+    upstream: (backend, event) => metrics.upstream?.(backend, event),
     tokenCache: (outcome) => metrics.tokenCache(outcome),
     note: (level, event, facts) => log.note(level, event, facts),
   }
@@ -203,6 +205,10 @@ export class RelayRecorder implements Recorder {
 
   tunnel(event: TunnelEvent): void {
     this.to?.tunnel?.(event)
+  }
+
+  upstream(backend: string, event: UpstreamEvent): void {
+    this.to?.upstream?.(backend, event)
   }
 
   tokenCache(outcome: 'hit' | 'miss'): void {

@@ -4,6 +4,7 @@ import type {
   Recorder,
   TokenEvent,
   TunnelEvent,
+  UpstreamEvent,
 } from '../../contracts/recorder.ts'
 import { type GaugeReading, type GaugeSource, reading } from './gauges.ts'
 import { type NamedAction, rowsOfActions } from './action-rows.ts'
@@ -59,6 +60,7 @@ export function compileMetrics(names: MetricNames): Metrics {
   const tokens = planTokens(plan, names.grants)
   const backends = planBackends(plan, names)
   const tunnels = planTunnels(plan, names.backends)
+  const upstreams = planUpstreams(plan, names.backends)
   const hit = plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
   const counts = new MetricCounts(plan.size)
   const recorder = {
@@ -69,6 +71,7 @@ export function compileMetrics(names: MetricNames): Metrics {
     token: (event: TokenEvent) => counts.add(tokens(event)),
     backend: (event: BackendEvent) => backends(counts, event),
     tunnel: (event: TunnelEvent) => tunnels.count(counts, event),
+    upstream: (backend: string, event: UpstreamEvent) => counts.add(upstreams(backend, event)),
     tokenCache: (outcome: 'hit' | 'miss') => counts.add(outcome === 'hit' ? hit : hit + 1),
   }
   return { recorder, plan: plan.blocks, take: () => counts.take(), gauges: tunnels.gauges }
@@ -92,6 +95,19 @@ function planBackends(plan: MetricPlan, { backends, reasons }: MetricNames): Cou
     counts.add(calls + at * outcomes.length + outcomeAt(outcome))
     counts.observe(durations + at * HISTOGRAM_CELLS, ms / 1000)
   }
+}
+
+function planUpstreams(
+  plan: MetricPlan,
+  backends: readonly string[],
+): (backend: string, event: UpstreamEvent) => number {
+  const known = [...backends, UNKNOWN]
+  const backendAt = placesOf(known)
+  const first = {
+    retry: plan.plan(FAMILIES.upstreamRetries, { backend: known }),
+    ejection: plan.plan(FAMILIES.upstreamEjections, { backend: known }),
+  }
+  return (backend, event) => first[event] + backendAt(backend)
 }
 
 interface CountedTunnels {

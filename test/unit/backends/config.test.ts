@@ -33,6 +33,7 @@ async function compile(slice: BackendsConfig) {
     funds: undefined,
     signer: undefined,
     targetChanged: () => undefined,
+    retried: () => undefined,
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 1024,
