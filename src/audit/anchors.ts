@@ -4,6 +4,7 @@
  */
 import { appendFile } from 'node:fs/promises'
 import type { Recorder } from '../contracts/recorder.ts'
+import type { Clock } from '../kernel/clock.ts'
 import type { ManifestLine } from './manifest/manifest-line.ts'
 
 /** Where the anchors of a trail go, and how often, in milliseconds. */
@@ -30,7 +31,8 @@ const anchorOf = ({ n, time, hash, signature }: ManifestLine): Anchor => ({
 
 export interface AnchorParts {
   readonly recorder: Pick<Recorder, 'note'>
-  readonly clock: { monotonic(): number }
+  readonly clock: Clock
+  readonly anchorFailed?: (() => void) | undefined
 }
 
 /** One anchor: tells each line at most once, and not more often than it should. */
@@ -40,7 +42,8 @@ export class AnchorSink {
   #told = 0
   /** Of the clock's monotonic time. */
   #next = -Infinity
-  failures = 0
+  /** When it last told a line, milliseconds since the epoch; 0: not yet. */
+  toldAt = 0
 
   constructor(plan: AnchorPlan, parts: AnchorParts) {
     this.#plan = plan
@@ -55,8 +58,9 @@ export class AnchorSink {
     try {
       await this.#write(anchorOf(line))
       this.#told = line.n
+      this.toldAt = this.#parts.clock.now()
     } catch (cause) {
-      this.failures += 1
+      this.#parts.anchorFailed?.()
       this.#parts.recorder.note('error', 'audit_anchor_failed', { cause })
     }
   }

@@ -173,9 +173,11 @@ export class ChainWriter {
   }
 
   #sync(): void {
-    const start = performance.now()
-    if (this.#plan.durable) this.#segment?.sync()
-    this.#ring.setSyncMs(performance.now() - start)
+    if (this.#plan.durable && this.#segment !== undefined) {
+      const start = performance.now()
+      this.#segment.sync()
+      this.#ring.syncs.add(performance.now() - start)
+    }
     this.#kept()
   }
 

@@ -1,5 +1,6 @@
 /** The audit trail of a process, as its owner sees it: beside recording, its state, its segments and its end. */
 import type { AuditTrail } from '../contracts/audit.ts'
+import type { AuditEvent } from '../kernel/audit-events.ts'
 import type { ChainHead } from './record-ring.ts'
 
 export interface OpenTrail extends AuditTrail {
@@ -19,6 +20,15 @@ export interface OpenTrail extends AuditTrail {
   close(): Promise<void>
 }
 
+/** What is counted of a trail; each method counts one. */
+export interface TrailMeter {
+  recorded(event: AuditEvent): void
+  /** What was to be recorded before it happens was refused. */
+  refusedUnrecorded(): void
+  recordDropped(): void
+  trailSynced(seconds: number): void
+}
+
 /** For the metrics. */
 export interface TrailState {
   /** False after a failed attempt to write, until one succeeds. */
@@ -29,8 +39,6 @@ export interface TrailState {
   readonly dropped: number
   /** Bytes of the records that are not written yet. */
   readonly queue: number
-  /** Milliseconds that the last sync took. */
-  readonly lastSyncMs: number
   /** Intents of this process whose outcome is not recorded yet, or never will be. */
   readonly openIntents: number
 }

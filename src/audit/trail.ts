@@ -8,7 +8,7 @@ import { newSecret } from '../kernel/ids.ts'
 import type { ThreadMessage } from './audit-thread.ts'
 import type { AuditPlan } from './config.ts'
 import { bodyKeyOf, hashBody } from './keys.ts'
-import type { OpenTrail, TrailState } from './open-trail.ts'
+import type { OpenTrail, TrailMeter, TrailState } from './open-trail.ts'
 import { prepareRecord, type PutOptions } from './record.ts'
 import { type ChainHead, reaches, RecordRing } from './record-ring.ts'
 import { Suppression } from './suppression.ts'
@@ -22,6 +22,7 @@ export interface TrailParts {
   /** The deployment's key for the hashes of bodies (C12.2.2). */
   readonly bodyKey: string
   readonly after?: After
+  readonly meter?: TrailMeter | undefined
   /** Bytes of lines after which another segment begins. */
   readonly segmentBytes?: number
 }
@@ -43,6 +44,8 @@ export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => ne
 /** The name of a writer: when it began, and what tells it from others of that second. */
 const newWriterName = (time: number): string =>
   `${new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${newSecret(6)}`
+
+const LATE = 'the record was not durable in time'
 
 const unavailable = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
 
@@ -102,19 +105,16 @@ class ThreadTrail implements OpenTrail {
   }
 
   get state(): TrailState {
-    const { failing, waiting, syncMs } = this.#ring
+    const { failing, waiting } = this.#ring
     const { size: held } = this.#held
     const openIntents = this.#openIntents.size
-    return {
-      ...{ writable: !failing, held, dropped: this.#dropped, queue: waiting },
-      ...{ lastSyncMs: syncMs, openIntents },
-    }
+    return { writable: !failing, held, dropped: this.#dropped, queue: waiting, openIntents }
   }
 
   require(entry: AuditEntry, { goesOn = false }: RequireOptions = {}): Promise<number> {
-    if (this.#ring.failing) return Promise.reject(unavailable('the audit trail cannot be written'))
+    if (this.#ring.failing) return Promise.reject(this.#refusal('the audit trail cannot be written'))
     const start = this.#put(entry, { awaited: true, most: MOST_FOR_REQUIRED })
-    if (start === undefined) return Promise.reject(unavailable('too many records wait to be written'))
+    if (start === undefined) return Promise.reject(this.#refusal('too many records wait to be written'))
     const seq = (): number => this.#ring.seqAt(start)
     return new Promise((resolve, reject) => {
       this.#wait(this.#durable, {
@@ -122,7 +122,7 @@ class ThreadTrail implements OpenTrail {
           if (entry.outcome === 'pending') this.#openIntents.add(seq())
           resolve(seq())
         },
-        late: () => reject(unavailable('the record was not durable in time')),
+        late: () => reject(goesOn ? unavailable(LATE) : this.#refusal(LATE)),
         ...(!goesOn && { written: () => this.#undo(entry, seq()) }),
       })
     })
@@ -152,7 +152,7 @@ class ThreadTrail implements OpenTrail {
   }
 
   note(entry: AuditEntry): void {
-    if (this.#put(entry, { awaited: false, most: MOST_FOR_NOTES }) === undefined) this.#dropped += 1
+    if (this.#put(entry, { awaited: false, most: MOST_FOR_NOTES }) === undefined) this.#countDropped()
     else if (entry.event === 'tunnel.opened') this.#settled(entry)
   }
 
@@ -197,7 +197,9 @@ class ThreadTrail implements OpenTrail {
     if (this.#ended !== undefined) return undefined
     const time = this.#parts.clock.now()
     const position = this.#ring.put(prepareRecord(entry, time), { ...options, time })
-    if (position !== undefined && !this.#waking) this.#wakeSoon()
+    if (position === undefined) return undefined
+    this.#parts.meter?.recorded(entry.event)
+    if (!this.#waking) this.#wakeSoon()
     return position
   }
 
@@ -234,6 +236,7 @@ class ThreadTrail implements OpenTrail {
     this.#written.reach(ring.written)
     this.#durable.reach(durable)
     this.#rolls.reach(ring.rollsDone)
+    for (const ms of ring.syncs.take()) this.#parts.meter?.trailSynced(ms / 1000)
     for (const held of this.#held) if (reaches(durable, held.end)) this.#release(held)
     ring.free(durable)
     if (failing) for (const waiting of this.#waiting) waiting.expireAll()
@@ -258,8 +261,18 @@ class ThreadTrail implements OpenTrail {
   }
 
   #drop(entry: AuditEntry): void {
-    this.#dropped += 1
+    this.#countDropped()
     this.#log.dropped(entry)
+  }
+
+  #countDropped(): void {
+    this.#dropped += 1
+    this.#parts.meter?.recordDropped()
+  }
+
+  #refusal(detail: string): Fault {
+    this.#parts.meter?.refusedUnrecorded()
+    return unavailable(detail)
   }
 }
 

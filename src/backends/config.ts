@@ -165,6 +165,10 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? error.message : 'it could not be read'
 }
 
+/** The file of the certificate that a backend shows to its upstream, if it shows one. */
+export const clientCertificateOf = (config: BackendConfig): string | undefined =>
+  config.kind === 'http' || config.kind === 'stream' ? config.tls.cert : undefined
+
 /** The files beside the configuration that a backend consists of, but for a module's, which it finds by itself. */
 const FILES: {
   readonly [K in Exclude<BackendConfig['kind'], 'module'>]: (config: Of<K>) => (string | undefined)[]

@@ -15,6 +15,7 @@ import { Fault } from '../kernel/faults.ts'
 import { RelayRecorder } from '../operations/log/log.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { openState, type State } from '../start/dependencies.ts'
+import { openMeasures } from '../start/measures.ts'
 import { StoreError } from '../stores/store-error.ts'
 import type { OrderOptions } from './order-options.ts'
 import { type CommandAct, recorded } from './recorded-act.ts'
@@ -136,6 +137,7 @@ async function withState<T>(configuration: Configuration, work: (state: State) =
     recorder: new RelayRecorder(),
     audit: NO_TRAIL,
     appended: () => undefined,
+    measures: openMeasures(configuration),
   }
   const state = await openState(configuration, parts)
   try {

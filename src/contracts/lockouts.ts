@@ -64,6 +64,8 @@ export interface LockoutFilter {
 }
 
 export interface Lockouts {
+  /** How many `list` tells. */
+  count(): number
   /** The lockouts in force now, the latest first. */
   list(): readonly Lockout[]
   /** Forgets failures, in every process within a second. Resolves with their number. */

@@ -59,6 +59,9 @@ export interface TunnelEvent {
   readonly ms: number
 }
 
+/** What was used a second time, so that all that came of it was ended (C6.1.6, C6.1.7). */
+export type Replayed = 'code' | 'refresh_token'
+
 /** Records each event once. The log and the metrics are derived from these events. No method may throw. */
 export interface Recorder {
   decision(event: DecisionEvent): void
@@ -67,6 +70,7 @@ export interface Recorder {
   tunnel?(event: TunnelEvent): void
   upstream?(backend: string, event: UpstreamEvent): void
   tokenCache(outcome: 'hit' | 'miss'): void
+  replay?(of: Replayed): void
   /** Any other event for operators. `event` is a stable name; `facts` must not contain a secret. */
   note(
     level: 'debug' | 'info' | 'warn' | 'error',

@@ -112,3 +112,49 @@ export const AUDIT_EVENTS = {
 } as const satisfies Record<string, AuditEventRow>
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
+
+/** What the metrics tell apart. */
+export const AUDIT_GROUPS = ['calls', 'tokens', 'people', 'directory', 'service', 'trail'] as const
+
+export type AuditGroup = (typeof AUDIT_GROUPS)[number]
+
+type NounOf<E> = E extends `${infer Noun}.${string}` ? Noun : never
+
+/** The group of each event, by what stands before the dot of its name. */
+const GROUPS = {
+  call: 'calls',
+  tunnel: 'calls',
+  token: 'tokens',
+  code: 'tokens',
+  authorization: 'tokens',
+  login: 'people',
+  session: 'people',
+  consent: 'people',
+  lockout: 'people',
+  client: 'directory',
+  user: 'directory',
+  business: 'directory',
+  fund: 'directory',
+  role: 'directory',
+  configuration: 'service',
+  maintenance: 'service',
+  revocation: 'service',
+  keys: 'service',
+  store: 'service',
+  workers: 'service',
+  worker: 'service',
+  service: 'service',
+  operator: 'service',
+  explain: 'service',
+  audit: 'trail',
+  writer: 'trail',
+} as const satisfies Readonly<Record<NounOf<AuditEvent>, AuditGroup>>
+
+const groups = new Map(
+  (Object.keys(AUDIT_EVENTS) as AuditEvent[]).map((event) => [
+    event,
+    GROUPS[event.slice(0, event.indexOf('.')) as keyof typeof GROUPS],
+  ]),
+)
+
+export const groupOf = (event: AuditEvent): AuditGroup => groups.get(event) ?? 'service'

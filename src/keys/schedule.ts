@@ -104,3 +104,17 @@ export function nextRotation(
   const signing = own.find(({ state }) => state === 'signing')
   return automatic && signing !== undefined ? signing.key.signsFrom + every : undefined
 }
+
+/** The key of an algorithm that signs now. Times in seconds since the epoch. */
+export interface Rotation {
+  readonly algorithm: SigningAlgorithm
+  readonly createdAt: number
+  /** As `nextRotation` tells. It is past if that key was not made in time. */
+  readonly nextAt: number | undefined
+}
+
+export const rotationsOf = (schedule: readonly ScheduledKey[], plan: RotationPlan): readonly Rotation[] =>
+  [...keySetOf(schedule).signing].map(([algorithm, { createdAt }]) => ({
+    ...{ algorithm, createdAt },
+    nextAt: nextRotation(algorithm, schedule, plan),
+  }))

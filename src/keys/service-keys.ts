@@ -5,7 +5,15 @@ import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { createKey, followKeyFolder, readKeyFolder, removeKey, type StoredKey } from './key-folder.ts'
 import { KeyRing } from './key-ring.ts'
 import { createPrivateFolder, identifyFolder, KeyFolderError } from './private-folder.ts'
-import { dueGeneration, keySetOf, scheduleKeys, type RotationPlan, type ScheduledKey } from './schedule.ts'
+import {
+  dueGeneration,
+  keySetOf,
+  type Rotation,
+  rotationsOf,
+  scheduleKeys,
+  type RotationPlan,
+  type ScheduledKey,
+} from './schedule.ts'
 import { SuccessorSecret } from './successor-secret.ts'
 import type { KeyFinder, TrustedKey } from './token-verifier.ts'
 
@@ -85,6 +93,11 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   /** The state of each key now. */
   schedule(): readonly ScheduledKey[] {
     return scheduleKeys(this.#keys, this.#plan.rotation, epochSeconds(this.#clock))
+  }
+
+  /** The key that signs now, for each algorithm, and when another one is to follow. */
+  rotations(): readonly Rotation[] {
+    return rotationsOf(this.schedule(), this.#plan.rotation)
   }
 
   /** Rejects with KeyFolderError if there is no signing key and none can be made. */

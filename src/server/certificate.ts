@@ -103,6 +103,11 @@ export class CertificateWatch {
     this.#reportIfExpired()
   }
 
+  /** Of the certificate in use, milliseconds since the epoch. */
+  get validTo(): number {
+    return this.#current.validTo
+  }
+
   /** Reads the files now. */
   look(): void {
     try {

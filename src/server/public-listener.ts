@@ -42,6 +42,8 @@ export interface PublicListener {
   open(behind: BehindListener): void
   /** Takes the certificate up that is in its files now. They are watched; whoever reloads wants it at once. */
   renewCertificate(): void
+  /** When the certificate that is shown expires, milliseconds since the epoch; undefined without TLS. */
+  certificateValidTo(): number | undefined
   /** Every answer closes its connection from now on, and websockets are told to leave. New connections are taken. */
   drain(): void
   /**
@@ -84,6 +86,7 @@ export async function bindPublicListener(options: PublicListenerOptions): Promis
     port,
     open: (behind) => pending.open(partsOf(options, behind, bodies, () => end.hasBegun)),
     renewCertificate: () => secure?.watch.look(),
+    certificateValidTo: () => secure?.watch.validTo,
     drain: () => end.begin(),
     close: async (lameDuck) => {
       const cut = await end.close(lameDuck)

@@ -23,6 +23,7 @@ import {
   admitStore,
   openSupervisor,
   reportReportOnlyAreas,
+  scrape,
   type Supervisor,
   type SupervisorOptions,
 } from './supervisor.ts'
@@ -54,7 +55,12 @@ export interface Running extends ServiceUrls {
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
-  supervisor.keeper = await openTrailKeeper(configuration, { ...options, recorder: supervisor.recorder })
+  supervisor.keeper = await openTrailKeeper(configuration, {
+    ...options,
+    recorder: supervisor.recorder,
+    meter: supervisor.measures.metrics,
+    anchorFailed: supervisor.measures.metrics.anchorFailed,
+  })
   supervisor.audit = supervisor.keeper?.trail
   try {
     return await startServing(configuration, options, supervisor)
@@ -164,7 +170,7 @@ const ownTokenFile = (configuration: Configuration): string | undefined =>
 async function startWorkerPool(
   configuration: Configuration,
   options: AppOptions,
-  { audit, reports, recorder }: Supervisor,
+  { audit, reports, recorder, measures }: Supervisor,
   contentsChanged: () => void,
 ): Promise<WorkerPool<Configuration>> {
   const size = countWorkers(configuration.workers)
@@ -179,13 +185,15 @@ async function startWorkerPool(
     size,
     reports,
     note: (...args) => recorder.note(...args),
-    died: ({ pid, livedMs }) =>
+    died: ({ pid, livedMs }) => {
+      measures.metrics.workerDied()
       audit?.note({
         event: 'worker.died',
         outcome: 'failed',
         actor: { kind: 'service' },
         change: plainFacts({ pid, livedMs }),
-      }),
+      })
+    },
     contentsChanged,
     closeTimes: ({ server }) => server.timeouts,
   })
@@ -193,23 +201,18 @@ async function startWorkerPool(
 
 function openAdmin(
   { admin, ...configuration }: Configuration,
-  { exposition, health, recorder, ...supervisor }: Supervisor,
+  supervisor: Supervisor,
   control: OperatorControl,
   operators: Operators,
   clock: Clock,
 ): Promise<AdminListener> {
-  const { audit } = supervisor
+  const { audit, health, recorder } = supervisor
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   return startAdminListener({
     config: admin,
     health,
     recorder,
-    metrics: () => {
-      supervisor.pool?.flush()
-      exposition.showLogDropped(supervisor.linesDropped())
-      const readings = [...supervisor.gauges.read(), ...(supervisor.pool?.gauges() ?? [])]
-      return { contentType: exposition.contentType, text: exposition.text(readings) }
-    },
+    metrics: () => scrape(supervisor),
     operators,
     api: {
       audit: audit ?? NO_TRAIL,

@@ -9,7 +9,9 @@ import { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Environment } from '../config/references.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { GaugeSources } from '../operations/metrics/gauges.ts'
+import type { GaugeSources } from '../operations/metrics/gauges.ts'
+import type { ProcessMetrics } from '../operations/metrics/process-metrics.ts'
+import { type Measures, readKeys, readStore } from './measures.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
@@ -31,6 +33,7 @@ import type { TokenRevoker } from '../contracts/tokens.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
+import { MeasuredStore } from '../stores/measured-store.ts'
 import { RevocationRules } from '../stores/revocations.ts'
 import { ClientTallies } from '../operations/metrics/client-tallies.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
@@ -50,6 +53,7 @@ export interface WorkerDependencies extends Dependencies {
   readonly feed: ChangeFeed
   readonly maintenance: MaintenanceRecords
   readonly state: State
+  readonly metrics: ProcessMetrics
   /** The gauges of this process, apart from those of a configuration. */
   readonly gauges: GaugeSources
 }
@@ -65,13 +69,14 @@ const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Pro
 /** Opens everything. Rejects with KeyFolderError or StoreError; nothing is left open then. */
 export async function openDependencies(
   configuration: Configuration,
-  { clock, environment, audit = NO_TRAIL }: WorkerOptions,
+  { clock, environment, audit = NO_TRAIL, measures }: WorkerOptions & { readonly measures: Measures },
   recorder: Recorder,
   reports: Reports,
 ): Promise<WorkerDependencies> {
   const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
   const appended = (): void => reports.changed()
-  const state = await openState(configuration, { clock, recorder, audit, appended })
+  if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
+  const state = await openState(configuration, { clock, recorder, audit, appended, measures })
   const { store, feed, rules, tokenRevoker, switches, maintenance } = state
   return {
     clock,
@@ -104,7 +109,7 @@ export async function openDependencies(
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
     peopleFailed: (event, cause) => recorder.note('error', event, { module: 'directory.people', cause }),
-    gauges: new GaugeSources(),
+    ...measures,
     conversions: new Conversions(),
     tallies: new ClientTallies(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
@@ -178,6 +183,7 @@ export interface StateParts {
   readonly audit: AuditTrail
   /** Called when this process appended to the change feed, so that others read it. */
   readonly appended: () => void
+  readonly measures: Measures
 }
 
 /** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does. */
@@ -186,12 +192,14 @@ export const admitState = (configuration: Configuration): ReturnType<typeof exam
 
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
-  const { clock, recorder, audit } = parts
-  const store = await openStore(storeOf(configuration), configuration.data, clock, (trouble) => {
+  const { clock, recorder, audit, measures } = parts
+  const opened = await openStore(storeOf(configuration), configuration.data, clock, (trouble) => {
     if (trouble === undefined) recorder.note('info', 'store.works_again')
     else recorder.note('error', 'store.unfit', { detail: trouble })
   })
+  const store = new MeasuredStore(opened, clock, measures.metrics.storeCalled)
   const { feed, longestLife } = await openRecords(store, configuration, parts)
+  if (!isSidecar(configuration)) measures.gauges.add(() => readStore(store, feed))
   const switches = new MaintenanceSwitches(clock)
   const stopPurging = startPurging({ store, recorder })
   const rules = new RevocationRules({ feed, clock, recorder, longestLife })

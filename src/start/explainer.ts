@@ -24,6 +24,7 @@ import { inspectStore } from '../stores/read-store.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
+import { openMeasures } from './measures.ts'
 import {
   closablesOf,
   closeAll,
@@ -112,7 +113,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
     const reports = reportsTo(apart, clock)
     const dependencies = await openDependencies(
       apart,
-      { clock, environment, audit: NO_TRAIL },
+      { clock, environment, audit: NO_TRAIL, measures: openMeasures(apart) },
       NO_RECORDER,
       reports,
     )

@@ -1,6 +1,8 @@
 /** One configuration in force with its call count, and the condition of its parts. */
 import type { Exchange } from '../contracts/exchange.ts'
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
+import { clientCertificates } from './measures.ts'
 import type { Parts, Service } from './service.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Store } from '../contracts/store.ts'
@@ -22,6 +24,8 @@ export class Generation {
   readonly parts: Parts
   readonly service: Service
   readonly metrics: Metrics
+  /** When the certificates expire that its backends show. */
+  readonly certificates: readonly GaugeReading[]
   readonly closeLog: () => void
   #calls = 0
   /** One function for all calls, so that a call allocates none. */
@@ -33,6 +37,7 @@ export class Generation {
     this.parts = parts
     this.service = service
     this.metrics = metrics
+    this.certificates = clientCertificates(parts.configuration)
     this.closeLog = closeLog
   }
 

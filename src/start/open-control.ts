@@ -9,6 +9,7 @@ import type { Operators } from '../operations/admin/operators.ts'
 import type { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
+import { readMaintenance } from './measures.ts'
 import { longestLifeOf, openState, type State } from './dependencies.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
 import { reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
@@ -34,10 +35,10 @@ async function stateOf(
   supervisor: Supervisor,
   opened: (() => Promise<void>)[],
 ): Promise<State> {
-  const { pool, recorder, audit = NO_TRAIL } = supervisor
+  const { pool, recorder, audit = NO_TRAIL, measures } = supervisor
   if (pool !== undefined && isWorker(pool)) return pool.dependencies.state
   const appended = (): void => supervisor.pool?.pollChanges()
-  const state = await openState(configuration, { clock, recorder, audit, appended })
+  const state = await openState(configuration, { clock, recorder, audit, appended, measures })
   opened.push(() => state.close())
   supervisor.state = state
   return state
@@ -61,6 +62,7 @@ export async function openControl(
   const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
+  supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
   const parts = {
     state,
     pool,
@@ -89,6 +91,7 @@ export async function openControl(
     store: state.store,
     adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
     recorder,
+    ended: (reloaded) => supervisor.loads.ended(reloaded),
     changed: (next) => {
       control.adopt(next)
       operators.configure(next.admin.tokens)

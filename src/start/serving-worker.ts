@@ -92,6 +92,7 @@ export class ServingWorker implements Worker {
     this.#activate(this.#current)
     this.#open()
     dependencies.admission.start()
+    this.flush()
     this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
   }
 
@@ -156,6 +157,7 @@ export class ServingWorker implements Worker {
     return [
       ...this.dependencies.gauges.read(),
       ...serving.flatMap(({ metrics }) => [...metrics.gauges()]),
+      ...this.#current.certificates,
       ...readTraffic(serving, this.#current, this.dependencies),
     ]
   }
@@ -170,8 +172,10 @@ export class ServingWorker implements Worker {
 
   flush(): void {
     const { reports } = this.#fixtures
+    const { metrics: own, tallies } = this.dependencies
+    reports.metrics(own.plan, own.take())
     for (const { metrics } of this.#serving()) reports.metrics(metrics.plan, metrics.take())
-    reports.clients(this.dependencies.tallies.take())
+    reports.clients(tallies.take())
   }
 
   drain(): void {

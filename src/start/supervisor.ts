@@ -7,15 +7,25 @@ import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
-import { GaugeSources, reading } from '../operations/metrics/gauges.ts'
+import { type GaugeSources, reading } from '../operations/metrics/gauges.ts'
+import { NOTHING } from '../operations/metrics/metric-counts.ts'
 import { FAMILIES } from '../operations/metrics/metric-families.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
-import type { Configuration } from '../settings/configuration.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { admitState, type State } from './dependencies.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
+import {
+  ConfigurationLoads,
+  type Measures,
+  openMeasures,
+  readLockouts,
+  readSigner,
+  readTrail,
+  readWorkers,
+} from './measures.ts'
 
 export interface SupervisorOptions {
   readonly clock: Clock
@@ -26,8 +36,9 @@ export interface SupervisorOptions {
 /** The parts of which a service has exactly one, however many processes serve. */
 export interface Supervisor {
   readonly exposition: Exposition
-  /** The gauges of which a service has exactly one. */
-  readonly gauges: GaugeSources
+  /** What this process counts and reads, other than the worker that it may be too. */
+  readonly measures: Measures
+  readonly loads: ConfigurationLoads
   readonly health: Health
   readonly recorder: Recorder
   /** Counts failed logins for all processes (C6.3.5). */
@@ -51,9 +62,12 @@ export interface Supervisor {
 
 /** Opens the log, the metrics registry, readiness and the count of failed logins. */
 export function openSupervisor(
-  { log, identity }: Configuration,
+  configuration: Configuration,
   { clock, logDestination }: SupervisorOptions,
 ): Supervisor {
+  const { log, identity } = configuration
+  const measures = openMeasures(configuration)
+  const loads = new ConfigurationLoads(clock)
   const sink = logDestination ?? standardOutput(gapLine(clock))
   const exposition = new Exposition({ version: VERSION, node: process.version })
   const recorder = openLog(log, { clock, destination: sink, actions: [] })
@@ -65,7 +79,8 @@ export function openSupervisor(
   })
   const supervisor: Supervisor = {
     exposition,
-    gauges: new GaugeSources(),
+    measures,
+    loads,
     health,
     recorder,
     lockouts,
@@ -96,8 +111,31 @@ export function openSupervisor(
     keeper: undefined,
     state: undefined,
   }
-  supervisor.gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])
+  exposition.absorb(measures.metrics.plan, NOTHING)
+  addSources(measures.gauges, supervisor, isSidecar(configuration))
   return supervisor
+}
+
+function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boolean): void {
+  gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])
+  gauges.add(() => supervisor.loads.read())
+  gauges.add(() => (supervisor.audit === undefined ? [] : readTrail(supervisor.audit)))
+  gauges.add(() => readSigner(supervisor.keeper?.signer?.state))
+  gauges.add(() => (supervisor.pool === undefined ? [] : readWorkers(supervisor.pool.states?.())))
+  if (!sidecar) gauges.add(() => readLockouts(supervisor.lockouts))
+}
+
+/** All metrics of the service, in the text format of Prometheus. */
+export function scrape(supervisor: Supervisor): {
+  readonly contentType: string
+  readonly text: Promise<string>
+} {
+  const { exposition, pool, measures } = supervisor
+  pool?.flush()
+  exposition.absorb(measures.metrics.plan, measures.metrics.take())
+  exposition.showLogDropped(supervisor.linesDropped())
+  const readings = [...measures.gauges.read(), ...(pool?.gauges() ?? [])]
+  return { contentType: exposition.contentType, text: exposition.text(readings) }
 }
 
 /**

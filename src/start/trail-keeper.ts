@@ -4,7 +4,7 @@ import { prepareAuditFolder } from '../audit/folder.ts'
 import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
 import { type TrailLock, tryLock } from '../audit/lock.ts'
 import type { SignedHead } from '../audit/manifest/manifest-line.ts'
-import { ManifestSigner } from '../audit/manifest/signer.ts'
+import { ManifestSigner, type SignerParts } from '../audit/manifest/signer.ts'
 import { type Redacted, redactSubject, type RedactionParts } from '../audit/redaction.ts'
 import { Retention } from '../audit/retention.ts'
 import type { OpenTrail } from '../audit/open-trail.ts'
@@ -13,7 +13,7 @@ import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
 
-type KeeperParts = Omit<TrailParts, 'bodyKey'>
+type KeeperParts = Omit<TrailParts, 'bodyKey'> & Pick<SignerParts, 'anchorFailed'>
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000

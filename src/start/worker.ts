@@ -8,6 +8,7 @@ import { bindPublicListener } from '../server/public-listener.ts'
 import { openParts } from './service.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
 import { tellHeads } from './trail-keeper.ts'
+import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { openAuditTrail, openDependencies, watchOwnKeys, type WorkerOptions } from './dependencies.ts'
 import { ServingWorker, type Worker } from './serving-worker.ts'
 
@@ -22,15 +23,21 @@ export async function startWorker(
 ): Promise<Worker> {
   const relay = new RelayRecorder()
   const { audit: shared } = options
-  const own = shared ? undefined : await openAuditTrail(configuration, { ...options, recorder: relay })
+  const measures = openMeasures(configuration)
+  const trailParts = { ...options, recorder: relay, meter: measures.metrics }
+  const own = shared ? undefined : await openAuditTrail(configuration, trailParts)
+  if (own !== undefined) measures.gauges.add(() => readTrail(own))
   const audit = shared ?? own ?? NO_TRAIL
   const closeOwn = own && tellHeads(own, reports)
-  const dependencies = await openDependencies(configuration, { ...options, audit }, relay, reports).catch(
-    async (error: unknown) => {
-      await closeOwn?.()
-      throw error
-    },
-  )
+  const dependencies = await openDependencies(
+    configuration,
+    { ...options, audit, measures },
+    relay,
+    reports,
+  ).catch(async (error: unknown) => {
+    await closeOwn?.()
+    throw error
+  })
   try {
     const parts = await openParts(configuration, dependencies)
     const listener = await bindPublicListener({
@@ -40,6 +47,7 @@ export async function startWorker(
       clock: options.clock,
       earlyAdmission: dependencies.admission,
     })
+    measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
     const worker = new ServingWorker(parts, {
       dependencies,
       relay,

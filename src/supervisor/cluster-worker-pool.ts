@@ -12,7 +12,7 @@ import { timerMs } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
-import { ContentsChanged, type RecalledCall, type WorkerPool } from './worker-pool.ts'
+import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
 import { OrderError } from './open-orders.ts'
 import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
 import { SharedPorts } from './shared-ports.ts'
@@ -81,6 +81,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     const own = { failing: [], degraded: serving < this.#size ? [{ name: 'workers', reason }] : [] }
     const workers = conditionOfPool(this.#workers.serving.map((worker) => worker.condition))
     return mergeConditions([own, workers])
+  }
+
+  states(): WorkerStates {
+    return this.#workers.states
   }
 
   gauges(): readonly GaugeReading[] {

@@ -1,6 +1,6 @@
 /** One worker process as the supervisor sees it: orders to it, reports from it, its gauges. */
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
-import type { Plan } from '../operations/metrics/metric-counts.ts'
+import { NOTHING, type Plan } from '../operations/metrics/metric-counts.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
@@ -163,7 +163,7 @@ export class WorkerHandle<C> {
   #receive(notice: Notice, reports: Reports): void {
     if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
     else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
-    else if (notice.type === 'plan') this.#plans[notice.number] = notice.plan
+    else if (notice.type === 'plan') this.#follow(notice, reports)
     else if (notice.type === 'metrics') reports.metrics(this.#plans[notice.number] ?? [], notice.delta)
     else if (notice.type === 'gauges') this.gauges = notice.readings
     else if (notice.type === 'clients') reports.clients(notice.counted)
@@ -173,6 +173,12 @@ export class WorkerHandle<C> {
     else if (notice.type === 'rateUsage') reports.rateUsage(notice.usage)
     else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
+  }
+
+  /** Nothing is counted by it yet, but its series are shown from now on. */
+  #follow({ number, plan }: Extract<Notice, { type: 'plan' }>, reports: Reports): void {
+    this.#plans[number] = plan
+    reports.metrics(plan, NOTHING)
   }
 
   #reportHead(head: TrailHead, reports: Reports): void {

@@ -74,6 +74,11 @@ export class ContentsChanged extends Error {
   }
 }
 
+/** `frozen`: it serves, but has not answered for some time, and is about to be killed. */
+export type WorkerState = 'serving' | 'frozen' | 'starting' | 'ending'
+
+export type WorkerStates = Readonly<Partial<Record<WorkerState, number>>>
+
 /**
  * Serves a configuration `C`, in one process or in several. A reload is `prepare` (validate and open everything, change
  * nothing), then `commit` or `abort`.
@@ -111,6 +116,8 @@ export interface WorkerPool<C> {
   condition(): Condition
   /** The gauges of the processes that live; of several, as they reported last. Never throws or waits. */
   gauges(): readonly GaugeReading[]
+  /** How many processes are in each state. Absent for one process. */
+  states?(): WorkerStates
   /** Whether any worker serves. Absent for one process, which serves whenever it can answer this. */
   isServing?(): boolean
   /** Replaces every process, one after the other, without losing a call. Resolves with their number. Absent for one process. */

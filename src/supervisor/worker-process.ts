@@ -61,9 +61,8 @@ class Channel implements Reports {
   }
 
   metrics(plan: Plan, delta: Parameters<Reports['metrics']>[1]): void {
-    if (delta.cells.length === 0) return
     const number = this.#plans.use(plan, (fresh) => send({ type: 'plan', number: fresh, plan }))
-    send({ type: 'metrics', number, delta })
+    if (delta.cells.length > 0) send({ type: 'metrics', number, delta })
   }
 
   clients(counted: Parameters<Reports['clients']>[0]): void {

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Recorder } from '../contracts/recorder.ts'
 import { RateUsageExchange } from '../limits/rate-usage-exchange.ts'
-import type { Reports } from './worker-pool.ts'
+import type { Reports, WorkerStates } from './worker-pool.ts'
 import { RunningTime } from './open-orders.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
@@ -69,6 +69,17 @@ export class WorkerProcesses<C> {
   /** The serving workers that are not frozen. */
   get responsive(): readonly WorkerHandle<C>[] {
     return this.serving.filter((worker) => !this.#watchdog.isFrozen(worker))
+  }
+
+  get states(): WorkerStates {
+    const [serving, responsive] = [this.serving.length, this.responsive.length]
+    const isEnding = [...this.#ending.keys()].filter(({ isGone }) => !isGone)
+    return {
+      serving: responsive,
+      frozen: serving - responsive,
+      starting: this.#starting.size,
+      ending: isEnding.length,
+    }
   }
 
   get port(): number {

@@ -17,6 +17,8 @@ export interface SignerParts {
   readonly durable: boolean
   /** The head of this process, if it has a trail of its own. */
   readonly own?: () => SignedHead | undefined
+  /** Called when an anchor could not be told. */
+  readonly anchorFailed?: (() => void) | undefined
   readonly after?: After
 }
 
@@ -24,9 +26,10 @@ export interface SignerParts {
 export interface SignerState {
   /** False after a failed attempt to sign, until one succeeds. */
   readonly signing: boolean
-  readonly anchorFailures: number
-  /** Of the last line. */
+  /** Of the last line, RFC 3339. */
   readonly signedAt: string | undefined
+  /** When the anchor that is furthest behind was told last, milliseconds since the epoch; 0: not since the start. */
+  readonly anchoredAt: number | undefined
 }
 
 const PERIOD = 1000
@@ -67,8 +70,9 @@ export class ManifestSigner {
   }
 
   get state(): SignerState {
-    const anchorFailures = this.#anchors.reduce((sum, { failures }) => sum + failures, 0)
-    return { signing: !this.#failing, anchorFailures, signedAt: this.#file.last?.time }
+    const told = this.#anchors.map(({ toldAt }) => toldAt)
+    const anchoredAt = told.length === 0 ? undefined : Math.min(...told)
+    return { signing: !this.#failing, signedAt: this.#file.last?.time, anchoredAt }
   }
 
   /** The writers that may still write. */

@@ -69,6 +69,7 @@ async function endReplayed(
   const gave = await dependencies.codes.markReplayed(code)
   const ended = gave ? await dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN }) : undefined
   await replayed({ event: 'code.replayed', family, subject, ended }, context, dependencies)
+  dependencies.recorder.replay?.('code')
   noteCall(context.exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
   return refuse('the code was used before')
 }

@@ -72,6 +72,7 @@ async function endReplayed(
   const ended = await dependencies.tokenRevoker.end({ family: id }, { order })
   const { client, subject } = record
   await replayed({ event: 'token.replayed', family: id, subject, ended }, context, dependencies)
+  dependencies.recorder.replay?.('refresh_token')
   noteCall(context.exchange, dependencies, 'warn', 'refresh_token_replayed', { family: id, client, subject })
   return refuse('replayed: its family is revoked')
 }

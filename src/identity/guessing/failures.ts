@@ -81,6 +81,12 @@ export class FailureTable<K> {
     return ids.filter((id) => this.forget(id)).length
   }
 
+  countWhere(fits: (tally: Tally<K>) => boolean): number {
+    let count = 0
+    for (const entry of this.#entries.values()) if (!this.#isStale(entry) && fits(entry)) count += 1
+    return count
+  }
+
   list(): readonly Tally<K>[] {
     return [...this.#entries.values()].filter((entry) => !this.#isStale(entry))
   }

@@ -132,6 +132,16 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     return lockouts.filter((lockout) => lockout.delay > 0).sort((a, b) => b.at - a.at)
   }
 
+  count(): number {
+    const { attempts, accounts } = this.#rules
+    const count = (table: FailureTable<unknown>, rules: Delays): number =>
+      table.countWhere(({ failures }) => delayAfter(failures, rules) > 0)
+    return this.#all().reduce(
+      (sum, counts) => sum + count(counts.attempts, attempts) + count(counts.accounts, accounts),
+      0,
+    )
+  }
+
   clear({ user: typed, client, network }: LockoutFilter): Promise<number> {
     const user = typed === undefined ? undefined : shortened(typed)
     const from = network === undefined ? undefined : networkOf(network)

@@ -9,6 +9,7 @@ import type {
   BackendEvent,
   DecisionEvent,
   Recorder,
+  Replayed,
   TokenEvent,
   TunnelEvent,
   UpstreamEvent,
@@ -183,6 +184,7 @@ export function fanOut(
     },
     upstream: (backend, event) => metrics.upstream?.(backend, event),
     tokenCache: (outcome) => metrics.tokenCache(outcome),
+    replay: (of) => metrics.replay?.(of),
     note: (level, event, facts) => log.note(level, event, facts),
   }
 }
@@ -213,6 +215,10 @@ export class RelayRecorder implements Recorder {
 
   tokenCache(outcome: 'hit' | 'miss'): void {
     this.to?.tokenCache(outcome)
+  }
+
+  replay(of: Replayed): void {
+    this.to?.replay?.(of)
   }
 
   note(...note: Parameters<Recorder['note']>): void {

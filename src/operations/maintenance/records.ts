@@ -7,11 +7,14 @@ import { newSecret } from '../../kernel/ids.ts'
 import { type Act, plainFacts, recordGiving, recordTaking } from '../acts.ts'
 import type { Operator } from '../operator.ts'
 import {
+  type ClosureScope,
   compileClosure,
   isInForce,
   type MaintenanceSwitch,
   type MaintenanceSwitches,
+  NAMED_KINDS,
   scopeText,
+  WHOLE_KINDS,
 } from './maintenance.ts'
 
 /** A switch as it is kept: with its name, and who set it. */
@@ -50,6 +53,8 @@ export class MaintenanceRecords {
   readonly #parts: MaintenanceRecordsParts
   readonly #kept = new Map<string, KeptSwitch>()
   #configured: readonly KeptSwitch[] = []
+  /** By scope: since when the configuration has a switch for it. */
+  #configuredAt: ReadonlyMap<string, number> = new Map()
 
   constructor(parts: MaintenanceRecordsParts) {
     this.#parts = parts
@@ -66,7 +71,25 @@ export class MaintenanceRecords {
       id: `configuration-${index + 1}`,
       source: 'configuration',
     }))
+    const [before, now] = [this.#configuredAt, this.#parts.clock.now()]
+    const scopes = switches.map(({ scope }) => scopeText(scope))
+    this.#configuredAt = new Map(scopes.map((scope) => [scope, before.get(scope) ?? now]))
     this.#activate()
+  }
+
+  /** Since when something of each kind is closed, milliseconds since the epoch; 0 where nothing is. */
+  closedSince(): readonly { readonly kind: ClosureScope['kind']; readonly since: number }[] {
+    const now = this.#parts.clock.now()
+    const closed = this.list().filter((entry) => isInForce(entry, now))
+    return [...WHOLE_KINDS, ...NAMED_KINDS].map((kind) => {
+      const begun = closed.filter(({ scope }) => scope.kind === kind).map((entry) => this.#begunAt(entry))
+      return { kind, since: begun.length === 0 ? 0 : Math.min(...begun) }
+    })
+  }
+
+  /** A switch of the configuration without a beginning is closed since it was first read. */
+  #begunAt({ from = 0, setAt, scope }: KeptSwitch): number {
+    return Math.max(from, setAt ?? this.#configuredAt.get(scopeText(scope)) ?? 0)
   }
 
   /** What is in force and what is planned. */

@@ -10,7 +10,7 @@ import type { ClientCounts } from './client-tallies.ts'
 import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
 import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
 import { CLIENT_RESULTS } from '../../contracts/principal.ts'
-import { type Block, type Delta, holds, MetricPlan, type Plan } from './metric-counts.ts'
+import { type Block, type Delta, holds, MetricPlan, NOTHING, type Plan } from './metric-counts.ts'
 import {
   BUCKETS,
   type CountedFamily,
@@ -64,7 +64,7 @@ export class Exposition {
       if (family.type !== 'gauge') this.#totals.set(family.name, new FamilyTotals(family))
     this.#built = reading(FAMILIES.buildInfo, 1, version, node)
     this.#logDropped = this.#own.plan(FAMILIES.logDropped)
-    this.absorb(this.#own.blocks, { cells: [], amounts: [] })
+    this.absorb(this.#own.blocks, NOTHING)
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
   }

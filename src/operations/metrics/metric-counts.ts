@@ -72,6 +72,8 @@ export interface Delta {
   readonly amounts: readonly number[]
 }
 
+export const NOTHING: Delta = { cells: [], amounts: [] }
+
 /** The counts of one process. `take` costs time for the cells that were counted, not for all cells. */
 export class MetricCounts {
   readonly #cells: Float64Array

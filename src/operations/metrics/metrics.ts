@@ -2,6 +2,7 @@ import type {
   BackendEvent,
   DecisionEvent,
   Recorder,
+  Replayed,
   TokenEvent,
   TunnelEvent,
   UpstreamEvent,
@@ -37,6 +38,7 @@ export interface Metrics {
 }
 
 const ANSWERED = 'answered'
+const REPLAYED: readonly Replayed[] = ['code', 'refresh_token']
 const TUNNEL_ENDS = ['closed', 'token', 'idle', 'shutdown', UNKNOWN] as const
 const TOKEN_RESULTS = [
   'issued',
@@ -62,6 +64,7 @@ export function compileMetrics(names: MetricNames): Metrics {
   const tunnels = planTunnels(plan, names.backends)
   const upstreams = planUpstreams(plan, names.backends)
   const hit = plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
+  const replays = plan.plan(FAMILIES.tokenReplays, { kind: REPLAYED })
   const counts = new MetricCounts(plan.size)
   const recorder = {
     decision: (event: DecisionEvent) => {
@@ -72,6 +75,7 @@ export function compileMetrics(names: MetricNames): Metrics {
     backend: (event: BackendEvent) => backends(counts, event),
     tunnel: (event: TunnelEvent) => tunnels.count(counts, event),
     upstream: (backend: string, event: UpstreamEvent) => counts.add(upstreams(backend, event)),
+    replay: (of: Replayed) => counts.add(replays + REPLAYED.indexOf(of)),
     tokenCache: (outcome: 'hit' | 'miss') => counts.add(outcome === 'hit' ? hit : hit + 1),
   }
   return { recorder, plan: plan.blocks, take: () => counts.take(), gauges: tunnels.gauges }

@@ -126,7 +126,7 @@ describe('C12.4.5 an anchor', () => {
     ])
     signer.report(head('a', 1))
     await signer.sign()
-    expect(signer.state).toMatchObject({ signing: true, anchorFailures: 1 })
+    expect(signer.state).toMatchObject({ signing: true, anchoredAt: 0 })
     expect(notes).toMatchObject([{ event: 'audit_anchor_failed' }])
     expect(await linesOf(folder)).toHaveLength(1)
   })

@@ -1,0 +1,118 @@
+/** What one process counts and reads for the metrics, apart from what belongs to a configuration. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { planAudit } from '../audit/config.ts'
+import type { OpenTrail } from '../audit/open-trail.ts'
+import type { SignerState } from '../audit/manifest/signer.ts'
+import { clientCertificateOf } from '../backends/config.ts'
+import type { Lockouts } from '../contracts/lockouts.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { ServiceKeys } from '../keys/service-keys.ts'
+import type { MaintenanceRecords } from '../operations/maintenance/records.ts'
+import { type GaugeReading, GaugeSources, reading, readingOf } from '../operations/metrics/gauges.ts'
+import { FAMILIES } from '../operations/metrics/metric-families.ts'
+import { compileProcessMetrics, type ProcessMetrics } from '../operations/metrics/process-metrics.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
+import type { ChangeFeed } from '../stores/change-feed.ts'
+import type { WorkerStates } from '../supervisor/worker-pool.ts'
+
+export interface Measures {
+  readonly metrics: ProcessMetrics
+  readonly gauges: GaugeSources
+}
+
+/** A sidecar keeps no state that must last, so nothing is told of its store. */
+export const openMeasures = (configuration: Configuration): Measures => {
+  const sidecar = isSidecar(configuration)
+  const audit = planAudit(configuration.audit, configuration.data, sidecar) !== undefined
+  const metrics = compileProcessMetrics({ storeVerbs: sidecar ? [] : STORE_VERBS, audit })
+  return { metrics, gauges: new GaugeSources() }
+}
+
+type Readings = readonly GaugeReading[]
+
+export const readStore = (store: Pick<MeasuredStore, 'isUp'>, feed: Pick<ChangeFeed, 'age'>): Readings => [
+  readingOf(FAMILIES.storeUp, store.isUp),
+  reading(FAMILIES.feedAge, feed.age / 1000),
+]
+
+export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>
+  keys
+    .rotations()
+    .flatMap(({ algorithm, createdAt, nextAt }) => [
+      reading(FAMILIES.signingKeyCreated, createdAt, algorithm),
+      ...(nextAt === undefined ? [] : [reading(FAMILIES.signingKeyNextRotation, nextAt, algorithm)]),
+    ])
+
+/** @param validTo milliseconds since the epoch; undefined if there is no certificate */
+export const readCertificateExpiry = (name: string, validTo: number | undefined): Readings =>
+  validTo === undefined ? [] : [reading(FAMILIES.certificateExpiry, validTo / 1000, name)]
+
+/** Of the certificates that the backends of a configuration show to their upstreams. Reads their files at once. */
+export const clientCertificates = ({ backends }: Pick<Configuration, 'backends'>): Readings =>
+  Object.entries(backends).flatMap(([name, config]) =>
+    readCertificateExpiry(`backend/${name}`, validToOf(clientCertificateOf(config))),
+  )
+
+/** A file that was there a moment ago when the backend was opened, and is none any more, is not worth an error. */
+function validToOf(file: string | undefined): number | undefined {
+  try {
+    return file === undefined ? undefined : new X509Certificate(readFileSync(file)).validToDate.getTime()
+  } catch {
+    return undefined
+  }
+}
+
+export const readTrail = ({ state }: Pick<OpenTrail, 'state'>): Readings => [
+  // A record that was not written in time shows a disk that hangs, which fails no attempt.
+  readingOf(FAMILIES.auditWritable, state.writable && state.held === 0),
+  reading(FAMILIES.auditOpenIntents, state.openIntents),
+]
+
+/** Nothing as long as another process signs the trail. */
+export function readSigner(state: SignerState | undefined): Readings {
+  if (state === undefined) return []
+  const { signing, signedAt, anchoredAt } = state
+  return [
+    readingOf(FAMILIES.auditWritable, signing),
+    ...(signedAt === undefined ? [] : [reading(FAMILIES.auditCheckpoint, Date.parse(signedAt) / 1000)]),
+    ...(anchoredAt === undefined ? [] : [reading(FAMILIES.auditAnchored, anchoredAt / 1000)]),
+  ]
+}
+
+export const readMaintenance = (records: Pick<MaintenanceRecords, 'closedSince'>): Readings =>
+  records.closedSince().map(({ kind, since }) => reading(FAMILIES.maintenanceSince, since / 1000, kind))
+
+/** One process that serves and supervises has no states. */
+export const readWorkers = (states: WorkerStates = { serving: 1 }): Readings =>
+  Object.entries(states).map(([state, number]) => reading(FAMILIES.workers, number, state))
+
+export const readLockouts = (lockouts: Pick<Lockouts, 'count'>): Readings => [
+  reading(FAMILIES.lockouts, lockouts.count()),
+]
+
+/** What became of the configuration file that was read last. */
+export class ConfigurationLoads {
+  readonly #clock: Pick<Clock, 'now'>
+  #loadedAt: number
+  #refused = false
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+    this.#loadedAt = clock.now()
+  }
+
+  /** A reload has ended. `reloaded`: whether what was read is in force. */
+  ended(reloaded: boolean): void {
+    this.#refused = !reloaded
+    if (reloaded) this.#loadedAt = this.#clock.now()
+  }
+
+  read(): Readings {
+    return [
+      reading(FAMILIES.configurationLoaded, this.#loadedAt / 1000),
+      readingOf(FAMILIES.configurationReloaded, !this.#refused),
+    ]
+  }
+}

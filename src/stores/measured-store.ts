@@ -1,0 +1,85 @@
+import type { Store } from '../contracts/store.ts'
+import type { Clock } from '../kernel/clock.ts'
+
+type Verb = {
+  [K in keyof Store]: Store[K] extends (...args: never[]) => Promise<unknown> ? K : never
+}[keyof Store]
+
+/** The methods of a store that are measured: all that ask it something. */
+export const STORE_VERBS = [
+  'create',
+  'find',
+  'consume',
+  'replace',
+  'remove',
+  'list',
+  'listBy',
+  'pageBy',
+  'removeBy',
+  'countBy',
+  'lastUseBy',
+  'append',
+  'changes',
+  'purge',
+] as const satisfies readonly Verb[]
+
+export type StoreVerb = (typeof STORE_VERBS)[number]
+
+/** Told after each call. `seconds`: how long it took. */
+export type StoreCalled = (verb: StoreVerb, seconds: number, failed: boolean) => void
+
+/** A store that tells how long its calls take and whether they fail. */
+export class MeasuredStore implements Store {
+  readonly #store: Store
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #called: StoreCalled
+  #answered = true
+
+  constructor(store: Store, clock: Pick<Clock, 'monotonic'>, called: StoreCalled) {
+    this.#store = store
+    this.#clock = clock
+    this.#called = called
+  }
+
+  /** Whether it has answered the last call that ended, and has no lasting problem. */
+  get isUp(): boolean {
+    return this.#answered && this.#store.trouble === undefined
+  }
+
+  get trouble(): string | undefined {
+    return this.#store.trouble
+  }
+
+  readonly create: Store['create'] = (...args) => this.#measure('create', this.#store.create(...args))
+  readonly find: Store['find'] = (...args) => this.#measure('find', this.#store.find(...args))
+  readonly consume: Store['consume'] = (...args) => this.#measure('consume', this.#store.consume(...args))
+  readonly replace: Store['replace'] = (...args) => this.#measure('replace', this.#store.replace(...args))
+  readonly remove: Store['remove'] = (...args) => this.#measure('remove', this.#store.remove(...args))
+  readonly list: Store['list'] = (...args) => this.#measure('list', this.#store.list(...args))
+  readonly listBy: Store['listBy'] = (...args) => this.#measure('listBy', this.#store.listBy(...args))
+  readonly pageBy: Store['pageBy'] = (...args) => this.#measure('pageBy', this.#store.pageBy(...args))
+  readonly removeBy: Store['removeBy'] = (...args) => this.#measure('removeBy', this.#store.removeBy(...args))
+  readonly countBy: Store['countBy'] = (...args) => this.#measure('countBy', this.#store.countBy(...args))
+  readonly lastUseBy: Store['lastUseBy'] = (...args) =>
+    this.#measure('lastUseBy', this.#store.lastUseBy(...args))
+  readonly append: Store['append'] = (...args) => this.#measure('append', this.#store.append(...args))
+  readonly changes: Store['changes'] = (...args) => this.#measure('changes', this.#store.changes(...args))
+  readonly purge: Store['purge'] = (...args) => this.#measure('purge', this.#store.purge(...args))
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
+
+  async #measure<T>(verb: StoreVerb, answer: Promise<T>): Promise<T> {
+    const start = this.#clock.monotonic()
+    let failed = true
+    try {
+      const value = await answer
+      failed = false
+      return value
+    } finally {
+      this.#answered = !failed
+      this.#called(verb, (this.#clock.monotonic() - start) / 1000, failed)
+    }
+  }
+}
