@@ -20,7 +20,7 @@ import type { ConfiguredRoute } from '../compile-routes.ts'
 import type { AreasConfig } from '../config.ts'
 import type { PatternSegment } from '../path-pattern.ts'
 import type { OpenapiConfig } from './config.ts'
-import { faultsOf, type Limits } from './faults.ts'
+import { faultFinder, type Limits, type OperationFacts } from './faults.ts'
 
 export interface Described {
   readonly actions: Pick<CompiledActions, 'routes'>
@@ -55,11 +55,12 @@ export function describeApi(described: Described): ApiDescription {
 
 function describeAreas(described: Described, hidden: ReadonlySet<string>): readonly AreaDescription[] {
   const routes = described.actions.routes.filter(({ action }) => !hidden.has(action.area))
+  const faultsOf = faultFinder()
   const byArea = Map.groupBy(withIds(routes), ({ route }) => route.action.area)
   return Object.entries(described.areas).flatMap(([name, area]): AreaDescription[] => {
     const found = byArea.get(name)
     if (found === undefined) return []
-    const operations = found.map((each) => describeOperation(each, described))
+    const operations = found.map((each) => describeOperation(each, described, faultsOf))
     return [{ name, description: area.description, mode: modeOf(area), operations }]
   })
 }
@@ -99,7 +100,11 @@ const idOf = ({ method, action: { level, area } }: Operation, { pattern }: Confi
 const digestOf = ({ method, action: { level, area, name } }: Operation): string =>
   createHash('sha256').update(`${method} ${level}/${area}/${name}`).digest('hex').slice(0, 8)
 
-function describeOperation({ id, route, operation }: Identified, described: Described): OperationDescription {
+function describeOperation(
+  { id, route, operation }: Identified,
+  described: Described,
+  faultsOf: (facts: OperationFacts) => OperationDescription['faults'],
+): OperationDescription {
   const { action, documentation, versions, facts } = operation
   const answers = operation.backend.possibleAnswers?.(facts, operation.method) ?? ANYTHING
   const reportOnly = isReportOnly(described.areas[action.area])

@@ -14,8 +14,9 @@ export interface Limits {
   readonly audited: boolean
 }
 
+/** What of an operation decides it. */
 export interface OperationFacts {
-  readonly operation: Operation
+  readonly operation: Pick<Operation, 'backend' | 'body' | 'produces' | 'consumes' | 'audit'>
   readonly answers: PossibleAnswers
   readonly limits: Limits
   /** Whether a parameter of its path has a type. */
@@ -90,8 +91,30 @@ const BEHIND_CHECKS: readonly FaultCode[] = [
   'internal',
 ]
 
-/** Every fault that a call of an operation may be answered with, and no other, in the order of the checks. */
-export function faultsOf(facts: OperationFacts): readonly FaultCode[] {
+/**
+ * Finds every fault that a call of an operation may be answered with, and no other, in the order of the checks. Operations
+ * of one shape get the same list.
+ */
+export function faultFinder(): (facts: OperationFacts) => readonly FaultCode[] {
+  const known = new Map<string, readonly FaultCode[]>()
+  return (facts) => {
+    const shape = shapeOf(facts)
+    let found = known.get(shape)
+    if (found === undefined) known.set(shape, (found = faultsOf(facts)))
+    return found
+  }
+}
+
+/** All that `APPLIES` reads, but for the limits, which are the same for all. */
+const shapeOf = ({ operation, answers, typed, reportOnly }: OperationFacts): string =>
+  [
+    ...[operation.body.kind, operation.body.schema === undefined],
+    ...[operation.produces === undefined, operation.consumes === undefined],
+    ...[operation.audit === undefined, operation.backend.xml === undefined],
+    ...[typed, reportOnly, answers.bytes, ...answers.faults],
+  ].join()
+
+function faultsOf(facts: OperationFacts): readonly FaultCode[] {
   const applies = (code: FaultCode): boolean => APPLIES[code]?.(facts) ?? true
   const checked = OF_CHECKS.filter(applies)
   return [

@@ -11,6 +11,7 @@ type Section = 'schemas' | 'responses' | 'parameters' | 'headers' | 'examples'
 export class Components {
   readonly #sections = new Map<Section, Map<string, unknown>>()
   readonly #names = new Map<string, string>()
+  readonly #remembered = new Map<string, Node>()
   readonly #counts = new Map<string, number>()
 
   /** @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called */
@@ -34,6 +35,13 @@ export class Components {
       this.#names.set(full, (name = count === 1 ? prefix : `${prefix}-${count}`))
     }
     return this.share(section, name, make)
+  }
+
+  /** What several operations have alike, without being a component: made once for each `key`. */
+  remember(key: string, make: () => Node): Node {
+    let node = this.#remembered.get(key)
+    if (node === undefined) this.#remembered.set(key, (node = make()))
+    return node
   }
 
   /** As an object of the document. */

@@ -50,24 +50,32 @@ export const responsesOf = (operation: OperationDescription, components: Compone
 })
 
 function successesOf(operation: OperationDescription, components: Components): Node {
-  const { answer, websocket, tellsRate } = operation
+  const { id, answer, websocket, tellsRate } = operation
   const { other, notModified, ranges } = answer.successes
   const more = [...(notModified ? VALIDATORS : []), ...(tellsRate ? RATE : [])]
-  const content = successContent(operation, components)
   const response = (status: string, description: string, body?: Node): Node => ({
     description,
     headers: headersOf(status, more, components),
     ...(body && { content: body }),
   })
-  const anyBody = Object.fromEntries(Object.keys(content).map((type) => [type, {}]))
+  const shared = (status: string, description: string): Reference =>
+    components.shareEqual('responses', `Success${status}`, more.join(), () => response(status, description))
+  const success = components.share('responses', `Success.${id}`, () =>
+    response('200', 'Success', successContent(operation, components)),
+  )
   return {
-    ...(websocket && { '101': response('101', 'The websocket is open (RFC 6455).') }),
-    '200': response('200', 'Success', content),
-    ...(other && { '2XX': response('2XX', 'Another success of the data service', content) }),
-    ...(ranges && { '206': response('206', 'The part of the data that `Range` asked for', anyBody) }),
-    ...(notModified && { '304': response('304', 'The data has not changed') }),
+    ...(websocket && { '101': shared('101', 'The websocket is open (RFC 6455).') }),
+    '200': success,
+    ...(other && { '2XX': success }),
+    ...(ranges && {
+      '206': response('206', 'The part of the data that `Range` asked for', typesWithoutSchema(answer)),
+    }),
+    ...(notModified && { '304': shared('304', 'The data has not changed') }),
   }
 }
+
+const typesWithoutSchema = ({ types }: OperationDescription['answer']): Node =>
+  Object.fromEntries(types.map((each) => [typeof each === 'string' ? each : each.type, {}]))
 
 /** Every type of C7.1, or those of the operation's own. */
 function successContent(operation: OperationDescription, components: Components): Node {
@@ -100,30 +108,41 @@ function examplesOf(
   )
 }
 
-/** The failures by status, in rising order; each distinct one stands once in the document. */
+/** The failures by status, in rising order. Operations with the same faults share them. */
 function failuresOf(operation: OperationDescription, components: Components): Node {
   const { faults, ownErrors, otherRefusals, tellsRate, answer } = operation
+  const key = [faults, ownErrors, otherRefusals, tellsRate, answer.successes.ranges].join(' ')
+  return components.remember(key, () => {
+    const other = (status: string, description: string): Reference =>
+      components.shareEqual('responses', `Failure${status}`, String(tellsRate), () => ({
+        description,
+        headers: headersOf(status, tellsRate ? RATE : [], components),
+        content: failureContent(undefined, components),
+      }))
+    return {
+      ...failuresByStatus(operation, components),
+      ...(answer.successes.ranges && { '416': other('416', 'The data has no such part') }),
+      ...(otherRefusals && { '4XX': other('4XX', 'Another refusal of the data service') }),
+    }
+  })
+}
+
+function failuresByStatus(
+  { faults, ownErrors, tellsRate }: OperationDescription,
+  components: Components,
+): Node {
   const own = new Set(ownErrors)
   const byStatus = Map.groupBy(faults, (code) => FAULTS[code].status)
   const told = [...byStatus]
     .sort(([a], [b]) => a - b)
-    .map(([status, codes]) => {
-      const isOwn = codes.some((code) => own.has(code))
+    .map(([number, codes]) => {
+      const status = String(number)
       return [
-        String(status),
-        failure({ status: String(status), codes, isOwn, tellsRate }, components),
+        status,
+        failure({ status, codes, isOwn: codes.some((code) => own.has(code)), tellsRate }, components),
       ] as const
     })
-  const response = (status: string, description: string): Node => ({
-    description,
-    headers: headersOf(status, tellsRate ? RATE : [], components),
-    content: failureContent(undefined, components),
-  })
-  return {
-    ...Object.fromEntries(told),
-    ...(answer.successes.ranges && { '416': response('416', 'The data has no such part') }),
-    ...(otherRefusals && { '4XX': response('4XX', 'Another refusal of the data service') }),
-  }
+  return Object.fromEntries(told)
 }
 
 interface Failure {

@@ -15,7 +15,13 @@ const ITEM = 'Item'
  * @param itemName of the items, where it is an array
  * @param element its own element, where that has another name than the key
  */
-function withXml(schema: BodySchema, names: ItemNames, itemName: string, element?: string): Node {
+function withXml(
+  schema: BodySchema,
+  names: ItemNames,
+  itemName: string,
+  element?: string,
+): BodySchema | Node {
+  if (element === undefined && isPlain(schema)) return schema
   const { properties, items, additionalProperties, description, ...rest } = schema
   const xml = { ...(element !== undefined && { name: element }), ...(items && { wrapped: true }) }
   return {
@@ -33,6 +39,13 @@ function withXml(schema: BodySchema, names: ItemNames, itemName: string, element
   }
 }
 
+/** Whether there is nothing to add: of most members. */
+const isPlain = ({ properties, items, additionalProperties, description = '' }: BodySchema): boolean =>
+  properties === undefined &&
+  items === undefined &&
+  typeof additionalProperties !== 'object' &&
+  !description.includes('<')
+
 const membersWithXml = (properties: Readonly<Record<string, BodySchema>>, names: ItemNames): Node =>
   Object.fromEntries(
     Object.entries(properties).map(([key, schema]) => {
@@ -44,7 +57,7 @@ const membersWithXml = (properties: Readonly<Record<string, BodySchema>>, names:
 
 const ROOT = { name: 'ApiResponse' }
 
-const envelope = (errors: Node, data: Node | Reference): Node => ({
+const envelope = (errors: Node, data: Node | BodySchema): Node => ({
   type: 'object',
   required: ['Errors', 'Data'],
   properties: { Errors: errors, Data: data },
