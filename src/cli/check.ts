@@ -11,26 +11,30 @@ import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand: Command = {
-  help: `Usage: postern check [FILE] [--expect FILE [--json]]
+  help: `Usage: postern check [FILE] [--strict] [--expect FILE [--json]]
 
   Reports the problems of a configuration, without serving it. The exit code is 2 if it could not be served.
 
+  --strict        Also lists the operations that do not tell clients their summary, description, data or examples. Any
+                  warning makes the exit code 1
   --expect FILE   Also whether calls are decided as this file expects: rows of a call, its client, user and target, and
                   \`allowed\` or the reason of the refusal. Each row that is decided otherwise is shown with its line and
                   with what would change it: exit code 1. No service needs to run. The store is only read
   --json          {calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}
 `,
   async run(args, terminal) {
-    const options = { expect: { type: 'string' }, json: { type: 'boolean' } } as const
+    const flag = { type: 'boolean' } as const
+    const options = { expect: { type: 'string' }, json: flag, strict: flag } as const
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options })
-    const { expect, json = false } = values
+    const { expect, json = false, strict = false } = values
     if (json && expect === undefined) throw new UsageError('--json goes with --expect')
     const file = configurationFile(positionals, terminal)
-    const report = await checkConfiguration(file, terminal.env)
+    const report = await checkConfiguration(file, terminal.env, strict)
     writeReport(file, report, terminal)
     if (report.failed) return EXIT.refused
     if (!json) terminal.stdout.write(`${file}: can be served\n`)
-    return expect === undefined ? EXIT.done : checkExpected(file, { expect, json }, terminal)
+    const code = expect === undefined ? EXIT.done : await checkExpected(file, { expect, json }, terminal)
+    return strict && code === EXIT.done && report.problems.length > 0 ? EXIT.failed : code
   },
 }
 

@@ -18,7 +18,7 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   check: {
-    usage: 'check [FILE] [--expect FILE]',
+    usage: 'check [FILE] [--strict] [--expect FILE]',
     summary: 'Report the problems of a configuration, without serving it',
     load: async () => (await import('./check.ts')).checkCommand,
   },

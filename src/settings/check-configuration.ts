@@ -18,6 +18,7 @@ import { compileDirectory } from '../directory/compile.ts'
 import { openPeople } from '../directory/module-people/open-people.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
+import { checkOpenapi } from '../gateway/describe/config.ts'
 import { compileIdentity } from '../identity/config.ts'
 import { checkDevelopers } from '../identity/developers/config.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -32,6 +33,7 @@ import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../supervisor/worker-pool.ts'
+import { warnOfUndocumented } from './undocumented.ts'
 import { warnOfUnrecordedChanges } from './unrecorded-changes.ts'
 import { unopened } from './unopened-backends.ts'
 
@@ -82,6 +84,10 @@ const SECTION_CHECKS: readonly Check[] = [
   {
     needs: ['maintenance', 'areas', 'backends', 'directory', 'issuers'],
     run: (all, report) => compileMaintenance(all.maintenance, closableNames(all), report),
+  },
+  {
+    needs: ['openapi', 'areas'],
+    run: ({ openapi, areas }, report) => checkOpenapi(openapi, Object.keys(areas), report),
   },
   { needs: ['backends', 'workers'], run: reportLonelyMemory },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
@@ -184,12 +190,22 @@ export function loadConfiguration(file: string, environment: Environment): Loade
   return report.failed ? { report } : { configuration, report }
 }
 
-/** Reads a configuration and reports every problem. Serves nothing, writes nothing and opens no connection. */
-export async function checkConfiguration(file: string, environment: Environment): Promise<Report> {
+/** What is told only if it is asked for. */
+const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
+
+/**
+ * Reads a configuration and reports every problem. Serves nothing, writes nothing and opens no connection.
+ * @param strict also warns of what is legal, and could be better for clients
+ */
+export async function checkConfiguration(
+  file: string,
+  environment: Environment,
+  strict = false,
+): Promise<Report> {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return report
   const unreadable = unreadableSections(report)
-  for (const { needs, run } of [...SECTION_CHECKS, ...PART_CHECKS])
+  for (const { needs, run } of [...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
     if (areReadable(needs, unreadable)) await run(configuration, report, environment, unreadable)
   return report
 }

@@ -13,6 +13,7 @@ import {
   wholeNumber,
   type Static,
 } from '../../config/schema.ts'
+import type { Report } from '../../config/report.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 
@@ -129,6 +130,20 @@ export const openapiSchema = either(
       '`/.well-known/openapi.json` describes the API to anybody. `off`: there is no such document.',
   },
 )
+
+/** Reports areas that there are not. */
+export function checkOpenapi(
+  openapi: OpenapiConfig | undefined,
+  areas: readonly string[],
+  report: Report,
+): void {
+  const { hide = [], license } = openapi === undefined || openapi === 'off' ? {} : openapi
+  for (const [index, name] of hide.entries())
+    if (!areas.includes(name))
+      report.error(['openapi', 'hide', index], `names no area; there are ${areas.join(', ')}`)
+  if (license?.url !== undefined && license.identifier !== undefined)
+    report.error(['openapi', 'license', 'identifier'], 'goes in place of `url`, not beside it')
+}
 
 export type OpenapiConfig = Static<typeof openapiSchema>
 export type ExamplesConfig = Readonly<Record<string, Static<typeof example>>>
