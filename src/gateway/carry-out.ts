@@ -1,10 +1,8 @@
-import { Readable } from 'node:stream'
 import { cleanRequestHeaders } from '../http/end-to-end-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Head } from '../http/head.ts'
-import type { Recorder } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { readCallBody } from './body.ts'
 import { recordOf } from './call-records.ts'
@@ -12,7 +10,8 @@ import type { RecordedCall } from './recorded-call.ts'
 import type { Findings } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import { readBodyUnrefused } from './report-only.ts'
-import { passesVerbatim, refuse, represent } from './represent.ts'
+import { ANSWERED, representRecorded } from './recorded-answer.ts'
+import { passesVerbatim, refuse } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 import { newRequestId, newSpanId } from '../kernel/ids.ts'
 
@@ -132,23 +131,17 @@ function callBackend(
   const { backend } = decision.operation
   const release = callSlot(admission, decision)
   const started = clock.monotonic()
-  const recordCall = (outcome: string): void => {
-    const ms = (findings.upstreamMs = clock.monotonic() - started)
-    recorder.backend({ backend: backend.name, outcome, ms })
-  }
   const failed = (thrown: unknown): never => {
     release?.()
-    recordCall(toFault(thrown).code)
+    const ms = (findings.upstreamMs = clock.monotonic() - started)
+    recorder.backend({ backend: backend.name, outcome: toFault(thrown).code, ms })
     throw thrown
   }
   const answered = (answer: BackendAnswer): Answer | Promise<Answer> => {
     if (release !== undefined) releaseAfter(answer, exchange, release)
     findings.upstreamStatus = answer.status
-    recordCall('answered')
-    const represented = represent(answer, decision, call, runtime, exchange)
-    if (answer.body.kind !== 'stream') return represented
-    const watched = (streamed: Answer): Answer => noteCut(streamed, exchange, backend.name, recorder)
-    return represented instanceof Promise ? represented.then(watched) : watched(represented)
+    const ms = (findings.upstreamMs = clock.monotonic() - started)
+    return representRecorded(answer, decision, call, { runtime, exchange, ms })
   }
   try {
     return backend.answer(call).then(answered, failed)
@@ -177,21 +170,6 @@ function callSlot(
     observation.keep(thrown)
     return admission.occupy?.(name, undefined)
   }
-}
-
-/**
- * A stream may break after the call's log line was written, which tells of the answer's head only. The client's
- * connection is then cut, and this line says why.
- */
-function noteCut(answer: Answer, { id }: Exchange, backend: string, recorder: Recorder): Answer {
-  if (answer.body instanceof Readable)
-    answer.body.once('error', (thrown: unknown) => {
-      const { code, facts } = toFault(thrown)
-      if (code === 'client_gone') return
-      const { detail, cause } = facts
-      recorder.note('warn', 'answer_cut', { requestId: id, backend, reason: code, detail, cause })
-    })
-  return answer
 }
 
 /** A stream is in flight until it is closed, or at the latest until its exchange has ended. */
@@ -251,7 +229,7 @@ async function handOver(
   findings: Findings,
 ): Promise<UpgradeOutcome> {
   const started = clock.monotonic()
-  let outcome = 'answered'
+  let outcome: string = ANSWERED
   try {
     if (backend.upgrade === undefined) throw new Fault('internal', { detail: 'a backend without upgrades' })
     return await backend.upgrade(call, socket, head)
