@@ -92,6 +92,11 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     summary: 'List what users have allowed clients, or end them',
     load: async () => (await import('./revocables.ts')).consentsCommand,
   },
+  status: {
+    usage: 'status [--json]',
+    summary: 'Show how a running service is: what is wrong first',
+    load: async () => (await import('./status.ts')).statusCommand,
+  },
   configuration: {
     usage: 'configuration check|diff|reload|show',
     summary: 'Compare the file of a running service with what is in force; reload it',

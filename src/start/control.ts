@@ -25,6 +25,11 @@ import type {
 } from '../operations/admin/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
 import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
+import type { Readiness } from '../operations/health.ts'
+import type { GaugeReading } from '../operations/metrics/gauges.ts'
+import { readStatus } from '../operations/status/read-status.ts'
+import type { Status } from '../operations/status/status.ts'
+import { statusFactsOf } from './status-facts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { ReportedActs } from '../operations/reported-acts.ts'
 import { orderRedaction } from './redaction.ts'
@@ -56,6 +61,11 @@ export interface ControlParts {
   readonly audit: AuditTrail
   readonly clock: Clock
   readonly environment: Environment
+  /** The gauges of all processes that live. */
+  readonly readings: () => readonly GaugeReading[]
+  readonly readiness: () => Readiness
+  /** Of the service, milliseconds since the epoch. */
+  readonly startedAt: number
   /** Of the configuration; undefined if it does not come from one. */
   readonly file: string | undefined
   /** Absent where no trail is kept. */
@@ -130,6 +140,17 @@ export class ServiceControl implements OperatorControl {
 
   configuration(): unknown {
     return shownConfiguration(this.#configuration)
+  }
+
+  status(): Promise<Status> {
+    const { readings, readiness, startedAt, clock } = this.#parts
+    return readStatus({
+      ...statusFactsOf(this.#configuration),
+      ...{ readings, readiness, startedAt, now: () => clock.now() },
+      standing: () => this.onDisk.standing(),
+      keys: async () => this.keys?.list(),
+      switches: () => this.#parts.state.maintenance.list(),
+    })
   }
 
   async revoke(named: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {

@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { NO_HOLDINGS } from '../directory/holdings.ts'
-import { ServiceControl } from './control.ts'
+import { type ControlParts, ServiceControl } from './control.ts'
 import type { Operators } from '../operations/admin/operators.ts'
 import type { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
@@ -12,7 +12,7 @@ import { readHoldings, Reloader } from './reload.ts'
 import { readMaintenance } from './measures.ts'
 import { longestLifeOf, openState, type State } from './dependencies.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
-import { reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
+import { readingsOf, reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
 import type { Worker } from './serving-worker.ts'
 
 export interface ControlOptions {
@@ -63,16 +63,12 @@ export async function openControl(
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
   supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
-  const parts = {
-    state,
-    pool,
-    lockouts,
-    recorder,
-    audit,
-    keeper,
-    clock: options.clock,
-    environment,
+  const parts: Omit<ControlParts, 'holdings'> = {
+    ...{ state, pool, lockouts, recorder, audit, keeper, clock: options.clock, environment },
     file: source?.file,
+    readings: () => readingsOf(supervisor),
+    readiness: () => supervisor.health.readiness(),
+    startedAt: options.clock.now(),
   }
   if (source === undefined) {
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS

@@ -7,7 +7,7 @@ import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
-import { type GaugeSources, reading } from '../operations/metrics/gauges.ts'
+import { type GaugeReading, type GaugeSources, reading } from '../operations/metrics/gauges.ts'
 import { NOTHING } from '../operations/metrics/metric-counts.ts'
 import { FAMILIES } from '../operations/metrics/metric-families.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
@@ -125,6 +125,12 @@ function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boole
   if (!sidecar) gauges.add(() => readLockouts(supervisor.lockouts))
 }
 
+/** The gauges of all processes that live, as each of them has read them last. */
+export const readingsOf = ({ measures, pool }: Supervisor): readonly GaugeReading[] => [
+  ...measures.gauges.read(),
+  ...(pool?.gauges() ?? []),
+]
+
 /** All metrics of the service, in the text format of Prometheus. */
 export function scrape(supervisor: Supervisor): {
   readonly contentType: string
@@ -134,8 +140,7 @@ export function scrape(supervisor: Supervisor): {
   pool?.flush()
   exposition.absorb(measures.metrics.plan, measures.metrics.take())
   exposition.showLogDropped(supervisor.linesDropped())
-  const readings = [...measures.gauges.read(), ...(pool?.gauges() ?? [])]
-  return { contentType: exposition.contentType, text: exposition.text(readings) }
+  return { contentType: exposition.contentType, text: exposition.text(readingsOf(supervisor)) }
 }
 
 /**

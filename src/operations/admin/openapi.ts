@@ -10,6 +10,7 @@ import { ORDER_ROUTES } from './orders.ts'
 import { IF_MATCH } from './conditions.ts'
 import { CONFIGURATION_ROUTES } from './configuration.ts'
 import { KEY_ROUTES } from './keys.ts'
+import { STATUS_ROUTE } from './status.ts'
 import { REVOCABLE_ROUTES } from './revocables.ts'
 import { rolesWith } from './rights.ts'
 import { type AdminRoute, type AnswerHeader, MERGE_PATCH, ok, problemsSchema, type Schema } from './routes.ts'
@@ -165,6 +166,7 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
   const routes: AdminRoute[] = [
     ...maintenanceRoutes(clock),
     ...ORDER_ROUTES,
+    STATUS_ROUTE,
     ...CONFIGURATION_ROUTES,
     ...REVOCABLE_ROUTES,
     ...KEY_ROUTES,

@@ -9,6 +9,7 @@ import type { ClosableNames } from '../maintenance/config.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { Operator } from '../operator.ts'
 import type { PastAnswer } from '../past-calls.ts'
+import type { Status } from '../status/status.ts'
 import type { ReportedActs } from '../reported-acts.ts'
 import type { RevocableOrders } from '../revocable-orders.ts'
 
@@ -56,6 +57,8 @@ export interface OperatorControl {
   readonly onDisk: ConfigurationOrders
   /** Absent in a sidecar, which signs nothing. */
   readonly keys: KeyOrders | undefined
+  /** How the service is: all processes, and what is wrong. */
+  status(): Promise<Status>
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
   /** Whether the store has a client with this id. Rejects if the store cannot be read. */

@@ -50,6 +50,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       check: () => Promise.resolve({ unreadable: ['no file'] }),
       compare: () => Promise.resolve({ unreadable: ['no file'] }),
     },
+    status: () => Promise.reject(new Error('not for these tests')),
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),
