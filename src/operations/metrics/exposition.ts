@@ -1,29 +1,19 @@
 /**
- * The metrics of all processes, in the format of Prometheus. prom-client adds up and prints them, but does not collect
- * them from the workers: its counters fall when a worker dies, and a frozen worker fails the scrape. Here every process
+ * The metrics of all processes, in the format of Prometheus. prom-client only measures this process. It cannot collect
+ * those of the workers: its counters fall when a worker dies, and a frozen worker fails the scrape. Here every process
  * sends deltas, which are added up by label. A scrape waits for no process, and no counter ever falls, not even at a
- * reload. Gauges are merged from what each process has read last.
+ * reload. Gauges are merged from what each process has read last. We print by ourselves: thousands of series are printed
+ * again and again, and their names stay.
  */
-import { AggregatorRegistry, Registry, collectDefaultMetrics } from 'prom-client'
+import { Registry, collectDefaultMetrics } from 'prom-client'
 import { ClientPlans } from './client-plans.ts'
 import type { ClientCounts } from './client-tallies.ts'
 import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
 import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
 import { CLIENT_RESULTS } from '../../contracts/principal.ts'
 import { type Block, type Delta, holds, MetricPlan, NOTHING, type Plan } from './metric-counts.ts'
-import {
-  BUCKETS,
-  type CountedFamily,
-  FAMILIES,
-  type GaugeFamily,
-  type MetricFamily,
-} from './metric-families.ts'
-
-interface Sample {
-  readonly metricName?: string
-  readonly labels: Readonly<Record<string, string>>
-  readonly value: number
-}
+import { FAMILIES, type GaugeFamily, type MetricFamily } from './metric-families.ts'
+import { familyText, sampleName } from './text-format.ts'
 
 /** A block, and the totals that its counts are added to. */
 interface Target extends NumberedBlock {
@@ -106,17 +96,15 @@ export class Exposition {
    */
   async text(readings: readonly GaugeReading[] = []): Promise<string> {
     const gauges = Map.groupBy([...readings, this.#built], ({ name }) => name)
-    const all = Object.values<MetricFamily>(FAMILIES).map((family) => {
-      const { name, help, type } = family
-      const values =
+    const families = Object.values<MetricFamily>(FAMILIES).map((family) =>
+      familyText(
+        family,
         family.type === 'gauge'
-          ? gaugeSamples(family, gauges.get(name) ?? [])
-          : samplesOf(family, this.#totalsOf(name))
-      // The form of `Registry.getMetricsAsJSON`, which `aggregate` takes.
-      return { name, help, type, aggregator: 'sum', values }
-    })
-    return `${await AggregatorRegistry.aggregate([all]).metrics()}
-${await this.#registry.metrics()}`
+          ? gaugeLines(family, gauges.get(family.name) ?? [])
+          : this.#totalsOf(family.name).lines(),
+      ),
+    )
+    return `${families.join('\n')}\n${await this.#registry.metrics()}`
   }
 
   #totalsOf(name: string): FamilyTotals {
@@ -139,33 +127,8 @@ ${await this.#registry.metrics()}`
   }
 }
 
-const gaugeSamples = (family: GaugeFamily, readings: readonly GaugeReading[]): readonly Sample[] =>
-  mergeReadings(family, readings).map(({ labels, value }) => ({
-    labels: Object.fromEntries(family.labels.map((label, at) => [label, labels[at] ?? ''])),
-    value,
-  }))
-
-const samplesOf = ({ name, type }: CountedFamily, totals: FamilyTotals): readonly Sample[] =>
-  totals
-    .totals()
-    .flatMap(({ labels, cells }) =>
-      type === 'histogram' ? histogramSamples(name, labels, cells) : [{ labels, value: cells[0] ?? 0 }],
-    )
-
-function histogramSamples(
-  name: string,
-  labels: Sample['labels'],
-  cells: readonly number[],
-): readonly Sample[] {
-  let count = 0
-  const buckets = [...BUCKETS, Infinity].map((bound, at) => {
-    count += cells[at] ?? 0
-    const le = bound === Infinity ? '+Inf' : String(bound)
-    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
+const gaugeLines = (family: GaugeFamily, readings: readonly GaugeReading[]): readonly string[] =>
+  mergeReadings(family, readings).map(({ labels, value }) => {
+    const named = family.labels.map((label, at) => [label, labels[at] ?? ''] as const)
+    return `${sampleName(family.name, named)} ${value}`
   })
-  return [
-    ...buckets,
-    { metricName: `${name}_sum`, labels, value: cells[BUCKETS.length + 1] ?? 0 },
-    { metricName: `${name}_count`, labels, value: count },
-  ]
-}

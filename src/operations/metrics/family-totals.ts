@@ -1,10 +1,14 @@
 import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './metric-counts.ts'
-import type { CountedFamily } from './metric-families.ts'
+import { BUCKETS, type CountedFamily } from './metric-families.ts'
+import { sampleName } from './text-format.ts'
 
-/** A series and the total of each of its cells. */
-export interface Total {
-  readonly labels: Readonly<Record<string, string>>
-  readonly cells: readonly number[]
+interface Series {
+  /** The numbers of its rows, in one. */
+  readonly key: number
+  /** The total of each cell. */
+  readonly cells: number[]
+  /** What its samples are called, in the order in which they are printed. Made when they are first printed. */
+  names?: readonly string[]
 }
 
 /** A block, with the number of each of its rows in the totals. */
@@ -27,7 +31,9 @@ const RADIX = 2 ** 16
 export class FamilyTotals {
   readonly #family: CountedFamily
   readonly #axes: RowNumbers[] = []
-  readonly #series = new Map<number, number[]>()
+  readonly #series = new Map<number, Series>()
+  /** In the order of the plans. Undefined while there are series that are not in it. */
+  #inOrder: readonly Series[] | undefined
 
   constructor(family: CountedFamily) {
     this.#family = family
@@ -52,29 +58,58 @@ export class FamilyTotals {
     cells[offset] = (cells[offset] ?? 0) + amount
   }
 
-  /** The series to print, in the order of the plans. */
-  totals(): readonly Total[] {
-    return [...this.#series]
-      .filter(([, cells]) => this.#family.sparse !== true || cells[0] !== 0)
-      .sort(([one], [other]) => one - other)
-      .map(([key, cells]) => ({ labels: this.#labelsOf(key), cells }))
+  /** The samples as they are printed, in the order of the plans. */
+  lines(): readonly string[] {
+    this.#inOrder ??= [...this.#series.values()].sort((one, other) => one.key - other.key)
+    return this.#inOrder
+      .filter(({ cells }) => this.#family.sparse !== true || cells[0] !== 0)
+      .flatMap((series) => this.#linesOf(series))
+  }
+
+  #linesOf(series: Series): readonly string[] {
+    const names = (series.names ??= this.#namesOf(series))
+    const values = this.#family.type === 'histogram' ? histogramValues(series.cells) : series.cells
+    return names.map((name, at) => `${name} ${values[at] ?? 0}`)
+  }
+
+  #namesOf({ key }: Series): readonly string[] {
+    const { name, type } = this.#family
+    const labels = this.#labelsOf(key)
+    return type === 'histogram' ? histogramNames(name, labels) : [sampleName(name, labels)]
   }
 
   #cellsOf({ block, numbers }: NumberedBlock, cell: number): number[] {
     const key = keyOf(seriesAt(block, cell).map((row, axis) => numbers[axis]?.[row] ?? 0))
     const found = this.#series.get(key)
-    if (found !== undefined) return found
-    const made = Array.from({ length: widthOf(this.#family) }, () => 0)
-    this.#series.set(key, made)
-    return made
+    if (found !== undefined) return found.cells
+    const cells = Array.from({ length: widthOf(this.#family) }, () => 0)
+    this.#series.set(key, { key, cells })
+    this.#inOrder = undefined
+    return cells
   }
 
-  #labelsOf(key: number): Readonly<Record<string, string>> {
+  #labelsOf(key: number): readonly (readonly [string, string])[] {
     const values = new Map(
       rowsAt(key, this.#axes.length).flatMap((row, at) => this.#axes[at]?.labels(row) ?? []),
     )
-    return Object.fromEntries(this.#family.labels.map((label) => [label, values.get(label) ?? '']))
+    return this.#family.labels.map((label) => [label, values.get(label) ?? ''])
   }
+}
+
+function histogramNames(name: string, labels: readonly (readonly [string, string])[]): readonly string[] {
+  const bounds = [...BUCKETS.map(String), '+Inf']
+  return [
+    ...bounds.map((bound) => sampleName(`${name}_bucket`, [...labels, ['le', bound]])),
+    sampleName(`${name}_sum`, labels),
+    sampleName(`${name}_count`, labels),
+  ]
+}
+
+/** In the order of `histogramNames`: of each bucket, what is in it or below. */
+function histogramValues(cells: readonly number[]): readonly number[] {
+  let count = 0
+  const buckets = Array.from({ length: BUCKETS.length + 1 }, (_, at) => (count += cells[at] ?? 0))
+  return [...buckets, cells[BUCKETS.length + 1] ?? 0, count]
 }
 
 function keyOf([first = 0, ...others]: readonly number[]): number {
