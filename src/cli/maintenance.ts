@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { parseDuration } from '../kernel/units.ts'
 import { callAdminApi, operatorName, type AdminCall } from './admin-commands.ts'
+import { previewText } from './maintenance-preview-text.ts'
 import { UsageError, type Terminal, type Command } from './command.ts'
 import { checkedReason, ORDER, ORDER_HELP } from './order-options.ts'
 
@@ -19,6 +20,7 @@ const OPTIONS = {
   'allow-client': { type: 'string', multiple: true },
   'allow-address': { type: 'string', multiple: true },
   json: { type: 'boolean' },
+  preview: { type: 'boolean' },
 } as const
 
 const read = (args: readonly string[]) =>
@@ -60,8 +62,9 @@ function secondsOf(text: string | undefined): number | undefined {
 }
 
 const setCall = (values: Values, terminal: Terminal): AdminCall => ({
-  method: 'PUT',
-  path: '/maintenance',
+  ...(values.preview === true
+    ? ({ method: 'POST', path: '/maintenance/preview' } as const)
+    : ({ method: 'PUT', path: '/maintenance' } as const)),
   body: {
     scope: scopeOf(values),
     from: instantOf(values.from),
@@ -150,6 +153,8 @@ export const maintenanceCommand: Command = {
   --allow-client ID, --allow-address ADDRESS
                           Who may still call; may be repeated. In a sidecar with several issuers, a client is
                           NAME:CLIENT
+  --preview               With on and plan: tell what would be closed, and whose calls of the last hour would have been
+                          refused. Change nothing
   --json                  Print the answer of the admin API
 ${ORDER_HELP}
 `,
@@ -160,7 +165,10 @@ ${ORDER_HELP}
     const show = word === undefined ? undefined : SHOW[word]
     if (callOf === undefined || show === undefined || more.length > 0)
       throw new UsageError('expected one of on, off, plan, status')
-    const print = values.json === true ? (answer: unknown) => `${JSON.stringify(answer, null, 2)}\n` : show
+    if (values.preview === true && !['on', 'plan'].includes(word ?? ''))
+      throw new UsageError('--preview goes with on and plan')
+    const text = values.preview === true ? previewText : show
+    const print = values.json === true ? (answer: unknown) => `${JSON.stringify(answer, null, 2)}\n` : text
     return callAdminApi(callOf(values, terminal), values, terminal, print)
   },
 }

@@ -25,6 +25,10 @@ import type {
 } from '../operations/admin/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
 import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
+import type { CallHistory } from '../operations/call-history.ts'
+import type { MaintenanceSwitch } from '../operations/maintenance/maintenance.ts'
+import { type MaintenancePreview, previewSwitch } from '../operations/maintenance/preview.ts'
+import { closableOf, openWebsockets } from './closable.ts'
 import type { Readiness } from '../operations/health.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { readStatus } from '../operations/status/read-status.ts'
@@ -64,6 +68,7 @@ export interface ControlParts {
   /** The gauges of all processes that live. */
   readonly readings: () => readonly GaugeReading[]
   readonly readiness: () => Readiness
+  readonly callHistory: Pick<CallHistory, 'since' | 'counts'>
   /** Of the service, milliseconds since the epoch. */
   readonly startedAt: number
   /** Of the configuration; undefined if it does not come from one. */
@@ -150,6 +155,18 @@ export class ServiceControl implements OperatorControl {
       standing: () => this.onDisk.standing(),
       keys: async () => this.keys?.list(),
       switches: () => this.#parts.state.maintenance.list(),
+    })
+  }
+
+  previewSwitch(entry: MaintenanceSwitch): MaintenancePreview {
+    const { callHistory, pool, readings } = this.#parts
+    pool.flush()
+    const websockets = openWebsockets(readings())
+    const { since } = callHistory
+    return previewSwitch(entry, closableOf(this.#configuration), {
+      since,
+      counts: callHistory.counts(),
+      websockets,
     })
   }
 

@@ -167,6 +167,7 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
 const reportsTo = ({ identity }: Configuration, clock: Clock): Reports => ({
   metrics: () => undefined,
   clients: () => undefined,
+  calls: () => undefined,
   lines: () => undefined,
   changed: () => undefined,
   rateUsage: () => undefined,

@@ -1,6 +1,7 @@
 /** One configuration in force with its call count, and the condition of its parts. */
 import type { Exchange } from '../contracts/exchange.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
+import type { RecentCalls } from '../operations/recent-calls.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import { clientCertificates } from './measures.ts'
 import type { Parts, Service } from './service.ts'
@@ -13,6 +14,7 @@ export interface GenerationParts {
   readonly parts: Parts
   readonly service: Service
   readonly metrics: Metrics
+  readonly recentCalls: RecentCalls
   readonly closeLog: () => void
 }
 
@@ -24,6 +26,7 @@ export class Generation {
   readonly parts: Parts
   readonly service: Service
   readonly metrics: Metrics
+  readonly recentCalls: RecentCalls
   /** When the certificates expire that its backends show. */
   readonly certificates: readonly GaugeReading[]
   readonly closeLog: () => void
@@ -33,10 +36,11 @@ export class Generation {
     this.#calls -= 1
   }
 
-  constructor({ parts, service, metrics, closeLog }: GenerationParts) {
+  constructor({ parts, service, metrics, recentCalls, closeLog }: GenerationParts) {
     this.parts = parts
     this.service = service
     this.metrics = metrics
+    this.recentCalls = recentCalls
     this.certificates = clientCertificates(parts.configuration)
     this.closeLog = closeLog
   }

@@ -68,6 +68,7 @@ export async function openControl(
     file: source?.file,
     readings: () => readingsOf(supervisor),
     readiness: () => supervisor.health.readiness(),
+    callHistory: supervisor.callHistory,
     startedAt: options.clock.now(),
   }
   if (source === undefined) {

@@ -19,6 +19,7 @@ import type { Condition } from '../operations/health.ts'
 import type { RelayRecorder } from '../operations/log/log.ts'
 import { fanOut, openLog } from '../operations/log/log.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
+import { RecentCalls } from '../operations/recent-calls.ts'
 import { PastCalls } from '../operations/past-calls.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { compileMetrics } from '../operations/metrics/metrics.ts'
@@ -174,7 +175,10 @@ export class ServingWorker implements Worker {
     const { reports } = this.#fixtures
     const { metrics: own, tallies } = this.dependencies
     reports.metrics(own.plan, own.take())
-    for (const { metrics } of this.#serving()) reports.metrics(metrics.plan, metrics.take())
+    for (const { metrics, recentCalls } of this.#serving()) {
+      reports.metrics(metrics.plan, metrics.take())
+      reports.calls(recentCalls.take())
+    }
     reports.clients(tallies.take())
   }
 
@@ -239,9 +243,10 @@ export class ServingWorker implements Worker {
     })
     const destination = { write: (line: string) => reports.lines(line, 0) }
     const log = openLog(configuration.log, { clock: dependencies.clock, actions: named, destination })
-    const recorder = fanOut(metrics.recorder, log, this.#past)
+    const recentCalls = new RecentCalls(named)
+    const recorder = fanOut(metrics.recorder, log, this.#past, recentCalls)
     const service = compileService(parts, dependencies, this.urls, recorder)
-    return new Generation({ parts, service, metrics, closeLog: () => log.close() })
+    return new Generation({ parts, service, metrics, recentCalls, closeLog: () => log.close() })
   }
 
   #activate({ service, parts }: Generation): void {

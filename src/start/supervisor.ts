@@ -5,6 +5,7 @@ import { systemTimer } from '../identity/guessing/guessing.ts'
 import { recordLockout } from '../identity/guessing/lockout-record.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { CallHistory } from '../operations/call-history.ts'
 import { Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
 import { type GaugeReading, type GaugeSources, reading } from '../operations/metrics/gauges.ts'
@@ -39,6 +40,8 @@ export interface Supervisor {
   /** What this process counts and reads, other than the worker that it may be too. */
   readonly measures: Measures
   readonly loads: ConfigurationLoads
+  /** Calls of the last hour, as all processes counted them. */
+  readonly callHistory: CallHistory
   readonly health: Health
   readonly recorder: Recorder
   /** Counts failed logins for all processes (C6.3.5). */
@@ -68,6 +71,7 @@ export function openSupervisor(
   const { log, identity } = configuration
   const measures = openMeasures(configuration)
   const loads = new ConfigurationLoads(clock)
+  const callHistory = new CallHistory(clock)
   const sink = logDestination ?? standardOutput(gapLine(clock))
   const exposition = new Exposition({ version: VERSION, node: process.version })
   const recorder = openLog(log, { clock, destination: sink, actions: [] })
@@ -81,12 +85,14 @@ export function openSupervisor(
     exposition,
     measures,
     loads,
+    callHistory,
     health,
     recorder,
     lockouts,
     reports: {
       metrics: (plan, delta) => exposition.absorb(plan, delta),
       clients: (counted) => exposition.absorbClients(counted),
+      calls: (counts) => callHistory.absorb(counts),
       lines: (text, lost) => {
         if (lost > 0) sink.lose?.(lost)
         sink.write(text)

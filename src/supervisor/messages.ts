@@ -8,6 +8,7 @@ import type { TrailHead } from './worker-pool.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import type { ClientCounts } from '../operations/metrics/client-tallies.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
+import type { CallCount } from '../operations/recent-calls.ts'
 import type { RecalledCall } from './worker-pool.ts'
 
 /**
@@ -66,6 +67,7 @@ export type Notice =
   /** All of the worker's gauges, sent at its start and each second. */
   | { readonly type: 'gauges'; readonly readings: readonly GaugeReading[] }
   | { readonly type: 'clients'; readonly counted: readonly ClientCounts[] }
+  | { readonly type: 'calls'; readonly counts: readonly CallCount[] }
   /** `lost`: the number of lines that were dropped before these. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }
   | { readonly type: 'changed' }

@@ -167,6 +167,7 @@ export class WorkerHandle<C> {
     else if (notice.type === 'metrics') reports.metrics(this.#plans[notice.number] ?? [], notice.delta)
     else if (notice.type === 'gauges') this.gauges = notice.readings
     else if (notice.type === 'clients') reports.clients(notice.counted)
+    else if (notice.type === 'calls') reports.calls(notice.counts)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
     else if (notice.type === 'trailHead') this.#reportHead(notice.head, reports)

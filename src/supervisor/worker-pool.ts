@@ -5,6 +5,7 @@ import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../operations/health.ts'
+import type { CallCount } from '../operations/recent-calls.ts'
 import type { PastCall } from '../operations/past-calls.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import type { ClientCounts } from '../operations/metrics/client-tallies.ts'
@@ -44,6 +45,8 @@ export interface Reports {
   metrics(plan: Plan, delta: Delta): void
   /** What was counted by client since the last report. */
   clients(counted: readonly ClientCounts[]): void
+  /** Calls since the last report, by client, business and area. */
+  calls(counts: readonly CallCount[]): void
   /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */
   lines(text: string, lost: number): void
   /** The process appended to the change feed. The other processes should read it. */

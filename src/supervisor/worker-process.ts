@@ -69,6 +69,10 @@ class Channel implements Reports {
     if (counted.length > 0) send({ type: 'clients', counted })
   }
 
+  calls(counts: Parameters<Reports['calls']>[0]): void {
+    if (counts.length > 0) send({ type: 'calls', counts })
+  }
+
   lines(text: string): void {
     this.#lines.write(text)
   }

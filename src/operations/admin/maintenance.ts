@@ -1,6 +1,7 @@
 /** The admin API's routes for maintenance (C9.1). */
 import type { Clock } from '../../kernel/clock.ts'
 import {
+  type AdminRequest,
   type AdminRoute,
   members,
   type Members,
@@ -12,6 +13,7 @@ import {
   WHO,
 } from './routes.ts'
 import type { OperatorControl } from './operator-control.ts'
+import { PREVIEW_SCHEMA, previewBody } from './maintenance-preview.ts'
 import { instantText, type KeptSwitch } from '../maintenance/records.ts'
 import { INSTANT_PATTERN } from '../config.ts'
 import { switchProblems, type SwitchProblem } from '../maintenance/config.ts'
@@ -127,6 +129,20 @@ async function withoutStored(
   return left
 }
 
+/** The switch that a body describes; without one, the problems. */
+async function checkSwitch(
+  body: AdminRequest['body'],
+  control: Pick<OperatorControl, 'closableNames' | 'hasStoredClient'>,
+  clock: Clock,
+): Promise<{ readonly entry?: MaintenanceSwitch; readonly problems: readonly string[] }> {
+  const entry = readSwitch(body as unknown as SwitchBody)
+  if (entry === undefined) return { problems: ['scope  names nothing that can be closed'] }
+  const problems = await withoutStored(switchProblems(entry, control.closableNames()), control)
+  if (entry.until !== undefined && entry.until <= clock.now())
+    problems.push({ member: 'until', message: 'is over already' })
+  return problems.length > 0 ? { problems: lines(problems) } : { entry, problems: [] }
+}
+
 const endSwitches =
   (clock: Clock): AdminRoute['handle'] =>
   async ({ maintenance }, { query, operator }) => {
@@ -169,13 +185,23 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     body: members({ ...SETTABLE, ...WHO }, ['scope']),
     answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
     handle: async (control, { body, operator }) => {
-      const entry = readSwitch(body as unknown as SwitchBody)
-      if (entry === undefined) return reject(['scope  names nothing that can be closed'])
-      const problems = await withoutStored(switchProblems(entry, control.closableNames()), control)
-      if (entry.until !== undefined && entry.until <= clock.now())
-        problems.push({ member: 'until', message: 'is over already' })
-      if (problems.length > 0) return reject(lines(problems))
+      const { entry, problems } = await checkSwitch(body, control, clock)
+      if (entry === undefined) return reject(problems)
       return ok(describeSwitch(await control.maintenance.set(entry, operator), clock.now()))
+    },
+  },
+  {
+    method: 'POST',
+    path: '/maintenance/preview',
+    operationId: 'previewMaintenance',
+    needs: 'operate',
+    summary:
+      'What a switch would close, and whose calls of the last hour it would have refused; changes nothing',
+    body: members({ ...SETTABLE, ...WHO }, ['scope']),
+    answers: { 200: ['What it would close', PREVIEW_SCHEMA] },
+    handle: async (control, { body }) => {
+      const { entry, problems } = await checkSwitch(body, control, clock)
+      return entry === undefined ? reject(problems) : ok(previewBody(control.previewSwitch(entry)))
     },
   },
   {

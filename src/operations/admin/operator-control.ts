@@ -6,6 +6,8 @@ import type { ConfigurationOrders } from '../configuration-orders.ts'
 import type { KeyOrders } from '../key-orders.ts'
 import type { LoggedCall } from '../log/read-call-line.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
+import type { MaintenanceSwitch } from '../maintenance/maintenance.ts'
+import type { MaintenancePreview } from '../maintenance/preview.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { Operator } from '../operator.ts'
 import type { PastAnswer } from '../past-calls.ts'
@@ -59,6 +61,8 @@ export interface OperatorControl {
   readonly keys: KeyOrders | undefined
   /** How the service is: all processes, and what is wrong. */
   status(): Promise<Status>
+  /** What a switch would close, and whom it would have met in the last hour (C11.5.6). Changes nothing. */
+  previewSwitch(entry: MaintenanceSwitch): MaintenancePreview
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
   /** Whether the store has a client with this id. Rejects if the store cannot be read. */

@@ -163,12 +163,14 @@ export function fanOut(
   metrics: Omit<Recorder, 'note'>,
   log: Recorder,
   past: Pick<Recorder, 'decision'>,
+  recent: Pick<Recorder, 'decision'>,
 ): Recorder {
   return {
     decision: (event) => {
       metrics.decision(event)
       log.decision(event)
       past.decision(event)
+      recent.decision(event)
     },
     token: (event) => {
       metrics.token(event)

@@ -51,6 +51,9 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       compare: () => Promise.resolve({ unreadable: ['no file'] }),
     },
     status: () => Promise.reject(new Error('not for these tests')),
+    previewSwitch: () => {
+      throw new Error('not for these tests')
+    },
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),

@@ -1,0 +1,54 @@
+/** How the admin API answers what a maintenance switch would close (C11.5.6). */
+import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../maintenance/preview.ts'
+import { instantText } from '../maintenance/records.ts'
+import { count, members, type Schema, text } from './routes.ts'
+
+const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
+const strings = (description: string): Schema => list({ type: 'string' }, description)
+
+const names = (description: string): Schema => ({
+  ...members({ count: count('How many.'), names: strings(`The first ${MOST_LISTED}.`) }, ['count', 'names']),
+  description,
+})
+
+export const PREVIEW_SCHEMA: Schema = members(
+  {
+    scope: text('What would be closed.'),
+    closes: members(
+      {
+        businesses: names('Absent where they stand in a file.'),
+        areas: strings('Areas with a part of it.'),
+        backends: strings('Backends that answer it.'),
+        actions: names('Such as `GET,POST fund-data/fund-list`.'),
+      },
+      ['areas', 'backends', 'actions'],
+    ),
+    calls: members(
+      {
+        since: text('Calls are counted since then: about an hour ago, or the start of the service.'),
+        total: count('Calls that came for what it closes.'),
+        refused: count('Those that it would have refused. Allowed addresses are not counted apart.'),
+        clients: list(
+          members({ client: text('A client id.'), calls: count('Refused ones.') }, ['client', 'calls']),
+          `The ${MOST_CLIENTS} clients with most of them.`,
+        ),
+        others: count('Those of all other callers.'),
+      },
+      ['since', 'total', 'refused', 'clients', 'others'],
+    ),
+    websockets: count('Open websockets behind it, which stay open. Absent where they are not counted apart.'),
+    passes: members(
+      {
+        clients: strings('Clients that may still call.'),
+        addresses: strings('Addresses that may still call.'),
+      },
+      ['clients', 'addresses'],
+    ),
+  },
+  ['scope', 'closes', 'calls', 'passes'],
+)
+
+export const previewBody = ({ calls, ...preview }: MaintenancePreview) => ({
+  ...preview,
+  calls: { ...calls, since: instantText(calls.since) },
+})
