@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { seriesOf } from '../support/metrics.ts'
 import { answerJson, openUpstream } from '../support/start-upstream.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
@@ -42,6 +43,14 @@ describe('C11.2: a sidecar', () => {
     const response = await call(LIST)
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({ Errors: [], Data: { FundSummaries: [], TotalCount: 0 } })
+  })
+
+  it('C11.1 names no client in its metrics: those of an issuer are in no directory of its own', async () => {
+    expect((await call(LIST)).status).toBe(200)
+    const series = [...(await seriesOf(sidecar)).keys()].filter((key) => key.includes('client='))
+    expect(new Set(series.map((key) => /client="(.*?)"/.exec(key)?.[1]))).toEqual(new Set(['other']))
+    const allowed = 'postern_client_decisions_total{client="other",class="allowed"}'
+    expect((await seriesOf(sidecar)).get(allowed)).toBeGreaterThan(0)
   })
 
   it('compares the target with the URL, and needs no directory for it', async () => {

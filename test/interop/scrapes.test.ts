@@ -6,7 +6,7 @@ import { poolConfig, startPool, startLoad, UPSTREAM_WORLD, type StartedPool } fr
 import { flood } from '../support/flood.ts'
 import { readSeries } from '../support/metrics.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
-import { basic } from '../support/tokens.ts'
+import { basic, issueToken } from '../support/tokens.ts'
 import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstream.ts'
 
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
@@ -126,6 +126,53 @@ actions:
     await expect.poll(open, { timeout: PATIENCE }).toBe(0)
     expect(await pool.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
     expect(await open()).toBe(0)
+  })
+
+  it('C11.1 name the same clients whichever worker counts them, also after a death and a reload', async () => {
+    const upstream = await startUpstream(FUNDS)
+    const config = (clients: number) => poolConfig(upstream.url, `metrics: { clients: ${clients} }`)
+    const pool = await startPool(config(1))
+    const name = 'postern_client_decisions_total'
+    const allowed = async () => {
+      const { series } = await scrape(pool)
+      const counted = ['acme-books', 'globex-ledger', 'other'].map((client) =>
+        series.get(`${name}{client="${client}",class="allowed"}`),
+      )
+      return counted
+    }
+    const first = await pool.token()
+    // Connections go to both workers in turn, so each client is counted by both.
+    const call = async (token: string) => {
+      for (let at = 0; at < 4; at++) expect((await pool.call(token)).status).toBe(200)
+    }
+    await call(first)
+    await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, undefined, 0])
+    const { access_token: second } = await issueToken(pool, {
+      client: 'globex-ledger',
+      username: 'bob',
+      scope: 'fund.read target:b/GLOBEX',
+    })
+    const elsewhere = async () => {
+      const response = await fetch(`${pool.baseUrl}/api/1.0/b/GLOBEX/fund-data/fund-list`, {
+        headers: { Authorization: `Bearer ${second}`, Connection: 'close' },
+      })
+      expect(response.status).toBe(200)
+    }
+    for (let at = 0; at < 4; at++) await elsewhere()
+    await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, undefined, 4])
+    process.kill(pool.workers()[0]!, 'SIGKILL')
+    await expect.poll(() => workersStarted(pool), { timeout: PATIENCE }).toBe(3)
+    await elsewhere()
+    await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, undefined, 5])
+    pool.write(config(2))
+    // The service sees the file for itself, and may have read it already.
+    expect(await pool.order('POST', '/reload')).toMatchObject({
+      outcome: expect.not.stringMatching('refused'),
+    })
+    await elsewhere()
+    await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, 1, 5])
+    await call(first)
+    await expect.poll(allowed, { timeout: PATIENCE }).toEqual([8, 1, 5])
   })
 
   it('T5.8 are as many series after 20,000 random paths and 20,000 random clients', async ({ annotate }) => {
