@@ -58,14 +58,29 @@ const COMMANDS: Readonly<Record<string, Row>> = {
     load: async () => (await import('./init.ts')).initCommand,
   },
   client: {
-    usage: 'client add|change|list|disable|enable|remove|rotate-secret …',
+    usage: 'client add|show|edit|disable|enable|remove|list|rotate-secret …',
     summary: 'Manage clients in the store',
-    load: async () => (await import('./client.ts')).clientCommand,
+    load: async () => (await import('./directory/commands.ts')).clientCommand,
   },
   user: {
-    usage: 'user add|change|list|disable|enable|remove|set-password …',
+    usage: 'user add|show|edit|disable|enable|remove|list|set-password …',
     summary: 'Manage users in the store',
-    load: async () => (await import('./user.ts')).userCommand,
+    load: async () => (await import('./directory/commands.ts')).userCommand,
+  },
+  business: {
+    usage: 'business add|show|edit|disable|enable|remove|list …',
+    summary: 'Manage businesses in the store',
+    load: async () => (await import('./directory/commands.ts')).businessCommand,
+  },
+  fund: {
+    usage: 'fund add|show|edit|disable|enable|remove|list …',
+    summary: 'Manage funds in the store',
+    load: async () => (await import('./directory/commands.ts')).fundCommand,
+  },
+  role: {
+    usage: 'role add|show|edit|disable|enable|remove|list …',
+    summary: 'Manage roles in the store',
+    load: async () => (await import('./directory/commands.ts')).roleCommand,
   },
   maintenance: {
     usage: 'maintenance on|off|plan|status …',

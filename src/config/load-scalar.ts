@@ -53,7 +53,8 @@ export function loadScalar(
   context: LoadContext,
 ): Loaded {
   const mark = schema[MARK]
-  if (REFERABLE.has(mark) && isReference(node)) return loadReferred(schema, node, path, context)
+  if (context.literal !== true && REFERABLE.has(mark) && isReference(node))
+    return loadReferred(schema, node, path, context)
   if (node.shape !== 'scalar' || (mark === 'secret' && schema.plain !== true)) {
     return reportMismatch(schema, node, path, context)
   }

@@ -9,6 +9,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface LoadContext {
   readonly environment: Environment
   readonly report: Report
+  /** Whether `{ file: … }` and `{ env: … }` are no references: of what comes from elsewhere than a file of the operator's. */
+  readonly literal?: true
 }
 
 /** The absolute path of a name, which is relative to the folder of the file that contains it. */

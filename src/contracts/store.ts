@@ -75,8 +75,8 @@ export interface Store {
     value: StoredValue,
     expiresAt?: number,
   ): Promise<boolean>
-  /** True if the record existed. */
-  remove(kind: string, key: string): Promise<boolean>
+  /** True if the record existed. With `version`: only if it has this version, else nothing changes. */
+  remove(kind: string, key: string, version?: number): Promise<boolean>
   /** All records of a kind, or one page of them. Many records need pages, because one method call has a time limit. */
   list(kind: string, page?: Page): Promise<readonly Entry[]>
   listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>

@@ -1,11 +1,14 @@
 import { Report, type Problem } from '../config/report.ts'
-import type { StoredValue } from '../contracts/store.ts'
+import type { Client } from '../contracts/people.ts'
+import type { Entry, Page, StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { compileClient, toClient } from './compile-records.ts'
+import { compileClient, toClient, toClientRecord } from './compile-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
 import { holdingsOf, lossesBetween } from './holdings.ts'
-import { type ChangesOf, merged, planChange, type PlannedChange } from './planned-change.ts'
+import { type ListedPage, pageOf } from './listing.ts'
+import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
+import type { FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
 import { hashSecret } from './secret-hash.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
@@ -16,7 +19,6 @@ import {
   type EditingParts,
   foundEntry,
   missingText,
-  recordsOf,
   refuseTaken,
   untilInForce,
 } from './stored-editing.ts'
@@ -35,15 +37,10 @@ export interface AddedClient {
   readonly warnings: readonly Problem[]
 }
 
-/** A client in a list. */
-export interface ListedClient {
-  readonly id: string
-  readonly kind: ClientRecord['kind']
-  readonly name: string
-  readonly source: 'configuration' | 'store'
-  readonly disabled: boolean
+/** A client, and where it stands. */
+export interface FoundClient extends FoundRecord<ClientRecord> {
   /** How many secrets are valid now. */
-  readonly secrets: number
+  readonly validSecrets: number
   /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
   readonly oldSecretEndsAt: number | undefined
 }
@@ -78,25 +75,31 @@ export class ClientEditor {
    * From now on all requests of the client are refused, and its access tokens, refresh tokens and codes are ended. In
    * force everywhere when this resolves. May be called again.
    */
-  async disable(id: string): Promise<void> {
+  async disable(id: string): Promise<readonly EndedLoss[]> {
     await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: true }, ends }))
     // After the announcement, so that a process that knows the rule knows the change too.
-    await this.#parts.tokenRevoker.end({ client: id }, { order: { via: 'change of the client' } })
+    const tokens = { client: id }
+    const ended = await this.#parts.tokenRevoker.end(tokens, { order: { via: 'change of the client' } })
     await untilInForce(this.#parts)
+    return [{ loss: { tokens, consents: false }, ended }]
   }
 
   /**
    * Removes the client, and ends what it holds, consents too: its id may be given to another one. In force everywhere when
    * this resolves.
+   *
+   * @param version of the record that is meant; without it, the latest
+   * @returns false if another version is the latest: nothing has changed then
    */
-  async remove(id: string): Promise<void> {
+  async remove(id: string, version?: number): Promise<boolean> {
     this.#refuseConfigured(id)
     const { store, tokenRevoker } = this.#parts
     await foundEntry(store, this.#at(id))
-    await store.remove(CLIENT, id)
+    if (!(await store.remove(CLIENT, id, version)) && version !== undefined) return false
     await announce(this.#parts, { client: id })
     await tokenRevoker.end({ client: id }, { consents: true })
     await untilInForce(this.#parts)
+    return true
   }
 
   /** In force everywhere when this resolves. */
@@ -135,17 +138,21 @@ export class ClientEditor {
     })
   }
 
-  /** The clients of the configuration come first. */
-  async list(): Promise<readonly ListedClient[]> {
-    const configured = [...this.#parts.configured.clients.values()].map(
-      ({ id, kind, name, disabled, secretHashes }): ListedClient => ({
-        ...{ id, kind, name, source: 'configuration', disabled },
-        ...{ secrets: secretHashes.length, oldSecretEndsAt: undefined },
-      }),
+  /** Rejects with DirectoryRefusal if neither layer has it. */
+  async show(id: string): Promise<FoundClient> {
+    const configured = this.#parts.configured.clients.get(id)
+    if (configured !== undefined) return ofConfiguration(configured)
+    return this.#ofStore(await foundEntry(this.#parts.store, this.#at(id)))
+  }
+
+  /** One page of both layers, in the order of ids. */
+  async list(page: Page): Promise<ListedPage<FoundClient>> {
+    const { configured, store } = this.#parts
+    const { items, next } = await pageOf({ configured: configured.clients, store, kind: CLIENT }, page)
+    const found = items.map((item) =>
+      item.source === 'store' ? this.#ofStore(item.entry) : ofConfiguration(item.record),
     )
-    const stored = recordsOf(this.#parts, CLIENT)
-    const listed = await Array.fromAsync(stored, ({ value }) => this.#listed(readStoredClient(value)))
-    return [...configured, ...listed]
+    return { items: found, next }
   }
 
   async #read(written: object, report: Report): Promise<ClientRecord> {
@@ -189,13 +196,20 @@ export class ClientEditor {
     refuseTaken(this.#parts, { client: id })
   }
 
-  #listed(client: StoredClient): ListedClient {
-    const { id, kind, name, disabled } = client.record
+  #ofStore({ key, value, version }: Entry): FoundClient {
+    const client = readStoredClient(value)
     const now = this.#parts.clock.now()
-    const secrets = liveSecrets(client, now).length
-    const oldSecretEndsAt = secrets > 1 ? endOf(client.ends, now) : undefined
-    return { id, kind, name, source: 'store', disabled, secrets, oldSecretEndsAt }
+    const validSecrets = liveSecrets(client, now).length
+    const oldSecretEndsAt = validSecrets > 1 ? endOf(client.ends, now) : undefined
+    return { key, source: 'store', record: client.record, version, validSecrets, oldSecretEndsAt }
   }
+}
+
+function ofConfiguration(client: Client): FoundClient {
+  const record = toClientRecord(client)
+  const validSecrets = record.secrets.length
+  const layer = { source: 'configuration', version: undefined } as const
+  return { key: client.id, ...layer, record, validSecrets, oldSecretEndsAt: undefined }
 }
 
 /** When the old secret ends, in milliseconds since the epoch. */

@@ -193,6 +193,15 @@ export function toClient({ secrets, accessTokenLifetime, ...same }: ClientRecord
   }
 }
 
+/** The record that `toClient` made it of. */
+export function toClientRecord({ secretHashes, accessTokenLifetime, ...same }: Client): ClientRecord {
+  return {
+    ...same,
+    secrets: secretHashes,
+    ...(accessTokenLifetime !== undefined && { accessTokenLifetime: accessTokenLifetime * 1000 }),
+  }
+}
+
 function checkCustomers({ customers }: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   for (const [index, id] of customers.entries()) {
     const at = ['customers', index]

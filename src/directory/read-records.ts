@@ -63,8 +63,9 @@ export class FileProblems {
 const NOWHERE = { file: '', line: 0 }
 
 /**
- * Checks a record like one of the configuration: fills in defaults, turns units into numbers. All problems go to the
- * report; undefined if there is an error.
+ * Checks a record like one of the configuration: fills in defaults, turns units into numbers. It refers to no file and
+ * no variable: whoever sends a record must not read those of the service. All problems go to the report; undefined if
+ * there is an error.
  */
 export function readRecord<T extends TSchema>(
   schema: T,
@@ -72,7 +73,11 @@ export function readRecord<T extends TSchema>(
   report: Report,
 ): Static<T> | undefined {
   const own = new Report()
-  const record = load(viewOf(schema), nodeOf(value, NOWHERE), [], { environment: {}, report: own })
+  const record = load(viewOf(schema), nodeOf(value, NOWHERE), [], {
+    environment: {},
+    report: own,
+    literal: true,
+  })
   report.problems.push(...own.problems)
   return own.failed ? undefined : (record as Static<T>)
 }

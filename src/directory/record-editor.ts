@@ -152,8 +152,11 @@ export class RecordEditor<R extends Switchable, C> {
   /**
    * Removes it with what belongs to it, and ends what was issued for it, consents too. Where the configuration has one of
    * the same key, only the record goes, which was hidden.
+   *
+   * @param version of the record that is meant; without it, the latest
+   * @returns false if another version is the latest: nothing has changed then
    */
-  async remove(key: string): Promise<void> {
+  async remove(key: string, version?: number): Promise<boolean> {
     const { kind, what, losses, clear } = this.#kind
     const isHidden = this.#kind.configured(this.#parts).has(key)
     if (isHidden && (await this.#parts.store.find(kind, key)) === undefined) this.#refuseTaken(key)
@@ -164,12 +167,13 @@ export class RecordEditor<R extends Switchable, C> {
         await this.#parts.tokenRevoker.end(tokens, { consents, order: { via: `removal of the ${what}` } })
     }
     // Before and after: nothing is left if the store fails in between, and a process that does not know of the removal
-    // does not know the rule either.
-    await end()
-    await this.#parts.store.remove(kind, key)
+    // does not know the rule either. Of one version only after, since nothing may end if it is not the latest.
+    if (version === undefined) await end()
+    if (!(await this.#parts.store.remove(kind, key, version)) && version !== undefined) return false
     await this.#announce(key)
     await end()
     await untilInForce(this.#parts)
+    return true
   }
 
   async #switch(key: string, disabled: boolean): Promise<readonly EndedLoss[]> {

@@ -7,17 +7,25 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
 import { DIRECTORY_TOPIC } from './stored-directory.ts'
-import { claimedByConfiguration, everyRecord, type Claim } from './uniqueness.ts'
+import { claimedByConfiguration, type Claim } from './uniqueness.ts'
+
+/**
+ * Why the directory was not changed: the record has problems; there is no such record; or something that is there stands
+ * in the way, such as a record of the configuration.
+ */
+export type RefusalKind = 'problems' | 'missing' | 'conflict'
 
 /** The directory was not changed. The message says why. */
 export class DirectoryRefusal extends Error {
   override readonly name = 'DirectoryRefusal'
+  readonly kind: RefusalKind
   /** If the record has problems: all of them, by key of the record. */
   readonly report: Report | undefined
 
-  constructor(message: string, report?: Report) {
+  constructor(message: string, report?: Report, kind: RefusalKind = report ? 'problems' : 'conflict') {
     super(message)
     this.report = report
+    this.kind = kind
   }
 }
 
@@ -48,10 +56,6 @@ export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): P
 /** Resolves when every process that can read the store uses the announced change. */
 export const untilInForce = ({ pause = delay }: EditingParts): Promise<unknown> => pause(SPREAD)
 
-/** All records of a kind, page by page. */
-export const recordsOf = ({ store }: EditingParts, kind: string): AsyncGenerator<Entry> =>
-  everyRecord(store, kind)
-
 /** Throws DirectoryRefusal if the configuration has given the id to another client or user. */
 export function refuseTaken({ configured }: EditingParts, claim: Claim): void {
   const taken = claimedByConfiguration(claim, configured)
@@ -68,7 +72,7 @@ interface Place {
 /** Rejects with DirectoryRefusal if there is no such record. */
 export async function foundEntry(store: Store, { kind, key, missing }: Place): Promise<Entry> {
   const entry = await store.find(kind, key)
-  if (entry === undefined) throw new DirectoryRefusal(await missing())
+  if (entry === undefined) throw new DirectoryRefusal(await missing(), undefined, 'missing')
   return entry
 }
 

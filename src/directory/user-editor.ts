@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { Report } from '../config/report.ts'
 import type { Client, PasswordHasher } from '../contracts/people.ts'
+import type { Entry, Page } from '../contracts/store.ts'
 import { checkUser, toClient } from './compile-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
 import { holdingsOf, lossesBetween } from './holdings.ts'
-import { type ChangesOf, merged, planChange, type PlannedChange } from './planned-change.ts'
+import { type ListedPage, pageOf } from './listing.ts'
+import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
+import type { AddedRecord, FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
+import { ARGON2_COST, formatArgon2 } from './secret-hash.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -23,7 +27,6 @@ import {
   type EditingParts,
   foundEntry,
   missingText,
-  recordsOf,
   refuseTaken,
   untilInForce,
 } from './stored-editing.ts'
@@ -34,26 +37,29 @@ export interface UserEditingParts extends EditingParts {
   readonly peopleElsewhere?: boolean
 }
 
-/** A user as an operator writes it. Without a subject, a random one is used. */
+/** A user as an operator writes it: the password as it is, not its hash. Without a subject, a random one is used. */
 export interface WrittenUser {
   readonly username: string
+  readonly password: string
   readonly [key: string]: unknown
 }
 
-/** A user in a list. */
-export interface ListedUser {
-  readonly username: string
-  readonly subject: string
-  readonly source: 'configuration' | 'store'
-  readonly disabled: boolean
-  readonly locked: boolean
-  readonly customers: readonly string[]
-  /** Role by business. */
-  readonly access: Readonly<Record<string, string>>
-}
+/** Characters (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
+export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
 
-/** Characters (OWASP ASVS 4.0 §2.1.1). */
-export const SHORTEST_PASSWORD = 12
+/** In place of the hash of a password that was refused, so that the other problems of the record are told too. */
+const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16), tag: Buffer.alloc(32) })
+
+/** Reports what is wrong with a password, and never shows it. */
+function isPassword(given: unknown, report: Report): given is string {
+  const { least, most } = PASSWORD_LENGTH
+  if (typeof given === 'string' && given.length >= least && given.length <= most) return true
+  const expected = `expected a text of ${least} to ${most} characters`
+  const trouble =
+    given === undefined ? 'is missing' : typeof given === 'string' ? 'is too short or too long' : 'is no text'
+  report.error(['password'], `${trouble}: ${expected}`)
+  return false
+}
 
 /**
  * Adds and changes users of the store. Users of the configuration are only listed. All methods reject with
@@ -68,35 +74,42 @@ export class UserEditor {
   }
 
   /** Refuses a user or password that has problems, and a name or subject that is taken. */
-  async add(written: WrittenUser, password: string): Promise<UserRecord> {
-    this.#refuseConfigured(written.username)
-    const hash = await this.#hash(password)
-    const record = await this.#read({ subject: randomUUID(), ...written, password: hash })
+  async add({ password, ...written }: WrittenUser): Promise<AddedRecord<UserRecord>> {
+    this.#refuseConfigured(written['username'])
+    const report = new Report()
+    const hash = isPassword(password, report) ? await this.#parts.hasher.hash(password) : NO_PASSWORD
+    const record = await this.#read({ subject: randomUUID(), ...written, password: hash }, report)
     await this.#create(record)
     await announce(this.#parts, { user: record.username })
-    return record
+    return { record, warnings: report.problems }
   }
 
   /**
    * From now on every login is refused, and the user's access tokens, refresh tokens and sessions are ended. May be
    * called again.
    */
-  async disable(username: string): Promise<void> {
-    await this.#endAll(await this.#change(username, { disabled: true }))
+  async disable(username: string): Promise<readonly EndedLoss[]> {
+    return this.#endAll(await this.#change(username, { disabled: true }))
   }
 
-  /** Removes the user, and ends what the user holds, consents too. The name and the subject may be given again. */
-  async remove(username: string): Promise<void> {
+  /**
+   * Removes the user, and ends what the user holds, consents too. The name and the subject may be given again.
+   *
+   * @param version of the record that is meant; without it, the latest
+   * @returns false if another version is the latest: nothing has changed then
+   */
+  async remove(username: string, version?: number): Promise<boolean> {
     this.#refuseConfigured(username)
     const { store, tokenRevoker } = this.#parts
     const entry = await foundEntry(store, this.#at(username))
     const { subject } = readStoredUser(entry.value).record
-    await store.remove(USER, username)
+    if (!(await store.remove(USER, username, version)) && version !== undefined) return false
     await announce(this.#parts, { user: username })
     await tokenRevoker.end({ subject }, { consents: true })
     await untilInForce(this.#parts)
     // Last, so that nobody else gets the subject before everything of it has ended.
     await store.remove(SUBJECT, subject)
+    return true
   }
 
   async enable(username: string): Promise<void> {
@@ -105,9 +118,9 @@ export class UserEditor {
   }
 
   /** Also ends what the user holds: who logged in with the old password must log in again. */
-  async setPassword(username: string, password: string): Promise<void> {
+  async setPassword(username: string, password: unknown): Promise<readonly EndedLoss[]> {
     this.#refuseConfigured(username)
-    await this.#endAll(await this.#change(username, { password: await this.#hash(password) }))
+    return this.#endAll(await this.#change(username, { password: await this.#hash(password) }))
   }
 
   /** A change of what is written of the user. Refuses one that `add` would refuse. */
@@ -129,19 +142,21 @@ export class UserEditor {
     })
   }
 
-  /** The users of the configuration come first. */
-  async list(): Promise<readonly ListedUser[]> {
-    const listed =
-      (source: ListedUser['source']) =>
-      ({ username, subject, disabled, locked, customers, access }: UserRecord): ListedUser => ({
-        ...{ username, subject, source, disabled, locked, customers, access },
-      })
-    const configured = [...this.#parts.configured.users.values()].map(listed('configuration'))
-    const inStore = listed('store')
-    const stored = await Array.fromAsync(recordsOf(this.#parts, USER), ({ value }) =>
-      inStore(readStoredUser(value).record),
+  /** Rejects with DirectoryRefusal if neither layer has the user. */
+  async show(username: string): Promise<FoundRecord<UserRecord>> {
+    const configured = this.#parts.configured.users.get(username)
+    if (configured !== undefined) return ofConfiguration(configured)
+    return ofStore(await foundEntry(this.#parts.store, this.#at(username)))
+  }
+
+  /** One page of both layers, in the order of names. */
+  async list(page: Page): Promise<ListedPage<FoundRecord<UserRecord>>> {
+    const { configured, store } = this.#parts
+    const { items, next } = await pageOf({ configured: configured.users, store, kind: USER }, page)
+    const found = items.map((item) =>
+      item.source === 'store' ? ofStore(item.entry) : ofConfiguration(item.record),
     )
-    return [...configured, ...stored]
+    return { items: found, next }
   }
 
   /**
@@ -165,12 +180,10 @@ export class UserEditor {
     throw new DirectoryRefusal(`There is a user "${username}" already.`)
   }
 
-  async #hash(password: string): Promise<string> {
-    if (password.length < SHORTEST_PASSWORD)
-      throw new DirectoryRefusal(
-        `The password is too short: expected at least ${SHORTEST_PASSWORD} characters.`,
-      )
-    return this.#parts.hasher.hash(password)
+  #hash(password: unknown): Promise<string> {
+    const report = new Report()
+    if (isPassword(password, report)) return this.#parts.hasher.hash(password)
+    throw new DirectoryRefusal('The password has a problem.', report)
   }
 
   async #read(written: object, report = new Report()): Promise<UserRecord> {
@@ -213,9 +226,11 @@ export class UserEditor {
    * To be called after the change is announced. A process that does not know the change does not know the rule
    * either, so the rule ends what that process begins meanwhile. When this resolves, both are in force everywhere.
    */
-  async #endAll(subject: string): Promise<void> {
-    await this.#parts.tokenRevoker.end({ subject }, { order: { via: 'change of the user' } })
+  async #endAll(subject: string): Promise<readonly EndedLoss[]> {
+    const tokens = { subject }
+    const ended = await this.#parts.tokenRevoker.end(tokens, { order: { via: 'change of the user' } })
     await untilInForce(this.#parts)
+    return [{ loss: { tokens, consents: false }, ended }]
   }
 
   #at(username: string) {
@@ -236,3 +251,13 @@ export class UserEditor {
       )
   }
 }
+
+const ofStore = ({ key, value, version }: Entry): FoundRecord<UserRecord> => ({
+  ...{ key, source: 'store', version },
+  record: readStoredUser(value).record,
+})
+
+const ofConfiguration = (record: UserRecord): FoundRecord<UserRecord> => ({
+  ...{ key: record.username, source: 'configuration', version: undefined },
+  record,
+})

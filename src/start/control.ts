@@ -36,6 +36,10 @@ import type { Status } from '../operations/status/status.ts'
 import { statusFactsOf } from './status-facts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { ReportedActs } from '../operations/reported-acts.ts'
+import type { DirectoryOrders } from '../operations/directory-orders.ts'
+import { ConfiguredEditors } from './configured-editors.ts'
+import { DirectoryControl } from './directory-control.ts'
+import { keeperOf } from './kept-acts.ts'
 import { orderRedaction } from './redaction.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
@@ -56,7 +60,7 @@ import { unknownIds } from './unknown-ids.ts'
 
 export interface ControlParts {
   /** The state of this process. With several workers, the supervisor has its own. */
-  readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store'>
+  readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store' | 'feed'>
   readonly pool: WorkerPool<Configuration>
   /** The people and their rights in the configuration in force. */
   readonly holdings: () => Holdings
@@ -100,6 +104,7 @@ export class ServiceControl implements OperatorControl {
   readonly keys: KeyControl | undefined
   readonly onDisk: ConfigurationControl
   readonly #parts: ControlParts
+  readonly #editors: ConfiguredEditors
   #configuration: Configuration
   #reloader: Reloader | undefined
   /** Settles when the previous order is done. Only one order at a time changes configurations and workers. */
@@ -115,6 +120,7 @@ export class ServiceControl implements OperatorControl {
     this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
     this.keys = isSidecar(configuration) ? undefined : keyControlOf(configuration, parts, this.acts)
     this.onDisk = new ConfigurationControl(configuration, { ...parts, store: parts.state.store })
+    this.#editors = new ConfiguredEditors(parts)
     this.#activate(configuration)
   }
 
@@ -131,8 +137,14 @@ export class ServiceControl implements OperatorControl {
 
   #activate(configuration: Configuration): void {
     this.#configuration = configuration
+    this.#editors.forget()
     const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
     this.maintenance.configure(switches)
+  }
+
+  directory(operator: Operator): DirectoryOrders {
+    const keeper = keeperOf(operator, this.#parts)
+    return new DirectoryControl({ keeper, editors: () => this.#editors.of(this.#configuration) })
   }
 
   closableNames(): ClosableNames {

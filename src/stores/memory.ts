@@ -83,10 +83,11 @@ export class MemoryStore implements Store {
     return Promise.resolve(true)
   }
 
-  remove(kind: string, key: string): Promise<boolean> {
+  remove(kind: string, key: string, version?: number): Promise<boolean> {
     const record = this.#live(kind, key)
-    if (record) this.#records.delete(record)
-    return Promise.resolve(record !== undefined)
+    if (record === undefined || record.version !== (version ?? record.version)) return Promise.resolve(false)
+    this.#records.delete(record)
+    return Promise.resolve(true)
   }
 
   list(kind: string, page?: Page): Promise<readonly Entry[]> {

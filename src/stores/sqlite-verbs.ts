@@ -90,7 +90,8 @@ function recordVerbs(db: DatabaseSync) {
   const update = db.prepare(`
     UPDATE record SET value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)
     WHERE kind = :kind AND key = :key AND version = :version AND ${LIVE}`)
-  const remove = db.prepare(`DELETE FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`)
+  const remove = db.prepare(`
+    DELETE FROM record WHERE kind = :kind AND key = :key AND version = coalesce(:version, version) AND ${LIVE}`)
 
   return {
     create: (now: number, kind: string, key: string, row: NewRow): boolean =>
@@ -107,7 +108,8 @@ function recordVerbs(db: DatabaseSync) {
       expiresAt: number | null,
     ): boolean => changed(update, { now, kind, key, version, value, expiresAt }) > 0,
 
-    remove: (now: number, kind: string, key: string): boolean => changed(remove, { now, kind, key }) > 0,
+    remove: (now: number, kind: string, key: string, version: number | null): boolean =>
+      changed(remove, { now, kind, key, version }) > 0,
   }
 }
 

@@ -80,8 +80,8 @@ export class SqliteStore implements Store {
     return this.#link.request('replace', this.#now(), kind, escapedKey(key), version, text, expiresAt ?? null)
   }
 
-  remove(kind: string, key: string): Promise<boolean> {
-    return this.#link.request('remove', this.#now(), kind, escapedKey(key))
+  remove(kind: string, key: string, version?: number): Promise<boolean> {
+    return this.#link.request('remove', this.#now(), kind, escapedKey(key), version ?? null)
   }
 
   async list(kind: string, page?: Page): Promise<readonly Entry[]> {

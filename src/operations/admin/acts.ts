@@ -18,8 +18,10 @@ const body = members(
     outcome: { enum: ['success', 'refused', 'failed'], description: 'Unless it begins.' },
     intent: count('Of an end: what its begin was answered with.'),
     on: members({
-      kind: text('`client`, `user`, `key`, `store`.'),
+      kind: text('`client`, `user`, `business`, `fund`, `role`, `key`, `store`.'),
       id: text('Its id.'),
+      business: text('The code of a business, or of that of a fund.'),
+      fund: text('The code of a fund.'),
       subject: text('The `sub` of a user.'),
     }),
     username: text('Of a user: kept as a personal value.'),

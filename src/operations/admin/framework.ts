@@ -44,6 +44,8 @@ export function makeApp(recorder: Recorder): AdminApp {
     logger: false,
     forceCloseConnections: true,
     requestTimeout: 10_000,
+    // A user name has up to 128 characters, each up to 12 when it is percent-encoded.
+    routerOptions: { maxParamLength: 2048 },
     exposeHeadRoutes: false,
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
   })

@@ -4,6 +4,7 @@ import { type QueriedTrail, auditRoutes } from './audit-routes.ts'
 import { ACT_ROUTE } from './acts.ts'
 import { REDACT_ROUTE } from './redact.ts'
 import { maintenanceRoutes } from './maintenance.ts'
+import { DIRECTORY_ROUTES } from './directory-routes.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
 import { PAST_CALL_ROUTE } from './past-calls.ts'
 import { ORDER_ROUTES } from './orders.ts'
@@ -172,6 +173,7 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
     ...KEY_ROUTES,
     EXPLAIN_ROUTE,
     PAST_CALL_ROUTE,
+    ...DIRECTORY_ROUTES,
     ...auditRoutes(trail),
     ACT_ROUTE,
     REDACT_ROUTE,

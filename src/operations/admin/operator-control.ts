@@ -9,6 +9,7 @@ import type { ClosableNames } from '../maintenance/config.ts'
 import type { MaintenanceSwitch } from '../maintenance/maintenance.ts'
 import type { MaintenancePreview } from '../maintenance/preview.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
+import type { DirectoryOrders } from '../directory-orders.ts'
 import type { Operator } from '../operator.ts'
 import type { PastAnswer } from '../past-calls.ts'
 import type { Status } from '../status/status.ts'
@@ -63,6 +64,8 @@ export interface OperatorControl {
   status(): Promise<Status>
   /** What a switch would close, and whom it would have met in the last hour (C11.5.6). Changes nothing. */
   previewSwitch(entry: MaintenanceSwitch): MaintenancePreview
+  /** Orders on the directory's records, in the name of this operator. */
+  directory(operator: Operator): DirectoryOrders
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
   /** Whether the store has a client with this id. Rejects if the store cannot be read. */

@@ -50,6 +50,8 @@ export interface AdminRoute {
   readonly needs: Right
   /** The schema of the JSON body. Absent: no body is read. */
   readonly body?: Schema
+  /** Whether `handle` checks the body, and tells every problem of it. Then `body` is only published. */
+  readonly checksBody?: true
   /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean
   /** The schema of each query parameter. */

@@ -12,7 +12,7 @@ import {
   unknownOperator,
 } from './operators.ts'
 import { hasRight } from './rights.ts'
-import { type AdminRequest, type AdminRoute, members, MERGE_PATCH } from './routes.ts'
+import { type AdminRequest, type AdminRoute, members, MERGE_PATCH, type Schema } from './routes.ts'
 
 export interface AdminApi {
   readonly audit: Pick<AuditTrail, 'note'>
@@ -48,8 +48,13 @@ function authorize(
   throw expired ? expiredOperator(operator) : refusedOperator(operator, needs)
 }
 
+const bodySchemaOf = ({ bodyOptional, checksBody }: AdminRoute, body: Schema): RequestSchema => ({
+  optional: bodyOptional === true,
+  schema: checksBody === true ? { type: 'object' } : body,
+})
+
 export function addRoute(app: AdminApp, route: AdminRoute, api: GuardedApi): void {
-  const { method, path: url, body, bodyOptional, query = {}, params, handle } = route
+  const { method, path: url, body, query = {}, params, handle } = route
   const known = new WeakMap<IncomingRequest, AuthenticatedOperator>()
   app.route({
     method,
@@ -57,7 +62,7 @@ export function addRoute(app: AdminApp, route: AdminRoute, api: GuardedApi): voi
     schema: {
       querystring: { optional: false, schema: members(query) } satisfies RequestSchema,
       ...(params && { params: { optional: false, schema: members(params) } satisfies RequestSchema }),
-      ...(body && { body: { optional: bodyOptional === true, schema: body } satisfies RequestSchema }),
+      ...(body && { body: bodySchemaOf(route, body) }),
     },
     // Before the body is read.
     onRequest: (request, _reply, done) => {

@@ -53,7 +53,7 @@ describe('postern client and postern user, beside a service that runs', () => {
 
     const added = await run(`${ADD} ${SCOPES}`)
     expect(added).toMatchObject({ code: 0, stderr: '' })
-    const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
+    const { secret } = JSON.parse(added.stdout) as { secret: string }
     expect(await run(USER, `${PASSWORD}\n`)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^dora: added with the subject /),
@@ -97,7 +97,7 @@ describe('postern client and postern user, beside a service that runs', () => {
     const service = await serving(environment)
     const run = commands({ ...environment, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port })
     const added = await run(`${ADD} ${SCOPES}`)
-    const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
+    const { secret } = JSON.parse(added.stdout) as { secret: string }
     expect((await run(USER, `${PASSWORD}\n`)).code).toBe(0)
     const params = {
       grant_type: 'password',
@@ -127,10 +127,17 @@ describe('postern client and postern user, beside a service that runs', () => {
     expect(stdout).toMatch(/^acme-books +customer +configuration +enabled +1 +Acme Books$/m)
     expect(stdout).toMatch(/^tally +customer +store +enabled +1 +Tally$/m)
     const json = await run('client list --json')
-    expect(JSON.parse(json.stdout)).toContainEqual(expect.objectContaining({ id: 'tally', source: 'store' }))
+    expect(JSON.parse(json.stdout).clients).toContainEqual(
+      expect.objectContaining({
+        id: 'tally',
+        source: 'store',
+        scopes: expect.arrayContaining(['openid']),
+        grants: ['password', 'refresh_token'],
+      }),
+    )
     expect(json.stdout).not.toMatch(/sha256|argon2/)
     const users = await run('user list --json')
-    expect(JSON.parse(users.stdout)).toContainEqual(
+    expect(JSON.parse(users.stdout).users).toContainEqual(
       expect.objectContaining({ username: 'alice', source: 'configuration' }),
     )
     expect(users.stdout).not.toMatch(/argon2/)
@@ -139,7 +146,7 @@ describe('postern client and postern user, beside a service that runs', () => {
 
 describe('postern client and postern user refuse', () => {
   it.each([
-    ['client', 'expected one of add, change, list'],
+    ['client', 'expected one of add, show, edit'],
     ['client disabel x', 'did you mean "disable"?'],
     ['client disable', 'expected one client id'],
     ['client rotate-secret x --overlap soon', '--overlap: expected a duration'],

@@ -1,11 +1,7 @@
-/** `postern client change` and `postern user change`: what changes, what ends, and what is recorded. */
+/** `postern client edit` and `postern user edit`: what changes, what ends, and what is recorded. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { changeRecord } from '../../../src/cli/change-record.ts'
-import { CLIENT_OPTIONS } from '../../../src/cli/client-options.ts'
-import { LESSENED } from '../../../src/settings/takes-away.ts'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -31,10 +27,10 @@ async function place(state = 'down') {
     await service?.stop()
   })
   const added = await run([...ADD, ...HOLDS])
-  const { client_secret: secret } = JSON.parse(added.stdout) as { client_secret: string }
+  const { secret } = JSON.parse(added.stdout) as { secret: string }
   await run(['user', 'add', 'dora', '--customer', 'tally', ...ROLES], `${PASSWORD}\n`)
-  const client = (...args: readonly string[]) => run(['client', 'change', 'tally', ...args])
-  const user = (...args: readonly string[]) => run(['user', 'change', 'dora', ...args])
+  const client = (...args: readonly string[]) => run(['client', 'edit', 'tally', ...args])
+  const user = (...args: readonly string[]) => run(['user', 'edit', 'dora', ...args])
   // Each command without the service is a writer of its own; its files stand in no order.
   const records = (event: string) =>
     recordsOf({ data }, event).toSorted((one, other) => timeOf(one) - timeOf(other))
@@ -112,30 +108,6 @@ describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
     const again = await here.client('--name', 'Other', '--scope', 'openid')
     expect(again.stdout).toBe('tally: as it was\n')
   })
-
-  it('that is overtaken by another is planned and recorded anew', async () => {
-    const { client, env, records } = await place()
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-    const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
-    let plans = 0
-    const code = await changeRecord(
-      {
-        ...{ order: {}, options: CLIENT_OPTIONS, name: 'tally', lessened: LESSENED.client },
-        act: { event: 'client.changed', client: 'tally' },
-        plan: async ({ clients }) => {
-          const planned = await clients.plan('tally', () => ({ name: 'Mine' }))
-          if (++plans === 1) await (await clients.plan('tally', () => ({ scopes: ['openid'] }))).commit()
-          return planned
-        },
-      },
-      terminal,
-    )
-    expect([code, plans]).toEqual([0, 2])
-    const byWriter = Object.values(Object.groupBy(records('client.changed'), ({ writer }) => String(writer)))
-    const attempts = byWriter.map((attempt = []) => attempt.map(({ outcome }) => outcome).join(' '))
-    expect(attempts.toSorted()).toEqual(['pending failed', 'pending success'])
-    expect((await client('--name', 'Mine', '--scope', 'openid')).stdout).toBe('tally: as it was\n')
-  })
 })
 
 describe('C6.3.3 a change of a client or user, beside a service that runs', { timeout: 120_000 }, () => {
@@ -182,7 +154,7 @@ describe('C6.3.3 a change of a client or user, beside a service that runs', { ti
   })
 })
 
-describe('postern client change and user change', () => {
+describe('postern client edit and user edit', () => {
   it('change what is given only; an empty value removes', async () => {
     const { client, user, records } = await place()
     await user(
@@ -212,13 +184,13 @@ describe('postern client change and user change', () => {
     expect((await client('--name', '')).code).toBe(2)
     expect((await user('--access', 'ACME=Reader')).code).toBe(2)
     expect((await user('--subject', 'other')).code).toBe(2)
-    expect((await user()).stderr).toContain('to say what changes')
+    expect((await user()).stderr).toContain('expected an option that says what changes')
     expect((await client()).stderr).toContain('expected an option that says what changes')
-    expect((await run(['client', 'change', 'tlly', '--name', 'x'])).stderr).toBe(
+    expect((await run(['client', 'edit', 'tlly', '--name', 'x'])).stderr).toBe(
       'postern: There is no client "tlly" — did you mean "tally"?\n',
     )
-    expect((await run(['user', 'change', 'dara', '--access', ''])).stderr).toContain('did you mean "dora"?')
-    expect((await run(['client', 'change', 'acme-books', '--name', 'x'])).stderr).toContain(
+    expect((await run(['user', 'edit', 'dara', '--access', ''])).stderr).toContain('did you mean "dora"?')
+    expect((await run(['client', 'edit', 'acme-books', '--name', 'x'])).stderr).toContain(
       'in the configuration',
     )
     expect([...records('client.changed'), ...records('user.changed')]).toEqual([])

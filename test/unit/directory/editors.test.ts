@@ -186,16 +186,12 @@ describe('clients of the store', () => {
     const fits = async (secret: string) =>
       (await people.findClient('acme'))!.secretHashes.some((hash) => verifySecret(secret, hash))
     expect(await Promise.all([fits(old!), fits(fresh)])).toEqual([true, true])
-    expect(await clients.list()).toContainEqual(
-      expect.objectContaining({ id: 'acme', secrets: 2, oldSecretEndsAt: clock.now() + DAY }),
-    )
+    expect(await clients.show('acme')).toMatchObject({ validSecrets: 2, oldSecretEndsAt: clock.now() + DAY })
     clock.advance(DAY - 1)
     expect(await fits(old!)).toBe(true)
     clock.advance(1)
     expect(await Promise.all([fits(old!), fits(fresh)])).toEqual([false, true])
-    expect(await clients.list()).toContainEqual(
-      expect.objectContaining({ id: 'acme', secrets: 1, oldSecretEndsAt: undefined }),
-    )
+    expect(await clients.show('acme')).toMatchObject({ validSecrets: 1, oldSecretEndsAt: undefined })
   })
 
   it('have never more than two: a third must wait, or end both at once', async () => {
@@ -222,23 +218,34 @@ describe('clients of the store', () => {
     })
   })
 
-  it('are listed after those of the configuration, by pages, without their secrets', async () => {
+  it('C11.5.1 are listed with those of the configuration, in one order, page by page', async () => {
     const { clients } = await opened()
-    for (const id of ['b', 'a']) await clients.add({ ...acme, id })
-    const listed = await clients.list()
-    expect(listed.map(({ id, source }) => `${id} ${source}`)).toEqual([
+    for (const id of ['gamma', 'alpha']) await clients.add({ ...acme, id })
+    const first = await clients.list({ after: undefined, limit: 2 })
+    expect(first.items.map(({ key, source }) => `${key} ${source}`)).toEqual([
+      'alpha store',
       'fixed configuration',
-      'a store',
-      'b store',
     ])
-    expect(JSON.stringify(listed)).not.toContain('sha256:')
+    const rest = await clients.list({ after: first.next, limit: 2 })
+    expect([rest.items.map(({ key }) => key), rest.next]).toEqual([['gamma'], undefined])
+  })
+
+  it('C11.5.1 are removed only in the version that is meant, if one is', async () => {
+    const { clients, people, ended } = await opened()
+    await clients.add(acme)
+    const { version } = await clients.show('acme')
+    await clients.enable('acme')
+    expect(await clients.remove('acme', version)).toBe(false)
+    expect([await people.findClient('acme'), ended]).toEqual([expect.anything(), []])
+    expect(await clients.remove('acme', (version ?? 0) + 1)).toBe(true)
+    expect(ended).toEqual([{ client: 'acme' }])
   })
 })
 
 describe('users of the store', () => {
   it('are found by name and subject, with the password that was given', async () => {
     const { users, people } = await opened()
-    const { subject } = await users.add(ann, PASSWORD)
+    const { subject } = (await users.add({ ...ann, password: PASSWORD })).record
     const found = await people.findUserByName('ann')
     expect(found).toMatchObject({ subject, customers: ['fixed'] })
     expect(await new Hasher().verify(PASSWORD, found?.passwordHash)).toBe(true)
@@ -248,31 +255,35 @@ describe('users of the store', () => {
   it('may be those of a client of the store', async () => {
     const { clients, users, people } = await opened()
     await clients.add(acme)
-    await users.add({ ...ann, customers: ['acme'] }, PASSWORD)
+    await users.add({ ...ann, customers: ['acme'], password: PASSWORD })
     expect((await people.findUserByName('ann'))?.customers).toEqual(['acme'])
   })
 
   it('are refused with every problem that the configuration would tell, and with a short password', async () => {
     const { users } = await opened()
     expect(
-      await problems(users.add({ ...ann, customers: ['no'], access: { ACME: 'Raeder' } }, PASSWORD)),
+      await problems(
+        users.add({ ...ann, customers: ['no'], access: { ACME: 'Raeder' }, password: PASSWORD }),
+      ),
     ).toEqual([
       'customers.0 names no client of the directory: "no"',
       'access.ACME names no role of the directory: "Raeder"',
     ])
-    expect(await problems(users.add(ann, 'short'))).toEqual([expect.stringContaining('at least 12')])
-    expect(await problems(users.add({ ...ann, username: 'fixed' }, PASSWORD))).toHaveLength(1)
+    expect(await problems(users.add({ ...ann, password: 'short' }))).toEqual([
+      expect.stringContaining('of 12 to 1024 characters'),
+    ])
+    expect(await problems(users.add({ ...ann, username: 'fixed', password: PASSWORD }))).toHaveLength(1)
   })
 
   it('have a subject of their own, and a name: neither is given twice', async () => {
     const { users, store } = await opened()
-    await users.add({ ...ann, subject: 's-ann' }, PASSWORD)
+    await users.add({ ...ann, subject: 's-ann', password: PASSWORD })
     for (const subject of ['s-ann', 's-fixed'])
-      expect(await problems(users.add({ ...ann, username: 'bob', subject }, PASSWORD))).toEqual([
+      expect(await problems(users.add({ ...ann, username: 'bob', subject, password: PASSWORD }))).toEqual([
         `Subject "${subject}" belongs to another user.`,
       ])
     for (const subject of ['s-other', 's-ann'])
-      expect(await problems(users.add({ ...ann, subject }, PASSWORD))).toEqual([
+      expect(await problems(users.add({ ...ann, subject, password: PASSWORD }))).toEqual([
         'There is a user "ann" already.',
       ])
     const subjects = await store.list(SUBJECT)
@@ -282,13 +293,13 @@ describe('users of the store', () => {
   it('are added where an attempt was broken off in between', async () => {
     const { users, people, store } = await opened()
     await store.create(SUBJECT, 's-ann', { value: { username: 'ann' } })
-    await users.add({ ...ann, subject: 's-ann' }, PASSWORD)
+    await users.add({ ...ann, subject: 's-ann', password: PASSWORD })
     expect((await people.findUserBySubject('s-ann'))?.username).toBe('ann')
   })
 
   it('are out everywhere when disable resolves: tokens by rule, logins before and after all have heard', async () => {
     const { users, people, serving, ended, clock } = await opened()
-    const { subject } = await users.add(ann, PASSWORD)
+    const { subject } = (await users.add({ ...ann, password: PASSWORD })).record
     await people.findUserByName('ann')
     await users.disable('ann')
     expect((await people.findUserByName('ann'))?.disabled).toBe(true)
@@ -301,7 +312,7 @@ describe('users of the store', () => {
 
   it('log in by the new password only, and again everywhere, once it is set', async () => {
     const { users, people, serving, ended, clock } = await opened()
-    const { subject } = await users.add(ann, PASSWORD)
+    const { subject } = (await users.add({ ...ann, password: PASSWORD })).record
     await people.findUserByName('ann')
     await users.setPassword('ann', 'another horse battery')
     const hash = (await people.findUserByName('ann'))?.passwordHash
@@ -331,14 +342,15 @@ describe('users of the store', () => {
     ])
   })
 
-  it('are listed after those of the configuration, without their passwords', async () => {
+  it('C11.5.1 are listed with those of the configuration, by prefix', async () => {
     const { users } = await opened()
-    await users.add(ann, PASSWORD)
-    const listed = await users.list()
-    expect(listed.map(({ username, source }) => `${username} ${source}`)).toEqual([
-      'fixed configuration',
-      'ann store',
-    ])
-    expect(JSON.stringify(listed)).not.toContain('argon2')
+    await users.add({ ...ann, password: PASSWORD })
+    await users.add({ ...ann, username: 'änn', password: PASSWORD })
+    const keys = async (prefix?: string) =>
+      (await users.list({ after: undefined, limit: 9, ...(prefix !== undefined && { prefix }) })).items.map(
+        ({ key, source }) => `${key} ${source}`,
+      )
+    expect(await keys()).toEqual(['ann store', 'fixed configuration', 'änn store'])
+    expect(await keys('ä')).toEqual(['änn store'])
   })
 })

@@ -54,6 +54,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     previewSwitch: () => {
       throw new Error('not for these tests')
     },
+    directory: () => undefined as never,
     closableNames: () => ({
       business: new Set(['ACME']),
       area: new Set(['a']),
@@ -118,7 +119,7 @@ describe('admin API', () => {
     const described = Object.entries(body['paths'] as Record<string, object>).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     )
-    const served = routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/, '{$1}')}`)
+    const served = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
     const probes = ['GET /metrics', 'GET /health/live', 'GET /health/ready']
     expect(described.toSorted()).toEqual([...served, ...probes].toSorted())
     const ids = JSON.stringify(body).match(/"operationId":"\w+"/g) ?? []

@@ -1,0 +1,192 @@
+/** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
+import { mapItem, type SchemaView, viewOf, wordsOf } from '../../config/schema-view.ts'
+import { MARK } from '../../config/schema.ts'
+import { applyMergePatch } from '../../http/merge-patch.ts'
+import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
+import type { ChangesOf } from '../../directory/planned-change.ts'
+import { UsageError } from '../command.ts'
+
+/** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`. */
+type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree'
+
+export interface NounOption {
+  readonly member: string
+  /** Without the dashes. */
+  readonly name: string
+  readonly shape: Shape
+  /** What follows the name in a help text. */
+  readonly value: string
+  readonly description: string
+}
+
+/** Where an option has another name than its member: one item of a list. */
+const ITEMS: Readonly<Record<string, string>> = {
+  grants: 'grant',
+  businesses: 'business',
+  scopes: 'scope',
+  redirectUris: 'redirect-uri',
+  postLogoutRedirectUris: 'post-logout-redirect-uri',
+  customers: 'customer',
+  claims: 'claim',
+}
+
+const VALUES: Readonly<Record<string, string>> = {
+  ...{ access: 'BUSINESS=ROLE', customers: 'ID', businesses: 'CODE', agreement: 'DAY' },
+  ...{ redirectUris: 'URI', postLogoutRedirectUris: 'URI' },
+}
+
+const kebab = (member: string): string => member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+function shapeOf(view: SchemaView): Shape {
+  if (view.type === 'boolean') return 'flag'
+  if (view.type === 'array') return 'list'
+  if (view.type !== 'object') return 'text'
+  return mapItem(view) === undefined ? 'tree' : 'map'
+}
+
+function valueOf(member: string, view: SchemaView): string {
+  if (view.type === 'boolean') return ''
+  const words = wordsOf(view.items ?? view)
+  if (words !== undefined) return words.join('|')
+  if (view[MARK] === 'duration') return 'DURATION'
+  return VALUES[member] ?? (view.type === 'object' ? 'NAME=VALUE' : 'TEXT')
+}
+
+/** All of a noun, but for its names. What `disable` and `enable` switch has no option. */
+export const optionsOf = (noun: NounName): readonly NounOption[] =>
+  Object.entries(viewOf(NOUNS[noun].schema).properties ?? {})
+    .filter(([member]) => !isElsewhere(noun, member))
+    .map(([member, view]) => ({
+      ...{ member, name: ITEMS[member] ?? kebab(member), shape: shapeOf(view) },
+      ...{ value: valueOf(member, view), description: view.description ?? '' },
+    }))
+
+const isElsewhere = (noun: NounName, member: string): boolean =>
+  member === 'disabled' || NOUNS[noun].names.includes(member) || Object.hasOwn(NOUNS[noun].hidden, member)
+
+/** Those that an edit takes: what never changes is left out. */
+export const editOptionsOf = (noun: NounName): readonly NounOption[] =>
+  optionsOf(noun).filter(({ member }) => !NOUNS[noun].fixed.includes(member))
+
+/** For `parseArgs`. */
+export const argumentsOf = (options: readonly NounOption[]) =>
+  Object.fromEntries(
+    options.map(({ name, shape }) => [
+      name,
+      shape === 'flag'
+        ? ({ type: 'boolean' } as const)
+        : ({ type: 'string', multiple: shape !== 'text' } as const),
+    ]),
+  )
+
+const COLUMN = 34
+
+/** `--scope TEXT …                    Scope values that …`, a line for each. */
+export const helpOf = (options: readonly NounOption[]): readonly string[] =>
+  options.flatMap(({ name, shape, value, description }) => {
+    const repeated = shape === 'list' || shape === 'map' || shape === 'tree' ? ' …' : ''
+    const usage = shape === 'flag' ? `--[no-]${name}` : `--${name} ${value}${repeated}`
+    return usage.length < COLUMN
+      ? [`${usage.padEnd(COLUMN)}${description}`]
+      : [usage, `${' '.repeat(COLUMN)}${description}`]
+  })
+
+type Tree = { [key: string]: string | Tree }
+
+/**
+ * The pairs of a repeated option `NAME=VALUE`.
+ *
+ * @throws UsageError if one has no `=`
+ */
+function pairs(option: string, given: readonly string[]): (readonly [string, string])[] {
+  return given.map((pair) => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new UsageError(`--${option}: expected NAME=VALUE, got "${pair}"`)
+    return [pair.slice(0, at), pair.slice(at + 1)]
+  })
+}
+
+/** `address.locality=Sydney` is in `address`. */
+function treeOf(option: string, given: readonly string[]): Tree {
+  const tree: Tree = {}
+  for (const [name, value] of pairs(option, given)) {
+    const [outer = '', inner] = name.split(/\.(.*)/s)
+    const before = tree[outer]
+    tree[outer] = inner === undefined ? value : { ...(typeof before === 'object' && before), [inner]: value }
+  }
+  return tree
+}
+
+/** The words of `--scope a --scope b` and of `--scope 'a b'`. */
+const itemsOf = (member: string, given: readonly string[]): readonly string[] =>
+  member === 'scopes' ? given.flatMap((value) => value.split(' ')) : given
+
+const READ: Readonly<Record<Shape, (given: unknown, option: NounOption) => unknown>> = {
+  flag: (given) => given,
+  text: (given) => given,
+  list: (given, { member }) => itemsOf(member, given as readonly string[]).filter((item) => item !== ''),
+  map: (given, { name }) =>
+    Object.fromEntries(
+      pairs(
+        name,
+        (given as readonly string[]).filter((pair) => pair !== ''),
+      ),
+    ),
+  tree: (given, { name }) => treeOf(name, given as readonly string[]),
+}
+
+/**
+ * What is given of a new record, by member.
+ *
+ * @throws UsageError
+ */
+export const givenRecord = (options: readonly NounOption[], values: Written): Written =>
+  Object.fromEntries(
+    options
+      .filter(({ name }) => values[name] !== undefined)
+      .map((option) => [option.member, READ[option.shape](values[option.name], option)]),
+  )
+
+/** Members with an empty text are removed, and so are those that are empty then. */
+const emptyAsNull = (tree: Tree): unknown =>
+  Object.fromEntries(
+    Object.entries(tree).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? emptyAsNull(value) : value === '' ? null : value,
+    ]),
+  )
+
+function withoutEmpty(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([name, inner]) => [name, withoutEmpty(inner)] as const)
+  const left = entries.filter(([, inner]) => inner !== undefined)
+  return left.length === 0 ? undefined : Object.fromEntries(left)
+}
+
+const CHANGED: Readonly<Record<Shape, (read: unknown, before: unknown) => unknown>> = {
+  flag: (read) => read,
+  text: (read) => (read === '' ? undefined : read),
+  list: (read) => read,
+  map: (read) => read,
+  tree: (read, before) => withoutEmpty(applyMergePatch(before, emptyAsNull(read as Tree))),
+}
+
+/**
+ * What an edit changes: lists and maps replace those before, trees are merged, an empty text removes.
+ *
+ * @throws UsageError if nothing is given
+ */
+export function givenChanges(options: readonly NounOption[], values: Written): ChangesOf {
+  const read = givenRecord(options, values)
+  if (Object.keys(read).length === 0) throw new UsageError('expected an option that says what changes')
+  return (before) =>
+    Object.fromEntries(
+      options
+        .filter(({ member }) => Object.hasOwn(read, member))
+        .map(({ member, shape }) => [member, CHANGED[shape](read[member], before[member])]),
+    )
+}
+
+/** The option of each member, to name it in problems. */
+export const optionNames = (noun: NounName): Readonly<Record<string, string>> =>
+  Object.fromEntries(optionsOf(noun).map(({ member, name }) => [member, name]))

@@ -1,0 +1,88 @@
+/** What the commands of the directory print of records, and of what a change has ended. */
+import type { NounName, Written } from '../../directory/nouns.ts'
+import type { EndedLoss } from '../../directory/planned-change.ts'
+import { countOf, type Terminal } from '../command.ts'
+import { countOfFamilies, rowLines } from '../terminal.ts'
+
+/** A cell of a list. */
+type Cell = (record: Written) => string
+
+const textOf = (value: unknown): string => {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return `${value}`
+  if (Array.isArray(value)) return value.map(textOf).join(' ')
+  if (typeof value !== 'object' || value === null) return ''
+  return Object.entries(value)
+    .map(([name, inner]) => (isTree(inner) ? `${name}.${textOf(inner)}` : `${name}=${textOf(inner)}`))
+    .join(' ')
+}
+
+const isTree = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const member =
+  (name: string): Cell =>
+  (record) =>
+    textOf(record[name])
+
+const state: Cell = ({ disabled, locked }) =>
+  disabled === true ? 'disabled' : locked === true ? 'locked' : 'enabled'
+
+const secrets: Cell = ({ validSecrets, oldSecretEndsAt }) =>
+  typeof oldSecretEndsAt === 'string'
+    ? `${textOf(validSecrets)}, the old one until ${oldSecretEndsAt.slice(0, 19)}Z`
+    : textOf(validSecrets)
+
+const SOURCE = { SOURCE: member('source'), STATE: state } as const
+
+/** The columns of each list. */
+const COLUMNS: Readonly<Record<NounName, Readonly<Record<string, Cell>>>> = {
+  client: { ID: member('id'), KIND: member('kind'), ...SOURCE, SECRETS: secrets, NAME: member('name') },
+  user: {
+    ...{ USERNAME: member('username'), ...SOURCE, CUSTOMERS: member('customers') },
+    ...{ ACCESS: member('access'), SUBJECT: member('subject') },
+  },
+  business: { CODE: member('code'), ...SOURCE, FUNDS: member('funds'), NAME: member('name') },
+  fund: { BUSINESS: member('business'), CODE: member('code'), ...SOURCE, NAME: member('name') },
+  role: { NAME: member('name'), ...SOURCE, SCOPES: member('scopes') },
+}
+
+/** A list below its headings; without them on a page that is not the first. */
+export function listLines(noun: NounName, rows: readonly Written[], isFirst: boolean): readonly string[] {
+  const columns = COLUMNS[noun]
+  const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)))
+  return rowLines(Object.keys(columns), cells).slice(isFirst ? 0 : 1)
+}
+
+/** A record, one member in a line. */
+export function recordLines(record: Written): readonly string[] {
+  const rows = Object.entries(record).map(([name, value]) => [name, textOf(value)] as const)
+  const width = rows.reduce((most, [name]) => Math.max(most, name.length), 0)
+  return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`.trimEnd().concat('\n'))
+}
+
+/** `tally: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens` */
+export const endedLines = (name: string, ended: readonly EndedLoss[]): readonly string[] =>
+  ended.map((each) => `${name}: ended ${endedText(each)}\n`)
+
+function endedText({ loss: { tokens }, ended: { sessions, families, codes } }: EndedLoss): string {
+  if ('scope' in tokens) return `access tokens with the scope value ${String(tokens.scope)}`
+  const where =
+    'business' in tokens
+      ? ` at ${tokens.business}`
+      : 'client' in tokens && 'subject' in tokens
+        ? ` through ${tokens.client}`
+        : ''
+  const counts = [
+    ...(sessions > 0 ? [countOf(sessions, 'session')] : []),
+    ...[countOfFamilies(families), countOf(codes, 'code')],
+  ]
+  return `what was issued${where}: ${counts.join(', ')}, and the access tokens`
+}
+
+/** Shows a new secret, the only time. */
+export function showSecret(id: string, secret: string | undefined, { stdout, stderr }: Terminal): void {
+  stdout.write(`client_id      ${id}\n`)
+  if (secret === undefined) return
+  stdout.write(`client_secret  ${secret}\n`)
+  stderr.write('The secret is shown only now: the store has only its hash.\n')
+}

@@ -1,0 +1,24 @@
+/** Keeps the records of what an operator does to the directory by the admin API. */
+import type { AuditTrail } from '../contracts/audit.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import { type Act, recordGiving, recordTaking } from '../operations/acts.ts'
+import type { Operator } from '../operations/operator.ts'
+import type { ActKeeper, DirectoryAct } from './directory-control.ts'
+
+export interface KeptActsParts {
+  readonly audit: AuditTrail
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+const namedAct = ({ username, ...act }: DirectoryAct): Act =>
+  username === undefined ? act : { ...act, personal: { 'on.id': username } }
+
+export const keeperOf = (operator: Operator, { audit, recorder }: KeptActsParts): ActKeeper => ({
+  async keep(act, gives, work) {
+    const record = gives ? recordGiving : recordTaking
+    const result = await record(audit, operator, namedAct(act), work)
+    const { event, on } = act
+    recorder.note('info', 'directory_changed', { change: event, on, ...operator })
+    return result
+  },
+})

@@ -1,0 +1,167 @@
+/** Clients, users, businesses, funds and roles, by the admin API and by commands alike (C11.5.1). */
+import { describe, expect, it } from 'vitest'
+import { administered, type Answered } from '../support/administered.ts'
+
+const PASSWORD = 'a-long-enough-password'
+
+/** The business of the funds. */
+const HOOLI = { code: 'HOOLI', name: 'Hooli' }
+
+interface Case {
+  readonly noun: string
+  readonly path: string
+  readonly names: readonly string[]
+  readonly added: object
+  readonly edit: object
+  readonly edited: object
+  /** The same by command. */
+  readonly options: readonly string[]
+  readonly editOptions: readonly string[]
+}
+
+const CASES: readonly Case[] = [
+  {
+    ...{ noun: 'client', path: '/clients', names: ['tally'] },
+    added: {
+      ...{ id: 'tally', kind: 'customer', name: 'Tally', agreement: '2026-01-15' },
+      ...{ businesses: ['ACME'], scopes: ['openid', 'fund.read'] },
+    },
+    edit: { name: 'Other', accessTokenLifetime: '10m', businesses: [] },
+    edited: { name: 'Other', accessTokenLifetime: '10m', businesses: [], scopes: ['openid', 'fund.read'] },
+    options: [
+      ...['--kind', 'customer', '--name', 'Tally', '--agreement', '2026-01-15'],
+      ...['--business', 'ACME', '--scope', 'openid fund.read'],
+    ],
+    editOptions: ['--name', 'Other', '--access-token-lifetime', '10m', '--business', ''],
+  },
+  {
+    ...{ noun: 'user', path: '/users', names: ['dora'] },
+    added: {
+      ...{ username: 'dora', password: PASSWORD, access: { ACME: 'Read-only' } },
+      claims: { name: 'Dora', email: 'dora@example.com', address: { locality: 'Sydney' } },
+    },
+    edit: { claims: { email: null, address: null }, access: { ACME: null }, customers: ['acme-books'] },
+    edited: { claims: { name: 'Dora' }, access: {}, customers: ['acme-books'] },
+    options: [
+      ...['--access', 'ACME=Read-only', '--claim', 'name=Dora'],
+      ...['--claim', 'email=dora@example.com', '--claim', 'address.locality=Sydney'],
+    ],
+    editOptions: [
+      ...['--claim', 'email=', '--claim', 'address.locality=', '--access', ''],
+      ...['--customer', 'acme-books'],
+    ],
+  },
+  {
+    ...{ noun: 'business', path: '/businesses', names: ['UMBRELLA'] },
+    added: { code: 'UMBRELLA', name: 'Umbrella', address: { locality: 'Austin', country: 'US' } },
+    edit: { phoneNumber: '+1 512 555', address: { country: null } },
+    edited: { name: 'Umbrella', phoneNumber: '+1 512 555', address: { locality: 'Austin' }, funds: 'listed' },
+    options: ['--name', 'Umbrella', '--address', 'locality=Austin', '--address', 'country=US'],
+    editOptions: ['--phone-number', '+1 512 555', '--address', 'country='],
+  },
+  {
+    ...{ noun: 'fund', path: '/businesses/HOOLI/funds', names: ['HOOLI', 'F1'] },
+    added: { code: 'F1', name: 'First' },
+    edit: { name: null },
+    edited: { business: 'HOOLI', code: 'F1' },
+    options: ['--name', 'First'],
+    editOptions: ['--name', ''],
+  },
+  {
+    ...{ noun: 'role', path: '/roles', names: ['Clerk'] },
+    added: { name: 'Clerk', scopes: ['fund.read', 'business.fund.list'] },
+    edit: { scopes: ['fund.read'] },
+    edited: { scopes: ['fund.read'] },
+    options: ['--scope', 'fund.read business.fund.list'],
+    editOptions: ['--scope', 'fund.read'],
+  },
+]
+
+const NOTHING_SECRET = /sha256:|argon2|-long-enough-/
+
+const at = ({ path, names }: Case): string => `${path}/${encodeURIComponent(names.at(-1) ?? '')}`
+
+type Here = Awaited<ReturnType<typeof administered>>
+
+/** The verbs of one noun by the admin API. Gives the record after its edit, and every text that was answered. */
+async function byApi(each: Case, { call }: Here) {
+  const texts: string[] = []
+  const ask = async (...args: Parameters<typeof call>): Promise<Answered> => {
+    const answer = await call(...args)
+    texts.push(answer.text)
+    return answer
+  }
+  const name = each.names.at(-1) ?? ''
+  const added = await ask('POST', `${each.path}?reason=new`, { body: each.added })
+  expect([added.status, added.location, added.body.problems]).toEqual([201, at(each), undefined])
+  const shown = await ask('GET', at(each))
+  expect([shown.body, shown.etag]).toEqual([added.body.record, added.etag])
+  const listed = await ask('GET', `${each.path}?limit=1&prefix=${encodeURIComponent(name)}`)
+  expect(Object.values(listed.body)[0]).toEqual([shown.body])
+
+  const edit = { body: each.edit, ifMatch: shown.etag ?? '' }
+  const edited = await ask('PATCH', at(each), edit)
+  expect([edited.status, edited.body.record]).toEqual([200, expect.objectContaining(each.edited)])
+  expect((await ask('GET', at(each))).etag).toBe(edited.etag)
+  expect((await ask('PATCH', at(each), edit)).status).toBe(412)
+
+  const disabled = await ask('POST', `${at(each)}/disable`)
+  expect([disabled.status, disabled.body.record.disabled]).toEqual([200, true])
+  const enabled = await ask('POST', `${at(each)}/enable`)
+  expect([enabled.status, enabled.body.record.disabled]).toEqual([200, false])
+  expect((await ask('DELETE', at(each), { ifMatch: shown.etag ?? '' })).status).toBe(412)
+  expect((await ask('DELETE', at(each), { ifMatch: enabled.etag ?? '' })).status).toBe(200)
+  const gone = await ask('GET', at(each))
+  expect([gone.status, gone.body.error]).toEqual([404, expect.stringContaining(`There is no ${each.noun} "`)])
+  return { record: edited.body.record as object, texts }
+}
+
+/** The same by command, on another record. */
+async function byCommand({ noun, names, options, editOptions }: Case, { command }: Here) {
+  const texts: string[] = []
+  const others = [...names.slice(0, -1), `${names.at(-1) ?? ''}2`]
+  const run = async (verb: string, ...more: readonly string[]) => {
+    const { code, stdout, stderr } = await command([noun, verb, ...others, ...more], `${PASSWORD}\n`)
+    texts.push(stdout, stderr)
+    const warned = verb === 'add' && noun === 'client' && !more.includes('--json')
+    expect([noun, verb, code, warned ? '' : stderr]).toEqual([noun, verb, 0, ''])
+    return stdout
+  }
+  await run('add', ...options, '--json')
+  expect(await run('show')).toMatch(/^source +store$/m)
+  const { record } = JSON.parse(await run('edit', ...editOptions, '--json')) as { record: object }
+  const listed = await command([noun, 'list', ...others.slice(0, -1), '--json', '--limit', '1000'])
+  expect(Object.values(JSON.parse(listed.stdout) as object)[0]).toContainEqual(record)
+  expect(await run('disable')).toMatch(/: disabled\n/)
+  expect(JSON.parse(await run('show', '--json'))).toMatchObject({ disabled: true, source: 'store' })
+  await run('enable')
+  await run('remove')
+  expect((await command([noun, 'show', ...others])).code).toBe(1)
+  return { record, texts }
+}
+
+/** Without what names a record. */
+const nameless = ({ names }: Case, record: object) => {
+  const own = [
+    'subject',
+    ...['id', 'username', 'code', 'name'].filter((member) => names.length > 0 && member !== 'name'),
+  ]
+  return Object.fromEntries(Object.entries(record).filter(([member]) => !own.includes(member)))
+}
+
+describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
+  it('is managed by the admin API and by commands alike: every verb of every noun, recorded, without a hash', async () => {
+    const here = await administered()
+    expect((await here.call('POST', '/businesses', { body: HOOLI })).status).toBe(201)
+    await Promise.all(
+      CASES.map(async (each) => {
+        const [api, command] = await Promise.all([byApi(each, here), byCommand(each, here)])
+        if (each.noun !== 'role') expect(nameless(each, command.record)).toEqual(nameless(each, api.record))
+        for (const text of [...api.texts, ...command.texts]) expect(text).not.toMatch(NOTHING_SECRET)
+        for (const done of ['added', 'changed', 'disabled', 'enabled', 'removed'])
+          for (const way of ['admin', 'cli'])
+            expect(here.acts()).toContain(`${each.noun}.${done} success admin ${way}`)
+      }),
+    )
+  })
+})
