@@ -1,6 +1,6 @@
 /**
- * Writes the files that are generated from the code: the schema for editors, the reference of the configuration, and
- * tables in other pages. With `--check` it writes nothing, and fails if a file would change.
+ * Writes the files that are generated from the code: the schema for editors, the reference of the configuration, tables
+ * in other pages, the dashboard. With `--check` it writes nothing, and fails if a file would change.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
@@ -9,6 +9,7 @@ import { referencePage } from './reference.ts'
 import { configurationSchema } from '../src/settings/configuration.ts'
 import { expectationsSchema } from '../src/settings/expectations.ts'
 import { auditEventTable } from './audit-event-table.ts'
+import { dashboardJson } from './dashboard/dashboard.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
 import { OVERRIDES } from '../src/settings/overrides.ts'
@@ -47,6 +48,7 @@ const GENERATED: readonly Generated[] = [
     file: 'config/access.schema.json',
     render: () => JSON.stringify(publishedSchema(expectationsSchema, 'Who may call what, as expected')),
   },
+  { file: 'deploy/grafana/postern.json', render: dashboardJson },
   { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {

@@ -51,6 +51,7 @@ export const PARTS = {
   },
   nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
   openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
+  prometheus: { use: 'the alerts and the dashboard', isThere: () => runs('prometheus', '--version') },
   promtool: { use: 'the form of the metrics, the alert rules', isThere: () => runs('promtool', '--version') },
   python3: {
     use: 'services of recipes that are written in Python',
