@@ -62,7 +62,10 @@ const panelJson = (panel: Panel, id: number, { x, y }: Place): object => ({
   description: panel.description,
   datasource: DATASOURCE,
   gridPos: { x, y, ...sizeOf(panel) },
-  fieldConfig: { defaults: { unit: panel.unit, ...(panel.now !== true && panel.unit !== 'dtdurations' && { min: 0 }) }, overrides: [] },
+  fieldConfig: {
+    defaults: { unit: panel.unit, ...(panel.now !== true && panel.unit !== 'dtdurations' && { min: 0 }) },
+    overrides: [],
+  },
   targets: targetsOf(panel),
 })
 
