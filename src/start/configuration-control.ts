@@ -7,7 +7,6 @@ import { viewOf, withoutSecrets } from '../config/schema-view.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { ReloadOutcome } from '../operations/admin/operator-control.ts'
 import {
   type ConfigurationOrders,
   type ConfigurationStanding,
@@ -17,7 +16,7 @@ import {
   MOST_STORED,
   type NoFile,
 } from '../operations/configuration-orders.ts'
-import type { Operator } from '../operations/operator.ts'
+import type { ConfigurationLoads } from './configuration-loads.ts'
 import { accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { type Configuration, configurationSchema, isSidecar } from '../settings/configuration.ts'
@@ -30,6 +29,7 @@ export interface ConfigurationControlParts {
   readonly environment: Environment
   readonly store: Pick<Store, 'list'>
   readonly clock: Clock
+  readonly loads: Pick<ConfigurationLoads, 'loadedAt' | 'refused'>
 }
 
 const NO_FILE: NoFile = { unreadable: ['the configuration does not come from a file'] }
@@ -47,34 +47,22 @@ export class ConfigurationControl implements ConfigurationOrders {
   readonly #parts: ConfigurationControlParts
   #configuration: Configuration
   #digest: string
-  #loadedAt: number
-  #refused: ConfigurationStanding['refused']
 
   constructor(configuration: Configuration, parts: ConfigurationControlParts) {
     this.#parts = parts
     this.#configuration = configuration
     this.#digest = digestOf(configuration)
-    this.#loadedAt = parts.clock.now()
   }
 
   /** Takes over the configuration that is in force now. */
   adopt(configuration: Configuration): void {
     this.#configuration = configuration
     this.#digest = digestOf(configuration)
-    this.#loadedAt = this.#parts.clock.now()
-  }
-
-  /** Keeps how a reload ended. */
-  ended(outcome: ReloadOutcome, { via }: Operator): void {
-    this.#refused =
-      outcome.outcome === 'reloaded'
-        ? undefined
-        : { at: this.#parts.clock.now(), via, problems: outcome.problems }
   }
 
   standing(): ConfigurationStanding {
-    const { file } = this.#parts
-    return { file, digest: this.#digest, loadedAt: this.#loadedAt, refused: this.#refused }
+    const { file, loads } = this.#parts
+    return { file, digest: this.#digest, loadedAt: loads.loadedAt, refused: loads.refused }
   }
 
   async check(): Promise<FileCheck | NoFile> {

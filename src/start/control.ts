@@ -24,7 +24,8 @@ import type {
   RevokeOutcome,
 } from '../operations/admin/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
-import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
+import { plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
+import type { ConfigurationLoads } from './configuration-loads.ts'
 import type { CallHistory } from '../operations/call-history.ts'
 import type { MaintenanceSwitch } from '../operations/maintenance/maintenance.ts'
 import { type MaintenancePreview, previewSwitch } from '../operations/maintenance/preview.ts'
@@ -55,6 +56,7 @@ import { recordOfQuestion } from './explain.ts'
 import { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import type { RevocableOrders } from '../operations/revocable-orders.ts'
 import { RevocableControl } from './revocable-control.ts'
+import { clearingAct, revocationAct } from './order-acts.ts'
 import { orderOf } from './revocation-order.ts'
 import { unknownIds } from './unknown-ids.ts'
 
@@ -72,6 +74,7 @@ export interface ControlParts {
   /** The gauges of all processes that live. */
   readonly readings: () => readonly GaugeReading[]
   readonly readiness: () => Readiness
+  readonly loads: ConfigurationLoads
   readonly callHistory: Pick<CallHistory, 'since' | 'counts'>
   /** Of the service, milliseconds since the epoch. */
   readonly startedAt: number
@@ -257,7 +260,7 @@ export class ServiceControl implements OperatorControl {
       })
     return this.#inTurn(async () => {
       const outcome = await reloader.reload(operator).catch(this.#failed('reload_failed', operator))
-      this.onDisk.ended(outcome, operator)
+      this.#parts.loads.ended(outcome, operator)
       return outcome
     })
   }
@@ -297,20 +300,3 @@ export class ServiceControl implements OperatorControl {
     return done
   }
 }
-
-/** What the revocation rule names is what the record is about. */
-const revocationAct = (
-  { subject, client, business, ...one }: Partial<Record<string, string>>,
-  { consents, force }: RevokeOptions,
-): Act => ({
-  event: 'revocation.ordered',
-  on: { kind: 'tokens', subject, client, business },
-  change: plainFacts({ ...one, withConsents: consents, force }),
-})
-
-/** A user name as typed, and networks, are personal. */
-const clearingAct = ({ user, client, network }: Partial<GuessingKey>): Act => ({
-  event: 'lockout.cleared',
-  on: { kind: 'lockout', client },
-  personal: { 'on.user': user, 'on.network': network },
-})

@@ -6,7 +6,7 @@ import type { OpenTrail } from '../audit/open-trail.ts'
 import type { SignerState } from '../audit/manifest/signer.ts'
 import { clientCertificateOf } from '../backends/config.ts'
 import type { Lockouts } from '../contracts/lockouts.ts'
-import type { Clock } from '../kernel/clock.ts'
+import type { ConfigurationLoads } from './configuration-loads.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { MaintenanceRecords } from '../operations/maintenance/records.ts'
 import { type GaugeReading, GaugeSources, reading, readingOf } from '../operations/metrics/gauges.ts'
@@ -92,27 +92,7 @@ export const readLockouts = (lockouts: Pick<Lockouts, 'count'>): Readings => [
   reading(FAMILIES.lockouts, lockouts.count()),
 ]
 
-/** What became of the configuration file that was read last. */
-export class ConfigurationLoads {
-  readonly #clock: Pick<Clock, 'now'>
-  #loadedAt: number
-  #refused = false
-
-  constructor(clock: Pick<Clock, 'now'>) {
-    this.#clock = clock
-    this.#loadedAt = clock.now()
-  }
-
-  /** A reload has ended. `reloaded`: whether what was read is in force. */
-  ended(reloaded: boolean): void {
-    this.#refused = !reloaded
-    if (reloaded) this.#loadedAt = this.#clock.now()
-  }
-
-  read(): Readings {
-    return [
-      reading(FAMILIES.configurationLoaded, this.#loadedAt / 1000),
-      readingOf(FAMILIES.configurationReloaded, !this.#refused),
-    ]
-  }
-}
+export const readLoads = ({ loadedAt, refused }: ConfigurationLoads): Readings => [
+  reading(FAMILIES.configurationLoaded, loadedAt / 1000),
+  readingOf(FAMILIES.configurationReloaded, refused === undefined),
+]

@@ -69,6 +69,7 @@ export async function openControl(
     readings: () => readingsOf(supervisor),
     readiness: () => supervisor.health.readiness(),
     callHistory: supervisor.callHistory,
+    loads: supervisor.loads,
     startedAt: options.clock.now(),
   }
   if (source === undefined) {
@@ -88,7 +89,6 @@ export async function openControl(
     store: state.store,
     adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
     recorder,
-    ended: (reloaded) => supervisor.loads.ended(reloaded),
     changed: (next) => {
       control.adopt(next)
       operators.configure(next.admin.tokens)

@@ -41,8 +41,6 @@ export interface ReloaderParts {
   readonly audit: AuditTrail
   /** Called when another configuration is in force. */
   readonly changed: (configuration: Configuration) => void
-  /** Called after each reload. `reloaded`: whether what was read is in force. */
-  readonly ended: (reloaded: boolean) => void
   /** Called with the files that were read, even if their configuration is refused. */
   readonly read: (files: ReadonlySet<string>) => void
 }
@@ -89,11 +87,7 @@ export class Reloader {
 
   /** Must not be called again before it settles. Rejects only if a part of the service failed. */
   async reload(operator: Operator): Promise<ReloadOutcome> {
-    const outcome = await this.#tryReload(operator).catch((error: unknown) => {
-      this.#parts.ended(false)
-      throw error
-    })
-    this.#parts.ended(outcome.outcome === 'reloaded')
+    const outcome = await this.#tryReload(operator)
     const level = outcome.outcome === 'reloaded' ? 'info' : 'error'
     this.#parts.recorder.note(level, `configuration_${outcome.outcome}`, { ...outcome, ...operator })
     if (outcome.outcome === 'refused') this.#noteRefusal(outcome.problems, operator)

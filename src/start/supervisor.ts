@@ -5,6 +5,7 @@ import { systemTimer } from '../identity/guessing/guessing.ts'
 import { recordLockout } from '../identity/guessing/lockout-record.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { ConfigurationLoads } from './configuration-loads.ts'
 import { CallHistory } from '../operations/call-history.ts'
 import { Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
@@ -19,7 +20,7 @@ import { admitState, type State } from './dependencies.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import {
-  ConfigurationLoads,
+  readLoads,
   type Measures,
   openMeasures,
   readLockouts,
@@ -124,7 +125,7 @@ export function openSupervisor(
 
 function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boolean): void {
   gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])
-  gauges.add(() => supervisor.loads.read())
+  gauges.add(() => readLoads(supervisor.loads))
   gauges.add(() => (supervisor.audit === undefined ? [] : readTrail(supervisor.audit)))
   gauges.add(() => readSigner(supervisor.keeper?.signer?.state))
   gauges.add(() => (supervisor.pool === undefined ? [] : readWorkers(supervisor.pool.states?.())))

@@ -81,6 +81,23 @@ describe('C12.2.4 named operators', () => {
     })
   })
 
+  it('with the right to view see status, maintenance and the description; no person, no explanation, no trail', () => {
+    const open = adminRoutes(systemClock, '1').filter(({ needs }) => needs === 'view')
+    expect(open.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+      'GET /maintenance',
+      'GET /openapi.json',
+      'GET /status',
+    ])
+  })
+
+  it('need the right to administer for what tells of people or changes what they may: of every kind', () => {
+    const personal = /^\/(sessions|families|consents|audit\/redact|audit\/records|keys\/rotate)/
+    const routes = adminRoutes(systemClock, '1').filter(({ path }) => personal.test(path))
+    expect(routes).toHaveLength(9)
+    for (const { needs, operationId } of routes)
+      expect([operationId, needs]).toEqual([operationId, 'administer'])
+  })
+
   it('are refused a token that is longer, shorter, empty, of another scheme, or the hash itself', async () => {
     const service = await postern({ change: withTokens })
     const status = async (authorization: string): Promise<number> =>

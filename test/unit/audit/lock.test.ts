@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { announcedService, tryLock, waitForLock } from '../../../src/audit/lock.ts'
+import { announcedService, runningService, tryLock, waitForLock } from '../../../src/audit/lock.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
@@ -57,5 +57,16 @@ describe('the lock of a trail’s folder', () => {
     expect(lock).toBeDefined()
     expect(announcedService(folder)).toBeUndefined()
     lock?.release()
+  })
+
+  it('C12.1.7 tells commands of a service that runs, and of none that was killed', async () => {
+    const folder = await dataFolder()
+    expect(runningService(folder)).toBeUndefined()
+    const child = await holder(folder)
+    expect(runningService(folder)).toBe('http://127.0.0.1:1')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(announcedService(folder)).toBe('http://127.0.0.1:1')
+    expect(runningService(folder)).toBeUndefined()
   })
 })

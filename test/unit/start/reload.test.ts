@@ -57,7 +57,6 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
     adopting: () => Promise.resolve(),
     recorder: keepNotes(),
     changed: () => undefined,
-    ended: () => undefined,
     read: () => undefined,
   })
   return { reload: () => reloader.reload({ via: 'test' }), done }
