@@ -88,7 +88,7 @@ try {
   const panels: DrawnPanel[] = []
   for (const panel of readDashboard().panels) panels.push({ panel, series: await seriesOf(panel, end) })
   const title = 'The dashboard of Postern, drawn from the metrics of a test service'
-  writeFileSync(options.to, drawDashboard(title, panels))
+  writeFileSync(options.to, drawDashboard(title, panels, `${SECONDS} s ago`))
   const shown = panels.filter(({ series }) => series.length > 0).length
   console.log(
     `${options.to}: ${shown} panels with series, after ${upstream.requests.length} calls to the upstream`,

@@ -18,6 +18,7 @@ const COLUMN = 60
 const UNIT = 32
 const GAP = 8
 const LINES = 3
+const END = ' text-anchor="end"'
 const COLOURS = ['#1f6feb', '#c2410c', '#15803d', '#7e22ce', '#b45309', '#0e7490', '#be123c', '#4d5b7c']
 
 const STYLE = `
@@ -109,7 +110,7 @@ function drawGrid(box: Box, most: number, unit: string, { y }: Scale): string {
     .map((share) => {
       const at = y(most * share)
       const line = `<path class="grid" d="M${x + 62} ${at.toFixed(1)}H${x + width - 12}"/>`
-      return line + text(x + 56, at + 4, valueText(most * share, unit), 'note', ' text-anchor="end"')
+      return line + text(x + 56, at + 4, valueText(most * share, unit), 'note', END)
     })
     .join('')
 }
@@ -123,19 +124,16 @@ function drawLegend(series: readonly DrawnSeries[], { x, y, width, height }: Box
     return mark + text(left + 14, top, cut(legend, 30), 'note')
   })
   const left = series.length - shown.length
-  return (
-    entries.join('') +
-    (left > 0 ? text(x + width - 12, y + 20, `and ${left} more`, 'note', ' text-anchor="end"') : '')
-  )
+  return entries.join('') + (left > 0 ? text(x + width - 12, y + 20, `and ${left} more`, 'note', END) : '')
 }
 
-function drawGraph({ panel, series }: DrawnPanel, box: Box): string {
+function drawGraph({ panel, series }: DrawnPanel, box: Box, begun: string): string {
   const { x, y, width, height } = box
   const points = Math.max(...series.map(({ values }) => values.length))
   const most = roundUp(
     Math.max(...series.flatMap(({ values }) => values.filter((value) => !Number.isNaN(value)))),
   )
-  const [top, bottom] = [y + 34, y + height - 22 - LINES * 15]
+  const [top, bottom] = [y + 34, y + height - 28 - LINES * 15]
   const scale: Scale = {
     x: (at) => x + 62 + ((width - 74) * at) / Math.max(1, points - 1),
     y: (value) => bottom - ((bottom - top) * Math.max(0, value)) / most,
@@ -144,7 +142,9 @@ function drawGraph({ panel, series }: DrawnPanel, box: Box): string {
     ({ values }, at) =>
       `<path class="line" stroke="${COLOURS[at % COLOURS.length]}" d="${pathOf(values, scale)}"/>`,
   )
-  return drawGrid(box, most, unitOf(panel), scale) + lines.join('') + drawLegend(series, box)
+  const times =
+    text(x + 62, bottom + 14, begun, 'note') + text(x + width - 12, bottom + 14, 'now', 'note', END)
+  return drawGrid(box, most, unitOf(panel), scale) + lines.join('') + times + drawLegend(series, box)
 }
 
 /** The largest first: what does not fit the legend is small. */
@@ -154,22 +154,23 @@ const sorted = (series: readonly DrawnSeries[]): readonly DrawnSeries[] => {
   return series.toSorted((one, other) => top(other) - top(one))
 }
 
-function drawPanel({ panel, series }: DrawnPanel): string {
+function drawPanel({ panel, series }: DrawnPanel, begun: string): string {
   const box = boxOf(panel)
   if (panel.type === 'row') return text(box.x + 4, box.y + 19, panel.title, 'row')
   const frame = `<rect class="panel" rx="4" x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}"/>`
   const drawn = { panel, series: sorted(series) }
-  const content = panel.type === 'stat' ? drawStat({ panel, series }, box) : drawGraph(drawn, box)
+  const content = panel.type === 'stat' ? drawStat({ panel, series }, box) : drawGraph(drawn, box, begun)
   return `<g>${frame}${text(box.x + 12, box.y + 20, cut(panel.title, Math.floor(box.width / 7.2)), 'title')}${content}</g>`
 }
 
-export function drawDashboard(title: string, panels: readonly DrawnPanel[]): string {
+/** @param begun when the series begin, in words */
+export function drawDashboard(title: string, panels: readonly DrawnPanel[], begun: string): string {
   const height = Math.max(...panels.map(({ panel: { gridPos } }) => gridPos.y + gridPos.h)) * UNIT
   const width = 24 * COLUMN
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(title)}">
 <style>${STYLE}</style>
 <rect class="page" width="${width}" height="${height}"/>
-${panels.map(drawPanel).join('\n')}
+${panels.map((panel) => drawPanel(panel, begun)).join('\n')}
 </svg>
 `
 }
