@@ -160,7 +160,7 @@ const IDENTITY = {
   ),
   lockouts: gauge(
     'postern_lockouts',
-    'Accounts, and pairs of an account and a network, whose next attempt to log in is delayed now.',
+    'Accounts, and pairs of an account and a network, whose failures delay the next attempt to log in.',
     [],
     'max',
   ),
@@ -179,7 +179,12 @@ const IDENTITY = {
 } as const satisfies Record<string, MetricFamily>
 
 const OPERATIONS = {
-  storeUp: gauge('postern_store_up', '1 if the last call to the store was answered, else 0.', [], 'min'),
+  storeUp: gauge(
+    'postern_store_up',
+    '1 if every process had an answer to its last call to the store, else 0.',
+    [],
+    'min',
+  ),
   storeVerbDuration: histogram('postern_store_verb_duration_seconds', 'Time of the calls to the store.', [
     'verb',
   ]),
@@ -192,13 +197,13 @@ const OPERATIONS = {
   ),
   certificateExpiry: gauge(
     'postern_certificate_expiry_timestamp_seconds',
-    'When a certificate expires that this service shows.',
+    'When a certificate expires that this service shows to clients or to an upstream.',
     ['name'],
     'min',
   ),
   maintenanceSince: gauge(
     'postern_maintenance_on_since_timestamp_seconds',
-    'Since when something of this kind is closed for maintenance; 0 if nothing is.',
+    'Since when something of this kind is closed; 0 if nothing is.',
     ['scope'],
     'max',
   ),
@@ -214,21 +219,24 @@ const OPERATIONS = {
     [],
     'min',
   ),
-  workers: gauge('postern_workers', 'Processes that serve, start or end.', ['state'], 'sum'),
-  workerDeaths: counter('postern_worker_deaths_total', 'Processes that ended though they should serve.'),
+  workers: gauge('postern_workers', 'Processes, by what they do.', ['state'], 'sum'),
+  workerDeaths: counter(
+    'postern_worker_deaths_total',
+    'Processes that ended though they should have served.',
+  ),
   logDropped: counter('postern_log_dropped_total', 'Lines of the log that could not be kept.'),
 } as const satisfies Record<string, MetricFamily>
 
 const AUDIT = {
   auditWritable: gauge(
     'postern_audit_writable',
-    '0 if the audit trail cannot be written, else 1.',
+    '0 while records of the audit trail cannot be written or signed, or were not in time; else 1.',
     [],
     'min',
   ),
   auditOpenIntents: gauge(
     'postern_audit_open_intents',
-    'Calls that the audit trail announces, and whose outcome it does not tell yet.',
+    'Calls that a living process has announced in the audit trail, without an outcome so far.',
     [],
     'sum',
   ),
@@ -240,20 +248,23 @@ const AUDIT = {
   ),
   auditAnchored: gauge(
     'postern_audit_anchored_timestamp_seconds',
-    'When an anchor of the audit trail was written last.',
+    'When an anchor of the audit trail was written last; 0 if none was since the start.',
     [],
     'min',
   ),
   auditSyncDuration: histogram(
     'postern_audit_sync_duration_seconds',
-    'Time until records of the audit trail were on the disk.',
+    'Time until a group of records of the audit trail was on the disk.',
   ),
   auditRecords: counter('postern_audit_records_total', 'Records of the audit trail.', ['group']),
   auditRefused: counter(
     'postern_audit_refused_total',
-    'Calls and acts that were refused because they could not be recorded.',
+    'Calls and acts that were refused because they could not be recorded first.',
   ),
-  auditDropped: counter('postern_audit_dropped_total', 'Records of the audit trail that were lost.'),
+  auditDropped: counter(
+    'postern_audit_dropped_total',
+    'Records of the audit trail that were lost, because too many waited.',
+  ),
   auditAnchorFailures: counter(
     'postern_audit_anchor_failures_total',
     'Anchors of the audit trail that could not be written.',
