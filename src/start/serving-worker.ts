@@ -39,7 +39,7 @@ import {
 } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
-import { readTraffic } from './traffic.ts'
+import { readProcess } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls
@@ -154,13 +154,7 @@ export class ServingWorker implements Worker {
   }
 
   gauges(): readonly GaugeReading[] {
-    const serving = this.#serving()
-    return [
-      ...this.dependencies.gauges.read(),
-      ...serving.flatMap(({ metrics }) => [...metrics.gauges()]),
-      ...this.#current.certificates,
-      ...readTraffic(serving, this.#current, this.dependencies),
-    ]
+    return readProcess(this.#serving(), this.#current, this.dependencies)
   }
 
   applyRemoteUsage(usage: RateUsage): void {
@@ -199,6 +193,7 @@ export class ServingWorker implements Worker {
     this.dependencies.conversions.close()
     await this.dependencies.state.close()
     await this.#fixtures.closeTrail()
+    this.flush() // once more: the trail has counted its last records
     return cut
   }
 

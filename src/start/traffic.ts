@@ -8,6 +8,18 @@ import type { Generation } from './generation.ts'
 type Serving = Pick<Generation, 'parts' | 'calls'>
 type Parts = Pick<WorkerDependencies, 'admission' | 'hasher'>
 
+/** All gauges of a process that serves. The parameters are as those of `readTraffic`. */
+export const readProcess = (
+  serving: readonly (Serving & Pick<Generation, 'metrics'>)[],
+  current: Serving & Pick<Generation, 'certificates'>,
+  dependencies: Parts & Pick<WorkerDependencies, 'gauges'>,
+): readonly GaugeReading[] => [
+  ...dependencies.gauges.read(),
+  ...serving.flatMap(({ metrics }) => [...metrics.gauges()]),
+  ...current.certificates,
+  ...readTraffic(serving, current, dependencies),
+]
+
 /**
  * @param serving all configurations on which calls may be in flight. Their backends have connections and waiting calls;
  *   one that a reload has kept is of several of them, and is read once.

@@ -30,7 +30,7 @@ describe('a store that is measured', () => {
   it('C11.1 is up until a call fails, and again when one is answered', async () => {
     const { asked, told, store } = measured()
     expect(asked.isUp).toBe(true)
-    const { find } = store
+    const find = store.find.bind(store)
     store.find = () => Promise.reject(new Fault('identity_unavailable'))
     await expect(asked.find('kind', 'key')).rejects.toThrow(Fault)
     expect([asked.isUp, told.at(-1)]).toEqual([false, ['find', 0, true]])
