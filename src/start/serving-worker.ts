@@ -11,6 +11,7 @@ import { takesWebsocket } from '../gateway/checks.ts'
 import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { ReadyDocument } from '../http/ready-document.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { GRANTS } from '../identity/grants/grants.ts'
 import { after } from '../kernel/clock.ts'
@@ -45,6 +46,8 @@ export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls
   readonly dependencies: WorkerDependencies
   readonly recorder: Recorder
+  /** The OpenAPI document of the configuration in force; undefined where there is none. */
+  readonly document: ReadyDocument | undefined
 }
 
 /** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
@@ -103,6 +106,10 @@ export class ServingWorker implements Worker {
 
   get holdingsDigest(): string {
     return openedBy(this.#current.parts)
+  }
+
+  get document(): ReadyDocument | undefined {
+    return this.#current.service.document
   }
 
   async prepare(configuration: Configuration): Promise<string> {

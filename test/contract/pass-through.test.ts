@@ -38,11 +38,12 @@ async function start(payload: Payload) {
 /** config/upstream.yaml, whose list of funds is of a type of its own. */
 const producing = (type: string) => (loaded: Configuration) => ({
   ...loaded,
-  actions: loaded.actions.map((action) =>
-    action.action === 'fund-list' && action.methods.GET
-      ? { ...action, methods: { GET: { ...action.methods.GET, produces: [type] } } }
-      : action,
-  ),
+  actions: loaded.actions.map((action) => {
+    if (action.action !== 'fund-list' || action.methods.GET === undefined) return action
+    // What is said of `Data` is for answers with an envelope.
+    const { scopes, versions, items } = action.methods.GET
+    return { ...action, methods: { GET: { scopes, versions, items, produces: [type] } } }
+  }),
 })
 
 beforeAll(async () => {

@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { type FaultCode } from '../../src/kernel/faults.ts'
 import type { FaultRow } from '../../src/kernel/fault-row.ts'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
+import { type Describing, expectDocumented } from './documented.ts'
 import { sendRaw, type RawResponse } from './raw-http.ts'
 
 /** A request as a client means it; what is not given is as a careful client would send it. */
@@ -34,9 +35,18 @@ export function requestBytes({ method = 'GET', target, headers = {}, body = '', 
   return Buffer.concat([Buffer.from(head, 'latin1'), bytes])
 }
 
-/** Sends a request on a connection of its own. */
-export const send = ({ port }: { readonly port: number }, sent: Sent): Promise<RawResponse> =>
-  sendRaw(port, requestBytes(sent), { head: sent.method === 'HEAD' })
+/**
+ * Sends a request on a connection of its own. Of a service with a description of its API, it makes sure that the
+ * description has this status (C11.3.3): every test that calls an operation proves a part of it.
+ */
+export async function send(
+  of: { readonly port: number } & Partial<Describing>,
+  sent: Sent,
+): Promise<RawResponse> {
+  const response = await sendRaw(of.port, requestBytes(sent), { head: sent.method === 'HEAD' })
+  expectDocumented(of, sent, response)
+  return response
+}
 
 /** The header of a bearer token. */
 export const bearer = (token: string): { readonly Authorization: string } => ({
