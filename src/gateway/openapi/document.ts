@@ -164,7 +164,10 @@ function parametersOf(
 ): readonly unknown[] {
   const inPath = parameters.map((parameter, at) => {
     const { name, kind } = parameter
-    const schemas = [parameter, ...others.flatMap((other) => other.parameters[at] ?? [])].map(schemaOf)
+    const types = new Map(
+      [parameter, ...others.flatMap((other) => other.parameters[at] ?? [])].map((each) => [each.type, each]),
+    )
+    const schemas = [...types.values()].map(schemaOf)
     const schema = schemas.length === 1 ? schemas[0] : { anyOf: schemas }
     const node = { name, in: 'path', required: true, schema }
     if (kind === 'own') return node

@@ -107,6 +107,8 @@ const readiness: Schema = {
   required: ['status', 'failing', 'degraded'],
 }
 
+const UNREADABLE = { 400: { description: 'The request cannot be read as HTTP' } }
+
 /** What the listener serves without being part of the API. */
 const PROBES = {
   '/metrics': {
@@ -116,6 +118,7 @@ const PROBES = {
       security: [],
       responses: {
         200: { description: 'The text format', content: { 'text/plain': { schema: { type: 'string' } } } },
+        401: { description: 'Without the token, where the configuration sets one', ...json(ERROR) },
       },
     },
   },
@@ -124,7 +127,7 @@ const PROBES = {
       operationId: 'live',
       summary: 'Whether the process lives',
       security: [],
-      responses: { 200: { description: 'It does', ...json(status) } },
+      responses: { 200: { description: 'It does', ...json(status) }, ...UNREADABLE },
     },
   },
   '/health/ready': {
@@ -134,6 +137,7 @@ const PROBES = {
       security: [],
       responses: {
         200: { description: 'Ready; `degraded` names parts that work badly', ...json(readiness) },
+        ...UNREADABLE,
         503: { description: 'Not ready; `failing` names what stands in the way', ...json(readiness) },
       },
     },
@@ -153,7 +157,12 @@ function pathsOf(routes: readonly AdminRoute[]): Record<string, Record<string, u
 /** The OpenAPI document of the given routes and of metrics and health. */
 export const describeAdminApi = (routes: readonly AdminRoute[], version: string) => ({
   openapi: '3.1.0',
-  info: { title: 'Admin API of Postern', version },
+  info: {
+    title: 'Admin API of Postern',
+    version,
+    license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+  },
+  servers: [{ url: '/' }],
   security: [{ token: [] }],
   paths: { ...PROBES, ...pathsOf(routes) },
   components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },

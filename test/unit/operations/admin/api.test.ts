@@ -14,6 +14,7 @@ import { ChangeFeed } from '../../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../../src/stores/memory.ts'
 import { keepEvents } from '../../../support/listener.ts'
 import { movableClock } from '../../../support/movable-clock.ts'
+import { lint } from '../../../support/openapi.ts'
 
 const TOKEN = 'a-token-of-some-length'
 
@@ -124,6 +125,11 @@ describe('admin API', () => {
     expect(described.toSorted()).toEqual([...served, ...probes].toSorted())
     const ids = JSON.stringify(body).match(/"operationId":"\w+"/g) ?? []
     expect(new Set(ids).size).toBe(described.length)
+  })
+
+  it('C11.1 has a description in which redocly finds nothing wrong', async () => {
+    const { call } = await startApi()
+    expect(await lint((await call('GET', '/openapi.json')).body)).toEqual([])
   })
 
   it('C9.1 switches on, tells, and switches off', async () => {

@@ -1,0 +1,230 @@
+import { describe, expect, it } from 'vitest'
+import { answersByStatus } from '../../../src/backends/forward/possible-answers.ts'
+import { Report } from '../../../src/config/report.ts'
+import type { AuthorizationDescription } from '../../../src/contracts/api-description.ts'
+import type { Backend } from '../../../src/contracts/backend.ts'
+import { compileActions } from '../../../src/gateway/compile-actions.ts'
+import type { ActionConfig, AreasConfig } from '../../../src/gateway/config.ts'
+import type { OpenapiConfig } from '../../../src/gateway/describe/config.ts'
+import { describeApi } from '../../../src/gateway/describe/describe.ts'
+import { openapiDocument } from '../../../src/gateway/openapi/document.ts'
+import { CATALOGUE } from '../../support/gateway.ts'
+import { lint, type OpenapiDocument, type OpenapiResponse, resolved } from '../../support/openapi.ts'
+
+/** A backend that forwards everything, and can take websockets over. */
+const backend: Backend = {
+  name: 'internal-funds',
+  format: 'json',
+  payload: 'envelope',
+  possibleAnswers: (_action, method) => answersByStatus({ method, faults: ['upstream_timeout'] }),
+  answer: () => Promise.reject(new Error('nothing is called')),
+  upgrade: () => Promise.reject(new Error('nothing is called')),
+  close: () => Promise.resolve(),
+}
+
+const OWN: AuthorizationDescription = {
+  kind: 'own',
+  issuer: 'https://id.example',
+  authorizationUrl: 'https://id.example/connect/authorize',
+  tokenUrl: 'https://id.example/connect/token',
+  grants: ['password', 'authorization_code', 'refresh_token'],
+}
+
+interface Given {
+  readonly actions?: readonly object[]
+  readonly areas?: AreasConfig
+  readonly openapi?: Exclude<OpenapiConfig, 'off'>
+  readonly authorization?: AuthorizationDescription
+}
+
+function documentOf({ actions = [list()], areas = AREAS, openapi = {}, authorization = OWN }: Given = {}) {
+  const report = new Report()
+  const compiled = compileActions(
+    actions as unknown as readonly ActionConfig[],
+    { catalogue: CATALOGUE, backends: new Map([[backend.name, backend]]), areas },
+    report,
+  )
+  expect(report.problems.filter(({ severity }) => severity === 'error')).toEqual([])
+  const api = describeApi({
+    actions: compiled,
+    ...{ areas, catalogue: CATALOGUE, openapi, baseUrl: 'https://api.acme.test' },
+    ...{ vendor: 'acme', defaultFormat: 'json', bodyLimit: 100 },
+    limits: { clientRate: true, addressRate: true, shedding: true, severalBackends: true, audited: true },
+  })
+  const { license, contact } = openapi
+  return JSON.parse(
+    JSON.stringify(openapiDocument(api, { authorization, license, contact })),
+  ) as OpenapiDocument
+}
+
+const AREAS: AreasConfig = { funds: { backend: backend.name } }
+const rule = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
+const action = (name: string, methods: object, area = 'funds') => ({
+  level: 'business',
+  area,
+  action: name,
+  methods,
+})
+const list = (operation: object = {}, area?: string) =>
+  action('list', { GET: { ...rule, ...operation } }, area)
+const onlyOperation = (document: OpenapiDocument) => Object.values(Object.values(document.paths)[0]!)[0]!
+const responseOf = (document: OpenapiDocument, status: string) =>
+  resolved(document, onlyOperation(document).responses[status]) as OpenapiResponse
+
+describe('C11.3 the OpenAPI document', () => {
+  it('C11.3 of an API of all kinds of operations has nothing that redocly finds wrong', async () => {
+    const document = documentOf({
+      areas: {
+        funds: { backend: backend.name, scopes: ['openid'], description: 'Funds' },
+        streams: { backend: backend.name, mode: 'report-only' },
+      },
+      actions: [
+        action('{id:uuid}', {
+          GET: {
+            ...rule,
+            versions: [1, 3],
+            defaultVersion: 3,
+            data: { properties: { 'a b': { type: 'string' } } },
+          },
+          PUT: { ...rule, body: { required: false, schema: { type: 'object' } } },
+        }),
+        action('{number:integer}', { GET: rule, DELETE: rule }),
+        action('{state:/open|closed/}/of/{code:/[A-Z]{2}/}', {
+          GET: { ...rule, produces: ['text/csv', 'image/*'] },
+        }),
+        action('upload', { POST: { ...rule, consumes: ['application/pdf'] } }, 'streams'),
+        action('ticks', { GET: { ...rule, websocket: true, produces: ['text/event-stream'] } }, 'streams'),
+      ],
+    })
+    expect(await lint(document)).toEqual([])
+  })
+
+  it('C11.3.4 has an alternative for each value of any, and one for all values of all', () => {
+    const of = (scopes: object) => onlyOperation(documentOf({ actions: [list({ scopes })] })).security
+    expect(of({ any: ['fund.read', 'openid'] })).toEqual([{ oauth2: ['fund.read'] }, { oauth2: ['openid'] }])
+    expect(of({ all: ['fund.read', 'openid'] })).toEqual([{ oauth2: ['fund.read', 'openid'] }])
+  })
+
+  it('C11.3.4 describes every scope value, and says which others include it', () => {
+    const { securitySchemes } = documentOf().components
+    const flow = {
+      tokenUrl: 'https://id.example/connect/token',
+      refreshUrl: 'https://id.example/connect/token',
+      scopes: expect.objectContaining({
+        openid: 'Sign you in',
+        'fund.read': 'Read (included in fund.write)',
+      }),
+    }
+    expect(securitySchemes?.['oauth2']).toMatchObject({
+      type: 'oauth2',
+      flows: {
+        authorizationCode: { ...flow, authorizationUrl: 'https://id.example/connect/authorize' },
+        password: flow,
+      },
+    })
+  })
+
+  it('C11.3.5 names the issuers of a sidecar, of which each is enough', () => {
+    const metadataUrl = 'https://one.example/.well-known/openid-configuration'
+    const document = documentOf({
+      authorization: {
+        kind: 'foreign',
+        issuers: [
+          { name: 'one', issuer: 'https://one.example', metadataUrl },
+          { name: 'two', issuer: 'https://two.example', metadataUrl: undefined },
+        ],
+      },
+    })
+    expect(document.components['securitySchemes']).toMatchObject({
+      one: { type: 'openIdConnect', openIdConnectUrl: metadataUrl },
+      two: { type: 'http', scheme: 'bearer', description: expect.stringContaining('https://two.example') },
+    })
+    expect(onlyOperation(document).security).toEqual([{ one: ['fund.read'] }, { two: ['fund.read'] }])
+  })
+
+  it('C11.3.5 asks for no token in a report-only area, and says why', () => {
+    const areas: AreasConfig = { funds: { backend: backend.name, mode: 'report-only' } }
+    const operation = onlyOperation(documentOf({ areas }))
+    expect(operation.security).toContainEqual({})
+    expect(operation['x-postern-mode']).toBe('report-only')
+    // What the data service refuses is still there, but no 401 of Postern's own checks.
+    expect(responseOf(documentOf({ areas }), '401').description).not.toContain('No access token was sent')
+  })
+
+  it('C11.3.1 says which target a token needs, in a word and in words', () => {
+    const operation = onlyOperation(documentOf())
+    expect(operation['x-postern-target']).toBe('business')
+    expect(operation.description).toContain('`target:b/CODE`')
+  })
+
+  it('C11.3.3 has the headers of each failure', () => {
+    const document = documentOf()
+    const headers = (status: string) => Object.keys(responseOf(document, status).headers)
+    expect(headers('401')).toContain('WWW-Authenticate')
+    expect(headers('405')).toContain('Allow')
+    for (const status of ['429', '503']) expect(headers(status)).toContain('Retry-After')
+    for (const status of ['200', '404', '429'])
+      expect(headers(status)).toEqual(expect.arrayContaining(['RateLimit']))
+    expect(headers('416')).toContain('Content-Range')
+  })
+
+  it('C11.3.3 has no list of codes where errors of the data service may come', () => {
+    const document = documentOf()
+    const codes = (status: string) =>
+      JSON.stringify(resolved(document, responseOf(document, status).content?.['application/json']?.schema))
+    expect(codes('501')).toContain('"enum":["API_NOT_IMPLEMENTED"]')
+    expect(codes('404')).not.toContain('"enum"')
+    expect(codes('4XX')).not.toContain('"enum"')
+  })
+
+  it('C11.3.2 tells the XML names of arrays, of their items and of keys that are no names', () => {
+    const data = {
+      type: 'object',
+      properties: { Funds: { type: 'array', items: { type: 'string' } }, 'a b': { type: 'string' } },
+    }
+    const document = documentOf({ actions: [list({ data, items: { Funds: 'Fund' } })] })
+    const schema = resolved(document, responseOf(document, '200').content?.['application/xml']?.schema)
+    expect(schema).toMatchObject({
+      xml: { name: 'ApiResponse' },
+      properties: {
+        Data: {
+          properties: {
+            Funds: { xml: { wrapped: true }, items: { type: 'string', xml: { name: 'Fund' } } },
+            'a b': { xml: { name: 'a_x0020_b' } },
+          },
+        },
+      },
+    })
+  })
+
+  it('C11.3.6 escapes what would begin HTML, wherever a text comes from', () => {
+    const bad = '<img src=x onerror=alert(1)>'
+    const document = documentOf({
+      areas: { funds: { backend: backend.name, description: bad } },
+      actions: [list({ description: bad, data: { type: 'object', description: bad } })],
+      openapi: { description: bad },
+    })
+    const text = JSON.stringify(document)
+    expect(text).not.toContain('<')
+    expect(text.match(/&lt;img/g)?.length).toBe(4)
+  })
+
+  it('C11.3.6 names no backend', () => {
+    expect(JSON.stringify(documentOf())).not.toContain(backend.name)
+  })
+
+  it('C11.3.1 has one operation where only the types of parameters differ, and it names the others', () => {
+    const document = documentOf({
+      actions: [action('{id:uuid}', { GET: rule }), action('{number:integer}', { GET: rule, DELETE: rule })],
+    })
+    expect(Object.keys(document.paths)).toEqual(['/api/1.0/b/{businessCode}/funds/{id}'])
+    const [item] = Object.values(document.paths)
+    expect(Object.keys(item!)).toEqual(['get', 'delete'])
+    expect(item!['get']!.description).toContain('`get-business-funds-number`')
+    expect(item!['get']!.parameters[1]).toMatchObject({
+      name: 'id',
+      schema: { anyOf: [{ format: 'uuid' }, { type: 'integer' }] },
+    })
+    expect(item!['delete']!.parameters[1]).toMatchObject({ name: 'id', schema: { type: 'integer' } })
+  })
+})
