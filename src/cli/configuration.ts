@@ -4,10 +4,10 @@ import type { FileCheck, FileDifference } from '../operations/configuration-orde
 import { accessChangeText } from './access-change-text.ts'
 import { callAdminApi } from './admin-commands.ts'
 import { type Command, commandOf, countOf, EXIT, type Subcommand } from './command.ts'
-import { ORDER, ORDER_HELP } from './order-options.ts'
+import { SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
 import { reloadCommand } from './orders.ts'
 
-const OPTIONS = { ...ORDER, json: { type: 'boolean', default: false } } as const
+const OPTIONS = { ...SERVICE_ORDER, json: { type: 'boolean', default: false } } as const
 
 const read = (args: readonly string[]) => parseArgs({ args: [...args], options: OPTIONS }).values
 
@@ -73,6 +73,6 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
 const NOTES = `The running service reads its own file: \`postern check\` and \`postern diff\` do it without one. While nothing of the
 file can be read, give --admin-url and your own token.
 
-${ORDER_HELP}`
+${SERVICE_ORDER_HELP}`
 
 export const configurationCommand: Command = commandOf('configuration', SUBCOMMANDS, NOTES)

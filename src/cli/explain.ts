@@ -6,7 +6,7 @@ import type { Explanation } from '../contracts/explanation.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { type Command, EXIT, type Terminal, UsageError } from './command.ts'
 import { explainPast } from './explain-past.ts'
-import { checkedReason, ORDER, ORDER_HELP } from './order-options.ts'
+import { checkedReason, SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
 import { explanationText } from './explanation-text.ts'
 
 const text = { type: 'string' } as const
@@ -23,7 +23,7 @@ const OPTIONS = {
   request: text,
   log: text,
   json: { type: 'boolean' },
-  ...ORDER,
+  ...SERVICE_ORDER,
 } as const
 
 const HELP = `Usage: postern explain [OPTIONS] METHOD PATH
@@ -45,7 +45,7 @@ const HELP = `Usage: postern explain [OPTIONS] METHOD PATH
   --log -               The same of a line of the log, on standard input. Its client is taken to have the token that
                         it would be given for its user now
   --json                The whole explanation, with all facts
-${ORDER_HELP}
+${SERVICE_ORDER_HELP}
 
   The exit code is 0 if the call is let in, 1 if it is refused, 2 if that could not be told.
   Without a running service, the package export postern/explain tells the same of a configuration file.

@@ -3,10 +3,10 @@ import { parseDuration } from '../kernel/units.ts'
 import { callAdminApi, operatorName, type AdminCall } from './admin-commands.ts'
 import { previewText } from './maintenance-preview-text.ts'
 import { UsageError, type Terminal, type Command } from './command.ts'
-import { checkedReason, ORDER, ORDER_HELP } from './order-options.ts'
+import { checkedReason, SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
 
 const OPTIONS = {
-  ...ORDER,
+  ...SERVICE_ORDER,
   service: { type: 'boolean' },
   identity: { type: 'boolean' },
   business: { type: 'string' },
@@ -156,7 +156,7 @@ export const maintenanceCommand: Command = {
   --preview               With on and plan: tell what would be closed, and whose calls of the last hour would have been
                           refused. Change nothing
   --json                  Print the answer of the admin API
-${ORDER_HELP}
+${SERVICE_ORDER_HELP}
 `,
   run(args, terminal) {
     const { values, positionals } = read(args)

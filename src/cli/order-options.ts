@@ -6,7 +6,10 @@ import { type Terminal, UsageError } from './command.ts'
 const text = { type: 'string' } as const
 
 /** For `parseArgs`. */
-export const ORDER = { config: text, reason: text, 'admin-token': text, 'admin-url': text } as const
+export const ORDER = { config: text, reason: text, 'admin-token': text } as const
+
+/** The same, for commands that only a running service carries out. */
+export const SERVICE_ORDER = { ...ORDER, 'admin-url': text } as const
 
 /** The service that a command is for, and who gives the order. */
 export interface OrderOptions {
@@ -23,8 +26,11 @@ export interface OrderOptions {
 /** For the help texts of commands. */
 export const ORDER_HELP = `  --reason TEXT         For the log and the audit trail; at most ${MOST_REASON} bytes
   --admin-token @FILE   Your own token, instead of the one in the data folder. Also POSTERN_ADMIN_TOKEN
-  --admin-url URL       The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL
   --config FILE         The configuration that is served`
+
+/** The same, for commands that only a running service carries out. */
+export const SERVICE_ORDER_HELP = `${ORDER_HELP}
+  --admin-url URL       The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL`
 
 /** For the help texts of `client` and `user`. */
 export const DIRECTORY_ORDER_NOTES = `All subcommands take --config FILE (default: POSTERN_CONFIG, else config/demo.yaml). Those that change something take

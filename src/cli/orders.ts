@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { type Command, countOf, UsageError } from './command.ts'
-import { checkedReason, ORDER, ORDER_HELP } from './order-options.ts'
+import { checkedReason, SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
 import { countOfFamilies } from './terminal.ts'
 
 interface Reloaded {
@@ -13,7 +13,7 @@ interface Reloaded {
 /** `postern reload`: the service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
 export const reloadCommand: Command = {
   run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: ORDER })
+    const { values } = parseArgs({ args: [...args], options: SERVICE_ORDER })
     const body = { by: operatorName(terminal), reason: checkedReason(values) }
     return callAdminApi(
       { method: 'POST', path: '/reload', body },
@@ -28,7 +28,7 @@ export const reloadCommand: Command = {
 /** `postern restart`: replaces the worker processes one by one. */
 export const restartCommand: Command = {
   run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: ORDER })
+    const { values } = parseArgs({ args: [...args], options: SERVICE_ORDER })
     const body = { by: operatorName(terminal), reason: checkedReason(values) }
     return callAdminApi(
       { method: 'POST', path: '/restart', body },
@@ -57,11 +57,11 @@ export const lockoutsCommand: Command = {
   list   Users whose logins are delayed after failures
   clear  End the delay of --user, --client or --network. With several, only where all of them match
 
-${ORDER_HELP}
+${SERVICE_ORDER_HELP}
 `,
   run(args, terminal) {
     const text = { type: 'string' } as const
-    const options = { ...ORDER, user: text, client: text, network: text }
+    const options = { ...SERVICE_ORDER, user: text, client: text, network: text }
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
     const { user, client, network } = values
     const which = { user, client, network }
@@ -128,10 +128,10 @@ export const revokeCommand: Command = {
   --consents          Consents too. Without it, they stay
   --preview           Show what would be revoked, and change nothing
   --force             Also if an id is not known. Without it, that is refused: exit code 1
-${ORDER_HELP}
+${SERVICE_ORDER_HELP}
 `,
   run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: { ...RULE, ...HOW, ...ORDER } })
+    const { values } = parseArgs({ args: [...args], options: { ...RULE, ...HOW, ...SERVICE_ORDER } })
     if (!Object.keys(RULE).some((name) => Object.hasOwn(values, name)))
       throw new UsageError(
         'expected one of --jti, --family, --subject, --client, --business, to say what is revoked',

@@ -11,15 +11,15 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { checkedReason, ORDER, ORDER_HELP, type OrderOptions } from './order-options.ts'
+import { checkedReason, SERVICE_ORDER, SERVICE_ORDER_HELP, type OrderOptions } from './order-options.ts'
 import { confirm, countOfFamilies, rowLines } from './terminal.ts'
 
 const text = { type: 'string' } as const
 const flag = { type: 'boolean', default: false } as const
 
 const FILTERS = { subject: text, client: text, business: text }
-const LIST = { ...ORDER, ...FILTERS, after: text, limit: text, json: flag }
-const END = { ...ORDER, ...FILTERS, preview: flag, yes: flag, json: flag }
+const LIST = { ...SERVICE_ORDER, ...FILTERS, after: text, limit: text, json: flag }
+const END = { ...SERVICE_ORDER, ...FILTERS, preview: flag, yes: flag, json: flag }
 
 type Filter = keyof typeof FILTERS
 
@@ -192,7 +192,7 @@ const FILTER_HELP: Readonly<Record<Filter, string>> = {
 
 const NOTES = `With several filters, only what matches all of them. At most 1,000 end at once.
 
-${ORDER_HELP}`
+${SERVICE_ORDER_HELP}`
 
 function commandFor(noun: Noun): Command {
   const filters = noun.filters.map((name) => FILTER_HELP[name])

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import type { Status } from '../operations/status/status.ts'
 import { callAdminApi } from './admin-commands.ts'
 import { type Command, EXIT } from './command.ts'
-import { ORDER, ORDER_HELP } from './order-options.ts'
+import { SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
 import { statusText } from './status-text.ts'
 
 export const statusCommand: Command = {
@@ -12,10 +12,10 @@ export const statusCommand: Command = {
   How the running service is: what is wrong first, then each part. Exit code 0: ready, 1: not ready, or no answer.
 
   --json                The answer of the admin API
-${ORDER_HELP}
+${SERVICE_ORDER_HELP}
 `,
   run(args, terminal) {
-    const options = { ...ORDER, json: { type: 'boolean', default: false } } as const
+    const options = { ...SERVICE_ORDER, json: { type: 'boolean', default: false } } as const
     const { values } = parseArgs({ args: [...args], options })
     const exit = { of: ({ ready }: Status) => (ready ? EXIT.done : EXIT.failed), trouble: EXIT.failed }
     const show = (status: Status): string =>
