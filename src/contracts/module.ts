@@ -22,10 +22,11 @@ export interface ModuleContext {
   /** The backend's name in the configuration. */
   readonly name: string
   /**
-   * Adds a new fund to the directory, so that its URLs exist from the next call on.
+   * Adds a new fund to the directory, so that its URLs exist from the next call on. Await it before you answer: where the
+   * business is in the store, the fund is written there. Rejects with an Error if the store cannot be reached.
    * @throws TypeError if the fund's code cannot be part of a scope value (RFC 6749 §3.3) or of a path
    */
-  addFund(business: string, fund: string): void
+  addFund(business: string, fund: string): Promise<void>
 }
 
 export interface ModuleBackend {

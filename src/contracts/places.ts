@@ -13,6 +13,10 @@ export interface Business {
   readonly name: string
   readonly address?: Address
   readonly phoneNumber?: string
+}
+
+/** A business of the configuration. */
+export interface ConfiguredBusiness extends Business {
   /** `any`: the backend decides whether a fund exists (C4.12). */
   readonly funds: 'any' | ReadonlySet<Code>
 }
@@ -24,13 +28,26 @@ export interface Place {
   readonly fund: Code | undefined
 }
 
-/** Businesses and funds, from a snapshot in memory, because every call needs them. Codes are case-sensitive (C3.5). */
+/** Businesses and funds, wherever they are kept. Codes are case-sensitive (C3.5). One that is disabled does not exist. */
 export interface Places {
-  findBusiness(code: string): Business | undefined
+  /**
+   * Whether the business exists, and the fund of it. It waits for nothing, because every call asks (C4.8). Undefined: that
+   * is not known in this process, and `look` tells.
+   */
+  exists(business: string, fund?: string): boolean | undefined
+  /** The same, wherever it has to be read. Rejects with Fault `identity_unavailable` if the store cannot be reached. */
+  look(business: string, fund?: string): Promise<boolean>
+  /** Those of these that exist, by code. Rejects as `look` does. */
+  findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>>
+  /** The same places for an explanation: nothing is remembered, and what was read once stays so (C14.1). */
+  preview(): Places
 }
 
 /** A backend reports a new fund here, so that `Places` has it from the next call on (C10, fund-create). */
 export interface FundRegistry {
-  /** Does nothing if the business is unknown, has `funds: any`, or has the fund already. */
-  addFund(business: string, fund: Code): void
+  /**
+   * Resolves when the fund is kept, and at once where the configuration has the business. Does nothing if the business is
+   * unknown, has `funds: any`, or has the fund already. Rejects with Fault `identity_unavailable`.
+   */
+  addFund(business: string, fund: Code): Promise<void>
 }

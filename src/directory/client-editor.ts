@@ -11,9 +11,8 @@ import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
 import { hashSecret } from './secret-hash.ts'
-import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
+import { announce, CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 import {
-  announce,
   changeRecord,
   DirectoryRefusal,
   type EditingParts,

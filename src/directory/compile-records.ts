@@ -1,6 +1,6 @@
 import { didYouMean, didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
-import type { Business } from '../contracts/places.ts'
+import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../scopes/scope-token.ts'
@@ -65,7 +65,7 @@ function checkFund(fund: unknown, index: number, all: readonly unknown[], proble
   else if (all.indexOf(fund) !== index) problems.error(['funds', index], `is listed twice: "${fund}"`)
 }
 
-function compileFunds(funds: unknown, problems: RecordProblems): Business['funds'] {
+function compileFunds(funds: unknown, problems: RecordProblems): ConfiguredBusiness['funds'] {
   if (funds === 'any') return 'any'
   if (Array.isArray(funds)) {
     // Checked as a set first: checking each index of a long list would take quadratic time.
@@ -86,7 +86,10 @@ const codesOf = (given: unknown): Code[] => {
 }
 
 /** Reports repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
-export function compileBusiness(record: BusinessRecord, problems: RecordProblems): Business | undefined {
+export function compileBusiness(
+  record: BusinessRecord,
+  problems: RecordProblems,
+): ConfiguredBusiness | undefined {
   const { name, address, phoneNumber } = record
   const code = readCode(record.code)
   if (code === undefined) return undefined

@@ -2,7 +2,7 @@ import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
 import type { TSchema, Static } from '../config/schema.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
-import type { Business } from '../contracts/places.ts'
+import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import {
   checkScopes,
@@ -26,7 +26,7 @@ import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'
 export interface Directory {
   readonly places: SnapshotPlaces
   readonly people: People
-  readonly businesses: ReadonlyMap<string, Business>
+  readonly businesses: ReadonlyMap<string, ConfiguredBusiness>
   readonly clients: ReadonlyMap<string, Client>
   /** By user name. */
   readonly users: ReadonlyMap<string, UserRecord>

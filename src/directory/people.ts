@@ -2,6 +2,7 @@ import type { Access, Client, People, User } from '../contracts/people.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { compileUser, toClient } from './compile-records.ts'
 import type { UserRecord } from './config.ts'
+import type { Roles } from './roles.ts'
 import { liveSecrets, type StoredDirectory, type StoredUser } from './stored-directory.ts'
 
 /**
@@ -46,16 +47,16 @@ export class SnapshotPeople implements People {
 }
 
 /**
- * Clients and users of the store, with the roles of one configuration. If the configuration has lost a role, business
- * or scope that a record names, the record gets nothing for it: a reload can't refuse records of the store. Methods
- * reject with Fault `identity_unavailable` if the store cannot be reached.
+ * Clients and users of the store, with the roles of one configuration and of the store. If a role, business or scope that a
+ * record names is gone, the record gets nothing for it: a reload can't refuse records of the store. Methods reject with
+ * Fault `identity_unavailable` if the store cannot be reached.
  */
 export class StoredPeople implements People {
   readonly #stored: StoredDirectory
-  readonly #roles: ReadonlyMap<string, Access>
+  readonly #roles: Roles
   readonly #clock: Clock
 
-  constructor(stored: StoredDirectory, roles: ReadonlyMap<string, Access>, clock: Clock) {
+  constructor(stored: StoredDirectory, roles: Roles, clock: Clock) {
     this.#stored = stored
     this.#roles = roles
     this.#clock = clock
@@ -74,8 +75,8 @@ export class StoredPeople implements People {
     return this.#user(await this.#stored.findUserBySubject(subject))
   }
 
-  #user(found: StoredUser | undefined): User | undefined {
-    return found && compileUser(found.record, this.#roles)
+  async #user(found: StoredUser | undefined): Promise<User | undefined> {
+    return found && compileUser(found.record, await this.#roles.of(Object.values(found.record.access)))
   }
 }
 

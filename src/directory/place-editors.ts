@@ -1,6 +1,6 @@
 /** The editors of businesses, funds and roles in the store. */
 import type { Access } from '../contracts/people.ts'
-import type { Business } from '../contracts/places.ts'
+import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Page } from '../contracts/store.ts'
 import { checkScopes } from './compile-records.ts'
 import type { ListedPage } from './listing.ts'
@@ -25,7 +25,7 @@ import { DirectoryRefusal, type EditingParts } from './stored-editing.ts'
 const inConfiguration = (what: string, name: string): string =>
   `${what} "${name}" is in the configuration, which no command changes: edit it there.`
 
-const BUSINESSES: RecordKind<BusinessRecord, Business> = {
+const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
   ...{ what: 'business', kind: BUSINESS, schema: businessSchema, read: readBusiness },
   keyOf: ({ code }) => code,
   fixed: ['code'],
@@ -101,7 +101,7 @@ const ROLES: RecordKind<RoleRecord, Access> = {
 /**
  * Businesses of the store, by code. `disable` ends the tokens for the business, `remove` its consents and funds too.
  */
-export class BusinessEditor extends RecordEditor<BusinessRecord, Business> {
+export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusiness> {
   constructor(parts: EditingParts) {
     super(BUSINESSES, parts)
   }

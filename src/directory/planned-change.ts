@@ -4,7 +4,8 @@ import type { Problem } from '../config/report.ts'
 import type { Entry, StoredValue } from '../contracts/store.ts'
 import type { Ended } from '../contracts/tokens.ts'
 import type { Loss } from './holdings.ts'
-import { announce, type EditingParts, untilInForce } from './stored-editing.ts'
+import { announce } from './stored-directory.ts'
+import { type EditingParts, untilInForce } from './stored-editing.ts'
 
 /** A record in the form in which it is written, by key. */
 export type WrittenRecord = Readonly<Record<string, unknown>>

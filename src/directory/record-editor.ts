@@ -1,4 +1,5 @@
 /** Adds and changes the businesses, funds and roles of the store: one editor for all three, and a table of what differs. */
+import { announce } from './stored-directory.ts'
 import { Report, type Problem } from '../config/report.ts'
 import type { TSchema } from '../config/schema.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
@@ -8,7 +9,6 @@ import { stored } from './place-records.ts'
 import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
 import {
-  announce,
   ATTEMPTS,
   changedByOthers,
   DirectoryRefusal,

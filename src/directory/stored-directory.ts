@@ -1,6 +1,7 @@
 /**
- * The directory's records in the store. They have no index values: `removeBy` of a subject or client ends its sessions and
- * tokens, and must not remove the subject or client itself.
+ * The directory's records in the store. Those of clients, users and subjects have no index values: `removeBy` of a subject
+ * or client ends its sessions and tokens, and must not remove the subject or client itself. Businesses, funds and roles:
+ * place-records.ts.
  *
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
@@ -11,14 +12,27 @@ import { LRUCache } from 'lru-cache'
 import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { clientRecordSchema, userRecordSchema, type ClientRecord, type UserRecord } from './config.ts'
+import { BUSINESS, FUND, readRole, ROLE, type RoleRecord } from './place-records.ts'
 import { defaultsOf } from './read-records.ts'
 
 export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
 export const SUBJECT = 'directory_subject'
 
-/** The topic of the change feed that announces changes of records: `{client}` or `{user}`, the record's key. */
+/**
+ * The topic of the change feed that announces changes of records, with the record's key: `{client}`, `{user}`,
+ * `{business}`, `{fund}` or `{role}`.
+ */
 export const DIRECTORY_TOPIC = 'directory'
+
+/** Milliseconds: far longer than any process caches a record. */
+const ANNOUNCED_FOR = 60 * 60 * 1000
+
+/** Announces to every process that a record has changed. Rejects with Fault `identity_unavailable`. */
+export const announce = (
+  { feed, clock }: { readonly feed: Pick<Feed, 'append'>; readonly clock: Clock },
+  changed: StoredValue,
+): Promise<void> => feed.append(DIRECTORY_TOPIC, changed, clock.now() + ANNOUNCED_FOR)
 
 /** A type alias, because an interface is not assignable to StoredValue. */
 export type StoredClient = {
@@ -64,6 +78,11 @@ const CACHED = 10_000
 /** Milliseconds. The feed announces every change; this limits the harm while the feed cannot be read. */
 const KEPT_FOR = 30_000
 
+/** The kind of record that each member of an announcement names. Businesses and funds are cached in stored-places.ts. */
+const KINDS: Readonly<Record<string, string>> = {
+  ...{ client: CLIENT, user: USER, role: ROLE, business: BUSINESS, fund: FUND },
+}
+
 const addressOf = (kind: string, key: string): string => `${kind}\0${key}`
 
 /**
@@ -103,6 +122,10 @@ export class StoredDirectory {
     return this.#find(SUBJECT, subject, (value) => value as StoredSubject)
   }
 
+  findRole(name: string): Promise<RoleRecord | undefined> {
+    return this.#find(ROLE, name, readRole)
+  }
+
   async findUserBySubject(subject: string): Promise<StoredUser | undefined> {
     const named = await this.findSubject(subject)
     const user = named && (await this.findUser(named.username))
@@ -126,10 +149,11 @@ export class StoredDirectory {
     return found
   }
 
-  #forget({ value: { client, user } }: Change): void {
+  #forget({ value }: Change): void {
     this.#generation += 1
-    if (typeof client === 'string') this.#cache.delete(addressOf(CLIENT, client))
-    else if (typeof user === 'string') this.#cache.delete(addressOf(USER, user))
-    else this.#cache.clear()
+    const kind = Object.keys(KINDS).find((name) => typeof value[name] === 'string')
+    const key = kind === undefined ? undefined : value[kind]
+    if (kind === undefined || typeof key !== 'string') this.#cache.clear()
+    else this.#cache.delete(addressOf(KINDS[kind] ?? '', key))
   }
 }

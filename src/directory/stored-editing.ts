@@ -6,7 +6,6 @@ import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
-import { DIRECTORY_TOPIC } from './stored-directory.ts'
 import { claimedByConfiguration, type Claim } from './uniqueness.ts'
 
 /**
@@ -44,14 +43,8 @@ export interface EditingParts {
 
 /** Milliseconds within which every process knows of a change. */
 const SPREAD = 1000
-/** Milliseconds: far longer than any process caches a record (stored-directory.ts). */
-const ANNOUNCED_FOR = 60 * 60 * 1000
 /** Two changes of one record at the same time are rare; four mean that something is wrong. */
 export const ATTEMPTS = 4
-
-/** Announces to every process that a record has changed. Rejects with Fault `identity_unavailable`. */
-export const announce = ({ feed, clock }: EditingParts, changed: StoredValue): Promise<void> =>
-  feed.append(DIRECTORY_TOPIC, changed, clock.now() + ANNOUNCED_FOR)
 
 /** Resolves when every process that can read the store uses the announced change. */
 export const untilInForce = ({ pause = delay }: EditingParts): Promise<unknown> => pause(SPREAD)

@@ -12,6 +12,7 @@ import type { AddedRecord, FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
 import { ARGON2_COST, formatArgon2 } from './secret-hash.ts'
 import {
+  announce,
   CLIENT,
   readStoredClient,
   readStoredUser,
@@ -21,7 +22,6 @@ import {
   type StoredUser,
 } from './stored-directory.ts'
 import {
-  announce,
   changeRecord,
   DirectoryRefusal,
   type EditingParts,

@@ -168,32 +168,40 @@ export function requireScope({ scopes }: Principal, rule: ScopeRule): void {
 }
 
 /**
- * C4.8: the token's target is the URL's business (and fund), and they exist. All failures are one fault, and both
- * checks are always made, so that neither bytes nor time tell a client which one failed (C4.12).
- * @returns the business and fund as codes. With `funds: any`, and where there is no directory, nothing else keeps text
- *   that is no code from being sent upstream (T3.11).
- * @throws Fault `unknown_place`
+ * C4.8: the token's target is the URL's business (and fund), and they exist. All failures are one fault. Whether the place
+ * exists is asked only where the token is for it: so neither bytes nor time tell a client what else exists (C4.12). A place
+ * of the store that this process does not know is read first.
+ * @returns the business and fund as codes; a promise only where the store is asked. With `funds: any`, and where there is
+ *   no directory, nothing else keeps text that is no code from being sent upstream (T3.11).
+ * @throws Fault `unknown_place`; `place_judge_unavailable` as the promise's result
  */
-export function requirePlace(places: Places | undefined, { target }: Principal, named: NamedAction): Place {
-  const isTarget = targets(target, named)
-  const exists = places === undefined || existsIn(places, named)
+export function requirePlace(
+  places: Places | undefined,
+  { target }: Principal,
+  named: NamedAction,
+): Place | Promise<Place> {
   const fund = named.fund === undefined ? undefined : readCode(named.fund)
   const isCode = named.fund === undefined || fund !== undefined
-  if (target === undefined || !isTarget || !exists || !isCode) throw new Fault('unknown_place')
-  return { business: target.business, fund }
+  if (target === undefined || !isCode || !targets(target, named)) throw new Fault('unknown_place')
+  const place = { business: target.business, fund }
+  const exists = places === undefined || places.exists(named.business, named.fund)
+  if (exists === undefined) return lookForPlace(places, place)
+  if (!exists) throw new Fault('unknown_place')
+  return place
+}
+
+async function lookForPlace(places: Places | undefined, place: Place): Promise<Place> {
+  const exists = await places?.look(place.business, place.fund).catch((cause: unknown) => {
+    throw new Fault('place_judge_unavailable', { cause })
+  })
+  if (exists !== true) throw new Fault('unknown_place')
+  return place
 }
 
 /** A business target covers the business and all its funds, a fund target that fund only (C5.4). */
 export function targets(target: Target | undefined, { business, fund }: NamedAction): boolean {
   if (target === undefined || target.business !== business) return false
   return target.level === 'business' || target.fund === fund
-}
-
-export function existsIn(places: Places, { business, fund }: NamedAction): boolean {
-  const known = places.findBusiness(business)
-  if (known === undefined) return false
-  const funds: 'any' | ReadonlySet<string> = known.funds
-  return fund === undefined || funds === 'any' || funds.has(fund)
 }
 
 /** C4.9: neither this business, nor this area, nor this backend is under maintenance. @throws Fault `place_maintenance` */

@@ -25,6 +25,8 @@ const serveData: Serve = (runtime, exchange, findings, verified) => {
   const decision = decideData(runtime, exchange, findings, verified)
   if (decision instanceof VerifyFirst) return decision
   const carry = exchange.upgrade === undefined ? carryOut : carryUpgrade
+  if (decision instanceof Promise)
+    return decision.then((decided) => carry(runtime, exchange, decided, findings))
   return carry(runtime, exchange, decision, findings)
 }
 

@@ -83,7 +83,7 @@ export const CHECKS: readonly Check[] = [
     clause: 'C4.8',
     step: 'requirePlace',
     title: "the token's target is the business and fund of the URL, and they exist",
-    faults: ['unknown_place'],
+    faults: ['unknown_place', 'place_judge_unavailable'],
   },
   {
     clause: 'C4.9',

@@ -62,7 +62,8 @@ function enter(
 /**
  * The decision pipeline of C4: one line per check, in order; the first failure is thrown and wins. It waits for nothing.
  * Where the token is not known yet, it answers that it must be verified first, has counted nothing by then, and is
- * called once more with the result and fresh findings. The rest of C4.11 (reading and parsing the body) follows in
+ * called once more with the result and fresh findings. Where the place has to be read from the store, it answers a promise:
+ * everything up to C4.8 has passed by then, and is not asked again. The rest of C4.11 (reading and parsing the body) follows in
  * carry-out.ts, since the body may be read only when all of this has passed.
  * @param verified what the verification of the call's token came to, the second time
  * @throws the faults of order.ts
@@ -72,16 +73,28 @@ export function decide(
   exchange: Exchange,
   findings: Findings,
   verified?: Verification,
-): Decision | VerifyFirst {
+): Decision | VerifyFirst | Promise<Decision> {
   const entered = enter(runtime, exchange, findings, verified) // C4.1 to C4.5
   if (entered instanceof VerifyFirst) return entered
   const { target, principal } = entered
-  const { head } = exchange
-  const named = matchAction(runtime.actions, target, head.method) // C4.6 → 404, 405
-  const { operation, params, business, fund } = named
+  const named = matchAction(runtime.actions, target, exchange.head.method) // C4.6 → 404, 405
   findings.matched(named)
-  requireScope(principal, operation.scopes) // C4.7 → 401
-  const place = requirePlace(runtime.places, principal, named) // C4.8 → 404
+  requireScope(principal, named.operation.scopes) // C4.7 → 401
+  const place = requirePlace(runtime.places, principal, named) // C4.8 → 404, 503
+  return place instanceof Promise
+    ? place.then((found) => decideRest(runtime, exchange, entered, named, found))
+    : decideRest(runtime, exchange, entered, named, place)
+}
+
+/** C4.9 to C4.11, which follow once the place is known. */
+function decideRest(
+  runtime: Runtime,
+  exchange: Exchange,
+  { target, principal }: Entered,
+  { operation, params, business, fund }: NamedAction,
+  place: Place,
+): Decision {
+  const { head } = exchange
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9 → 503
   const negotiated = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
   const body = checkBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400

@@ -9,6 +9,8 @@
 import { Readable } from 'node:stream'
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
+import type { Place } from '../contracts/places.ts'
+import type { Principal } from '../contracts/principal.ts'
 import { declaredBody, type Head } from '../http/head.ts'
 import { isBodiless, isSafe } from '../http/methods.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
@@ -43,7 +45,7 @@ export function decideData(
   exchange: Exchange,
   findings: Findings,
   verified?: Verification,
-): Decision | VerifyFirst {
+): Decision | VerifyFirst | Promise<Decision> {
   const area = runtime.reportOnly.size === 0 ? undefined : reportOnlyArea(runtime, exchange.target)
   return area === undefined
     ? decide(runtime, exchange, findings, verified)
@@ -73,7 +75,7 @@ export function decideReportOnly(
   findings: Findings,
   area: string,
   verified?: Verification,
-): Decision | VerifyFirst {
+): Decision | VerifyFirst | Promise<Decision> {
   const { head } = exchange
   const seen = (findings.observation = new Observation(area))
   const target = readTarget(exchange) // C4.1, enforced
@@ -87,9 +89,29 @@ export function decideReportOnly(
   const matched = seen.hold(() => matchAction(runtime.actions, target, head.method)) // C4.6
   if (matched) findings.matched(matched)
   const named = matched ?? unmatched(runtime, area, target, head.method)
-  const { operation, business } = named
-  if (principal) seen.hold(() => requireScope(principal, operation.scopes)) // C4.7
+  if (principal) seen.hold(() => requireScope(principal, named.operation.scopes)) // C4.7
   const place = principal && seen.hold(() => requirePlace(runtime.places, principal, named)) // C4.8
+  const rest = (found: Place | undefined): Decision =>
+    decideUnrefused(runtime, exchange, { target, principal, named, place: found, seen })
+  return place instanceof Promise ? seen.holdLater(() => place).then(rest) : rest(place)
+}
+
+interface Observed {
+  readonly target: RequestTarget
+  readonly principal: Principal | undefined
+  readonly named: NamedAction
+  readonly place: Place | undefined
+  readonly seen: Observation
+}
+
+/** C4.9 to C4.11. @throws the fault of C4.9 */
+function decideUnrefused(
+  runtime: Runtime,
+  exchange: Exchange,
+  { target, principal, named, place, seen }: Observed,
+): Decision {
+  const { head } = exchange
+  const { operation, business } = named
   const vouched = seen.fault === undefined
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9, enforced
   const negotiated = seen.hold(() => negotiate(runtime.negotiation, head, operation)) // C4.10

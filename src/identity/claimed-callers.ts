@@ -26,7 +26,7 @@ export const claimedCallers = (dependencies: Needs): ClaimedCallers => ({
     const user = await findUser(caller, dependencies)
     requireGrant(client, user, dependencies)
     const requested = parseScope(scopeOf(caller, client), catalogue)
-    const scope = limitToUser(limitToClient(requested, client, catalogue, places), user, catalogue)
+    const scope = limitToUser(await limitToClient(requested, client, catalogue, places), user, catalogue)
     const kept = new Set(scope.values)
     return {
       principal: principalOf(client, user, scope, dependencies),

@@ -1,8 +1,9 @@
 import type { PersonClaims, User } from '../contracts/people.ts'
-import type { Address, Business } from '../contracts/places.ts'
+import type { Address, Business, Places } from '../contracts/places.ts'
 import type { Resource } from '../contracts/principal.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { Target } from '../scopes/scope-token.ts'
 import type { StepDependencies } from './endpoint.ts'
 
 /** The claims about a person that a scope value gives access to (C5.6). */
@@ -92,11 +93,24 @@ function serviceProfile(user: User, business: Business | undefined): JsonObject 
   }
 }
 
+/** The business that the claims speak of; read only where they do. */
+async function businessOf(
+  target: Target | undefined,
+  scopes: HasScope,
+  places: Places,
+): Promise<Business | undefined> {
+  if (target === undefined || !scopes.has('service_profile')) return undefined
+  const found = await places.findBusinesses([target.business]).catch((cause: unknown) => {
+    throw new Fault('place_judge_unavailable', { cause })
+  })
+  return found.get(target.business)
+}
+
 /**
  * The userinfo resource: the claims of C5.6 for the user of an access token (C6.3.1). The gateway has checked the token
  * and that it has the scope `openid`.
  * `describe` rejects with Fault `invalid_token` if the user is gone or may hold no tokens, or if the token is of another
- * issuer; with `token_judge_unavailable` if the directory cannot be reached (C4.15).
+ * issuer; with `token_judge_unavailable` or `place_judge_unavailable` if the directory cannot be reached (C4.15).
  */
 export function userinfo({
   people,
@@ -111,7 +125,7 @@ export function userinfo({
       })
       if (user === undefined)
         throw new Fault('invalid_token', { detail: 'its user is gone or may hold no tokens' })
-      return userClaims(user, scopes, target && places.findBusiness(target.business))
+      return userClaims(user, scopes, await businessOf(target, scopes, places))
     },
   }
 }

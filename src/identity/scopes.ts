@@ -77,34 +77,43 @@ function requireKnown(value: string, catalogue: Catalogue): void {
 }
 
 /**
- * The part of the scope that the client may have (C5.4, C5.5). A client without the refresh grant may not have
- * `offline_access`, because it could not use it.
- * @throws Fault `invalid_scope` for a target that is not the client's, for an unknown fund, or if no value is left
+ * The part of the scope that the client may have (C5.4, C5.5). Rejects with Fault `invalid_scope` for a target that is not
+ * the client's, for an unknown fund, or if no value is left; with `identity_unavailable` if the store cannot be reached.
  */
-export function limitToClient(
+export async function limitToClient(
   requested: RequestedScope,
   client: Client,
   catalogue: Catalogue,
   places: Places,
+): Promise<RequestedScope> {
+  const { target } = requested
+  if (target !== undefined && !(await isOpenTo(client, target, places))) throw otherTarget()
+  return keepOfClient(requested, client, catalogue)
+}
+
+/**
+ * The values that the client may have, wherever the target is. A client without the refresh grant may not have
+ * `offline_access`, because it could not use it.
+ * @throws Fault `invalid_scope` if no value is left
+ */
+export function keepOfClient(
+  requested: RequestedScope,
+  client: Client,
+  catalogue: Catalogue,
 ): RequestedScope {
-  requireClientTarget(requested.target, client, places)
   const allowed = catalogue.close(client.scopes)
   const refreshes = client.grants.includes('refresh_token')
   return keep(requested, (value) => allowed.has(value) && (value !== OFFLINE || refreshes))
 }
 
-function requireClientTarget(target: Target | undefined, client: Client, places: Places): void {
-  if (target !== undefined && !isOpenTo(client, target, places)) throw otherTarget()
-}
-
-/** Whether the target's business is one of the client's, and it and the fund exist. */
-export function isOpenTo(client: Client, target: Target, places: Places): boolean {
-  const business = client.businesses.includes(target.business)
-    ? places.findBusiness(target.business)
-    : undefined
-  if (business === undefined) return false
-  const { funds } = business
-  return target.level === 'business' || funds === 'any' || funds.has(target.fund)
+/**
+ * Whether the target's business is one of the client's, and it and the fund exist. Of another business nothing is asked.
+ * Rejects with Fault `identity_unavailable`.
+ */
+export async function isOpenTo(client: Client, target: Target, places: Places): Promise<boolean> {
+  if (!client.businesses.includes(target.business)) return false
+  const fund = target.level === 'fund' ? target.fund : undefined
+  return places.exists(target.business, fund) ?? places.look(target.business, fund)
 }
 
 const otherTarget = (): Fault => refuse('The target is none that can be granted here.')

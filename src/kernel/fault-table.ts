@@ -114,6 +114,10 @@ export const FAULTS = {
   unknown_place: missing(
     'There is no such business or fund for this access token. Check the codes and the target the token was issued for.',
   ),
+  place_judge_unavailable: unavailable(
+    'The business or fund of this call cannot be checked at the moment. Try again shortly.',
+    'error',
+  ),
 
   // C4.10, C4.11: negotiation and the body
   not_acceptable: row(

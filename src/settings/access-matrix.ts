@@ -1,6 +1,6 @@
 /** The matrix of who may call what (C14.5): for each operation yes, or what is missing. */
 import type { Client, User } from '../contracts/people.ts'
-import type { Business } from '../contracts/places.ts'
+import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { leastOf } from '../scopes/alternatives.ts'
 import { missingAtBusiness, missingForAnyToken, obtainableScopes, type Missing } from './obtainable.ts'
 import type { ListedOperation, Parties } from './parties.ts'
@@ -60,7 +60,7 @@ interface Place {
   readonly client: Client | undefined
   readonly user: User | undefined
   readonly business: string
-  readonly found: Business | undefined
+  readonly found: ConfiguredBusiness | undefined
   readonly held: Held
   /** What is missing for every operation of the business. */
   readonly forAll: readonly Missing[]
@@ -68,7 +68,11 @@ interface Place {
 
 const NOTHING: ReadonlySet<string> = new Set()
 
-function heldAt(parties: Parties, { client, user }: MatrixFilter, found: Business | undefined): Held {
+function heldAt(
+  parties: Parties,
+  { client, user }: MatrixFilter,
+  found: ConfiguredBusiness | undefined,
+): Held {
   if (found === undefined) return { client: NOTHING, user: NOTHING, both: NOTHING }
   const of = (party: MatrixFilter): ReadonlySet<string> => obtainableScopes(party, found.code, parties)
   return { client: of({ client }), user: of({ user }), both: of({ client, user }) }

@@ -100,6 +100,7 @@ export function closableNames(configuration: Named): ClosableNames {
     backend: new Set(Object.keys(backends)),
     business: files.businesses === undefined && hasBusinesses ? new Set(Object.keys(businesses)) : undefined,
     issuer: issuerNames(configuration.issuers),
+    stored: !sidecar,
     client: files.clients === undefined && !sidecar ? new Set(Object.keys(clients)) : undefined,
   }
 }

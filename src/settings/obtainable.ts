@@ -5,7 +5,7 @@
 import type { Client, User } from '../contracts/people.ts'
 import { mayHold } from '../directory/holdings.ts'
 import { firstGrants } from '../identity/grants/grants.ts'
-import { limitToClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
+import { keepOfClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { businessTarget, type Code, isScopeValue } from '../scopes/scope-token.ts'
@@ -69,9 +69,10 @@ export function obtainableScopes(
   parties: Parties,
 ): ReadonlySet<string> {
   const { catalogue, directory } = parties
+  if (missingAtBusiness({ client, user }, business, directory).length > 0) return new Set()
   try {
     const asked = everything(parties, business)
-    const ofClient = client === undefined ? asked : limitToClient(asked, client, catalogue, directory.places)
+    const ofClient = client === undefined ? asked : keepOfClient(asked, client, catalogue)
     const ofUser = user === undefined ? ofClient : limitToUser(ofClient, user, catalogue)
     return new Set<string>(ofUser.values)
   } catch (thrown) {

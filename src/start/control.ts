@@ -13,6 +13,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { KeyControl } from './key-control.ts'
 import type { Holdings } from '../directory/holdings.ts'
+import { BUSINESS } from '../directory/place-records.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
 import { AdminError } from '../operations/admin/errors.ts'
 import type {
@@ -154,8 +155,10 @@ export class ServiceControl implements OperatorControl {
     return closableNames(this.#configuration)
   }
 
-  async hasStoredClient(id: string): Promise<boolean> {
-    return (await this.#parts.state.store.find(CLIENT, id)) !== undefined
+  async hasStored({ client, business }: Parameters<OperatorControl['hasStored']>[0]): Promise<boolean> {
+    const { store } = this.#parts.state
+    if (client !== undefined) return (await store.find(CLIENT, client)) !== undefined
+    return business !== undefined && (await store.find(BUSINESS, business)) !== undefined
   }
 
   configuration(): unknown {

@@ -15,6 +15,7 @@ import { type Measures, readKeys, readStore } from './measures.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
+import { StoredPlaces } from '../directory/stored-places.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
@@ -78,6 +79,7 @@ export async function openDependencies(
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
   const state = await openState(configuration, { clock, recorder, audit, appended, measures })
   const { store, feed, rules, tokenRevoker, switches, maintenance } = state
+  const storedPlaces = new StoredPlaces({ store, feed, clock })
   return {
     clock,
     environment,
@@ -95,7 +97,7 @@ export async function openDependencies(
     switches,
     admission: openGuard(configuration, clock, recorder, reports),
     audit,
-    openedFunds: new OpenedFunds(),
+    openedFunds: new OpenedFunds(storedPlaces),
     targetChanged: (backend, target, change) => {
       const level = BAD_CHANGES.has(change) ? 'warn' : 'info'
       recorder.note(level, `upstream_target_${change}`, { backend, target })
@@ -113,6 +115,7 @@ export async function openDependencies(
     conversions: new Conversions(),
     tallies: new ClientTallies(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
+    storedPlaces,
   }
 }
 

@@ -11,6 +11,7 @@ import { NO_TRAIL } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { NO_RECORDER } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
+import { BUSINESS, FUND, ROLE } from '../directory/place-records.ts'
 import { CLIENT, SUBJECT, USER } from '../directory/stored-directory.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
@@ -117,7 +118,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
       NO_RECORDER,
       reports,
     )
-    if (options.store !== false) await copyPeople(configuration, dependencies.store)
+    if (options.store !== false) await copyDirectory(configuration, dependencies.store)
     return await openWith(apart, dependencies, removeFolder)
   } catch (error) {
     await removeFolder()
@@ -176,11 +177,11 @@ const reportsTo = ({ identity }: Configuration, clock: Clock): Reports => ({
   attempts: new LocalLockouts(identity.guessing, clock),
 })
 
-/** The clients and users of the store, which is only read. */
-async function copyPeople(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {
+/** The directory of the store, which is only read. */
+async function copyDirectory(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {
   if (isSidecar(configuration)) return
   await inspectStore(configuration.store, configuration.data, async (store) => {
-    for (const kind of [SUBJECT, CLIENT, USER])
+    for (const kind of [SUBJECT, CLIENT, USER, BUSINESS, FUND, ROLE])
       for (const { key, value } of await store.list(kind)) await into.create(kind, key, { value })
   })
 }

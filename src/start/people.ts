@@ -9,6 +9,9 @@ import { ModulePeople, type ModulePeopleParts } from '../directory/module-people
 import { openPeople, type PeopleOpening } from '../directory/module-people/open-people.ts'
 import { LayeredPasswords } from '../directory/module-people/passwords.ts'
 import { LayeredPeople, StoredPeople } from '../directory/people.ts'
+import { LayeredPlaces } from '../directory/places.ts'
+import { Roles } from '../directory/roles.ts'
+import type { StoredPlaces } from '../directory/stored-places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { contentsOf } from '../modules/source.ts'
@@ -43,6 +46,7 @@ export async function openPeopleOf(
 export interface LayerParts extends Pick<ModulePeopleParts, 'store' | 'tokenRevoker' | 'recorder' | 'clock'> {
   readonly hasher: PasswordHasher
   readonly storedDirectory: StoredDirectory
+  readonly storedPlaces: StoredPlaces
 }
 
 /** The people of the configuration, of the store and of `directory.people`, in this order. */
@@ -50,12 +54,13 @@ export function peopleOf(
   { directory, people: opened }: { readonly directory: Directory; readonly people: OpenedPeople | undefined },
   parts: LayerParts,
 ): { readonly people: People; readonly passwords?: PasswordVerifier } {
-  const { clock, hasher, storedDirectory } = parts
-  const { roles, businesses } = directory
+  const { clock, hasher, storedDirectory, storedPlaces } = parts
+  const roles = new Roles(directory.roles, storedDirectory)
   const earlier = new LayeredPeople(directory.people, new StoredPeople(storedDirectory, roles, clock))
   if (opened === undefined) return { people: earlier }
   const { module } = opened
-  const people = new ModulePeople({ ...parts, module, earlier, roles, businesses })
+  const places = new LayeredPlaces(directory.places, storedPlaces)
+  const people = new ModulePeople({ ...parts, module, earlier, roles, places })
   return {
     people: new LayeredPeople(earlier, people),
     passwords: new LayeredPasswords({ hasher, module, people }),

@@ -12,14 +12,16 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
+import type { Places } from '../contracts/places.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
 import type { TokenRevoker, Revocations, RuleGuard } from '../contracts/tokens.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { PeopleOpening } from '../directory/module-people/open-people.ts'
-import type { OpenedFunds } from '../directory/places.ts'
+import { LayeredPlaces, type OpenedFunds } from '../directory/places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
+import type { StoredPlaces } from '../directory/stored-places.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import type { Conversions } from '../gateway/conversion/conversions.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
@@ -69,6 +71,7 @@ export interface Dependencies {
   /** Told of what the code of `directory.people` did outside of calls. */
   readonly peopleFailed: PeopleOpening['note']
   readonly storedDirectory: StoredDirectory
+  readonly storedPlaces: StoredPlaces
   readonly rules: RuleGuard
   readonly tokenRevoker: TokenRevoker
   /** Counts calls by client. */
@@ -195,7 +198,7 @@ export function compileService(
   urls: ServiceUrls,
   recorder: Recorder,
 ): Service {
-  const { configuration, directory } = parts
+  const { configuration } = parts
   const { vendor, defaultFormat } = configuration
   const negotiation = compileNegotiation({ vendor, defaultFormat })
   const tokens = openTokenCheck(parts, dependencies, urls, recorder)
@@ -207,8 +210,7 @@ export function compileService(
     reportOnly: parts.actions.reportOnly,
     negotiation,
     tokens,
-    // A sidecar that names no businesses compares the target with the URL only (C11.2).
-    places: identity === undefined && directory.businesses.size === 0 ? undefined : directory.places,
+    places: placesOf(parts, dependencies),
     userinfo: identity && userinfo(identity.dependencies),
     recorder,
     baseUrl: urls.baseUrl,
@@ -230,6 +232,12 @@ export function compileService(
   }
 }
 
+/** A sidecar has no store, and one that names no businesses compares the target with the URL only (C11.2). */
+function placesOf({ directory }: Parts, { keys, storedPlaces }: Dependencies): Places | undefined {
+  if (keys !== undefined) return new LayeredPlaces(directory.places, storedPlaces)
+  return directory.businesses.size === 0 ? undefined : directory.places
+}
+
 function openOwnIdentity(
   parts: Parts,
   dependencies: Dependencies,
@@ -244,7 +252,7 @@ function openOwnIdentity(
   return openIdentity({
     ...dependencies,
     ...peopleOf(parts, { ...dependencies, recorder }),
-    places: directory.places,
+    places: new LayeredPlaces(directory.places, dependencies.storedPlaces),
     catalogue,
     signer: keys,
     publicKeys: keys,

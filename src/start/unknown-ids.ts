@@ -2,6 +2,7 @@
 import type { Store, StoreIndex } from '../contracts/store.ts'
 import type { RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
+import { BUSINESS } from '../directory/place-records.ts'
 import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
 import { CONSENT } from '../identity/browser/consents.ts'
 import { SESSION } from '../identity/browser/sessions.ts'
@@ -40,7 +41,10 @@ const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
     parts.holdings.clients.has(id) ||
     (await parts.store.find(CLIENT, id)) !== undefined ||
     (await isHeld('client', id, parts)),
-  business: async (id, parts) => parts.holdings.businesses.has(id) || (await isHeld('business', id, parts)),
+  business: async (id, parts) =>
+    parts.holdings.businesses.has(id) ||
+    (await parts.store.find(BUSINESS, id)) !== undefined ||
+    (await isHeld('business', id, parts)),
 }
 
 /**

@@ -180,6 +180,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   }),
   outside: call({ target: '/elsewhere' }),
   service_maintenance: arranged(closing('service'), call()),
+  place_judge_unavailable: 'test/contract/stored-places.test.ts',
   place_maintenance: arranged(
     () => gateway.switches.set([{ scope: { kind: 'area', name: 'fund-data' }, retryAfter: 60 }]),
     call(),

@@ -12,7 +12,7 @@ backendContract('module', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-module-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const options = { database: join(folder, 'data.db'), seed: '../demo-data.json' }
-  const module = await createBackend(options, { name: 'funds', addFund: () => undefined })
+  const module = await createBackend(options, { name: 'funds', addFund: () => Promise.resolve() })
   const rules = {
     name: 'funds',
     timeout: 10_000,

@@ -12,6 +12,7 @@ import { makeDirectory } from '../support/directory.ts'
 import { manualAfter } from '../support/manual-after.ts'
 import { makeModulePeople } from '../support/module-people.ts'
 import { movableClock } from '../support/movable-clock.ts'
+import { Roles } from '../../src/directory/roles.ts'
 import { keepNotes } from '../support/notes.ts'
 import { describePeople, describeUsers, type WrittenPeople } from './people.contract.ts'
 
@@ -30,7 +31,8 @@ async function inStore({ clients, users }: WrittenPeople): Promise<People> {
   const feed = await ChangeFeed.open({ store, clock, recorder: keepNotes(), after: manualAfter().after })
   onTestFinished(() => feed.stop())
   const { roles } = await makeDirectory()
-  return new StoredPeople(new StoredDirectory({ store, feed, clock }), roles, clock)
+  const stored = new StoredDirectory({ store, feed, clock })
+  return new StoredPeople(stored, new Roles(roles, stored), clock)
 }
 
 describePeople({

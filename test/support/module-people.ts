@@ -1,3 +1,4 @@
+import { Roles } from '../../src/directory/roles.ts'
 import { onTestFinished } from 'vitest'
 import type { User } from '../../src/contracts/people.ts'
 import type { PeopleModule } from '../../src/contracts/people-module.ts'
@@ -46,11 +47,12 @@ export async function makeModulePeople(module: WrittenModule) {
   const recorder = keepNotes()
   const feed = await ChangeFeed.open({ store, clock, recorder, after: manualAfter().after })
   onTestFinished(() => feed.stop())
-  const { roles, businesses, people: configured } = await makeDirectory()
+  const { roles, places, people: configured } = await makeDirectory()
+  const storedDirectory = new StoredDirectory({ store, feed, clock })
   const ended: RevokedTokens[] = []
   const people = new ModulePeople({
-    ...{ module: directory, earlier: configured, roles, businesses, store, recorder, clock },
-    storedDirectory: new StoredDirectory({ store, feed, clock }),
+    ...{ module: directory, earlier: configured, places, store, recorder, clock, storedDirectory },
+    roles: new Roles(roles, storedDirectory),
     tokenRevoker: {
       end: (tokens) => {
         ended.push(tokens)

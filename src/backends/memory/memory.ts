@@ -12,7 +12,11 @@ interface Operation {
   readonly collection: MemoryCollection
 }
 
-type Verb = (call: Call, operation: Operation, funds: FundRegistry | undefined) => JsonObject
+type Verb = (
+  call: Call,
+  operation: Operation,
+  funds: FundRegistry | undefined,
+) => JsonObject | Promise<JsonObject>
 
 const NO_DATA: JsonObject = Object.freeze(Object.create(null) as JsonObject)
 
@@ -27,11 +31,11 @@ const VERBS: Readonly<Record<MemoryRule['do'], Verb>> = {
     const record = collection.get(placeOf(call, collection), keyOf(call, rule))
     return rule.since === undefined ? record : without(record, rule.since, call.version)
   },
-  create: (call, { rule, collection }, funds) => {
+  create: async (call, { rule, collection }, funds) => {
     const place = placeOf(call, collection)
     if (rule.opensFund === true) {
       const fund = collection.create(place, givenIn(call), rule, readCode)
-      funds?.addFund(call.business, fund)
+      await funds?.addFund(call.business, fund)
     } else collection.create(place, givenIn(call), rule, String)
     return NO_DATA
   },
@@ -95,7 +99,10 @@ export class MemoryBackend implements Backend {
   }
 
   answer(call: Call): Promise<BackendAnswer> {
-    return Promise.try(() => ({ status: 200, headers: {}, body: { kind: 'value', value: this.#data(call) } }))
+    return Promise.try(async () => ({
+      ...{ status: 200, headers: {} },
+      body: { kind: 'value', value: await this.#data(call) },
+    }))
   }
 
   possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
@@ -113,7 +120,7 @@ export class MemoryBackend implements Backend {
     return this.#operations.get(`${method === 'HEAD' ? 'GET' : method} ${area}/${withoutTypes(action)}`)
   }
 
-  #data(call: Call): JsonObject {
+  #data(call: Call): JsonObject | Promise<JsonObject> {
     const { action, method } = call
     const operation = this.#operationOf(action, method)
     if (operation === undefined)

@@ -56,9 +56,15 @@ async function openUserModule<T>(
   for (const [index, header] of config.responseHeaders.entries())
     if (isForbiddenResponseHeader(header))
       report.error([...at, 'responseHeaders', index], 'is a header that a module cannot set')
+  const addFund = (business: string, fund: Code): Promise<void> => {
+    const added = funds?.addFund(business, fund) ?? Promise.resolve()
+    // A module need not wait for it: then only the log tells that it failed.
+    added.catch((thrown: unknown) => moduleFailed(name, thrown, undefined))
+    return added
+  }
   const context: ModuleContext = {
     name,
-    addFund: (business, fund) => funds?.addFund(business, fundCode(fund)),
+    addFund: (business, fund) => addFund(business, fundCode(fund)),
   }
   const { timeout, idle, responseHeaders } = config
   const failed: ModuleFailed = (thrown, call) => moduleFailed(name, thrown, call)

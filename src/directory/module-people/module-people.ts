@@ -1,6 +1,6 @@
 import { pathText, Report } from '../../config/report.ts'
 import type { Access, Client, People, User } from '../../contracts/people.ts'
-import type { Business } from '../../contracts/places.ts'
+import type { Places } from '../../contracts/places.ts'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { Store } from '../../contracts/store.ts'
 import type { TokenRevoker } from '../../contracts/tokens.ts'
@@ -9,6 +9,7 @@ import { checkAccess, compilePerson } from '../compile-records.ts'
 import type { PersonRecord } from '../config.ts'
 import { mayHold } from '../holdings.ts'
 import { problemsAt } from '../read-records.ts'
+import type { Roles } from '../roles.ts'
 import { SUBJECT, type StoredDirectory, type StoredSubject } from '../stored-directory.ts'
 import { timedCache } from './lookups.ts'
 import type { ModuleDirectory } from './module-directory.ts'
@@ -17,8 +18,8 @@ export interface ModulePeopleParts {
   readonly module: ModuleDirectory
   /** The people of the configuration and of the store: their names and subjects are taken. */
   readonly earlier: Pick<People, 'findUserByName' | 'findUserBySubject'>
-  readonly roles: ReadonlyMap<string, Access>
-  readonly businesses: ReadonlyMap<string, Business>
+  readonly roles: Pick<Roles, 'of'>
+  readonly places: Pick<Places, 'findBusinesses'>
   readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
   readonly store: Pick<Store, 'create' | 'find'>
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
@@ -31,7 +32,7 @@ const MOST_LOST = 10_000
 const LOST_FOR = 30_000
 
 /**
- * The users of `directory.people` (C5.7), with the roles of one configuration. A user whose name or subject belongs to
+ * The users of `directory.people` (C5.7), with the roles of one configuration and of the store. A user whose name or subject belongs to
  * the configuration or the store does not count: nobody gets what another one holds. Methods reject with Fault
  * `people_unavailable`, or `identity_unavailable` if the store cannot be reached.
  */
@@ -111,19 +112,21 @@ export class ModulePeople implements People {
     return true
   }
 
-  #user(record: PersonRecord): User {
-    this.#noteUnknown(record)
-    const user = compilePerson(record, this.#parts.roles)
+  async #user(record: PersonRecord): Promise<User> {
+    const roles = await this.#parts.roles.of(Object.values(record.access))
+    await this.#noteUnknown(record, roles)
+    const user = compilePerson(record, roles)
     this.#records.set(user, record)
     return user
   }
 
-  /** A role or business that the configuration does not have gives nothing, as in a record of the store. */
-  #noteUnknown(record: PersonRecord): void {
+  /** A role or business that the directory does not have gives nothing, as in a record of the store. */
+  async #noteUnknown(record: PersonRecord, roles: ReadonlyMap<string, Access>): Promise<void> {
     if (this.#checked.has(record)) return
     this.#checked.add(record)
+    const businesses = await this.#parts.places.findBusinesses(Object.keys(record.access))
     const report = new Report()
-    checkAccess(record, this.#parts, problemsAt(report, []))
+    checkAccess(record, { businesses, roles }, problemsAt(report, []))
     if (!report.failed) return
     const problems = report.problems.map(({ path, message }) => `${pathText(path)} ${message}`)
     this.#parts.recorder.note('warn', 'people_access_unknown', { subject: record.subject, problems })

@@ -28,8 +28,8 @@ type Decide = (
 export type DecidedKind = Exclude<Explanation['kind'], 'identity'>
 
 const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
-  call: (runtime, exchange, findings, verified) => {
-    const decision = decideData(runtime, exchange, findings, verified)
+  call: async (runtime, exchange, findings, verified) => {
+    const decision = await decideData(runtime, exchange, findings, verified)
     return decision instanceof VerifyFirst ? decision : goOn(runtime, exchange, decision)
   },
   userinfo: decideUserinfo,

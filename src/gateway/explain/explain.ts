@@ -152,7 +152,7 @@ async function makeCheck(
         ? 'unknown'
         : 'failed'
   const fault = thrown instanceof Undecidable ? undefined : thrown
-  const described = explainer.describe(progress, { verdict, fault })
+  const described = await explainer.describe(progress, { verdict, fault })
   const failed = verdict === 'failed' ? fault : undefined
   return {
     ...{ clause, title, verdict, wouldFailToo: failed !== undefined && isRefused },

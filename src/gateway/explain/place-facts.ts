@@ -1,7 +1,7 @@
 /** What operators are told of actions and places (C14.3): which of the three 404s it is. */
 import { decodeSegment } from '../../http/request-target.ts'
 import { readCode } from '../../scopes/scope-token.ts'
-import { AREA_AT, existsIn, targets } from '../checks.ts'
+import { AREA_AT, type NamedAction, targets } from '../checks.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
 import { targetOf } from './token-facts.ts'
 
@@ -67,19 +67,17 @@ function otherLevel({ target, runtime }: Progress, level: string): string | unde
   return found && LEVELS[other]
 }
 
-/** The row of C4.8. Which of the two 404s it is the wire does not tell (C4.12). */
-export function describePlace(
-  { principal, named, runtime: { places } }: Progress,
-  { verdict }: CheckResult,
-): CheckDescription {
+/** The row of C4.8. Which of the 404s it is the wire does not tell (C4.12). */
+export async function describePlace(progress: Progress, { verdict }: CheckResult): Promise<CheckDescription> {
+  const { principal, named } = progress
   if (named === undefined) return { facts: {}, words: 'The place is not known without the action.' }
   const { business, fund } = named
   const place = fund === undefined ? `business ${business}` : `fund ${fund} of business ${business}`
-  const businessExists = places && places.findBusiness(business) !== undefined
-  const exists = places && existsIn(places, named)
+  const { exists, businessExists } = await existenceOf(progress, named)
   const isCode = fund === undefined || readCode(fund) !== undefined
   const isTarget = principal && targets(principal.target, named)
   const problems = [
+    exists === 'not known' && 'store unreachable',
     exists === false && (businessExists === true ? 'unknown fund' : 'unknown business'),
     !isCode && 'no code',
     isTarget === false && (principal?.target === undefined ? 'no target' : 'other target'),
@@ -95,7 +93,24 @@ export function describePlace(
   }
 }
 
+/** Undefined in a sidecar without a directory. */
+type Existence = boolean | 'not known' | undefined
+
+async function existenceOf(
+  { runtime: { places } }: Progress,
+  { business, fund }: NamedAction,
+): Promise<{ readonly exists: Existence; readonly businessExists: Existence }> {
+  if (places === undefined) return { exists: undefined, businessExists: undefined }
+  try {
+    const exists = await places.look(business, fund)
+    return { exists, businessExists: exists || (await places.look(business)) }
+  } catch {
+    return { exists: 'not known', businessExists: 'not known' }
+  }
+}
+
 const PROBLEMS: Readonly<Record<string, (place: string, held: string) => string>> = {
+  'store unreachable': (place) => `Whether there is a ${place} is not known: the store cannot be reached.`,
   'unknown fund': (place) => `The place is unknown: there is no ${place}, though the business exists.`,
   'unknown business': (place) => `The place is unknown: there is no ${place}.`,
   'no code': (place) => `The place is unknown: ${place} has a character that no code may have.`,

@@ -52,6 +52,7 @@ export const previewRuntime = (runtime: Runtime): PreviewRuntime => ({
   tokens: uncached(runtime.tokens),
   admission: uncounted(runtime.admission),
   switches: frozen(runtime.switches),
+  places: runtime.places?.preview(),
   recorder: NO_RECORDER,
   audit: NO_TRAIL,
 })

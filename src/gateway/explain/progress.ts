@@ -64,5 +64,5 @@ export interface CheckExplainer {
   /** Calls the function of the decision. Throws and rejects with the fault that refuses the call, or with Undecidable. */
   readonly check: (progress: Progress) => unknown
   /** Called in any case, also if the check is not reached. */
-  readonly describe: (progress: Progress, result: CheckResult) => CheckDescription
+  readonly describe: (progress: Progress, result: CheckResult) => CheckDescription | Promise<CheckDescription>
 }

@@ -37,7 +37,7 @@ export async function decide(
   const silent = prompt.has('none')
   const login = await sufficientLogin(request, browser, dependencies)
   if (login === undefined) return silent ? refuse('login_required') : { kind: 'login' }
-  const candidates = leavesChoice(scope) ? candidatesOf(request, login.user, dependencies) : []
+  const candidates = leavesChoice(scope) ? await candidatesOf(request, login.user, dependencies) : []
   if (candidates.length > 0 || demandsChoice(scope))
     return silent ? refuse('interaction_required') : { kind: 'choice', login, candidates }
   const granted = limitToUser(scope, login.user, dependencies.catalogue)
@@ -67,14 +67,19 @@ async function sufficientLogin(
   return hint === undefined || hint.subject === login.user.subject ? login : undefined
 }
 
-/** The businesses that both client and user may use, and where something of the request is left (C6.2.2). */
-function candidatesOf(
+/**
+ * The businesses that both client and user may use, and where something of the request is left (C6.2.2). Only these are
+ * read, however many there are.
+ */
+async function candidatesOf(
   { namedClient, scope }: AuthorizationRequest,
   user: User,
   dependencies: StepDependencies,
-): readonly Candidate[] {
-  return namedClient.businesses.flatMap((code) => {
-    const business = dependencies.places.findBusiness(code)
+): Promise<readonly Candidate[]> {
+  const both = namedClient.businesses.filter((code) => user.access.has(code))
+  const businesses = await dependencies.places.findBusinesses(both)
+  return both.flatMap((code) => {
+    const business = businesses.get(code)
     const access = user.access.get(code)
     if (business === undefined || access === undefined) return []
     try {

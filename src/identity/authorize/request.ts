@@ -128,7 +128,7 @@ function readMaxAge(params: Params): number | undefined {
 }
 
 /** C6.2.1, all that can be said without knowing the user. */
-export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, { catalogue, places }) => {
+export const readRequest: Step<ClientNamed, AuthorizationRead> = async (context, { catalogue, places }) => {
   const { namedClient, form } = context
   const params = paramsOf(form)
   checkKind(params, namedClient)
@@ -141,7 +141,7 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, { cat
     challenge: readChallenge(params, hasValue(asked, 'openid'), namedClient),
     prompt: readPrompt(params),
     maxAge: readMaxAge(params),
-    scope: limitToClient(asked, namedClient, catalogue, places),
+    scope: await limitToClient(asked, namedClient, catalogue, places),
     nonce: params.get('nonce'),
     loginHint: params.get('login_hint'),
     idTokenHint: params.get('id_token_hint'),

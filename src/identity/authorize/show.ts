@@ -79,10 +79,11 @@ async function preselect(
   return known?.business ?? codes[0]
 }
 
-function placeOf(question: Question, { places }: StepDependencies): ConsentFacts['place'] {
+async function placeOf(question: Question, { places }: StepDependencies): Promise<ConsentFacts['place']> {
   const target = 'scope' in question ? question.scope.target : undefined
   if (target === undefined) return undefined
-  const business = places.findBusiness(target.business)?.name ?? target.business
+  const found = await places.findBusinesses([target.business])
+  const business = found.get(target.business)?.name ?? target.business
   return { business, fund: target.level === 'fund' ? target.fund : undefined }
 }
 
@@ -110,7 +111,7 @@ export async function showConsent(
     about,
     data,
     lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY_MS) : undefined,
-    place: placeOf(question, dependencies),
+    place: await placeOf(question, dependencies),
     choices: candidates?.map(({ business: { code, name }, role }) => ({ code, name, role })),
     preselected: candidates && (await preselect(request, login, candidates, dependencies)),
     problems,

@@ -73,6 +73,7 @@ export const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     API,
     'Get a token with the scope that `WWW-Authenticate` names. If `scope` of the new token does not have it, the client or the user may not have it: ask the operator, or the administrator of the business.',
   ),
+  place_judge_unavailable: at(API, `${WAIT} Nothing is wrong with the token or the address.`),
   unknown_place: at(
     API,
     'Check the codes, with upper and lower case. Check that the token was made for this business: its `scope` must have `target:b/{business}`.',

@@ -46,10 +46,11 @@ async function listConsent(consent: Consent, dependencies: StepDependencies): Pr
   const name = await orUnavailable(dependencies.people.findClientName(consent.client))
   const { about, data, lasting } = describeScope(consent.scopes, dependencies)
   const { at, business, key } = consent
+  const found = await dependencies.places.findBusinesses(business === null ? [] : [business])
   return {
     key,
     client: name ?? consent.client,
-    business: business === null ? undefined : (dependencies.places.findBusiness(business)?.name ?? business),
+    business: business === null ? undefined : (found.get(business)?.name ?? business),
     scopes: [...about, ...data],
     lasting,
     at,

@@ -98,10 +98,10 @@ const requireUser: Step<CodeFound, UserFound> = (context) => {
   return { ...context, user }
 }
 
-const grantScope: Step<UserFound, Granted> = (context, dependencies) => {
+const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
   const { client, code, user } = context
   const { authTime, family, nonce } = code.record
-  const scope = scopeOf(code.record, client, user, dependencies)
+  const scope = await scopeOf(code.record, client, user, dependencies)
   const openid = hasValue(scope, 'openid')
   const conclude = (): Promise<void> =>
     markRedeemed(code, lifeOfAll(scope, client, dependencies), dependencies)
@@ -119,16 +119,18 @@ const grantScope: Step<UserFound, Granted> = (context, dependencies) => {
 }
 
 /** What was consented to, as far as client and user may have it still. */
-function scopeOf(
+async function scopeOf(
   { scope }: CodeRecord,
   client: Client,
   user: User,
   dependencies: StepDependencies,
-): GrantedScope {
+): Promise<GrantedScope> {
   const { catalogue, places } = dependencies
   try {
-    return limitToUser(limitToClient(readGrantedScope(scope), client, catalogue, places), user, catalogue)
+    const ofClient = await limitToClient(readGrantedScope(scope), client, catalogue, places)
+    return limitToUser(ofClient, user, catalogue)
   } catch (cause) {
+    if (toFault(cause).status >= 500) throw cause
     throw refuse('nothing of what was granted may be had any more', cause)
   }
 }

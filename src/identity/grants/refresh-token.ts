@@ -40,11 +40,11 @@ interface ScopeNarrowed extends UserFound {
 const refuse = (detail: string): Fault => new Fault('invalid_grant', { detail })
 
 /** C6.1.0: syntax, catalogue and the client's allowance come before the token is looked at. */
-const readScope: Step<GrantChosen, ScopeRead> = (context, { catalogue, places }) => {
+const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, places }) => {
   const text = context.params.get('scope')?.trim()
   if (text === undefined || text === '') return { ...context, asked: undefined }
   const asked = parseScope(text, catalogue)
-  limitToClient(asked, context.client, catalogue, places)
+  await limitToClient(asked, context.client, catalogue, places)
   return { ...context, asked }
 }
 
@@ -88,16 +88,16 @@ const findUser: Step<FamilyFound, UserFound> = async (context, { people, places 
   const { client, found, granted } = context
   const user = await orUnavailable(people.findUserBySubject(found.record.subject))
   if (user === undefined || !mayGoOn(user, context)) throw refuse('its user is gone or may no longer')
-  if (granted.target !== undefined && !isOpenTo(client, granted.target, places))
+  if (granted.target !== undefined && !(await isOpenTo(client, granted.target, places)))
     throw refuse('its business or fund is gone, or no longer the client’s')
   return { ...context, user }
 }
 
 /** The family's scope or less, and of it what client and user may have today (C5.5). */
-const limitScope: Step<UserFound, ScopeNarrowed> = (context, { catalogue, places }) => {
+const limitScope: Step<UserFound, ScopeNarrowed> = async (context, { catalogue, places }) => {
   const { asked, client, granted, user } = context
   const wanted = asked === undefined ? granted : narrowScope(asked, granted, catalogue)
-  const scope = limitToUser(limitToClient(wanted, client, catalogue, places), user, catalogue)
+  const scope = limitToUser(await limitToClient(wanted, client, catalogue, places), user, catalogue)
   return { ...context, scope }
 }
 

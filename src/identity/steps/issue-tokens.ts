@@ -53,7 +53,7 @@ function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToke
  * Reads the requested scope, or the client's default if there is none, and limits it to the client (C6.1.0, C5.5).
  * @throws Fault `invalid_scope`
  */
-export const requestScope: Step<GrantChosen, ScopeRequested> = (context, { catalogue, places }) => {
+export const requestScope: Step<GrantChosen, ScopeRequested> = async (context, { catalogue, places }) => {
   const { client, params } = context
   const sent = params.get('scope')?.trim()
   const text = sent === undefined || sent === '' ? client.defaultScope : sent
@@ -61,6 +61,6 @@ export const requestScope: Step<GrantChosen, ScopeRequested> = (context, { catal
     throw new Fault('invalid_scope', {
       say: 'The parameter scope is missing, and this client has no default.',
     })
-  const requested = limitToClient(parseScope(text, catalogue), client, catalogue, places)
+  const requested = await limitToClient(parseScope(text, catalogue), client, catalogue, places)
   return { ...context, requested }
 }

@@ -121,18 +121,17 @@ const lines = (problems: ReturnType<typeof switchProblems>): string[] =>
 /** Drops problems about clients that are unknown to the configuration but stand in the store (C9.2). */
 async function withoutStored(
   problems: readonly SwitchProblem[],
-  control: Pick<OperatorControl, 'hasStoredClient'>,
+  control: Pick<OperatorControl, 'hasStored'>,
 ): Promise<SwitchProblem[]> {
   const left: SwitchProblem[] = []
-  for (const problem of problems)
-    if (problem.client === undefined || !(await control.hasStoredClient(problem.client))) left.push(problem)
+  for (const problem of problems) if (!(await control.hasStored(problem))) left.push(problem)
   return left
 }
 
 /** The switch that a body describes; without one, the problems. */
 async function checkSwitch(
   body: AdminRequest['body'],
-  control: Pick<OperatorControl, 'closableNames' | 'hasStoredClient'>,
+  control: Pick<OperatorControl, 'closableNames' | 'hasStored'>,
   clock: Clock,
 ): Promise<{ readonly entry?: MaintenanceSwitch; readonly problems: readonly string[] }> {
   const entry = readSwitch(body as unknown as SwitchBody)

@@ -68,8 +68,8 @@ export interface OperatorControl {
   directory(operator: Operator): DirectoryOrders
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
-  /** Whether the store has a client with this id. Rejects if the store cannot be read. */
-  hasStoredClient(id: string): Promise<boolean>
+  /** Whether the store has the client, or the business. Rejects if the store cannot be read. */
+  hasStored(named: { readonly client?: string; readonly business?: string }): Promise<boolean>
   /** The configuration in force, without its secrets. */
   configuration(): unknown
   /**

@@ -58,18 +58,22 @@ export interface ClosableNames {
   readonly client: ReadonlySet<string> | undefined
   /** Undefined unless there are several: then clients are named with their issuer. */
   readonly issuer: ReadonlySet<string> | undefined
+  /** Whether the store may have further clients and businesses. */
+  readonly stored: boolean
 }
 
 export interface SwitchProblem {
   /** Of a client that is not in the configuration: it may stand in the store (C9.2). */
   readonly client?: string
+  /** The same of a business. */
+  readonly business?: string
   readonly member: 'scope' | 'from' | 'until' | 'addresses' | 'clients'
   readonly message: string
   readonly hint?: string | undefined
 }
 
 function nameProblem(
-  what: keyof ClosableNames,
+  what: Exclude<keyof ClosableNames, 'stored'>,
   name: string,
   names: ClosableNames,
 ): Pick<SwitchProblem, 'message' | 'hint'> | undefined {
@@ -95,7 +99,10 @@ export function switchProblems(entry: MaintenanceSwitch, names: ClosableNames): 
   const { scope, from, until, addresses = [], clients = [] } = entry
   const problems: SwitchProblem[] = []
   const wrongName = scopeProblem(scope, names)
-  if (wrongName) problems.push({ member: 'scope', ...wrongName })
+  if (wrongName) {
+    const business = names.stored && scope.kind === 'business' ? scope.name : undefined
+    problems.push({ member: 'scope', ...(business !== undefined && { business }), ...wrongName })
+  }
   if (Number.isNaN(from)) problems.push({ member: 'from', message: 'is no time of the calendar' })
   if (Number.isNaN(until)) problems.push({ member: 'until', message: 'is no time of the calendar' })
   if (from !== undefined && until !== undefined && until <= from)
@@ -145,9 +152,12 @@ export function compileMaintenance(
     const compiled = toSwitch(entry)
     if (compiled === undefined) return []
     const at = (member: SwitchProblem['member']): KeyPath => ['maintenance', index, KEYS[member]]
-    for (const { client, member, message, hint } of switchProblems(compiled, names))
-      if (client === undefined) report.error(at(member), message, hint)
-      else report.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
+    for (const { client, business, member, message, hint } of switchProblems(compiled, names))
+      if (client !== undefined)
+        report.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
+      else if (business !== undefined)
+        report.warn(at(member), `${message}; it is closed if the store has one of that code`, hint)
+      else report.error(at(member), message, hint)
     return [compiled]
   })
 }

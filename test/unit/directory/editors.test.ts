@@ -6,6 +6,7 @@ import { Hasher } from '../../../src/directory/hasher.ts'
 import { DirectoryRefusal } from '../../../src/directory/stored-editing.ts'
 import { verifySecret } from '../../../src/directory/secret-hash.ts'
 import { StoredDirectory, SUBJECT } from '../../../src/directory/stored-directory.ts'
+import { Roles } from '../../../src/directory/roles.ts'
 import { StoredPeople } from '../../../src/directory/people.ts'
 import { UserEditor } from '../../../src/directory/user-editor.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
@@ -63,7 +64,7 @@ async function opened() {
     users: new UserEditor(parts),
     /** Beside people that live elsewhere. */
     usersBeside: new UserEditor({ ...parts, peopleElsewhere: true }),
-    people: new StoredPeople(stored, configured.roles, clock),
+    people: new StoredPeople(stored, new Roles(configured.roles, stored), clock),
   }
 }
 

@@ -1,3 +1,4 @@
+import { Roles } from '../../../src/directory/roles.ts'
 import { describe, expect, it } from 'vitest'
 import type { Change, Entry, Subscriber } from '../../../src/contracts/store.ts'
 import { LayeredPeople, StoredPeople } from '../../../src/directory/people.ts'
@@ -107,14 +108,14 @@ describe('the directory in the store', () => {
   it('fills in what a record of an older version does not say', async () => {
     const { directory, store } = await opened()
     await store.create(USER, 'alice', { value: { record: alice } })
-    const people = new StoredPeople(directory, new Map(), movableClock())
+    const people = new StoredPeople(directory, new Roles(new Map(), directory), movableClock())
     expect(await people.findUserByName('alice')).toMatchObject({ disabled: false, customers: [], claims: {} })
   })
 
   it('gives nothing for a role that the configuration no longer has', async () => {
     const { directory, store } = await opened()
     await store.create(USER, 'alice', { value: { record: { ...alice, access: { ACME: 'Gone' } } } })
-    const people = new StoredPeople(directory, new Map(), movableClock())
+    const people = new StoredPeople(directory, new Roles(new Map(), directory), movableClock())
     expect((await people.findUserByName('alice'))?.access.size).toBe(0)
   })
 })
@@ -122,7 +123,7 @@ describe('the directory in the store', () => {
 describe('people of the configuration above those of the store', () => {
   async function layered() {
     const { directory, store } = await opened()
-    const stored = new StoredPeople(directory, new Map(), movableClock())
+    const stored = new StoredPeople(directory, new Roles(new Map(), directory), movableClock())
     const configured = await makeDirectory({ users: { alice: { subject: 's-configured', password: HASH } } })
     return { store, people: new LayeredPeople(configured.people, stored) }
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Places } from '../../../src/contracts/places.ts'
+import { SnapshotPlaces } from '../../../src/directory/places.ts'
 import { compileScopeRule, satisfies } from '../../../src/gateway/action-table.ts'
 import { checkBody } from '../../../src/gateway/body.ts'
 import {
@@ -84,12 +84,10 @@ describe('C4.7 the scope', () => {
 })
 
 describe('C4.8 the place', () => {
-  const places = (funds: 'any' | readonly string[]): Places => ({
-    findBusiness: (business) =>
-      business === 'ACME'
-        ? { code: code('ACME'), name: 'Acme', funds: funds === 'any' ? funds : new Set(funds.map(code)) }
-        : undefined,
-  })
+  const places = (given: 'any' | readonly string[]): SnapshotPlaces => {
+    const funds = given === 'any' ? given : new Set(given.map(code))
+    return new SnapshotPlaces(new Map([['ACME', { code: code('ACME'), name: 'Acme', funds }]]))
+  }
   const business = { level: 'business', business: code('ACME') } as const
   const fund = { level: 'fund', business: code('ACME'), fund: code('SUPER1') } as const
 
@@ -105,7 +103,7 @@ describe('C4.8 the place', () => {
   it.each([
     ['no target', undefined, FUND_LIST, places('any')],
     ['another business', { ...business, business: code('GLOBEX') }, FUND_LIST, places('any')],
-    ['a business that is not there', business, FUND_LIST, { findBusiness: () => undefined }],
+    ['a business that is not there', business, FUND_LIST, new SnapshotPlaces(new Map())],
     ['a fund token at its business', fund, FUND_LIST, places('any')],
     ['another fund', { ...fund, fund: code('GROWTH') }, FUND, places('any')],
     ['a fund that is not there', business, FUND, places(['GROWTH'])],

@@ -6,7 +6,8 @@ import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
 import type { Answer, Door, Exchange } from '../../../src/contracts/exchange.ts'
 import type { Client, SigningAlgorithm, User } from '../../../src/contracts/people.ts'
-import type { Business } from '../../../src/contracts/places.ts'
+import type { ConfiguredBusiness } from '../../../src/contracts/places.ts'
+import { SnapshotPlaces } from '../../../src/directory/places.ts'
 import type { Principal } from '../../../src/contracts/principal.ts'
 import type { DecisionEvent, Recorder, TokenEvent } from '../../../src/contracts/recorder.ts'
 import type { Store } from '../../../src/contracts/store.ts'
@@ -110,7 +111,7 @@ export const user = (username: string, more: Partial<User> = {}): User => ({
   ...more,
 })
 
-const BUSINESSES: readonly Business[] = [
+const BUSINESSES: readonly ConfiguredBusiness[] = [
   {
     code: code('ACME'),
     name: 'Acme Advisory',
@@ -207,7 +208,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
       findUserBySubject: (subject) =>
         Promise.resolve([...userByName.values()].find((each) => each.subject === subject)),
     },
-    places: { findBusiness: (code) => BUSINESSES.find((business) => business.code === code) },
+    places: new SnapshotPlaces(new Map(BUSINESSES.map((business) => [business.code, business]))),
     catalogue: CATALOGUE,
     signer: {
       sign: async (claims, { typ, algorithm }) => ({

@@ -1,3 +1,4 @@
+import { SnapshotPlaces } from '../../../src/directory/places.ts'
 import { describe, expect, it } from 'vitest'
 import {
   requestToken,
@@ -282,7 +283,7 @@ describe('C6.1.7 a refresh after the directory has changed', () => {
     ['the user has lost the business', { users: [user('alice', { access: noAccess })] }],
     ['the user is no longer the customer’s', { users: [user('alice', { customers: [] })] }],
     ['the client has lost the business', { clients: [client('acme-books', { businesses: ['GLOBEX'] })] }],
-    ['the business is gone', { deps: { places: { findBusiness: () => undefined } } }],
+    ['the business is gone', { deps: { places: new SnapshotPlaces(new Map()) } }],
   ])('is invalid_grant where %s', async (_, changed) => {
     const service = openTestIdentity()
     const { refresh_token } = await begin(service)

@@ -67,7 +67,7 @@ describe('a data file of the memory backend', () => {
     const rule = { do: 'create', collection: 'things', required: ['Id'], opensFund: true }
     const file = parse({ ...FILE, actions: { 'store/things': { POST: rule } } })
     const backend = new MemoryBackend('any', file, {
-      addFund: (business, fund) => told.push(`${business}/${fund}`),
+      addFund: (business, fund) => Promise.resolve(void told.push(`${business}/${fund}`)),
     })
     const value = { Id: 'NEW' }
     await backend.answer(makeCall({ action, method: 'POST', body: { kind: 'value', value } }))

@@ -14,7 +14,7 @@ async function open(source: Partial<ModuleConfig>) {
     clock: systemClock,
     answerLimit: 1024,
     moduleFailed: () => undefined,
-    funds: { addFund: (business, fund) => void funds.push(`${business}/${fund}`) },
+    funds: { addFund: (business, fund) => Promise.resolve(void funds.push(`${business}/${fund}`)) },
   })
   return {
     backend,

@@ -62,8 +62,9 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       backend: new Set(['b']),
       client: new Set(['c']),
       issuer: undefined,
+      stored: true,
     }),
-    hasStoredClient: (id) => Promise.resolve(id === 'stored'),
+    hasStored: ({ client, business }) => Promise.resolve(client === 'stored' || business === 'STORED'),
     configuration: () => ({ vendor: 'postern' }),
     revoke: (...told) => {
       asked.push(told)

@@ -186,6 +186,7 @@ const NAMES: ClosableNames = {
   backend: new Set(['sample']),
   client: new Set(['acme-books']),
   issuer: undefined,
+  stored: true,
 }
 
 function compile(entries: object[]) {

@@ -1,0 +1,40 @@
+import { Report } from '../../src/config/report.ts'
+import { ClientEditor } from '../../src/directory/client-editor.ts'
+import { compileDirectory } from '../../src/directory/compile.ts'
+import { Hasher } from '../../src/directory/hasher.ts'
+import { BusinessEditor, FundEditor, RoleEditor } from '../../src/directory/place-editors.ts'
+import type { EditingParts } from '../../src/directory/stored-editing.ts'
+import { UserEditor } from '../../src/directory/user-editor.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { compileScopes } from '../../src/scopes/config.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
+
+/** All editors of a service's directory. `pause` is how they wait for other processes. */
+export async function directoryEditors(
+  configuration: Configuration,
+  state: Pick<EditingParts, 'store' | 'feed' | 'tokenRevoker'>,
+  pause?: EditingParts['pause'],
+) {
+  const report = new Report()
+  const catalogue = compileScopes(configuration.scopes, report)
+  const configured = await compileDirectory(configuration.directory, catalogue, report)
+  const { store, feed, tokenRevoker } = state
+  const parts = {
+    store,
+    feed,
+    tokenRevoker,
+    clock: systemClock,
+    configured,
+    catalogue,
+    ...(pause && { pause }),
+  }
+  return {
+    businesses: new BusinessEditor(parts),
+    funds: new FundEditor(parts),
+    roles: new RoleEditor(parts),
+    clients: new ClientEditor(parts),
+    users: new UserEditor({ ...parts, hasher: new Hasher() }),
+  }
+}
+
+export type DirectoryEditors = Awaited<ReturnType<typeof directoryEditors>>
