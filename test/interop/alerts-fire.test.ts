@@ -54,7 +54,7 @@ const TROUBLES: readonly Trouble[] = [
     },
     shows: /^postern_upstream_targets\{backend="registry",state="healthy"\} 0$/m,
   },
-  { alert: 'StoreUnreachable', cause: breakStore, shows: /store/ },
+  { alert: 'StoreUnreachable', cause: breakStore, shows: /^store +.*OUT OF REACH/m },
   { alert: 'FeedOld', shows: /^postern_store_up 0$/m },
 ]
 
