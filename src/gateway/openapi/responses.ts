@@ -34,14 +34,15 @@ const BY_STATUS: Readonly<Record<string, readonly HeaderName[]>> = {
 const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 const VALIDATORS: readonly HeaderName[] = ['ETag', 'Last-Modified']
 
-function headersOf(status: string, more: readonly HeaderName[], components: Components): Node {
-  const names = [...new Set<HeaderName>(['X-Request-Id', ...(BY_STATUS[status] ?? []), ...more])]
-  const shared = names.map((name) => {
-    const [description, schema] = HEADERS[name]
-    return [name, components.share('headers', name, () => ({ description, schema }))] as const
+const headersOf = (status: string, more: readonly HeaderName[], components: Components): Node =>
+  components.remember(`headers ${status} ${more.join()}`, () => {
+    const names = [...new Set<HeaderName>(['X-Request-Id', ...(BY_STATUS[status] ?? []), ...more])]
+    const shared = names.map((name) => {
+      const [description, schema] = HEADERS[name]
+      return [name, components.share('headers', name, () => ({ description, schema }))] as const
+    })
+    return Object.fromEntries(shared)
   })
-  return Object.fromEntries(shared)
-}
 
 /** All responses of an operation, by status. */
 export const responsesOf = (operation: OperationDescription, components: Components): Node => ({
