@@ -50,6 +50,7 @@ type RevokedIds =
   | { readonly family: string }
   | { readonly subject: string }
   | { readonly client: string }
+  | { readonly client: string; readonly scope: string }
   | { readonly client: string; readonly subject: string }
   | { readonly client: string; readonly subject: string; readonly business: string }
   | { readonly business: string }
@@ -118,6 +119,7 @@ export interface EndOptions {
  * | --- | --- |
  * | subject | sessions, families, codes, access tokens |
  * | client, business, or a combination with subject | families, codes, access tokens that match all members |
+ * | client and scope | access tokens of the client with this scope value; families stay, since a refresh gives less |
  * | family | itself, its code, its access tokens |
  * | jti | that access token |
  */

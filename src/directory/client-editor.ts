@@ -4,7 +4,7 @@ import type { Entry, Page, StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient, toClient, toClientRecord } from './compile-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
-import { holdingsOf, lossesBetween } from './holdings.ts'
+import { holdingsOf, lossesBetween, scopesLost } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
 import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
@@ -132,7 +132,10 @@ export class ClientEditor {
       ...{ at: { kind: CLIENT, entry }, value, announced: { client: id }, warnings: report.problems },
       records: { before, after },
       written: { before: written, after: writtenForm(clientRecordSchema, after) },
-      losses: lossesBetween(holdings(before), holdings(after)),
+      losses: [
+        ...lossesBetween(holdings(before), holdings(after)),
+        ...scopesLost(before, after, this.#parts.catalogue),
+      ],
       via: 'change of the client',
     })
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../contracts/people.ts'
 import type { RevokedTokens } from '../contracts/tokens.ts'
+import type { Catalogue } from '../scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
 
 /**
@@ -117,3 +118,19 @@ export const lossesBetween = (before: Holdings, after: Holdings): readonly Loss[
   ...[...before.clients].flatMap(([id, client]) => lostByClient(id, client, after.clients.get(id))),
   ...[...before.users].flatMap(([subject, user]) => lostByUser(subject, user, after.users.get(subject))),
 ]
+
+/**
+ * The access tokens that hold a scope value which the client may not have any more. Its families and codes stay: what is
+ * refreshed or redeemed is limited to what the client may have then. None of a client that loses everything anyway.
+ */
+export function scopesLost(
+  before: Scoped,
+  after: Scoped,
+  catalogue: Pick<Catalogue, 'close'>,
+): readonly Loss[] {
+  if (!mayHold(before) || !mayHold(after)) return []
+  const [had, has] = [catalogue.close(before.scopes), catalogue.close(after.scopes)]
+  return [...had].filter((scope) => !has.has(scope)).map((scope) => losing({ client: before.id, scope }))
+}
+
+type Scoped = Pick<Client, 'id' | 'scopes' | 'disabled'>

@@ -1,4 +1,4 @@
-import type { Change, StoredValue } from '../contracts/store.ts'
+import type { Change } from '../contracts/store.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type {
@@ -13,55 +13,18 @@ import type {
 import type { Clock } from '../kernel/clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { LongestLife } from './longest-life.ts'
+import {
+  readRule,
+  type Rule,
+  type RuleFacts,
+  type RuleKind,
+  RULE_KINDS,
+  writeRule,
+} from './revocation-rule.ts'
 
-/** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
-interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
-  readonly subject: string
-  readonly jti?: string | undefined
-  readonly issuer?: string | undefined
-}
-
-/** One kind of rule: the members that it names, and the key under which such rules are kept. */
-interface RuleKind {
-  readonly members: readonly Exclude<keyof RuleFacts, 'issuer'>[]
-  /** Undefined if a fact is missing. */
-  readonly keyOf: (facts: RuleFacts) => string | undefined
-  /** Whether it revokes only what was begun by a process that did not know the rule yet. */
-  readonly timed: boolean
-}
-
-// None of them can contain a NUL: the directory's schema forbids it.
-const joined = (...parts: readonly (string | undefined)[]): string | undefined =>
-  parts.includes(undefined) ? undefined : parts.join('\0')
-
-/** A rule names the members of exactly one of these. */
-const RULE_KINDS: readonly RuleKind[] = [
-  { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
-  { members: ['family'], keyOf: ({ family }) => family, timed: false },
-  { members: ['subject'], keyOf: ({ subject }) => subject, timed: true },
-  { members: ['client'], keyOf: ({ client }) => client, timed: true },
-  {
-    members: ['client', 'subject'],
-    keyOf: ({ client, subject }) => joined(client, subject),
-    timed: true,
-  },
-  {
-    members: ['client', 'subject', 'business'],
-    keyOf: ({ client, subject, business }) => joined(client, subject, business),
-    timed: true,
-  },
-  // A business that was removed from the directory, from a client or from a user.
-  { members: ['business'], keyOf: ({ business }) => business, timed: true },
-  { members: ['client', 'business'], keyOf: ({ client, business }) => joined(client, business), timed: true },
-  {
-    members: ['subject', 'business'],
-    keyOf: ({ subject, business }) => joined(subject, business),
-    timed: true,
-  },
-]
-
-const factsOf = ({ tokenId, family, subject, client, target, issuer }: Principal): RuleFacts => ({
+const factsOf = ({ tokenId, family, subject, client, target, issuer, scopes }: Principal): RuleFacts => ({
   issuer,
+  scopes,
   jti: tokenId,
   family,
   subject,
@@ -71,48 +34,6 @@ const factsOf = ({ tokenId, family, subject, client, target, issuer }: Principal
 
 /** The key of a rule for the tokens of one issuer. No id has two NULs, so it is no key of another rule. */
 const ofIssuer = (key: string, issuer: string): string => `${key}\0\0${issuer}`
-
-/** A rule as the change feed holds it. */
-interface Rule {
-  readonly kind: RuleKind
-  readonly key: string
-  /** Undefined: it ends tokens of every issuer. */
-  readonly issuer: string | undefined
-  /** Milliseconds since the epoch. Used only for what has no `asOf`. */
-  readonly issuedBefore: number
-  readonly order: RevocationOrder | undefined
-}
-
-const MEMBERS = ['jti', 'family', 'subject', 'client', 'business'] as const
-
-const writeRule = (
-  tokens: RevokedTokens,
-  issuedBefore: number,
-  order: RevocationOrder | undefined,
-): StoredValue => ({ ...tokens, issuedBefore, ...(order && { order }) })
-
-const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-
-/** Explains only: whatever is not understood of it is left out. */
-function readOrder(order: unknown): RevocationOrder | undefined {
-  if (typeof order !== 'object' || order === null) return undefined
-  const { operator, by, reason, via } = order as Record<string, unknown>
-  return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
-}
-
-/** Undefined if this version does not know such a rule. */
-function readRule(value: StoredValue): Rule | undefined {
-  const { issuedBefore, issuer } = value
-  if (issuer !== undefined && typeof issuer !== 'string') return undefined
-  const named = MEMBERS.filter((member) => value[member] !== undefined)
-  if (named.some((member) => typeof value[member] !== 'string')) return undefined
-  const kind = RULE_KINDS.find(
-    ({ members }) => members.length === named.length && named.every((member) => members.includes(member)),
-  )
-  const key = kind?.keyOf(value as unknown as RuleFacts)
-  if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { kind, key, issuer, issuedBefore, order: readOrder(value['order']) }
-}
 
 export interface RevocationParts {
   readonly feed: Pick<ChangeFeed, 'subscribe' | 'append'>
@@ -186,13 +107,9 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
 
   ruleFor(principal: Principal): RevocationRule | undefined {
     const facts = factsOf(principal)
-    for (const { kind, effects, effectsOfIssuers } of this.#tables) {
-      const key = kind.keyOf(facts)
-      if (key === undefined) continue
-      const found = [effects.get(key), effectsOfIssuers.get(ofIssuer(key, principal.issuer))].find(
-        (effect) => effect && ends(kind, effect, principal.asOf, principal.issuedAt * 1000),
-      )
-      if (found !== undefined) return describeRule(kind, facts, found)
+    for (const table of this.#tables) {
+      const found = endingOf(table, facts, principal.asOf, principal.issuedAt * 1000)
+      if (found !== undefined) return describeRule(table.kind, found.facts, found.effect)
     }
     return undefined
   }
@@ -209,13 +126,9 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   }
 
   #covers(facts: RuleFacts, asOf: number | undefined, issuedAt: number): boolean {
-    for (const { kind, effects, effectsOfIssuers } of this.#tables) {
-      if (effects.size === 0 && effectsOfIssuers.size === 0) continue
-      const key = kind.keyOf(facts)
-      if (key === undefined) continue
-      if (ends(kind, effects.get(key), asOf, issuedAt)) return true
-      if (effectsOfIssuers.size === 0 || facts.issuer === undefined) continue
-      if (ends(kind, effectsOfIssuers.get(ofIssuer(key, facts.issuer)), asOf, issuedAt)) return true
+    for (const table of this.#tables) {
+      if (table.effects.size === 0 && table.effectsOfIssuers.size === 0) continue
+      if (endingOf(table, facts, asOf, issuedAt) !== undefined) return true
     }
     return false
   }
@@ -266,14 +179,44 @@ const describeRule = (
   order,
 })
 
-/** Whether the rules of one key end what was begun. @param issuedAt milliseconds since the epoch */
-function ends(
-  { timed }: RuleKind,
-  effect: RuleEffect | undefined,
+/** A rule that ends something, and the facts that it fits: with the scope value that it names. */
+interface Ending {
+  readonly facts: RuleFacts
+  readonly effect: RuleEffect
+}
+
+/** The rule of a table that ends what was begun; undefined if none does. @param issuedAt milliseconds since the epoch */
+function endingOf(
+  table: Table,
+  facts: RuleFacts,
   asOf: number | undefined,
   issuedAt: number,
-): boolean {
-  if (effect === undefined) return false
+): Ending | undefined {
+  if (!table.kind.members.includes('scope')) return endingOfKey(table, facts, asOf, issuedAt)
+  for (const scope of facts.scopes ?? []) {
+    const found = endingOfKey(table, { ...facts, scope }, asOf, issuedAt)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function endingOfKey(
+  { kind, effects, effectsOfIssuers }: Table,
+  facts: RuleFacts,
+  asOf: number | undefined,
+  issuedAt: number,
+): Ending | undefined {
+  const key = kind.keyOf(facts)
+  if (key === undefined) return undefined
+  const effect = effects.get(key)
+  if (effect && ends(kind, effect, asOf, issuedAt)) return { facts, effect }
+  if (effectsOfIssuers.size === 0 || facts.issuer === undefined) return undefined
+  const ofOne = effectsOfIssuers.get(ofIssuer(key, facts.issuer))
+  return ofOne && ends(kind, ofOne, asOf, issuedAt) ? { facts, effect: ofOne } : undefined
+}
+
+/** Whether the rules of one key end what was begun. @param issuedAt milliseconds since the epoch */
+function ends({ timed }: RuleKind, effect: RuleEffect, asOf: number | undefined, issuedAt: number): boolean {
   if (!timed) return true
   return asOf === undefined ? issuedAt <= effect.issuedBefore + SPREAD : asOf < effect.sequence
 }

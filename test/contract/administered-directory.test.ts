@@ -153,15 +153,103 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
   it('is managed by the admin API and by commands alike: every verb of every noun, recorded, without a hash', async () => {
     const here = await administered()
     expect((await here.call('POST', '/businesses', { body: HOOLI })).status).toBe(201)
-    await Promise.all(
-      CASES.map(async (each) => {
-        const [api, command] = await Promise.all([byApi(each, here), byCommand(each, here)])
-        if (each.noun !== 'role') expect(nameless(each, command.record)).toEqual(nameless(each, api.record))
-        for (const text of [...api.texts, ...command.texts]) expect(text).not.toMatch(NOTHING_SECRET)
-        for (const done of ['added', 'changed', 'disabled', 'enabled', 'removed'])
-          for (const way of ['admin', 'cli'])
-            expect(here.acts()).toContain(`${each.noun}.${done} success admin ${way}`)
-      }),
+    const compare = async (each: Case): Promise<void> => {
+      const [api, command] = await Promise.all([byApi(each, here), byCommand(each, here)])
+      if (each.noun !== 'role') expect(nameless(each, command.record)).toEqual(nameless(each, api.record))
+      for (const text of [...api.texts, ...command.texts]) expect(text).not.toMatch(NOTHING_SECRET)
+      for (const done of ['added', 'changed', 'disabled', 'enabled', 'removed'])
+        for (const way of ['admin', 'cli'])
+          expect(here.acts()).toContain(`${each.noun}.${done} success admin ${way}`)
+    }
+    // Two at once: each command opens the store anew, and the machine may be busy.
+    const waiting = [...CASES]
+    const inTurn = async (): Promise<void> => {
+      for (let each = waiting.shift(); each !== undefined; each = waiting.shift()) await compare(each)
+    }
+    await Promise.all([inTurn(), inTurn()])
+  })
+
+  it('takes one of two edits of the same version; without If-Match both are made', async () => {
+    const { call } = await administered()
+    const { etag } = await call('POST', '/roles', { body: { name: 'Clerk', scopes: [] } })
+    const edit = (scopes: readonly string[], ifMatch?: string) =>
+      call('PATCH', '/roles/Clerk', { body: { scopes }, ...(ifMatch !== undefined && { ifMatch }) })
+    const both = await Promise.all([edit(['fund.read'], etag ?? ''), edit(['openid'], etag ?? '')])
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 412])
+    const winner = both.find(({ status }) => status === 200)
+    const loser = both.find(({ status }) => status === 412)
+    expect([loser?.etag, (await call('GET', '/roles/Clerk')).body]).toEqual([
+      winner?.etag,
+      winner?.body.record,
+    ])
+    const free = await Promise.all([
+      edit(['fund.read']),
+      call('PATCH', '/roles/Clerk', { body: {}, ifMatch: '*' }),
+    ])
+    expect(free.map(({ status }) => status)).toEqual([200, 200])
+    expect((await edit([], 'no tag')).status).toBe(400)
+  })
+
+  it('refuses with every problem by its member, and says what was probably meant', async () => {
+    const { call, service } = await administered()
+    const client = { id: 'x', kind: 'custome', name: { file: '/etc/hostname' }, scope: ['fund.raed'] }
+    const bad = await call('POST', '/clients', { body: client })
+    expect([bad.status, bad.body.error]).toEqual([400, 'the request does not fit'])
+    const problems = (bad.body.problems as string[]).join('\n')
+    expect(problems).toMatch(/^kind {2}expected one of .* — did you mean "customer"\?$/m)
+    expect(problems).toMatch(/^scope {2}is not a known key here.* — did you mean "scopes"\?$/m)
+    // A body refers to no file and no variable of the service.
+    expect(problems).toMatch(/^name {2}expected a text, got a map$/m)
+    expect(
+      (await call('POST', '/clients', { body: { ...client, secrets: ['sha256:x'] } })).body.problems,
+    ).toEqual(['secrets  cannot be written: a secret is generated, and replaced by another one'])
+    const user = { username: 'x', password: 'short', access: { ACNE: 'Read-only' } }
+    expect((await call('POST', '/users', { body: user })).body.problems).toEqual([
+      'password  is too short or too long: expected a text of 12 to 1024 characters',
+      expect.stringMatching(/^access\.ACNE {2}names no business .* did you mean "ACME"\?$/),
+    ])
+    const configured = await call('PATCH', '/clients/acme-books', { body: { name: 'x' } })
+    expect([configured.status, configured.body.error]).toEqual([
+      409,
+      expect.stringContaining('edit it there'),
+    ])
+    expect((await call('DELETE', '/users/alice')).status).toBe(409)
+    expect((await call('GET', '/clients/acme-books')).body).toMatchObject({ source: 'configuration' })
+    expect((await call('GET', '/businesses/NOPE/funds')).status).toBe(404)
+    expect((await call('PATCH', '/roles/nobody', { body: {} })).status).toBe(404)
+    await call('POST', '/roles', { body: { name: 'Clerk', scopes: [] } })
+    expect((await call('PATCH', '/roles/Clerk', { body: { name: 'Other' } })).status).toBeGreaterThanOrEqual(
+      400,
     )
+    expect((await call('POST', '/roles', { body: { name: 'Clerk', scopes: [] } })).status).toBe(409)
+    expect(service.logLines().join('')).not.toContain('short')
+  })
+
+  it('lists pages by prefix, whatever the characters; a record that stays comes exactly once', async () => {
+    const { call } = await administered()
+    const names = ['Clerk', 'Clerk %', 'Clerk "q"', 'Clerk_', 'Clerk é', 'Clerk \u{1F600}', 'a/b?c#d&e']
+    for (const name of names)
+      expect((await call('POST', '/roles', { body: { name, scopes: [] } })).status).toBe(201)
+    for (const name of names)
+      expect((await call('GET', `/roles/${encodeURIComponent(name)}`)).body.name).toBe(name)
+    const walk = async (prefix: string, between: () => Promise<unknown>) => {
+      const found: string[] = []
+      let next: string | undefined
+      do {
+        const query = new URLSearchParams({ prefix, limit: '2', ...(next !== undefined && { after: next }) })
+        const { body } = await call('GET', `/roles?${query.toString()}`)
+        found.push(...(body.roles as { name: string }[]).map(({ name }) => name))
+        next = body.next as string | undefined
+        await between()
+      } while (next !== undefined)
+      return found
+    }
+    let added = 0
+    const come = () => call('POST', '/roles', { body: { name: `Clerk ${'!'.repeat(++added)}`, scopes: [] } })
+    const found = await walk('Clerk', come)
+    for (const name of names.filter((each) => each.startsWith('Clerk')))
+      expect(found.filter((each) => each === name)).toEqual([name])
+    expect(await walk('Clerk %', () => Promise.resolve())).toEqual(['Clerk %'])
+    expect(await walk('Clerk_', () => Promise.resolve())).toEqual(['Clerk_'])
   })
 })

@@ -61,11 +61,14 @@ export function recordLines(record: Written): readonly string[] {
 }
 
 /** `tally: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens` */
-export const endedLines = (name: string, ended: readonly EndedLoss[]): readonly string[] =>
-  ended.map((each) => `${name}: ended ${endedText(each)}\n`)
+export function endedLines(name: string, ended: readonly EndedLoss[]): readonly string[] {
+  const scopes = ended.flatMap(({ loss: { tokens } }) => ('scope' in tokens ? [tokens.scope] : []))
+  const others = ended.filter(({ loss: { tokens } }) => !('scope' in tokens)).map(endedText)
+  const texts = scopes.length > 0 ? [...others, `the access tokens that have ${scopes.join(' or ')}`] : others
+  return texts.map((text) => `${name}: ended ${text}\n`)
+}
 
 function endedText({ loss: { tokens }, ended: { sessions, families, codes } }: EndedLoss): string {
-  if ('scope' in tokens) return `access tokens with the scope value ${String(tokens.scope)}`
   const where =
     'business' in tokens
       ? ` at ${tokens.business}`

@@ -59,8 +59,8 @@ async function forEachKind(
   { consents = false }: EndOptions,
   act: RecordAction,
 ): Promise<Ended> {
-  // Nothing is stored of what a foreign issuer has issued.
-  if ('jti' in tokens || tokens.issuer !== undefined) return NOTHING
+  // Access tokens are not stored, and nothing of what a foreign issuer has issued.
+  if ('jti' in tokens || 'scope' in tokens || tokens.issuer !== undefined) return NOTHING
   const where: IndexValues = tokens
   const ofSubject = 'subject' in tokens && Object.keys(where).length === 1
   const sessions = ofSubject ? await act(SESSION, where) : 0

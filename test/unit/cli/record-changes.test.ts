@@ -86,7 +86,12 @@ describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toMatch(/nothing was changed, because it could not be recorded/)
     const taken = await here.client('--scope', 'openid')
-    expect(taken).toMatchObject({ code: 0, stdout: 'tally: changed: scope\n' })
+    expect(taken).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^tally: changed: scope\ntally: ended the access tokens that have .*fund\.read/,
+      ),
+    })
     expect(taken.stderr).toMatch(/this could not be recorded/)
     expect((await here.run(['client', 'list'])).stdout).toMatch(/^tally .* Tally$/m)
   })
@@ -122,6 +127,12 @@ describe('C6.3.3 a change of a client or user, beside a service that runs', { ti
       const url = `${service.baseUrl}/api/1.0/b/${business}/fund-data/fund-list`
       return (await fetch(url, { headers: { Authorization: `Bearer ${token}` } })).status
     }
+    /** What the gateway says of a token at GLOBEX. */
+    const why = async (token: string) => {
+      const url = `${service.baseUrl}/api/1.0/b/GLOBEX/fund-data/fund-list`
+      const { headers } = await fetch(url, { headers: { Authorization: `Bearer ${token}` } })
+      return headers.get('www-authenticate')
+    }
     const tokenAt = async (business: string) => {
       const { status, json } = await login(`openid offline_access fund.read target:b/${business}`)
       expect(status).toBe(200)
@@ -148,8 +159,18 @@ describe('C6.3.3 a change of a client or user, beside a service that runs', { ti
     expect(await call('ACME', acme.access_token)).toBe(401)
 
     expect((await client('--business', 'GLOBEX', '--json')).stdout).toContain('"changed": [')
-    await tokenAt('GLOBEX')
-    expect((await client('--scope', 'openid')).code).toBe(0)
+    const wide = await tokenAt('GLOBEX')
+    const narrow = (await login('openid offline_access target:b/GLOBEX')).json
+    expect((await client('--scope', 'openid offline_access')).code).toBe(0)
+    // What has the lost value ends; what has not, and every family, stays: a refresh gives less.
+    expect(await call('GLOBEX', wide.access_token)).toBe(401)
+    expect(await why(narrow.access_token)).toContain('insufficient_scope')
+    expect(await why(wide.access_token)).toContain('invalid_token')
+    const refreshedLess = await ask({ grant_type: 'refresh_token', refresh_token: wide.refresh_token })
+    expect([refreshedLess.status, refreshedLess.json.scope]).toEqual([
+      200,
+      'openid offline_access target:b/GLOBEX',
+    ])
     expect((await login('fund.read target:b/GLOBEX')).json.error).toBe('invalid_scope')
   })
 })

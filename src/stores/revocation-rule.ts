@@ -1,0 +1,97 @@
+/** A revocation rule: what it names, and how the change feed holds it. */
+import type { StoredValue } from '../contracts/store.ts'
+import type { Begun, RevocationOrder, RevokedTokens } from '../contracts/tokens.ts'
+
+/** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
+export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
+  readonly subject: string
+  readonly jti?: string | undefined
+  readonly issuer?: string | undefined
+  /** Of a rule: the scope value that it names. */
+  readonly scope?: string | undefined
+  /** Of a token: its scope values. What tokens come from has none here, so no rule that names one ends it. */
+  readonly scopes?: ReadonlySet<string>
+}
+
+/** One kind of rule: the members that it names, and the key under which such rules are kept. */
+export interface RuleKind {
+  readonly members: readonly Exclude<keyof RuleFacts, 'issuer' | 'scopes'>[]
+  /** Undefined if a fact is missing. */
+  readonly keyOf: (facts: RuleFacts) => string | undefined
+  /** Whether it revokes only what was begun by a process that did not know the rule yet. */
+  readonly timed: boolean
+}
+
+// None of them can contain a NUL: the directory's schema forbids it.
+const joined = (...parts: readonly (string | undefined)[]): string | undefined =>
+  parts.includes(undefined) ? undefined : parts.join('\0')
+
+/** A rule names the members of exactly one of these. */
+export const RULE_KINDS: readonly RuleKind[] = [
+  { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
+  { members: ['family'], keyOf: ({ family }) => family, timed: false },
+  { members: ['subject'], keyOf: ({ subject }) => subject, timed: true },
+  { members: ['client'], keyOf: ({ client }) => client, timed: true },
+  {
+    members: ['client', 'subject'],
+    keyOf: ({ client, subject }) => joined(client, subject),
+    timed: true,
+  },
+  {
+    members: ['client', 'subject', 'business'],
+    keyOf: ({ client, subject, business }) => joined(client, subject, business),
+    timed: true,
+  },
+  // A scope value that a client may not have any more.
+  { members: ['client', 'scope'], keyOf: ({ client, scope }) => joined(client, scope), timed: true },
+  // A business that was removed from the directory, from a client or from a user.
+  { members: ['business'], keyOf: ({ business }) => business, timed: true },
+  { members: ['client', 'business'], keyOf: ({ client, business }) => joined(client, business), timed: true },
+  {
+    members: ['subject', 'business'],
+    keyOf: ({ subject, business }) => joined(subject, business),
+    timed: true,
+  },
+]
+
+/** A rule as the change feed holds it. */
+export interface Rule {
+  readonly kind: RuleKind
+  readonly key: string
+  /** Undefined: it ends tokens of every issuer. */
+  readonly issuer: string | undefined
+  /** Milliseconds since the epoch. Used only for what has no `asOf`. */
+  readonly issuedBefore: number
+  readonly order: RevocationOrder | undefined
+}
+
+const MEMBERS = ['jti', 'family', 'subject', 'client', 'business', 'scope'] as const
+
+export const writeRule = (
+  tokens: RevokedTokens,
+  issuedBefore: number,
+  order: RevocationOrder | undefined,
+): StoredValue => ({ ...tokens, issuedBefore, ...(order && { order }) })
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** Explains only: whatever is not understood of it is left out. */
+function readOrder(order: unknown): RevocationOrder | undefined {
+  if (typeof order !== 'object' || order === null) return undefined
+  const { operator, by, reason, via } = order as Record<string, unknown>
+  return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
+}
+
+/** Undefined if this version does not know such a rule. */
+export function readRule(value: StoredValue): Rule | undefined {
+  const { issuedBefore, issuer } = value
+  if (issuer !== undefined && typeof issuer !== 'string') return undefined
+  const named = MEMBERS.filter((member) => value[member] !== undefined)
+  if (named.some((member) => typeof value[member] !== 'string')) return undefined
+  const kind = RULE_KINDS.find(
+    ({ members }) => members.length === named.length && named.every((member) => members.includes(member)),
+  )
+  const key = kind?.keyOf(value as unknown as RuleFacts)
+  if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
+  return { kind, key, issuer, issuedBefore, order: readOrder(value['order']) }
+}
