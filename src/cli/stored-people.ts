@@ -1,36 +1,42 @@
-/** The clients and users of the store, for commands that only read: the service may run meanwhile. */
+/** The directory of the store, for commands that only read: the service may run meanwhile. */
+import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/place-records.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import type { StoredPeopleRecords } from '../settings/parties.ts'
+import { NOTHING_STORED, type StoredRecords } from '../settings/parties.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { readStoredRecords } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { countOf, EXIT, type Terminal } from './command.ts'
 
 /**
- * The clients and users of the store: that of the first configuration that has one which can be read. Tells on stderr
+ * What the directory has in the store: that of the first configuration that has one which can be read. Tells on stderr
  * which store it is, or `none` where there is none. Throws StoreError if the file cannot be read.
  */
 export function readStoredPeople(
   configurations: readonly Configuration[],
   none: string,
   { stderr }: Terminal,
-): StoredPeopleRecords {
+): StoredRecords {
   for (const configuration of configurations) {
     if (isSidecar(configuration) || configuration.store.kind === 'memory') continue
     const path = sqliteFile(configuration.data)
-    const records = readStoredRecords(path, [CLIENT, USER], systemClock.now())
+    const records = readStoredRecords(path, [CLIENT, USER, BUSINESS, FUND, ROLE], systemClock.now())
     if (records === undefined) continue
     const clients = records[CLIENT].map(readStoredClient)
     const users = records[USER].map(readStoredUser)
     stderr.write(
       `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${path}\n`,
     )
-    return { clients, users }
+    return {
+      ...{ clients, users },
+      businesses: records[BUSINESS].map(readBusiness),
+      funds: records[FUND].map(readFund),
+      roles: records[ROLE].map(readRole),
+    }
   }
   stderr.write(`postern: there is no store to read. ${none}\n`)
-  return { clients: [], users: [] }
+  return NOTHING_STORED
 }
 
 /** Does the work. A store that cannot be read is told on stderr, and the exit code is 1. */

@@ -12,6 +12,7 @@ import type { Report } from '../config/report.ts'
 import type { Entry, Page, Store } from '../contracts/store.ts'
 import type { Directory } from './compile.ts'
 import { mayHold } from './holdings.ts'
+import { findAll } from './references.ts'
 import {
   CLIENT,
   readStoredClient,
@@ -52,8 +53,21 @@ export async function* everyRecord(store: StoredIdentities, kind: string): Async
   } while (page.length === PAGE)
 }
 
+/** Names of the configuration that are looked for one by one. With more, all records of the store are read. */
+const FEW = 1000
+
+/** The records of the store under these keys: as long as there are few, the size of the store does not matter. */
+async function* recordsUnder(
+  store: StoredIdentities,
+  kind: string,
+  keys: ReadonlyMap<string, unknown>,
+): AsyncGenerator<Entry> {
+  if (keys.size <= FEW) yield* await findAll(store, kind, keys.keys())
+  else for await (const entry of everyRecord(store, kind)) if (keys.has(entry.key)) yield entry
+}
+
 async function reportSubjects(configured: Directory, store: StoredIdentities, report: Report): Promise<void> {
-  for await (const { key: subject, value } of everyRecord(store, SUBJECT)) {
+  for await (const { key: subject, value } of recordsUnder(store, SUBJECT, configured.usersBySubject)) {
     const { username, module } = value as StoredSubject
     if (claimedByConfiguration({ subject, username }, configured) === undefined) continue
     if (module !== true && !(await isOwned(subject, username, store))) continue
@@ -73,7 +87,7 @@ async function isOwned(subject: string, username: string, store: StoredIdentitie
 }
 
 async function reportClients(configured: Directory, store: StoredIdentities, report: Report): Promise<void> {
-  for await (const { value } of everyRecord(store, CLIENT)) {
+  for await (const { value } of recordsUnder(store, CLIENT, configured.clients)) {
     const { record } = readStoredClient(value)
     if (!mayHold(record) || claimedByConfiguration({ client: record.id }, configured) === undefined) continue
     report.error(

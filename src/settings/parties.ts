@@ -5,23 +5,30 @@ import type { Client, User } from '../contracts/people.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import { compileUser, toClient } from '../directory/compile-records.ts'
 import type { UserRecord } from '../directory/config.ts'
+import type { BusinessRecord, FundRecord, RoleRecord } from '../directory/place-records.ts'
 import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../gateway/action-table.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { compileScopes } from '../scopes/config.ts'
+import { readCode } from '../scopes/scope-token.ts'
 import type { Configuration } from './configuration.ts'
 
 /** The part of the directory that is in the store. */
-export interface StoredPeopleRecords {
+export interface StoredRecords {
   readonly clients: readonly StoredClient[]
   readonly users: readonly StoredUser[]
+  readonly businesses: readonly BusinessRecord[]
+  readonly funds: readonly FundRecord[]
+  readonly roles: readonly RoleRecord[]
 }
+
+export const NOTHING_STORED: StoredRecords = { clients: [], users: [], businesses: [], funds: [], roles: [] }
 
 export interface PartiesParts {
   /** Reads the files of the directory. */
   readonly environment: Environment
-  readonly stored: StoredPeopleRecords
+  readonly stored: StoredRecords
   readonly clock: Clock
 }
 
@@ -43,6 +50,7 @@ export interface ListedOperation {
 
 export interface Parties {
   readonly catalogue: Catalogue
+  /** With the businesses and roles of the store. */
   readonly directory: Directory
   /** Of two clients with the same id the configuration's counts (directory/people.ts). */
   readonly clients: ReadonlyMap<string, Client>
@@ -70,6 +78,33 @@ const layered = <T>(
   stored: readonly (readonly [string, T])[],
 ): ReadonlyMap<string, T> => new Map([...configured, ...stored.filter(([name]) => !configured.has(name))])
 
+/** The directory with what the store has of businesses and roles. What is disabled there is left out. */
+function withStored(configured: Directory, { businesses, funds, roles }: StoredRecords): Directory {
+  const fundsOf = Map.groupBy(
+    funds.filter(({ disabled }) => !disabled),
+    ({ business }) => business,
+  )
+  const open = businesses.filter(({ disabled }) => !disabled)
+  return {
+    ...configured,
+    businesses: layered(
+      configured.businesses,
+      open.flatMap(({ code, name, funds }) => {
+        const read = readCode(code)
+        const listed = (fundsOf.get(code) ?? []).flatMap((fund) => readCode(fund.code) ?? [])
+        const known = funds === 'any' ? funds : new Set(listed)
+        return read === undefined ? [] : [[code, { code: read, name, funds: known }] as const]
+      }),
+    ),
+    roles: layered(
+      configured.roles,
+      roles.flatMap(({ name, scopes, disabled }) =>
+        disabled ? [] : [[name, { role: name, scopes }] as const],
+      ),
+    ),
+  }
+}
+
 /** Problems of the scopes and the directory go to the report. If it has failed, the result must not be used. */
 export async function readParties(
   configuration: Configuration,
@@ -77,7 +112,8 @@ export async function readParties(
   report: Report,
 ): Promise<Parties> {
   const catalogue = compileScopes(configuration.scopes, report)
-  const directory = await compileDirectory(configuration.directory, catalogue, report, environment)
+  const configured = await compileDirectory(configuration.directory, catalogue, report, environment)
+  const directory = withStored(configured, stored)
   const clients = layered(
     directory.clients,
     stored.clients.map(({ record }) => [record.id, toClient(record)]),

@@ -5,6 +5,7 @@ import type { Environment } from '../config/references.ts'
 import { problemLines, Report } from '../config/report.ts'
 import { viewOf, withoutSecrets } from '../config/schema-view.ts'
 import type { Entry, Store } from '../contracts/store.ts'
+import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/place-records.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
 import {
@@ -21,7 +22,7 @@ import { accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { type Configuration, configurationSchema, isSidecar } from '../settings/configuration.ts'
 import { changedSettings, fixedChanges } from '../settings/fixed-settings.ts'
-import type { PartiesParts } from '../settings/parties.ts'
+import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
 
 export interface ConfigurationControlParts {
   /** Absent if the configuration does not come from a file. */
@@ -102,16 +103,20 @@ export class ConfigurationControl implements ConfigurationOrders {
   }
 
   async #storedPeople(): Promise<{ readonly stored: PartiesParts['stored']; readonly withStored: boolean }> {
-    const none = { clients: [], users: [] }
-    if (isSidecar(this.#configuration)) return { stored: none, withStored: true }
+    if (isSidecar(this.#configuration)) return { stored: NOTHING_STORED, withStored: true }
     const read = (kind: string): Promise<readonly Entry[]> =>
       this.#parts.store.list(kind, { after: undefined, limit: MOST_STORED + 1 })
     const [clients, users] = [await read(CLIENT), await read(USER)]
-    if (Math.max(clients.length, users.length) > MOST_STORED) return { stored: none, withStored: false }
+    const [businesses, funds, roles] = [await read(BUSINESS), await read(FUND), await read(ROLE)]
+    if ([clients, users, businesses, funds, roles].some(({ length }) => length > MOST_STORED))
+      return { stored: NOTHING_STORED, withStored: false }
     return {
       stored: {
         clients: clients.map(({ value }) => readStoredClient(value)),
         users: users.map(({ value }) => readStoredUser(value)),
+        businesses: businesses.map(({ value }) => readBusiness(value)),
+        funds: funds.map(({ value }) => readFund(value)),
+        roles: roles.map(({ value }) => readRole(value)),
       },
       withStored: true,
     }

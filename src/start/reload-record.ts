@@ -8,6 +8,7 @@ import type { Holdings } from '../directory/holdings.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { plainFacts } from '../operations/acts.ts'
+import { NOTHING_STORED } from '../settings/parties.ts'
 import { accessOf, compareAccess, type Access } from '../settings/access.ts'
 import type { Configuration } from '../settings/configuration.ts'
 
@@ -51,7 +52,7 @@ const withoutPeople = (configuration: Configuration): Configuration => ({
 
 async function rowsOf(configuration: Configuration, environment: Environment): Promise<readonly Access[]> {
   const report = new Report()
-  const parts = { environment, stored: { clients: [], users: [] }, clock: systemClock }
+  const parts = { environment, stored: NOTHING_STORED, clock: systemClock }
   const rows = await accessOf(configuration, parts, report)
   return report.failed ? [] : rows
 }
