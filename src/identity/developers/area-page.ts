@@ -31,7 +31,12 @@ const contents = ({ operations }: AreaDescription): Html =>
         (operation) =>
           html`<li>
             <a href="#${operation.id}">${operationTitle(operation)}</a>
-            <span class="quiet"><span class="method">${operation.method}</span> ${operation.action}</span>
+            ${
+              operation.summary !== undefined &&
+              html`<span class="quiet"
+                ><span class="method">${operation.method}</span> ${operation.action}</span
+              >`
+            }
           </li>`,
       )}
     </ul>

@@ -1,7 +1,7 @@
 import type { OperationDescription, ParameterDescription } from '../../contracts/api-description.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { Catalogue } from '../../scopes/catalogue.ts'
-import { type FaultCode, FAULTS } from '../../kernel/fault-table.ts'
+import { FAULTS } from '../../kernel/fault-table.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 import { facts, markdown, part, prose, table } from './elements.ts'
 import { errorAnchor } from './error-anchor.ts'
@@ -81,18 +81,22 @@ function bodyRow({ body }: OperationDescription): Row | undefined {
   ]
 }
 
-/** The codes that its faults have, each once, with links to what to do. */
+/** The statuses that its faults have, each code once, with links to what to do. */
 function errorsRow({ faults }: OperationDescription, { theme }: DeveloperParts): Row {
-  const keys = new Set(faults.map((code: FaultCode) => `${FAULTS[code].wire} ${FAULTS[code].status}`))
-  const byStatus = [...keys]
-    .map((key) => key.split(' ') as [string, string])
-    .sort((a, b) => Number(a[1]) - Number(b[1]))
+  const rows = faults.map((code) => FAULTS[code]).sort((one, other) => one.status - other.status)
+  const keys = new Set(rows.map(({ status, wire }) => `${wire} ${status}`))
   const page = theme.at(`${DEVELOPERS_PATH}/errors`)
+  const link = (key: string): Html => {
+    const [wire = '', status = ''] = key.split(' ')
+    return html`<li>
+      <a href="${page}#${errorAnchor(key)}">${status}<span class="unseen"> ${wire}</span></a>
+    </li>`
+  }
   return [
     T.errors,
-    html`<span class="codes"
-      >${byStatus.map(([wire, status]) => html`<a href="${page}#${errorAnchor(`${wire} ${status}`)}">${status} ${wire}</a> `)}</span
-    >`,
+    html`<ul class="statuses">
+      ${[...keys].map(link)}
+    </ul>`,
   ]
 }
 
