@@ -2,7 +2,11 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
+import type { FaultRow } from '../../src/kernel/fault-row.ts'
+import { FAULTS } from '../../src/kernel/fault-table.ts'
+import type { SampleLogin } from '../../src/identity/developers/config.ts'
 import { configFiles } from '../support/config-files.ts'
+import { codeBlocks, unescaped } from '../support/developer-page.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 
 /** C11.4: the developer pages, over real sockets. */
@@ -115,6 +119,91 @@ describe('C11.4 the developer pages', () => {
     }
     const file = configFiles({ 'my.yaml': 'areas: {}\nactions: []\nbackends: {}\n' })('my.yaml')
     expect(readConfiguration(file, {}).configuration?.developers).toBe('off')
+  })
+
+  it('C11.4 tells nothing of a hidden area, nor of scope values that only it needs', async () => {
+    const hidden = await postern(changed(() => ({ openapi: { hide: ['member-data'] } })))
+    expect((await get(hidden, '/developers/member-data')).status).toBe(404)
+    for (const path of PATHS.filter((each) => !each.endsWith('member-data'))) {
+      const text = await textAt(hidden, path)
+      expect([path, /member-data|member-detail|fund\.member/.exec(text)]).toEqual([path, null])
+    }
+    expect(await textAt(hidden, '/developers/fund-data')).toContain('fund-list')
+  })
+
+  it('C11.4 gives an area that is called as another page an address of its own', async () => {
+    const named = await postern(
+      changed(({ areas, actions }) => ({
+        areas: { ...areas, errors: areas['fund-data']! },
+        actions: actions.map((action) =>
+          action.action === 'fund-list' ? { ...action, area: 'errors' } : action,
+        ),
+      })),
+    )
+    expect(await textAt(named, '/developers/errors')).toContain('API_NOT_AUTHORISED')
+    expect(await textAt(named, '/developers/areas/errors')).toContain(
+      '/api/1.0/b/{businessCode}/errors/fund-list',
+    )
+    expect(await textAt(named, '/developers')).toContain('href="/developers/areas/errors"')
+  })
+
+  it('C11.4 T6 shows whatever a configuration says as text, also in commands', async () => {
+    const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;$(id)\`id\``
+    const told = await postern(
+      changed(({ actions, areas, developers, scopes }) => ({
+        scopes: { ...scopes, 'fund.read': { ...scopes['fund.read']!, description: evil } },
+        areas: { ...areas, 'fund-data': { ...areas['fund-data']!, description: evil } },
+        openapi: { title: evil, description: evil, contact: { url: `https://help.test/${evil}` } },
+        developers: { sample: { ...(developers as { sample: SampleLogin }).sample, password: evil } },
+        actions: actions.map((action) => ({
+          ...action,
+          methods: Object.fromEntries(
+            Object.entries(action.methods).map(([method, operation]) => [
+              method,
+              {
+                ...operation,
+                data: { type: 'object' as const },
+                summary: evil,
+                description: evil,
+                examples: { one: { summary: evil, data: { a: evil } } },
+              },
+            ]),
+          ),
+        })),
+      })),
+    )
+    for (const path of PATHS) {
+      const text = await textAt(told, path)
+      expect([path, /<script|<img src=x|href="[^"]*'>/.exec(text)]).toEqual([path, null])
+    }
+    // For a shell, the password is one word in single quotes.
+    const [token] = codeBlocks(await textAt(told, '/developers'))
+    expect(token?.text).toContain(`--data-urlencode 'password=${evil.replaceAll("'", `'\\''`)}'`)
+  })
+
+  it('C11.4 is open while identity is in maintenance', async () => {
+    const closed = await postern()
+    closed.switches.set([{ scope: { kind: 'identity' }, retryAfter: 9 }])
+    expect((await get(closed, '/connect/applications')).status).toBe(503)
+    expect((await get(closed, '/developers')).status).toBe(200)
+  })
+
+  it('C11.4 tells the deployment’s own addresses, and asks to replace what it does not know', async () => {
+    const plain = await postern(changed(() => ({ developers: 'on', openapi: 'off' })))
+    const text = await textAt(plain, '/developers')
+    expect(text).toContain(`${plain.authUrl}/connect/authorize`)
+    expect(text).toContain('-u CLIENT_ID:CLIENT_SECRET')
+    expect(text).not.toMatch(/acme-books|openapi\.json/)
+  })
+
+  it('C11.4 has every text of the table of faults that a client can read', async () => {
+    const page = unescaped(await textAt(service, '/developers/errors'))
+    const missing = Object.entries(FAULTS).filter(([, { text }]) => !page.includes(text))
+    expect(missing.map(([code]) => code)).toEqual(['client_gone'])
+    for (const { oauth, wire } of Object.values<FaultRow>(FAULTS)) {
+      expect(page).toContain(wire)
+      if (oauth !== 'server_error') expect(page).toContain(oauth)
+    }
   })
 
   it('C11.4 are refused by the check in a sidecar, and a login for everybody is warned of', async () => {
