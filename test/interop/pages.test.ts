@@ -1,15 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
-import type { Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openScene, Person } from '../support/browser-person.ts'
 import { needing } from '../support/machine.ts'
+import { scrollsSideways, violationsOn } from '../support/page-checks.ts'
 
 /** C6.2.3: what every page looks like, in Debian's Chromium. */
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** With a folder here, the photographs stay there to be looked at. */
 const ALBUM = process.env['POSTERN_TEST_SCREENSHOTS']
@@ -53,17 +49,6 @@ function differentRows(png: Buffer): number {
     (index) => !row(index).equals(row(index + 1)),
   ).length
 }
-
-/** Of WCAG 2.2 A and AA, and of good practice. */
-async function violationsOn(page: Page): Promise<unknown> {
-  // Run through the protocol, which the pages' own policy does not bind.
-  await page.evaluate(AXE)
-  return page.evaluate(`axe.run(document).then(({ violations }) =>
-    violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) })))`)
-}
-
-const scrollsSideways = (page: Page): Promise<boolean> =>
-  page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
 async function walkAllPages(person: Person, look: (name: string) => Promise<void>): Promise<void> {
   const { page } = person
