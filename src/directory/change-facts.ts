@@ -1,4 +1,5 @@
 /** What has changed in a record, for the audit trail: no hash, and of personal data only which member. */
+import { type SchemaView, viewOf } from '../config/schema-view.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import { type Noun, type NounName, NOUNS, type Written } from './nouns.ts'
 import type { PlannedChange } from './planned-change.ts'
@@ -51,10 +52,23 @@ function namesOf(before: unknown = {}, after: unknown = {}): readonly string[] {
 const factOf = ({ personal }: Noun, member: string, value: unknown): unknown =>
   personal.includes(member) ? namesOf({}, value) : value
 
-/** What a new record holds. Its names stand in the record's `on`. */
+/** The members that such a record can have, sections within it too. The values of maps are left as they are. */
+function knownPart({ properties }: SchemaView, value: unknown): unknown {
+  if (properties === undefined || !isTree(value) || Array.isArray(value)) return value
+  const known = Object.entries(value).flatMap(([member, inner]) => {
+    const view = Object.hasOwn(properties, member) ? properties[member] : undefined
+    return view === undefined ? [] : [[member, knownPart(view, inner)] as const]
+  })
+  return Object.fromEntries(known)
+}
+
+/**
+ * What a new record holds. Its names stand in the record's `on`. It is told before the record is checked, so members that
+ * it cannot have are left out: one may be a password under a mistyped name.
+ */
 export function addedFacts(what: NounName, written: Written): JsonObject {
   const noun = NOUNS[what]
-  const told = Object.entries(written).filter(
+  const told = Object.entries(knownPart(viewOf(noun.schema), written) as Written).filter(
     ([member]) => !noun.fixed.includes(member) && !Object.hasOwn(noun.hidden, member),
   )
   const facts = plain(

@@ -78,7 +78,8 @@ const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
   check: () => undefined,
   admit: async ({ business }, { store }) => {
     const entry = await store.find(BUSINESS, business)
-    if (entry === undefined) throw new DirectoryRefusal(`There is no business "${business}".`)
+    if (entry === undefined)
+      throw new DirectoryRefusal(`There is no business "${business}".`, undefined, 'missing')
     if (readBusiness(entry.value).funds === 'any')
       throw new DirectoryRefusal(
         `Business "${business}" has \`funds: any\`: only the backend knows which funds there are.`,

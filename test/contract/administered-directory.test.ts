@@ -1,6 +1,7 @@
 /** Clients, users, businesses, funds and roles, by the admin API and by commands alike (C11.5.1). */
 import { describe, expect, it } from 'vitest'
 import { administered, type Answered } from '../support/administered.ts'
+import { auditRecords } from '../support/audit-files.ts'
 
 const PASSWORD = 'a-long-enough-password'
 
@@ -223,6 +224,41 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
     )
     expect((await call('POST', '/roles', { body: { name: 'Clerk', scopes: [] } })).status).toBe(409)
     expect(service.logLines().join('')).not.toContain('short')
+  })
+
+  it('C11.5.1 keeps what was written under a mistyped name out of the audit trail and the log', async () => {
+    const { call, command, service } = await administered()
+    const planted = 'planted-4711-secret'
+    const bodies: readonly (readonly [string, object])[] = [
+      [
+        '/users',
+        { username: 'x', pasword: planted, password: planted, claims: { address: { pin: planted } } },
+      ],
+      ['/clients', { id: 'x', kind: 'customer', name: 'X', secret: planted, secrets: planted }],
+      ['/businesses', { code: 'X', name: 'X', token: planted, address: { pin: planted } }],
+      ['/roles', { name: 'X', scopes: [], ['constructor']: planted }],
+    ]
+    for (const [path, body] of bodies) {
+      const { status, text } = await call('POST', path, { body })
+      expect([path, status, text.includes(planted)]).toEqual([path, 400, false])
+    }
+    const added = await command(['business', 'add', 'Y', '--name', 'Y', '--address', `pin=${planted}`])
+    expect(added.code).not.toBe(0)
+    expect(auditRecords({ data: service.data }).map(({ event }) => event)).toContain('user.added')
+    expect(JSON.stringify(auditRecords({ data: service.data }))).not.toContain(planted)
+    expect(service.logLines().join('')).not.toContain(planted)
+  })
+
+  it('C11.5 refuses a version where it cannot hold to it, and changes nothing; no business of a fund is 404', async () => {
+    const { call } = await administered()
+    const { etag } = await call('POST', '/roles', { body: { name: 'Clerk', scopes: [] } })
+    for (const ifMatch of ['"9-other"', etag ?? '', '*'])
+      expect((await call('POST', '/roles/Clerk/disable', { ifMatch })).body.problems).toEqual([
+        'If-Match  is not known here: this is done to the latest version',
+      ])
+    const shown = await call('GET', '/roles/Clerk', { ifMatch: '"9-other"' })
+    expect([shown.status, shown.etag, shown.body.disabled]).toEqual([200, etag, false])
+    expect((await call('POST', '/businesses/NOPE/funds', { body: { code: 'F' } })).status).toBe(404)
   })
 
   it('lists pages by prefix, whatever the characters; a record that stays comes exactly once', async () => {

@@ -94,7 +94,7 @@ function refuseOtherTypes({ method, headers }: IncomingRequest): void {
 
 function readRequest(
   request: IncomingRequest,
-  { conditional }: AdminRoute,
+  route: AdminRoute,
   known: AuthenticatedOperator | undefined,
 ): AdminRequest {
   const body = (request.body ?? {}) as AdminRequest['body']
@@ -107,9 +107,22 @@ function readRequest(
     body,
     query,
     params,
-    ifMatch: conditional === true ? readIfMatch(request.headers['if-match']) : undefined,
+    ifMatch: ifMatchOf(request, route),
     operator: { operator: known?.name, ...told, via: request.ip, channel: 'admin' },
   }
+}
+
+/** Throws AdminError 400 where a version is named and the route cannot hold to it: ignored, another would be changed. */
+function ifMatchOf(
+  { headers }: IncomingRequest,
+  { conditional, method }: AdminRoute,
+): AdminRequest['ifMatch'] {
+  const header = headers['if-match']
+  if (conditional === true) return readIfMatch(header)
+  if (header === undefined || method === 'GET') return undefined
+  throw new AdminError(400, 'the request does not fit', [
+    'If-Match  is not known here: this is done to the latest version',
+  ])
 }
 
 /** Throws AdminError 400 on a reason that a record has no room for. */
