@@ -123,6 +123,13 @@ export const AUDIT: Row = {
       queries: { '{{instance}}': `postern_audit_open_intents{${JOB}}` },
     },
     {
+      title: 'Changes without an outcome',
+      description: 'Of processes that have ended, until somebody has run postern audit open.',
+      unit: 'short',
+      now: true,
+      queries: { '{{instance}}': `postern_audit_abandoned_intents{${JOB}}` },
+    },
+    {
       title: 'Records',
       description: 'Per second, by what they are about.',
       unit: 'ops',

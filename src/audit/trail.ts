@@ -42,8 +42,11 @@ const MOST_FOR_KEPT = 2 * 1024 ** 2
 export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => new ThreadTrail(plan, parts)
 
 /** The name of a writer: when it began, and what tells it from others of that second. */
-const newWriterName = (time: number): string =>
-  `${new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${newSecret(6)}`
+const newWriterName = (time: number): string => `${writerStamp(time)}-${newSecret(6)}`
+
+/** How the names of writers begin that began at this time, or later: by them they can be compared. */
+export const writerStamp = (time: number): string =>
+  new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 
 const LATE = 'the record was not durable in time'
 

@@ -87,11 +87,12 @@ const LINES: readonly ((status: Status) => string)[] = [
       sizeText(bytes),
       feedAgeSeconds === undefined ? undefined : `change feed read ${feedAgeSeconds.toFixed(1)} s ago`,
     ),
-  ({ audit: { kept, writable, openIntents, signed, anchored } }) =>
+  ({ audit: { kept, writable, openIntents, abandonedIntents, signed, anchored } }) =>
     line(
       'audit trail',
       kept ? (WRITABLE.get(writable) ?? 'kept') : 'not kept',
       counted(openIntents, 'open intents'),
+      counted(abandonedIntents, 'abandoned intents'),
       upTo('signed', signed),
       upTo('anchored', anchored),
     ),

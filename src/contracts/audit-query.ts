@@ -76,6 +76,8 @@ export interface ScanOrder {
   readonly after?: Position | undefined
   /** Rows at most. */
   readonly limit?: number | undefined
+  /** Only the newest segments of these writers, not the whole trail. */
+  readonly lastOf?: readonly string[] | undefined
 }
 
 export interface ScanEnd {

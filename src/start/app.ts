@@ -1,7 +1,9 @@
 /** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
 import { fileURLToPath } from 'node:url'
-import { planAudit } from '../audit/config.ts'
+import { noticing } from '../audit/abandoned.ts'
+import { type AuditPlan, planAudit } from '../audit/config.ts'
 import { trailReader } from '../audit/find/query-trail.ts'
+import type { TrailReader } from '../contracts/audit-query.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { ServiceControl } from './control.ts'
@@ -199,6 +201,10 @@ async function startWorkerPool(
   })
 }
 
+/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
+const readerOf = (plan: AuditPlan, supervisor: Supervisor): TrailReader =>
+  noticing(trailReader(plan), () => supervisor.keeper?.abandoned)
+
 function openAdmin(
   { admin, ...configuration }: Configuration,
   supervisor: Supervisor,
@@ -216,7 +222,7 @@ function openAdmin(
     operators,
     api: {
       audit: audit ?? NO_TRAIL,
-      routes: adminRoutes(clock, VERSION, audit && plan && { reader: trailReader(plan), audit }),
+      routes: adminRoutes(clock, VERSION, audit && plan && { reader: readerOf(plan, supervisor), audit }),
       control,
     },
   })

@@ -1,6 +1,7 @@
 /** What one process counts and reads for the metrics, apart from what belongs to a configuration. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { AbandonedIntents } from '../audit/abandoned.ts'
 import { planAudit } from '../audit/config.ts'
 import type { OpenTrail } from '../audit/open-trail.ts'
 import type { SignerState } from '../audit/manifest/signer.ts'
@@ -69,6 +70,10 @@ export const readTrail = ({ state }: Pick<OpenTrail, 'state'>): Readings => [
   readingOf(FAMILIES.auditWritable, state.writable && state.held === 0),
   reading(FAMILIES.auditOpenIntents, state.openIntents),
 ]
+
+/** Nothing as long as another process signs the trail. */
+export const readAbandoned = (abandoned: Pick<AbandonedIntents, 'number'> | undefined): Readings =>
+  abandoned === undefined ? [] : [reading(FAMILIES.auditAbandonedIntents, abandoned.number)]
 
 /** Nothing as long as another process signs the trail. */
 export function readSigner(state: SignerState | undefined): Readings {

@@ -20,6 +20,7 @@ import { admitState, type State } from './dependencies.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import {
+  readAbandoned,
   readLoads,
   type Measures,
   openMeasures,
@@ -128,6 +129,7 @@ function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boole
   gauges.add(() => readLoads(supervisor.loads))
   gauges.add(() => (supervisor.audit === undefined ? [] : readTrail(supervisor.audit)))
   gauges.add(() => readSigner(supervisor.keeper?.signer?.state))
+  gauges.add(() => readAbandoned(supervisor.keeper?.abandoned))
   gauges.add(() => (supervisor.pool === undefined ? [] : readWorkers(supervisor.pool.states?.())))
   if (!sidecar) gauges.add(() => readLockouts(supervisor.lockouts))
 }

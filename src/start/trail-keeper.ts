@@ -1,4 +1,5 @@
 /** What only one process of a service does with its audit trail: it holds the lock and signs the heads of all writers. */
+import { AbandonedIntents } from '../audit/abandoned.ts'
 import { type AuditPlan, planAudit } from '../audit/config.ts'
 import { prepareAuditFolder } from '../audit/folder.ts'
 import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
@@ -8,7 +9,7 @@ import { ManifestSigner, type SignerParts } from '../audit/manifest/signer.ts'
 import { type Redacted, redactSubject, type RedactionParts } from '../audit/redaction.ts'
 import { Retention } from '../audit/retention.ts'
 import type { OpenTrail } from '../audit/open-trail.ts'
-import { openTrail, type TrailParts } from '../audit/trail.ts'
+import { openTrail, type TrailParts, writerStamp } from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
@@ -49,8 +50,12 @@ export class TrailKeeper {
   #trail: OpenTrail | undefined
   #lock: TrailLock | undefined
   #signer: ManifestSigner | undefined
+  #abandoned: AbandonedIntents | undefined
+  /** Writers that began before this process have names that come before it. */
+  readonly #stamp: string
   /** What was told before this process could sign. */
   readonly #heads = new Map<string, SignedHead>()
+  readonly #endedBefore: string[] = []
   #cancel: (() => void) | undefined
   #cancelRetention: (() => void) | undefined
   #retention: Retention | undefined
@@ -63,6 +68,7 @@ export class TrailKeeper {
     this.#plan = plan
     this.#keys = keys
     this.#parts = parts
+    this.#stamp = writerStamp(parts.clock.now())
   }
 
   /** The trail of this process. Absent until it is open. */
@@ -73,6 +79,11 @@ export class TrailKeeper {
   /** Absent while another process holds the lock. */
   get signer(): ManifestSigner | undefined {
     return this.#signer
+  }
+
+  /** Absent as the signer is. */
+  get abandoned(): AbandonedIntents | undefined {
+    return this.#abandoned
   }
 
   /** Absent as the signer is. */
@@ -140,6 +151,7 @@ export class TrailKeeper {
 
   /** A worker tells its last durable record. */
   report(head: SignedHead): void {
+    if (head.seq === 0) return
     if (this.#signer === undefined) this.#heads.set(head.writer, head)
     else this.#signer.report(head)
   }
@@ -147,6 +159,8 @@ export class TrailKeeper {
   /** A worker has ended. */
   ended(writer: string): void {
     this.#signer?.ended(writer)
+    if (this.#abandoned === undefined) this.#endedBefore.push(writer)
+    else void this.#abandoned.ended([writer])
   }
 
   /** Closes the trail, signs its end, and releases the lock. */
@@ -156,6 +170,7 @@ export class TrailKeeper {
     this.#cancelRetention?.()
     await this.#trail?.close()
     await this.#signer?.close()
+    await this.#abandoned?.close()
     this.#lock?.release()
     this.#lock = undefined
   }
@@ -166,8 +181,10 @@ export class TrailKeeper {
     this.#lock ??= tryLock(folder)
     if (this.#lock === undefined) return false
     if (this.#adminUrl !== undefined) this.#lock.announce(this.#adminUrl)
+    const abandoned = (this.#abandoned ??= await AbandonedIntents.open(folder, this.#parts))
     this.#signer = await ManifestSigner.open({
       ...this.#parts,
+      leftBehind: (writers) => abandoned.ended(this.#gone(writers)),
       folder,
       keys: this.#keys,
       anchors,
@@ -177,6 +194,12 @@ export class TrailKeeper {
     for (const head of this.#heads.values()) this.#signer.report(head)
     this.#heads.clear()
     return true
+  }
+
+  /** The writers that have ended: of those that began with this process or after it, it is told. */
+  #gone(writers: readonly string[]): readonly string[] {
+    const before = this.#trail === undefined ? writers : writers.filter((writer) => writer < this.#stamp)
+    return [...before, ...this.#endedBefore.splice(0)]
   }
 
   /** In a replacement of a service the new one starts before the old one has ended: it signs when that is gone. */
@@ -205,13 +228,15 @@ export class TrailKeeper {
 
 /** Tells the heads of a worker's trail to its supervisor. Call what it returns to close the trail. */
 export function tellHeads(trail: OpenTrail, reports: Reports): () => Promise<void> {
-  let told = 0
+  let told = -1
   const tell = (): void => {
     const { seq, hash } = trail.head
     if (seq === told) return
     told = seq
     reports.trailHead({ writer: trail.writer, seq, hash })
   }
+  // A process that dies within its first second has told its name, so that its end is looked for.
+  tell()
   const timer = setInterval(tell, PERIOD).unref()
   return async () => {
     clearInterval(timer)

@@ -224,6 +224,7 @@ describe('C11.1 the audit trail', () => {
     await becomes(service, 'audit_anchored_timestamp_seconds', NOW / 1000)
     expect(await valueOf(service, 'audit_writable')).toBe(1)
     expect(await valueOf(service, 'audit_open_intents')).toBe(0)
+    expect(await valueOf(service, 'audit_abandoned_intents')).toBe(0)
   })
 
   it('C11.1 an anchor that cannot be written is counted, and the time of anchoring stays', async () => {
@@ -260,7 +261,7 @@ describe('C11.2 a sidecar', () => {
     const absent = Object.values(FAMILIES)
       .map(({ name }) => name)
       .filter((name) => /_(store|feed|signing_key|lockouts|audit)/.test(name))
-    expect(absent).toHaveLength(16)
+    expect(absent).toHaveLength(17)
     const shown = [...(await seriesOf(sidecar)).keys()]
     expect(shown.filter((series) => absent.some((name) => series.startsWith(name)))).toEqual([])
   })

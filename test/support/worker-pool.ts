@@ -75,7 +75,7 @@ export async function startPool(text: string): Promise<StartedPool> {
   }
 }
 
-const childrenOf = (pid: number): readonly number[] =>
+export const childrenOf = (pid: number): readonly number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(/\s+/).filter(Boolean).map(Number)
 
 export interface Load {

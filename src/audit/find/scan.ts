@@ -8,6 +8,7 @@ import type {
   UnreadableLine,
 } from '../../contracts/audit-query.ts'
 import { DayScan } from './day-scan.ts'
+import { LastSegments } from './last-segments.ts'
 import { fitsOutcome } from './query.ts'
 import { RowReader } from './row.ts'
 import { RowTable } from './row-table.ts'
@@ -32,7 +33,8 @@ function namedDays(segments: Segments, { query, after }: ScanOrder): readonly st
 
 /** Throws the system's error if a folder or a file cannot be read, and TooManyRows. */
 export function* scan(order: ScanOrder, progress: (progress: Progress) => void): Generator<ScanStep> {
-  const segments = new Segments(order.folders)
+  const { folders, lastOf } = order
+  const segments = lastOf === undefined ? new Segments(folders) : new LastSegments(folders, lastOf)
   const days = namedDays(segments, order)
   const total = days.flatMap((day) => segments.of(day)).reduce((sum, { path }) => sum + sizeOf(path), 0)
   const work = new ScanWork(order, segments, (done) => progress({ done, total }))

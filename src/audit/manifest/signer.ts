@@ -19,6 +19,8 @@ export interface SignerParts {
   readonly own?: () => SignedHead | undefined
   /** Called when an anchor could not be told. */
   readonly anchorFailed?: (() => void) | undefined
+  /** Called with the writers that were there before this process signed, before their ends are. Never rejects. */
+  readonly leftBehind?: ((writers: readonly string[]) => Promise<void>) | undefined
   readonly after?: After
 }
 
@@ -185,6 +187,7 @@ export class ManifestSigner {
     const since = last === undefined ? -Infinity : Date.parse(last.time) - SLACK
     const signed = new Map(last?.heads.map(({ writer, hash }) => [writer, hash]))
     const ends = await findEnds(folder, clock.now(), (segment) => isWrittenSince(segment, since))
+    await this.#parts.leftBehind?.([...new Set([...signed.keys(), ...ends.map(({ writer }) => writer)])])
     for (const end of ends) if (signed.get(end.writer) !== end.hash) this.#takeEnd(end, end.writer)
     await this.sign()
   }

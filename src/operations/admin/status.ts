@@ -97,6 +97,9 @@ const PARTS: Members = {
       kept: flag('Whether a trail is kept.'),
       writable: flag('Whether it can be written.'),
       openIntents: count('Calls whose outcome it does not tell yet.'),
+      abandonedIntents: count(
+        'Intents that ended processes have left without an outcome. 0 again when somebody has asked for all open ones.',
+      ),
       signed: text('When it was signed last.'),
       anchored: text('When its end was told to an anchor last.'),
     },

@@ -240,6 +240,12 @@ const AUDIT = {
     [],
     'sum',
   ),
+  auditAbandonedIntents: gauge(
+    'postern_audit_abandoned_intents',
+    'Intents that ended processes have left without an outcome, until somebody has asked for them.',
+    [],
+    'max',
+  ),
   auditCheckpoint: gauge(
     'postern_audit_checkpoint_timestamp_seconds',
     'When the audit trail was signed last.',

@@ -127,6 +127,7 @@ const auditOf = (kept: boolean, { one }: Gauges): Status['audit'] => ({
   kept,
   writable: asFlag(one(FAMILIES.auditWritable)),
   openIntents: one(FAMILIES.auditOpenIntents),
+  abandonedIntents: one(FAMILIES.auditAbandonedIntents),
   signed: secondsText(one(FAMILIES.auditCheckpoint)),
   anchored: secondsText(one(FAMILIES.auditAnchored)),
 })

@@ -68,6 +68,8 @@ export interface Status {
     readonly kept: boolean
     readonly writable: boolean | undefined
     readonly openIntents: number | undefined
+    /** Of processes that have ended. */
+    readonly abandonedIntents: number | undefined
     readonly signed: string | undefined
     readonly anchored: string | undefined
   }

@@ -32,7 +32,14 @@ const WELL: Omit<Status, 'troubles'> = {
     { scope: 'service', state: 'planned', from: after(DAY), until: undefined, reason: undefined },
   ],
   reportOnly: [],
-  audit: { kept: true, writable: true, openIntents: 1, signed: after(0), anchored: undefined },
+  audit: {
+    kept: true,
+    writable: true,
+    openIntents: 1,
+    abandonedIntents: 0,
+    signed: after(0),
+    anchored: undefined,
+  },
 }
 
 const troublesOf = (change: Partial<Status>, keysUnreadable = false): readonly string[] =>
@@ -59,6 +66,11 @@ describe('what is wrong with a service', () => {
       'the trail cannot be written',
       { audit: { ...WELL.audit, writable: false } },
       'The audit trail cannot be written: changing calls and logins are refused with 503.',
+    ],
+    [
+      'processes left intents open',
+      { audit: { ...WELL.audit, abandonedIntents: 3 } },
+      'Changes of unknown outcome, as their processes ended: 3. To see them: postern audit open.',
     ],
     [
       'a target failed',

@@ -1,0 +1,94 @@
+/** What the metrics tell of changes that were under way when a process was killed: nobody writes their outcomes. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { seriesOf } from '../support/metrics.ts'
+import { spawnPostern, type SpawnedPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
+import { startUpstream } from '../support/start-upstream.ts'
+import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { childrenOf, poolConfig } from '../support/worker-pool.ts'
+
+const PATIENCE = { timeout: 60_000 }
+const LONG = 180_000
+const ABANDONED = 'audit_abandoned_intents'
+
+const becomes = (of: SpawnedPostern, series: string, value: number): Promise<unknown> =>
+  expect.poll(async () => (await seriesOf(of)).get(`postern_${series}`), PATIENCE).toBe(value)
+
+/** Begins a change that its upstream never answers. */
+async function beginChange(service: SpawnedPostern): Promise<void> {
+  const { access_token: token } = await issueToken(service, { scope: ALL_AT_ACME })
+  const cut = fetch(`${service.baseUrl}/api/1.0/b/ACME/fund-data/fund-create`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: '{"Code":"NEW1","Name":"A fund"}',
+  })
+  cut.catch(() => undefined)
+  await becomes(service, 'audit_open_intents', 1)
+}
+
+/** A service of two workers before a silent upstream. Each start has the same data folder. */
+async function killable() {
+  const upstream = await startUpstream(() => undefined)
+  const at = configFiles({ 'postern.yaml': poolConfig(upstream.url, WITHOUT_WAITS) })
+  const data = await dataFolder()
+  const start = async (): Promise<SpawnedPostern> => {
+    const environment = { POSTERN_DATA: data }
+    const service = await spawnPostern({ config: at('postern.yaml'), environment, detached: true })
+    onTestFinished(async () => {
+      await service.stop()
+    })
+    return service
+  }
+  const openRows = async ({ adminUrl }: SpawnedPostern, query: string): Promise<number> => {
+    const token = readFileSync(join(data, 'admin-token'), 'utf8').trim()
+    const response = await fetch(`${adminUrl}${query}`, { headers: { Authorization: `Bearer ${token}` } })
+    return ((await response.json()) as { rows: unknown[] }).rows.length
+  }
+  return { start, openRows, upstream }
+}
+
+/** One after the other, so that one of them always listens. */
+async function killWorkers(service: SpawnedPostern): Promise<void> {
+  for (const [index, worker] of childrenOf(service.pid).entries()) {
+    process.kill(worker, 'SIGKILL')
+    await becomes(service, 'worker_deaths_total', index + 1)
+    await becomes(service, 'workers{state="serving"}', 2)
+  }
+}
+
+const killAll = ({ pid }: SpawnedPostern): void => void process.kill(-pid, 'SIGKILL')
+
+describe('C11.1 C12.1.3 changes that were under way when their process was killed', { timeout: LONG }, () => {
+  it('are counted for workers and for a whole service, over restarts, until somebody has asked', async () => {
+    const { start, openRows, upstream } = await killable()
+    const first = await start()
+    await becomes(first, ABANDONED, 0)
+    await becomes(first, 'workers{state="serving"}', 2)
+    await beginChange(first)
+    await upstream.received(1)
+    await killWorkers(first)
+    await becomes(first, ABANDONED, 1)
+    await becomes(first, 'audit_open_intents', 0)
+    await beginChange(first)
+    await upstream.received(2)
+    killAll(first)
+    const second = await start()
+    await becomes(second, ABANDONED, 2)
+    killAll(second)
+    const third = await start()
+    await becomes(third, ABANDONED, 2)
+    const day = new Date().toISOString().slice(0, 10)
+    await openRows(third, `/audit?outcome=open&business=ACME&until=${day}`)
+    await becomes(third, ABANDONED, 2)
+    expect(await openRows(third, '/audit/open')).toBe(2)
+    await becomes(third, ABANDONED, 0)
+    expect(upstream.requests).toHaveLength(2)
+    await third.stop()
+    const fourth = await start()
+    await becomes(fourth, 'workers{state="serving"}', 2)
+    await becomes(fourth, ABANDONED, 0)
+  })
+})
