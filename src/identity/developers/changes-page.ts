@@ -53,6 +53,9 @@ function reportOnly({ api, theme }: DeveloperParts): Html | undefined {
   )
 }
 
+const learnRules = ({ openapiUrl }: DeveloperParts): readonly string[] =>
+  T.learnRules(openapiUrl === undefined ? T.pages : T.pagesAndDocument)
+
 /** Which versions there are (C7.3), and what a client must be ready for. */
 export function changesPage(parts: DeveloperParts): DeveloperPage {
   return {
@@ -63,6 +66,6 @@ export function changesPage(parts: DeveloperParts): DeveloperPage {
     ${reportOnly(parts)}
     ${part('compatible', T.compatible, paragraph(T.compatibleText), bullets(T.compatibleRules.map(prose)))}
     ${part('breaking', T.breaking, bullets(T.breakingRules.map(prose)))}
-    ${part('learn', T.learn, bullets(T.learnRules.map(prose)))}`,
+    ${part('learn', T.learn, bullets(learnRules(parts).map(prose)))}`,
   }
 }

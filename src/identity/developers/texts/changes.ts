@@ -34,9 +34,11 @@ export const CHANGE_TEXTS = {
   ],
 
   learn: 'How you learn of changes',
-  learnRules: [
-    'These pages and the OpenAPI document are made from what the service really does. They change in the moment in which the service changes.',
-    'Both have the header `ETag`. Send its value back in `If-None-Match`: 304 means that nothing has changed. A program of yours can look once a day.',
+  pages: 'These pages',
+  pagesAndDocument: 'These pages and the OpenAPI document',
+  learnRules: (what: string) => [
+    `${what} are made from what the service really does. They change in the moment in which the service changes.`,
+    'They have the header `ETag`. Send its value back in `If-None-Match`: 304 means that nothing has changed. A program of yours can look once a day.',
     'If an answer of an operation has the header `Deprecation` or `Sunset`, the operation will go away. `Sunset` says when. Let your client write both into its log.',
   ],
 
