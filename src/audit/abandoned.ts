@@ -11,6 +11,8 @@ const FILE = 'abandoned.json'
 const PAUSE = 1000
 /** Milliseconds between two attempts. */
 const RETRY = 60_000
+/** Writers that are remembered as read: a start soon after their end finds them again. */
+const MOST_READ = 1000
 
 /** How many intents each of these writers has left open, newest records only. Rejects with TrailReadError. */
 export type CountOpen = (folder: string, writers: readonly string[]) => Promise<ReadonlyMap<string, number>>
@@ -30,6 +32,8 @@ export class AbandonedIntents {
   readonly #count: CountOpen
   /** Writers that have ended, and whose records are not read yet. */
   readonly #unread: Set<string>
+  /** Writers whose records were read, in that order. */
+  readonly #read: Set<string>
   /** By writer; those that have left none are not here. */
   readonly #open: Map<string, number>
   #cancel: (() => void) | undefined
@@ -37,9 +41,10 @@ export class AbandonedIntents {
   #saved: Promise<void> = Promise.resolve()
   #closed = false
 
-  private constructor(folder: string, { unread, open }: Kept, parts: AbandonedParts) {
+  private constructor(folder: string, { unread, read, open }: Kept, parts: AbandonedParts) {
     this.#folder = folder
     this.#unread = new Set(unread)
+    this.#read = new Set(read)
     this.#open = new Map(Object.entries(open))
     this.#after = parts.after ?? systemAfter
     this.#count = parts.count ?? countOpen
@@ -58,8 +63,9 @@ export class AbandonedIntents {
 
   /** These write no more. Resolves when that is kept: a process that is killed before it has counted counts later. */
   async ended(writers: readonly string[]): Promise<void> {
-    if (writers.length === 0) return
-    for (const writer of writers) this.#unread.add(writer)
+    const news = writers.filter((writer) => !this.#read.has(writer))
+    if (news.length === 0) return
+    for (const writer of news) this.#unread.add(writer)
     this.#plan(PAUSE)
     await this.#save()
   }
@@ -85,10 +91,10 @@ export class AbandonedIntents {
   #plan(ms: number): void {
     if (this.#closed || this.#reading) return
     this.#cancel?.()
-    this.#cancel = this.#after(ms, () => void this.#read())
+    this.#cancel = this.#after(ms, () => void this.#readEnded())
   }
 
-  async #read(): Promise<void> {
+  async #readEnded(): Promise<void> {
     this.#reading = true
     const writers = [...this.#unread]
     const counts = await this.#count(this.#folder, writers).catch(() => undefined)
@@ -99,7 +105,10 @@ export class AbandonedIntents {
   }
 
   #take(writers: readonly string[], counts: ReadonlyMap<string, number>): void {
-    for (const writer of writers) this.#unread.delete(writer)
+    for (const writer of writers) {
+      this.#unread.delete(writer)
+      this.#read.add(writer)
+    }
     for (const [writer, count] of counts) this.#open.set(writer, count)
     void this.#save()
   }
@@ -108,7 +117,8 @@ export class AbandonedIntents {
   #save(): Promise<void> {
     this.#saved = this.#saved
       .then(() => {
-        const kept: Kept = { unread: [...this.#unread], open: Object.fromEntries(this.#open) }
+        const read = [...this.#read].slice(-MOST_READ)
+        const kept: Kept = { unread: [...this.#unread], read, open: Object.fromEntries(this.#open) }
         return replacePrivateFile(this.#folder, FILE, `${JSON.stringify(kept)}\n`)
       })
       .catch(() => undefined)
@@ -118,16 +128,17 @@ export class AbandonedIntents {
 
 interface Kept {
   readonly unread: readonly string[]
+  readonly read: readonly string[]
   readonly open: Readonly<Record<string, number>>
 }
 
 async function readKept(path: string): Promise<Kept> {
   const text = await readFile(path, 'utf8').catch(() => '')
   try {
-    const { unread, open } = JSON.parse(text) as Partial<Record<keyof Kept, object>>
-    return { unread: textsOf(unread), open: countsOf(open) }
+    const { unread, read, open } = JSON.parse(text) as Partial<Record<keyof Kept, object>>
+    return { unread: textsOf(unread), read: textsOf(read), open: countsOf(open) }
   } catch {
-    return { unread: [], open: {} }
+    return { unread: [], read: [], open: {} }
   }
 }
 
@@ -161,7 +172,7 @@ export function noticing(reader: TrailReader, count: () => AbandonedIntents | un
 const isForAllOpen = ({ query, after }: Pick<ScanOrder, 'query' | 'after'>): boolean =>
   after === undefined &&
   query.outcome === 'open' &&
-  Object.entries(query).every(([name, value]) => name === 'outcome' || value === undefined)
+  Object.entries(query).every(([name, value]) => name === 'outcome' || value === undefined || value === false)
 
 /** In a thread, which reads the last segments of these writers only. */
 const countOpen: CountOpen = async (folder, writers) => {
