@@ -7,19 +7,29 @@ export type Node = Readonly<Record<string, unknown>>
 /** A section of `components` (OpenAPI 3.1 §4.8.7). */
 type Section = 'schemas' | 'responses' | 'parameters' | 'headers' | 'examples'
 
+interface Shared {
+  readonly reference: Reference
+  readonly value: unknown
+}
+
 /** What several operations share. Each stands once, and only if something refers to it. */
 export class Components {
-  readonly #sections = new Map<Section, Map<string, unknown>>()
+  readonly #sections = new Map<Section, Map<string, Shared>>()
   readonly #names = new Map<string, string>()
   readonly #remembered = new Map<string, Node>()
   readonly #counts = new Map<string, number>()
+  readonly #numbers = new Map<object, number>()
 
   /** @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called */
   share(section: Section, name: string, make: () => unknown): Reference {
     let made = this.#sections.get(section)
-    if (made === undefined) this.#sections.set(section, (made = new Map<string, unknown>()))
-    if (!made.has(name)) made.set(name, make())
-    return { $ref: `#/components/${section}/${name}` }
+    if (made === undefined) this.#sections.set(section, (made = new Map<string, Shared>()))
+    let shared = made.get(name)
+    if (shared === undefined) {
+      shared = { reference: { $ref: `#/components/${section}/${name}` }, value: make() }
+      made.set(name, shared)
+    }
+    return shared.reference
   }
 
   /**
@@ -44,10 +54,20 @@ export class Components {
     return node
   }
 
+  /** A short part of a key that stands for an object itself: cheaper than what a long list consists of. */
+  numberOf(value: object): number {
+    let number = this.#numbers.get(value)
+    if (number === undefined) this.#numbers.set(value, (number = this.#numbers.size))
+    return number
+  }
+
   /** As an object of the document. */
   toNode(): Node {
     return Object.fromEntries(
-      [...this.#sections].map(([section, made]) => [section, Object.fromEntries(made)]),
+      [...this.#sections].map(([section, made]) => [
+        section,
+        Object.fromEntries([...made].map(([name, { value }]) => [name, value])),
+      ]),
     )
   }
 }

@@ -68,27 +68,39 @@ function successesOf(operation: OperationDescription, components: Components): N
     ...(websocket && { '101': shared('101', 'The websocket is open (RFC 6455).') }),
     '200': success,
     ...(other && { '2XX': success }),
-    ...(ranges && {
-      '206': response('206', 'The part of the data that `Range` asked for', typesWithoutSchema(answer)),
-    }),
+    ...(ranges && { '206': partOf(answer, more, components) }),
     ...(notModified && { '304': shared('304', 'The data has not changed') }),
   }
 }
 
-const typesWithoutSchema = ({ types }: OperationDescription['answer']): Node =>
-  Object.fromEntries(types.map((each) => [typeof each === 'string' ? each : each.type, {}]))
+/** Operations that answer in the same types share it: it has no schema. */
+function partOf(
+  { types }: OperationDescription['answer'],
+  more: readonly HeaderName[],
+  components: Components,
+): Reference {
+  const names = types.map((each) => (typeof each === 'string' ? each : each.type))
+  return components.shareEqual('responses', 'Success206', `${more.join()} ${names.join()}`, () => ({
+    description: 'The part of the data that `Range` asked for',
+    headers: headersOf('206', more, components),
+    content: Object.fromEntries(names.map((type) => [type, {}])),
+  }))
+}
 
 /** Every type of C7.1, or those of the operation's own. */
 function successContent(operation: OperationDescription, components: Components): Node {
   const { answer } = operation
   if (answer.kind === 'own') return Object.fromEntries(answer.types.map((type) => [type, {}]))
   const schema = successSchema(operation, components)
-  const content = answer.types.map(({ type, format, version }) => {
-    if (format === 'xml' && answer.ownXml) return [type, {}] as const
+  const { versions } = operation
+  const media = versions.map((version) => {
     const examples = examplesOf(operation, version, components)
-    return [type, { schema, ...(examples && { examples }) }] as const
+    return examples === undefined ? { schema } : { schema, examples }
   })
-  return Object.fromEntries(content)
+  const content: Record<string, unknown> = {}
+  for (const { type, format, version } of answer.types)
+    content[type] = format === 'xml' && answer.ownXml ? {} : media[versions.indexOf(version)]
+  return content
 }
 
 function examplesOf(
@@ -112,7 +124,8 @@ function examplesOf(
 /** The failures by status, in rising order. Operations with the same faults share them. */
 function failuresOf(operation: OperationDescription, components: Components): Node {
   const { faults, ownErrors, otherRefusals, tellsRate, answer } = operation
-  const key = [faults, ownErrors, otherRefusals, tellsRate, answer.successes.ranges].join(' ')
+  const others = [ownErrors, otherRefusals, tellsRate, answer.successes.ranges].join(' ')
+  const key = `failures ${components.numberOf(faults)} ${others}`
   return components.remember(key, () => {
     const other = (status: string, description: string): Reference =>
       components.shareEqual('responses', `Failure${status}`, String(tellsRate), () => ({
