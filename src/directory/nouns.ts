@@ -37,6 +37,10 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   public: ['authorization_code', 'refresh_token'],
 }
 
+/** Of a kind that there is not, which the schema refuses: as of a customer. */
+const grantsOf = (kind: string): readonly string[] | undefined =>
+  Object.hasOwn(GRANTS, kind) ? GRANTS[kind] : GRANTS['customer']
+
 /** No member that is hidden. */
 const NOTHING_HIDDEN = { hidden: {}, hashed: [], personal: [] } as const
 
@@ -46,7 +50,7 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     hidden: { secrets: 'a secret is generated, and replaced by another one' },
     hashed: [],
     defaults: ({ kind }) => ({
-      grants: GRANTS[String(kind)] ?? GRANTS['customer'],
+      grants: grantsOf(String(kind)),
       requirePkce: kind !== 'customer',
     }),
   },

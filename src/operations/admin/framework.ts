@@ -1,8 +1,13 @@
 /**
  * Fastify, as the admin listener uses it. Requests are checked by the validator of bodies under `/api`, not by Fastify's
- * Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so both handlers are replaced.
+ * Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its handlers are replaced.
  */
-import fastify, { type FastifyInstance, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifySchemaCompiler,
+} from 'fastify'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 import { compileProblems } from '../../http/validate-body.ts'
@@ -39,6 +44,8 @@ const unused = (): never => {
   throw new TypeError('the admin listener has a validator of its own, and no schema of an answer')
 }
 
+const NOTHING_HERE = { error: 'there is nothing at this path' }
+
 export function makeApp(recorder: Recorder): AdminApp {
   const app = fastify({
     logger: false,
@@ -48,6 +55,11 @@ export function makeApp(recorder: Recorder): AdminApp {
     routerOptions: { maxParamLength: 2048 },
     exposeHeadRoutes: false,
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
+    // A path that Fastify cannot route: percent signs that are no encoding, or a parameter that is too long. Its own
+    // answer repeats the path, and no other handler is asked.
+    frameworkErrors: (_error, _request, reply) => {
+      void (reply as FastifyReply).code(404).send(NOTHING_HERE)
+    },
   })
   app.setValidatorCompiler(compileRequest)
   app.removeContentTypeParser('text/plain')
@@ -60,9 +72,7 @@ export function makeApp(recorder: Recorder): AdminApp {
   app.addHook('onSend', async (_request, reply) => {
     reply.header('Cache-Control', 'no-store')
   })
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ error: 'there is nothing at this path' }),
-  )
+  app.setNotFoundHandler((_request, reply) => reply.code(404).send(NOTHING_HERE))
   app.setErrorHandler((thrown: FrameworkError, _request, reply) => {
     const { status, body } = errorBodyOf(thrown)
     if (status >= 500) recorder.note('error', 'admin_failed', { cause: thrown })

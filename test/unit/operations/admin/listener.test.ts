@@ -117,8 +117,14 @@ describe('admin listener', () => {
       { error: 'something went wrong; the log tells more' },
     ])
     expect(events.notes).toMatchObject([{ level: 'error', event: 'admin_failed' }])
-    const missing = await get('/%3Cscript%3E')
-    expect([missing.status, await missing.text()]).toEqual([404, '{"error":"there is nothing at this path"}'])
+    for (const path of ['/%3Cscript%3E', '/%ff', '/%zz', `/a/${'x'.repeat(3000)}`]) {
+      const missing = await get(path)
+      expect([path, missing.status, await missing.text()]).toEqual([
+        path,
+        404,
+        '{"error":"there is nothing at this path"}',
+      ])
+    }
   })
 
   it('T7 C11.1 refuses a listener off loopback without authentication, and a token that can be guessed', () => {
