@@ -15,7 +15,7 @@ interface Options {
 }
 
 type Document = { readonly [name: string]: Json | undefined }
-type Verb = (call: ModuleCall, tables: Tables, context: ModuleContext) => ModuleAnswer
+type Verb = (call: ModuleCall, tables: Tables, context: ModuleContext) => ModuleAnswer | Promise<ModuleAnswer>
 
 /** By method and action: what is not here cannot be asked, since the configuration names the actions. */
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -25,13 +25,13 @@ const VERBS: Readonly<Record<string, Verb>> = {
     })
     return listed('FundSummaries', tables.list('funds', business).map(summary))
   },
-  'POST fund-data/fund-create': (call, tables, context) => {
+  'POST fund-data/fund-create': async (call, tables, context) => {
     const given = documentOf(call)
     const { Code, Name } = given
     if (typeof Code !== 'string' || typeof Name !== 'string') return refused('Code and Name are required.')
     const document = merged(NEW_FUND, given)
     if (!tables.insert('funds', call.business, Code, document)) return refused('Code is taken.')
-    context.addFund(call.business, Code)
+    await context.addFund(call.business, Code)
     return DONE
   },
   'GET fund-data/fund-detail': ({ business, fund = '' }, tables) =>

@@ -30,7 +30,7 @@ function opened() {
     endsWithToken = true,
   ): { end: (how: TunnelEnd) => void } => {
     const findings = new Findings()
-    decide(runtime, exchangeOf(FUND_LIST), findings, PRINCIPAL)
+    void decide(runtime, exchangeOf(FUND_LIST), findings, PRINCIPAL)
     findings.principal = principal
     const listeners: ((end: TunnelEnd) => void)[] = []
     const end = (how: TunnelEnd): void => {

@@ -102,7 +102,7 @@ describe('C4.4 a decision waits for nothing', () => {
   it('C4.2 a known token of a listed client is looked up once', () => {
     const { runtime, tokens, cache } = makeGateway({ service: () => closureFor('client-1') })
     tokens.prime('token-1', PRINCIPAL)
-    decide(runtime, exchangeOf(FUND_LIST), new Findings())
+    void decide(runtime, exchangeOf(FUND_LIST), new Findings())
     expect(cache).toEqual(['hit'])
   })
 
