@@ -110,18 +110,19 @@ describe('conditional requests of the admin API', () => {
 
   it('C11.5 answer what was made with 201, its place and its version', async () => {
     const call = await start()
-    const made = await call(
-      'POST',
-      '/things',
-      { 'content-type': 'application/json', 'if-match': 'x' },
-      { name: 'n' },
-    )
+    const json = { 'content-type': 'application/json' }
+    const made = await call('POST', '/things', json, { name: 'n' })
     expect([made.status, made.headers.get('location'), made.headers.get('etag')]).toEqual([
       201,
       '/thing',
       '"1-1"',
     ])
     expect(made.body).toEqual({ name: 'n' })
+    const conditional = await call('POST', '/things', { ...json, 'if-match': '"1-1"' }, { name: 'n' })
+    expect([conditional.status, (conditional.body['problems'] as string[])[0]]).toEqual([
+      400,
+      expect.stringMatching(/^If-Match {2}/),
+    ])
   })
 
   it('C11.5 take a merge patch as JSON too, and only where something is edited', async () => {
