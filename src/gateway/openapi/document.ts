@@ -67,7 +67,7 @@ function pathsOf(
   authorization: AuthorizationDescription,
   components: Components,
 ): Node {
-  const byShape = Map.groupBy(operations, ({ path }) => path.replaceAll(/\{[^}]*\}/g, '{}'))
+  const byShape = Map.groupBy(operations, ({ path }) => path.replaceAll(/\{[^{}]*\}/g, '{}'))
   const paths = [...byShape.values()].map((same) => {
     const path = same[0]?.path ?? ''
     const byMethod = Map.groupBy(same, ({ method }) => method)
@@ -83,7 +83,7 @@ function pathsOf(
 /** The operation with its parameters named as in the path that it shares. */
 function renamed(operation: OperationDescription, path: string): OperationDescription {
   if (operation.path === path) return operation
-  const names = [...path.matchAll(/\{([^}]*)\}/g)].map((match) => match[1] ?? '')
+  const names = [...path.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')
   const parameters = operation.parameters.map((each, at) => ({ ...each, name: names[at] ?? each.name }))
   return { ...operation, path, parameters }
 }

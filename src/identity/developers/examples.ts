@@ -5,7 +5,7 @@ import { writeXml, type ItemNames } from '../../http/xml-write.ts'
 
 export const prettyJson = (json: Buffer | string): string => JSON.stringify(JSON.parse(String(json)), null, 2)
 
-const TAG = /<[^>]*>|[^<]+/g
+const TAG = /<[^<>]*>|[^<]+/g
 
 /**
  * Our own XML with each element on a line of its own; elements that hold only text stay on one line. White space

@@ -109,7 +109,10 @@ describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
   it('loses nothing if another is made at the same time', async () => {
     const here = await place()
     const both = await Promise.all([here.client('--name', 'Other'), here.client('--scope', 'openid')])
-    expect(both.map(({ code }) => code)).toEqual([0, 0])
+    expect(both.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ])
     const again = await here.client('--name', 'Other', '--scope', 'openid')
     expect(again.stdout).toBe('tally: as it was\n')
   })
