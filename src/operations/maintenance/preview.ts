@@ -28,7 +28,7 @@ export const MOST_LISTED = 200
 /** Clients that an answer names at most: those with most calls. */
 export const MOST_CLIENTS = 20
 
-interface Names {
+export interface Names {
   readonly count: number
   /** The first MOST_LISTED. */
   readonly names: readonly string[]
