@@ -11,52 +11,29 @@ import { RelayRecorder } from '../../src/operations/log/log.ts'
 import { readConfiguration } from '../../src/settings/configuration.ts'
 import { openState } from '../../src/start/dependencies.ts'
 import { openMeasures } from '../../src/start/measures.ts'
-import { directoryEditors, type DirectoryEditors } from '../support/directory-editors.ts'
+import { directoryEditors } from '../support/directory-editors.ts'
 import { expectExplained, explain } from '../support/explained.ts'
 import { postForm } from '../support/oauth.ts'
 import { bearer, send } from '../support/requests.ts'
 import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { Person } from '../support/person.ts'
+import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
 
-const PASSWORD = 'correct horse battery'
 const FUND_READER = 'fund.read business.fund.list business.fund.create'
 const at = (business: string, fund?: string): string =>
   fund === undefined
     ? `/api/1.0/b/${business}/fund-data/fund-list`
     : `/api/1.0/f/${business}/${fund}/member-data/member-list`
 
-/** A business with a fund, a role, a client and a user, all of the store. */
-async function fill({ businesses, funds, roles, clients, users }: DirectoryEditors) {
-  await businesses.add({ code: 'STORED', name: 'Stored & Sons', phoneNumber: '+61 8 5550 0100' })
-  await businesses.add({ code: 'OTHER', name: 'Other', funds: 'any' })
-  await funds.add({ business: 'STORED', code: 'F1' })
-  await roles.add({ name: 'Clerk', scopes: ['fund.read', 'business.fund.list', 'business.fund.create'] })
-  const client = await clients.add({
-    ...{ id: 'tally', kind: 'customer', name: 'Tally', grants: ['password', 'refresh_token'] },
-    ...{ agreement: '2026-01-15', businesses: ['STORED', 'OTHER'] },
-    scopes: [
-      'fund.read',
-      'business.fund.list',
-      'business.fund.create',
-      'openid',
-      'service_profile',
-      'offline_access',
-    ],
-  })
-  const user = { username: 'ann', customers: ['tally'], access: { STORED: 'Clerk', OTHER: 'Clerk' } }
-  await users.add({ ...user, password: PASSWORD })
-  return client.secret ?? ''
-}
-
 async function opened() {
   const gateway = await postern()
   const editors = await directoryEditors(gateway.configuration, gateway.world, () => Promise.resolve())
-  const secret = await fill(editors)
+  const secret = await fillStore(editors)
   const ask = (params: Readonly<Record<string, string>>) =>
     postForm(gateway, '/connect/token', { client: 'tally', secret, params })
   const tokenFor = async (scope: string): Promise<string> => {
-    const answer = await ask({ grant_type: 'password', username: 'ann', password: PASSWORD, scope })
+    const answer = await ask({ grant_type: 'password', username: 'ann', password: STORED_PASSWORD, scope })
     expect(answer.status, JSON.stringify(answer.json)).toBe(200)
     return String(answer.json['access_token'])
   }
@@ -109,7 +86,7 @@ describe('C4.8 a business of the store', () => {
   it('answers 404 once it is disabled, and what was issued for it ends', async () => {
     const { editors, ask, tokenFor, call } = await opened()
     const scope = `${FUND_READER} offline_access target:b/STORED`
-    const first = await ask({ grant_type: 'password', username: 'ann', password: PASSWORD, scope })
+    const first = await ask({ grant_type: 'password', username: 'ann', password: STORED_PASSWORD, scope })
     const token = String(first.json['access_token'])
     const elsewhere = await tokenFor(`${FUND_READER} target:b/OTHER`)
     expect((await call(at('STORED'), token)).status).toBe(200)
@@ -121,7 +98,7 @@ describe('C4.8 a business of the store', () => {
       refresh_token: String(first.json['refresh_token']),
     })
     expect([again.status, again.json['error']]).toEqual([400, 'invalid_grant'])
-    const refused = await ask({ grant_type: 'password', username: 'ann', password: PASSWORD, scope })
+    const refused = await ask({ grant_type: 'password', username: 'ann', password: STORED_PASSWORD, scope })
     expect(refused.json['error']).toBe('invalid_scope')
     await editors.businesses.enable('STORED')
     expect((await call(at('STORED'), token)).status).toBe(401)
@@ -252,7 +229,7 @@ describe('C5.5 a role of the store', () => {
   it('counts as it is when a token is issued or refreshed', async () => {
     const { editors, ask } = await opened()
     const scope = 'fund.read business.fund.list offline_access target:b/STORED'
-    const first = await ask({ grant_type: 'password', username: 'ann', password: PASSWORD, scope })
+    const first = await ask({ grant_type: 'password', username: 'ann', password: STORED_PASSWORD, scope })
     expect(first.json['scope']).toBe(scope)
     const change = await editors.roles.plan('Clerk', () => ({ scopes: ['business.fund.list'] }))
     await change.commit()
@@ -285,12 +262,12 @@ describe('C11.5.1 changes of places by another process', () => {
     })
     onTestFinished(() => state.close())
     const editors = await directoryEditors(configuration!, state)
-    const secret = await fill(editors)
+    const secret = await fillStore(editors)
     const tokenFor = async (): Promise<string> => {
       const answer = await postForm(service, '/connect/token', {
         ...{ client: 'tally', secret },
         params: {
-          ...{ grant_type: 'password', username: 'ann', password: PASSWORD },
+          ...{ grant_type: 'password', username: 'ann', password: STORED_PASSWORD },
           scope: 'fund.read business.fund.list target:b/STORED',
         },
       })

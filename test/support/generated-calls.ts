@@ -1,11 +1,13 @@
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import { BACKEND_CHECK, CHECKS, USERINFO_CHECK } from '../../src/gateway/order.ts'
 import type { MaintenanceSwitch } from '../../src/operations/maintenance/maintenance.ts'
+import { type DirectoryEditors, directoryEditors } from './directory-editors.ts'
 import { explain } from './explained.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
 import { send, type Sent } from './requests.ts'
 import { below, oneOf, type Random, randomFrom } from './seeded-random.ts'
 import { startPostern, type StartedPostern } from './start-postern.ts'
+import { fillStore, STORED_PASSWORD } from './stored-records.ts'
 import { ALL_AT_ACME, issueToken, MEMBER } from './tokens.ts'
 
 /**
@@ -85,6 +87,17 @@ async function tokensIn(gateway: StartedPostern, clock: MovableClock): Promise<r
   ]
 }
 
+/** Tokens of a client and a user of the store, for places of the store. */
+async function storedTokens(gateway: StartedPostern, editors: DirectoryEditors): Promise<readonly string[]> {
+  const person = { username: 'ann', password: STORED_PASSWORD }
+  const asked = { ...person, client: 'tally', secret: await fillStore(editors) }
+  const targets = ['b/STORED', 'b/STORED', 'b/OTHER', 'f/STORED/F1']
+  const issued = await Promise.all(
+    targets.map((target) => issueToken(gateway, { ...asked, scope: `fund.read target:${target}` })),
+  )
+  return issued.map((each) => each.access_token)
+}
+
 const claimsOf = (token: string): Record<string, unknown> =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
 const jtiOf = (token: string): string => String(claimsOf(token)['jti'])
@@ -96,6 +109,14 @@ const GOOD_PATHS = [
   '/api/1.0/f/ACME/SUPER1/member-data/member-list',
   `/api/1.0/f/ACME/SUPER1/member-data/member-detail/${MEMBER}`,
   '/api/1.0/u/connect/userinfo',
+]
+/** Of places that only the store has (C4.8), and of one that it does not have. */
+const STORED_PATHS = [
+  '/api/1.0/b/STORED/fund-data/fund-list',
+  '/api/1.0/b/OTHER/fund-data/fund-list',
+  ...['F1', 'F2'].map((fund) => `/api/1.0/f/STORED/${fund}/fund-data/fund-detail`),
+  '/api/1.0/f/OTHER/ANYTHING/member-data/member-list',
+  '/api/1.0/b/stored/fund-data/fund-list',
 ]
 const PATHS = [
   ...[
@@ -189,15 +210,18 @@ const SWITCHES: readonly MaintenanceSwitch[] = [
 
 const often = (random: Random, share: number): boolean => random() < share
 
-function makeCall(random: Random, tokens: readonly string[]): Sent {
+function makeCall(random: Random, tokens: readonly string[], stored: readonly string[]): Sent {
   const changes = often(random, 0.15)
   const method = changes ? 'POST' : often(random, 0.6) ? 'GET' : oneOf(random, METHODS)
-  const token = oneOf(random, tokens)
+  const isStored = !changes && often(random, 0.2)
+  const token = oneOf(random, isStored && often(random, 0.8) ? stored : tokens)
   const scheme = often(random, 0.95) ? 'Bearer ' : oneOf(random, ['bearer ', 'Basic ', 'Bearer', ''])
   const body = method === 'POST' || often(random, 0.05) ? oneOf(random, [...BODIES, '']) : ''
   return {
     method,
-    target: changes ? DETAIL : often(random, 0.6) ? oneOf(random, GOOD_PATHS) : oneOf(random, PATHS),
+    target: changes
+      ? DETAIL
+      : oneOf(random, isStored ? STORED_PATHS : often(random, 0.6) ? GOOD_PATHS : PATHS),
     headers: {
       ...(often(random, 0.93) && { Authorization: `${scheme}${token}` }),
       ...(often(random, 0.3) && { Accept: oneOf(random, ACCEPTS) }),
@@ -234,10 +258,15 @@ export async function* compareCalls(count: number, seed: number): AsyncGenerator
   const gateway = await startWorld(clock)
   try {
     const tokens = await tokensIn(gateway, clock)
+    clock.advance(60_000) // The rate of addresses has run out.
+    const editors = await directoryEditors(gateway.configuration, gateway.world, () => Promise.resolve())
+    const stored = await storedTokens(gateway, editors)
     for (let at = 0; at < count; at++) {
       clock.advance(below(random, LONGEST_PAUSE))
       gateway.switches.set(often(random, 0.7) ? [] : [oneOf(random, SWITCHES)])
-      const sent = makeCall(random, tokens)
+      if (often(random, 0.1))
+        await (often(random, 0.5) ? editors.funds.disable('STORED/F1') : editors.funds.enable('STORED/F1'))
+      const sent = makeCall(random, tokens, stored)
       const explained = await explainedOutcome(gateway, sent)
       await send(gateway, sent)
       yield { sent, explained, wire: wireOutcome(gateway) }
