@@ -135,4 +135,16 @@ describe('C11.3 the documents of the configurations that are shipped', () => {
         expect(body).not.toContain(secret)
     },
   )
+
+  it('C11.3.6 that of a sidecar tells the address of its issuer, where clients get their tokens', async () => {
+    const environment = { ISSUER: 'https://issuer.example', UPSTREAM_URL: 'http://127.0.0.1:1' }
+    const sidecar = await postern({ config: 'sidecar.yaml', environment })
+    const { components } = await readDescription(sidecar)
+    expect(components['securitySchemes']).toEqual({
+      issuer: {
+        ...{ type: 'http', scheme: 'bearer' },
+        description: expect.stringContaining('Access tokens of https://issuer.example.'),
+      },
+    })
+  })
 })
