@@ -5,7 +5,7 @@ export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/property-seed.ts'],
+    setupFiles: ['test/support/property-seed.ts', 'test/support/compile-cache.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts'],
     // Real sockets, real servers: generous, and never a way to be right (no test sleeps).
     testTimeout: 30_000,

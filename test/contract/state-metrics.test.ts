@@ -136,7 +136,7 @@ describe('C11.1 keys and certificates', () => {
       }),
     })
     const names = [...(await seriesOf(service)).keys()].filter((name) => name.includes('signing_key'))
-    expect(names).toEqual([
+    expect(names.toSorted()).toEqual([
       'postern_signing_key_created_timestamp_seconds{algorithm="ES256"}',
       'postern_signing_key_created_timestamp_seconds{algorithm="RS256"}',
     ])

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { giveKey } from './ready-key.ts'
 
 export interface SpawnOptions {
   /** Path below the repository; `DEMO` if not given. */
@@ -43,6 +44,7 @@ const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+
 /** Starts `postern serve` on free ports, in a data folder of its own. Rejects if it ends before it serves. */
 export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
   const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
+  if (options.environment?.['POSTERN_DATA'] === undefined) await giveKey(data)
   const program = [...(options.node ?? []), 'src/main.ts', 'serve', options.config ?? DEMO]
   const child = spawn(process.execPath, program, {
     cwd: options.root ?? ROOT,

@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { startPostern as start, type Running } from '../../src/start/app.ts'
-import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
+import { isSidecar, readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/operations/maintenance/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 import type { WorkerDependencies } from '../../src/start/dependencies.ts'
+import { withQuickPasswords } from './quick-passwords.ts'
+import { giveKey } from './ready-key.ts'
 
 export interface StartOptions {
   /** File name in config/. */
@@ -52,11 +54,13 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const file = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
   const { configuration: loaded, report } = readConfiguration(file, environment)
   if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
-  const hasty = withoutWaits(loaded)
+  const hasty = withQuickPasswords(withoutWaits(loaded))
   const configuration = options.change?.(hasty) ?? hasty
+  const { clock = systemClock } = options
+  if (options.data === undefined && !isSidecar(configuration)) await giveKey(data, clock)
   const lines: string[] = []
   const running = await start(configuration, {
-    clock: options.clock ?? systemClock,
+    clock,
     environment,
     logDestination: { write: (line: string) => void lines.push(line) },
   })
