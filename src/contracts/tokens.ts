@@ -51,6 +51,11 @@ type RevokedIds =
   | { readonly subject: string }
   | { readonly client: string }
   | { readonly client: string; readonly scope: string }
+  | { readonly subject: string; readonly business: string; readonly scope: string }
+  | { readonly scope: string }
+  | { readonly role: string }
+  | { readonly role: string; readonly scope: string }
+  | { readonly business: string; readonly fund: string }
   | { readonly client: string; readonly subject: string }
   | { readonly client: string; readonly subject: string; readonly business: string }
   | { readonly business: string }
@@ -119,9 +124,14 @@ export interface EndOptions {
  * | --- | --- |
  * | subject | sessions, families, codes, access tokens |
  * | client, business, or a combination with subject | families, codes, access tokens that match all members |
- * | client and scope | access tokens of the client with this scope value; families stay, since a refresh gives less |
+ * | scope, alone or with client, role, or subject and business | access tokens with this scope value that match the rest |
+ * | role | access tokens that were issued by this role |
+ * | business and fund | access tokens for the fund |
  * | family | itself, its code, its access tokens |
  * | jti | that access token |
+ *
+ * A rule that names a scope value, a role or a fund ends access tokens only. Families stay: a refresh gives what is allowed
+ * then, or is refused.
  */
 export interface TokenRevoker {
   /** Idempotent. If it rejects with Fault `identity_unavailable`, it must be called again. */

@@ -4,8 +4,9 @@ import type { Entry, Page, StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient, toClient, toClientRecord } from './compile-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
-import { holdingsOf, lossesBetween, scopesLost } from './holdings.ts'
+import { type Holdings, holdingsOf } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
+import { lossesBetween } from './losses.ts'
 import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { FoundRecord } from './record-editor.ts'
@@ -127,15 +128,11 @@ export class ClientEditor {
     const report = new Report()
     const after = await this.#read(merged(written, changes(written)), report)
     const value: StoredClient = { record: after, ends }
-    const holdings = (record: ClientRecord) => holdingsOf({ clients: new Map([[id, toClient(record)]]) })
     return planChange(this.#parts, {
       ...{ at: { kind: CLIENT, entry }, value, announced: { client: id }, warnings: report.problems },
       records: { before, after },
       written: { before: written, after: writtenForm(clientRecordSchema, after) },
-      losses: [
-        ...lossesBetween(holdings(before), holdings(after)),
-        ...scopesLost(before, after, this.#parts.catalogue),
-      ],
+      losses: lossesBetween(this.#holdings(before), this.#holdings(after)),
       via: 'change of the client',
     })
   }
@@ -155,6 +152,10 @@ export class ClientEditor {
       item.source === 'store' ? this.#ofStore(item.entry) : ofConfiguration(item.record),
     )
     return { items: found, next }
+  }
+
+  #holdings(record: ClientRecord): Holdings {
+    return holdingsOf({ clients: new Map([[record.id, toClient(record)]]) }, this.#parts.catalogue)
   }
 
   async #read(written: object, report: Report): Promise<ClientRecord> {

@@ -3,6 +3,7 @@ import type { Access } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Page } from '../contracts/store.ts'
 import { checkScopes } from './compile-records.ts'
+import { holdingsOf } from './holdings.ts'
 import type { ListedPage } from './listing.ts'
 import {
   BUSINESS,
@@ -22,6 +23,10 @@ import {
 import { type FoundRecord, RecordEditor, type RecordKind } from './record-editor.ts'
 import { DirectoryRefusal, type EditingParts } from './stored-editing.ts'
 
+/** A map of one record; empty where there is none. */
+const only = <T>(key: string, value: T | false | undefined): ReadonlyMap<string, T> =>
+  new Map(value === false || value === undefined ? [] : [[key, value]])
+
 const inConfiguration = (what: string, name: string): string =>
   `${what} "${name}" is in the configuration, which no command changes: edit it there.`
 
@@ -38,7 +43,9 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
   taken: (code, { configured }) =>
     configured.businesses.has(code) ? inConfiguration('Business', code) : undefined,
   check: () => undefined,
-  losses: (business, isRemoved) => [{ tokens: { business }, consents: isRemoved }],
+  // Its funds have records of their own, so it loses none of them by a change of its own.
+  holdings: (record, code, { catalogue }) =>
+    holdingsOf({ businesses: only(code, record && { funds: 'any', disabled: record.disabled }) }, catalogue),
   clear: (business, { store }) => store.removeBy(FUND, { business }),
 }
 
@@ -85,7 +92,11 @@ const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
         `Business "${business}" has \`funds: any\`: only the backend knows which funds there are.`,
       )
   },
-  losses: () => [],
+  holdings: (record, key, { catalogue }) => {
+    const [business = '', code = ''] = key.split('/')
+    const funds = new Set(record?.disabled === false ? [code] : [])
+    return holdingsOf({ businesses: new Map([[business, { funds }]]) }, catalogue)
+  },
 }
 
 const ROLES: RecordKind<RoleRecord, Access> = {
@@ -96,7 +107,11 @@ const ROLES: RecordKind<RoleRecord, Access> = {
   asRecord: ({ role, scopes }) => ({ name: role, scopes, disabled: false }),
   taken: (name, { configured }) => (configured.roles.has(name) ? inConfiguration('Role', name) : undefined),
   check: ({ scopes }, { catalogue }, problems) => checkScopes(scopes, catalogue, ['scopes'], problems),
-  losses: () => [],
+  holdings: (record, name, { catalogue }) =>
+    holdingsOf(
+      { roles: only(name, record?.disabled === false && { role: name, scopes: record.scopes }) },
+      catalogue,
+    ),
 }
 
 /**
@@ -110,7 +125,7 @@ export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusin
 
 /**
  * Funds of the store's businesses, by `{business}/{fund}`. A fund that is disabled or removed is unknown at the next
- * call (C4.8), and no token is issued for it.
+ * call (C4.8), no token is issued for it, and the access tokens for it end.
  */
 export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
   constructor(parts: EditingParts) {
@@ -130,7 +145,7 @@ export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
   }
 }
 
-/** Roles of the store, by name. A change takes effect at the next token or refresh, as for a role of the configuration. */
+/** Roles of the store, by name. What a change takes away ends the access tokens that were issued by the role (C6.3.6). */
 export class RoleEditor extends RecordEditor<RoleRecord, Access> {
   constructor(parts: EditingParts) {
     super(ROLES, parts)

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Problem } from '../config/report.ts'
 import type { Entry, StoredValue } from '../contracts/store.ts'
 import type { Ended } from '../contracts/tokens.ts'
-import type { Loss } from './holdings.ts'
+import type { Loss } from './losses.ts'
 import { announce } from './stored-directory.ts'
 import { type EditingParts, untilInForce } from './stored-editing.ts'
 

@@ -3,8 +3,9 @@ import { announce } from './stored-directory.ts'
 import { Report, type Problem } from '../config/report.ts'
 import type { TSchema } from '../config/schema.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
-import type { Loss } from './holdings.ts'
+import type { Holdings } from './holdings.ts'
 import { type ListedEntry, type ListedPage, pageOf, type Source } from './listing.ts'
+import { type Loss, lossesBetween } from './losses.ts'
 import { stored } from './place-records.ts'
 import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
@@ -44,8 +45,8 @@ export interface RecordKind<R extends Switchable, C> {
   readonly check: (record: R, parts: EditingParts, problems: RecordProblems) => void
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
-  /** What ends when it is switched off, or removed. */
-  readonly losses: (key: string, isRemoved: boolean) => readonly Loss[]
+  /** What others may hold because of it. Undefined: it was removed. */
+  readonly holdings: (record: R | undefined, key: string, parts: EditingParts) => Holdings
   /** Removes what belongs to it. */
   readonly clear?: (key: string, parts: EditingParts) => Promise<unknown>
 }
@@ -114,16 +115,13 @@ export class RecordEditor<R extends Switchable, C> {
 
   /** A change of what is written. Refuses one that `add` would refuse, and another key. */
   plan(key: string, changes: ChangesOf): Promise<PlannedChange> {
-    return this.#plan(key, changes, ({ before, after }) => after.disabled && !before.disabled)
+    return this.#plan(key, changes)
   }
 
-  async #plan(
-    key: string,
-    changes: ChangesOf,
-    closes: (records: { readonly before: R; readonly after: R }) => boolean,
-  ): Promise<PlannedChange> {
+  /** @param enabledBefore whether everything counts as lost that it could give, although it may be switched off */
+  async #plan(key: string, changes: ChangesOf, enabledBefore = false): Promise<PlannedChange> {
     this.#refuseTaken(key)
-    const { read, schema, what, kind, losses } = this.#kind
+    const { read, schema, what, kind } = this.#kind
     const entry = await this.#entry(key)
     const before = read(entry.value)
     const written = writtenForm(schema, before)
@@ -134,9 +132,14 @@ export class RecordEditor<R extends Switchable, C> {
       warnings: report.problems,
       records: { before, after },
       written: { before: written, after: writtenForm(schema, after) },
-      losses: closes({ before, after }) ? losses(key, false) : [],
+      losses: this.#losses(key, enabledBefore ? { ...before, disabled: false } : before, after),
       via: `change of the ${what}`,
     })
+  }
+
+  #losses(key: string, before: R, after: R | undefined): readonly Loss[] {
+    const holdings = (record: R | undefined): Holdings => this.#kind.holdings(record, key, this.#parts)
+    return lossesBetween(holdings(before), holdings(after))
   }
 
   /** From now on it opens nothing, and what was issued for it ends; consents stay. May be called again. */
@@ -157,13 +160,14 @@ export class RecordEditor<R extends Switchable, C> {
    * @returns false if another version is the latest: nothing has changed then
    */
   async remove(key: string, version?: number): Promise<boolean> {
-    const { kind, what, losses, clear } = this.#kind
+    const { kind, what, read, clear } = this.#kind
     const isHidden = this.#kind.configured(this.#parts).has(key)
     if (isHidden && (await this.#parts.store.find(kind, key)) === undefined) this.#refuseTaken(key)
-    await this.#entry(key)
+    const { value } = await this.#entry(key)
+    const losses = isHidden ? [] : this.#losses(key, { ...read(value), disabled: false }, undefined)
     const end = async (): Promise<void> => {
       await clear?.(key, this.#parts)
-      for (const { tokens, consents } of isHidden ? [] : losses(key, true))
+      for (const { tokens, consents } of losses)
         await this.#parts.tokenRevoker.end(tokens, { consents, order: { via: `removal of the ${what}` } })
     }
     // Before and after: nothing is left if the store fails in between, and a process that does not know of the removal
@@ -178,11 +182,7 @@ export class RecordEditor<R extends Switchable, C> {
 
   async #switch(key: string, disabled: boolean): Promise<readonly EndedLoss[]> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const planned = await this.#plan(
-        key,
-        () => ({ disabled }),
-        ({ after }) => after.disabled,
-      )
+      const planned = await this.#plan(key, () => ({ disabled }), true)
       const ended = await planned.commit()
       if (ended !== undefined) return ended
     }

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { Report } from '../config/report.ts'
-import type { Client, PasswordHasher } from '../contracts/people.ts'
+import type { Access, Client, PasswordHasher } from '../contracts/people.ts'
 import type { Entry, Page } from '../contracts/store.ts'
 import { checkUser, toClient } from './compile-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
-import { holdingsOf, lossesBetween } from './holdings.ts'
+import { type Holdings, holdingsOf } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
+import { lossesBetween } from './losses.ts'
 import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { AddedRecord, FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
+import { Roles, storedRoles } from './roles.ts'
 import { ARGON2_COST, formatArgon2 } from './secret-hash.ts'
 import {
   announce,
@@ -132,7 +134,9 @@ export class UserEditor {
     const report = new Report()
     const after = await this.#read(merged(written, changes(written)), report)
     const value: StoredUser = { record: after }
-    const holdings = (record: UserRecord) => holdingsOf({ users: new Map([[username, record]]) })
+    const roles = await this.#roles(before, after)
+    const holdings = (record: UserRecord): Holdings =>
+      holdingsOf({ users: new Map([[username, record]]), roles }, this.#parts.catalogue)
     return planChange(this.#parts, {
       ...{ at: { kind: USER, entry }, value, announced: { user: username }, warnings: report.problems },
       records: { before, after },
@@ -210,6 +214,13 @@ export class UserEditor {
       if (entry) clients.set(id, toClient(readStoredClient(entry.value).record))
     }
     return clients
+  }
+
+  /** The roles of a user before and after a change, as they are now. */
+  #roles(before: UserRecord, after: UserRecord): Promise<ReadonlyMap<string, Access>> {
+    const { configured, store } = this.#parts
+    const names = [before, after].flatMap(({ access }) => Object.values(access))
+    return new Roles(configured.roles, storedRoles(store)).of(names)
   }
 
   /** Resolves with the subject. */

@@ -48,6 +48,7 @@ export function readOwnClaims({ claims, key }: Verified): Principal {
     target: onlyTarget(values),
     tokenId: text(claims, 'jti'),
     family: optionalText(claims, 'family'),
+    role: optionalText(claims, 'role'),
     asOf: claims['as_of'] === undefined ? undefined : number(claims, 'as_of'),
     issuedAt: number(claims, 'iat'),
     expiresAt: number(claims, 'exp'),

@@ -3,36 +3,112 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
-import { type Holdings, lossesBetween } from '../directory/holdings.ts'
+import {
+  type ClientHoldings,
+  type Holdings,
+  holdingsOf,
+  NO_HOLDINGS,
+  type UserHoldings,
+} from '../directory/holdings.ts'
+import { type Loss, lossesBetween } from '../directory/losses.ts'
+import { withStored } from '../directory/hidden-records.ts'
+import { isSidecar } from '../settings/configuration.ts'
+import type { Parts } from './service.ts'
 import { Fault } from '../kernel/faults.ts'
 import { createHash } from 'node:crypto'
 
 type Records = Pick<Store, 'find' | 'create' | 'replace'>
 
-/** The kind and key of the one record: the holdings of the configuration served last, with maps and sets as lists. */
+/** The kind and key of the one record: the holdings of the configuration served last. */
 const HOLDINGS = 'holdings'
-const KEY = 'served'
+const KEY = 'compared'
+/** Of a version that knew fewer rights. It stays as it is, for a return to that version. */
+const EARLIER_KEY = 'served'
+
+/** Maps and sets as lists: JSON knows neither. */
+const plain = (_key: string, value: unknown): unknown =>
+  value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value
 
 type Listed<T> =
-  T extends ReadonlyMap<infer K, infer V>
-    ? readonly (readonly [K, V])[]
+  T extends ReadonlyMap<string, infer V>
+    ? readonly (readonly [string, Listed<V>])[]
     : T extends ReadonlySet<infer V>
       ? readonly V[]
-      : never
+      : T extends readonly unknown[] | string
+        ? T
+        : T extends object
+          ? { readonly [K in keyof T]: Listed<T[K]> }
+          : T
+
 /** A type alias, since an interface has no index signature and so is no StoredValue. */
 type Recorded = { readonly [K in keyof Holdings]: Listed<Holdings[K]> }
 
-const listed = ({ businesses, clients, users }: Holdings): Recorded => ({
-  businesses: [...businesses],
-  clients: [...clients],
-  users: [...users],
-})
+const listed = (holdings: Holdings): Recorded => JSON.parse(JSON.stringify(holdings, plain)) as Recorded
 
-const read = ({ businesses, clients, users }: Recorded): Holdings => ({
-  businesses: new Set(businesses),
+const read = ({ scopes, businesses, roles, clients, users }: Recorded): Holdings => ({
+  scopes: new Map(scopes.map(([value, implied]) => [value, new Set(implied)])),
+  businesses: new Map(
+    businesses.map(([code, { mayHold, funds }]) => [
+      code,
+      { mayHold, funds: typeof funds === 'string' ? funds : new Set(funds) },
+    ]),
+  ),
+  roles: new Map(roles),
   clients: new Map(clients),
   users: new Map(users),
 })
+
+/** As an earlier version recorded them: without scope values, roles and funds. */
+interface EarlierRecord {
+  readonly businesses: readonly string[]
+  readonly clients: readonly (readonly [string, Omit<ClientHoldings, 'scopes'>])[]
+  readonly users: readonly (readonly [
+    string,
+    Omit<UserHoldings, 'access'> & { readonly businesses: readonly string[] },
+  ])[]
+}
+
+/** What was not recorded counts as nothing, and so is not lost. No role has an empty name. */
+const readEarlier = ({ businesses, clients, users }: EarlierRecord): Holdings => ({
+  ...NO_HOLDINGS,
+  businesses: new Map(businesses.map((code) => [code, { mayHold: true, funds: 'any' }])),
+  clients: new Map(clients.map(([id, client]) => [id, { ...client, scopes: [] }])),
+  users: new Map(
+    users.map(([subject, { businesses: at, ...user }]) => [
+      subject,
+      { ...user, access: Object.fromEntries(at.map((code) => [code, ''])) },
+    ]),
+  ),
+})
+
+/** What was served last; undefined in a new store. */
+async function findHoldings(store: Pick<Store, 'find'>): Promise<Holdings | undefined> {
+  const entry = await store.find(HOLDINGS, KEY)
+  if (entry !== undefined) return read(entry.value as Recorded)
+  const earlier = await store.find(HOLDINGS, EARLIER_KEY)
+  return earlier && readEarlier(earlier.value as unknown as EarlierRecord)
+}
+
+/** Of a configuration that is compiled. A sidecar gives nobody anything, whatever scope values it knows. */
+export const servedHoldings = ({
+  configuration,
+  directory,
+  catalogue,
+}: Pick<Parts, 'configuration' | 'directory' | 'catalogue'>): Holdings =>
+  isSidecar(configuration) ? NO_HOLDINGS : holdingsOf(directory, catalogue)
+
+/**
+ * What must be ended because one configuration replaces another. Rejects with Fault `identity_unavailable` if the store
+ * cannot be read.
+ */
+export async function lossesServed(
+  before: Holdings,
+  after: Holdings,
+  store: Pick<Store, 'find'>,
+): Promise<readonly Loss[]> {
+  const { had, has } = await withStored(before, after, store)
+  return lossesBetween(had, has)
+}
 
 /** Records the holdings of the configuration in force. Rejects with Fault `identity_unavailable`. */
 export async function recordHoldings(holdings: Holdings, store: Records): Promise<void> {
@@ -40,7 +116,7 @@ export async function recordHoldings(holdings: Holdings, store: Records): Promis
   for (;;) {
     const entry = await store.find(HOLDINGS, KEY)
     // The usual case: nothing is written, so a start succeeds even if the store is full.
-    if (entry !== undefined && isDeepStrictEqual(entry.value, JSON.parse(JSON.stringify(value)))) return
+    if (entry !== undefined && isDeepStrictEqual(entry.value, value)) return
     const done =
       entry === undefined
         ? await store.create(HOLDINGS, KEY, { value })
@@ -71,17 +147,13 @@ export async function endLostMeanwhile(holdings: Holdings, parts: StartParts): P
 }
 
 async function endLosses(holdings: Holdings, { store, tokenRevoker }: StartParts): Promise<number> {
-  const entry = await store.find(HOLDINGS, KEY)
-  const losses = entry === undefined ? [] : lossesBetween(read(entry.value as Recorded), holdings)
+  const before = await findHoldings(store)
+  const losses = before === undefined ? [] : await lossesServed(before, holdings, store)
   for (const { tokens, consents } of losses)
     await tokenRevoker.end(tokens, { consents, order: { via: 'change of the configuration' } })
   await recordHoldings(holdings, store)
   return losses.length
 }
-
-/** Maps and sets as lists: JSON knows neither. */
-const plain = (_key: string, value: unknown): unknown =>
-  value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value
 
 /**
  * A digest of the people and their rights in a directory (SHA-256, base64url). Several processes read its files, which

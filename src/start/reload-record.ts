@@ -62,8 +62,10 @@ const rowsOfHoldings = ({ clients, users }: Holdings): Access[] => [
   ...[...clients].flatMap(([who, { mayHold, businesses }]) =>
     mayHold ? businesses.map((where): Access => ({ kind: 'client', who, what: 'access', where })) : [],
   ),
-  ...[...users.values()].flatMap(({ username: who, mayHold, businesses }) =>
-    mayHold ? businesses.map((where): Access => ({ kind: 'user', who, what: 'access', where })) : [],
+  ...[...users.values()].flatMap(({ username: who, mayHold, access }) =>
+    mayHold
+      ? Object.entries(access).map(([where, what]): Access => ({ kind: 'user', who, what, where }))
+      : [],
   ),
 ]
 

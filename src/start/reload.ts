@@ -9,7 +9,8 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { RevocationOrder, TokenRevoker, Revoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
-import { holdingsOf, lossesBetween, type Holdings, type Loss } from '../directory/holdings.ts'
+import type { Holdings } from '../directory/holdings.ts'
+import type { Loss } from '../directory/losses.ts'
 import { fixedChanges } from '../settings/fixed-settings.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operations/admin/operator-control.ts'
@@ -18,7 +19,7 @@ import type { Operator } from '../operations/operator.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
 import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
-import { digestOfHoldings, recordHoldings } from './recorded-holdings.ts'
+import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './service.ts'
 import { ContentsChanged, type WorkerPool } from '../supervisor/worker-pool.ts'
 
@@ -131,8 +132,9 @@ export class Reloader {
       if (error instanceof ContentsChanged) throw error
       return this.#refuse(error)
     }
-    const losses = lossesBetween(this.#holdings, holdings)
+    let losses: readonly Loss[]
     try {
+      losses = await lossesServed(this.#holdings, holdings, this.#parts.store)
       // The rules are made before the swap, so that a reload is refused if the store is out of reach. After the swap
       // everything is ended once more, including what began in between.
       await this.#parts.adopting(configuration)
@@ -207,10 +209,12 @@ export class Reloader {
  * them would count as removed.
  */
 export async function readHoldings(
-  { scopes, directory }: Configuration,
+  configuration: Configuration,
   environment: Environment,
 ): Promise<Holdings | undefined> {
+  const { scopes, directory } = configuration
   const report = new Report()
-  const compiled = await compileDirectory(directory, compileScopes(scopes, report), report, environment)
-  return report.failed ? undefined : holdingsOf(compiled)
+  const catalogue = compileScopes(scopes, report)
+  const compiled = await compileDirectory(directory, catalogue, report, environment)
+  return report.failed ? undefined : servedHoldings({ configuration, directory: compiled, catalogue })
 }

@@ -5,7 +5,6 @@ import { Report } from '../config/report.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RateUsage } from '../contracts/admission.ts'
-import { holdingsOf } from '../directory/holdings.ts'
 import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/checks.ts'
 import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door.ts'
@@ -28,7 +27,7 @@ import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import type { PublicListener } from '../server/public-listener.ts'
 import { explainPartsOf } from './explain.ts'
 import { recallCall } from './past-calls.ts'
-import { digestOfHoldings } from './recorded-holdings.ts'
+import { digestOfHoldings, servedHoldings } from './recorded-holdings.ts'
 import {
   closablesOf,
   closeAll,
@@ -304,4 +303,4 @@ const describedBy = ({ runtime, document, renderFault }: Service): ServedDescrip
   ...{ cors: runtime.cors, clock: runtime.clock, recorder: runtime.recorder },
 })
 
-const openedBy = ({ directory }: Parts): string => digestOfHoldings(holdingsOf(directory))
+const openedBy = (parts: Parts): string => digestOfHoldings(servedHoldings(parts))

@@ -1,12 +1,17 @@
 /** A revocation rule: what it names, and how the change feed holds it. */
 import type { StoredValue } from '../contracts/store.ts'
 import type { Begun, RevocationOrder, RevokedTokens } from '../contracts/tokens.ts'
+import { roleMark } from '../kernel/role-mark.ts'
 
 /** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
 export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
   readonly subject: string
   readonly jti?: string | undefined
   readonly issuer?: string | undefined
+  /** Of the target of a token, or of a rule. */
+  readonly fund?: string | undefined
+  /** The mark of a role (kernel/role-mark.ts). */
+  readonly role?: string | undefined
   /** Of a rule: the scope value that it names. */
   readonly scope?: string | undefined
   /** Of a token: its scope values. What tokens come from has none here, so no rule that names one ends it. */
@@ -42,8 +47,17 @@ export const RULE_KINDS: readonly RuleKind[] = [
     keyOf: ({ client, subject, business }) => joined(client, subject, business),
     timed: true,
   },
-  // A scope value that a client may not have any more.
+  // A scope value that nobody, a client, a role, or a user at a business may not have any more.
+  { members: ['scope'], keyOf: ({ scope }) => scope, timed: true },
   { members: ['client', 'scope'], keyOf: ({ client, scope }) => joined(client, scope), timed: true },
+  { members: ['role', 'scope'], keyOf: ({ role, scope }) => joined(role, scope), timed: true },
+  {
+    members: ['subject', 'business', 'scope'],
+    keyOf: ({ subject, business, scope }) => joined(subject, business, scope),
+    timed: true,
+  },
+  { members: ['role'], keyOf: ({ role }) => role, timed: true },
+  { members: ['business', 'fund'], keyOf: ({ business, fund }) => joined(business, fund), timed: true },
   // A business that was removed from the directory, from a client or from a user.
   { members: ['business'], keyOf: ({ business }) => business, timed: true },
   { members: ['client', 'business'], keyOf: ({ client, business }) => joined(client, business), timed: true },
@@ -65,7 +79,7 @@ export interface Rule {
   readonly order: RevocationOrder | undefined
 }
 
-const MEMBERS = ['jti', 'family', 'subject', 'client', 'business', 'scope'] as const
+const MEMBERS = ['jti', 'family', 'subject', 'client', 'business', 'fund', 'role', 'scope'] as const
 
 export const writeRule = (
   tokens: RevokedTokens,
@@ -82,6 +96,12 @@ function readOrder(order: unknown): RevocationOrder | undefined {
   return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
 }
 
+/** The members of a rule as tokens have them: a role by its mark. */
+function factsOf(value: StoredValue): RuleFacts {
+  const facts = value as unknown as RuleFacts
+  return facts.role === undefined ? facts : { ...facts, role: roleMark(facts.role) }
+}
+
 /** Undefined if this version does not know such a rule. */
 export function readRule(value: StoredValue): Rule | undefined {
   const { issuedBefore, issuer } = value
@@ -91,7 +111,7 @@ export function readRule(value: StoredValue): Rule | undefined {
   const kind = RULE_KINDS.find(
     ({ members }) => members.length === named.length && named.every((member) => members.includes(member)),
   )
-  const key = kind?.keyOf(value as unknown as RuleFacts)
+  const key = kind?.keyOf(factsOf(value))
   if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
   return { kind, key, issuer, issuedBefore, order: readOrder(value['order']) }
 }

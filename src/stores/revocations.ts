@@ -22,9 +22,20 @@ import {
   writeRule,
 } from './revocation-rule.ts'
 
-const factsOf = ({ tokenId, family, subject, client, target, issuer, scopes }: Principal): RuleFacts => ({
+const factsOf = ({
+  tokenId,
+  family,
+  subject,
+  client,
+  role,
+  target,
   issuer,
   scopes,
+}: Principal): RuleFacts => ({
+  issuer,
+  scopes,
+  role,
+  fund: target?.level === 'fund' ? target.fund : undefined,
   jti: tokenId,
   family,
   subject,
@@ -87,6 +98,10 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   /** How many rules there are. Mostly none: then a call costs one comparison. */
   #count = 0
   #asOf = 0
+  /** Counts the changes of rules. */
+  #changes = 0
+  /** The change up to which each caller was compared, and revoked by no rule: a further call costs one look-up. */
+  readonly #passed = new WeakMap<Principal, number>()
 
   constructor(parts: RevocationParts) {
     this.#parts = parts
@@ -101,8 +116,10 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   }
 
   isRevoked(principal: Principal): boolean {
-    if (this.#count === 0) return false
-    return this.#covers(factsOf(principal), principal.asOf, principal.issuedAt * 1000)
+    if (this.#count === 0 || this.#passed.get(principal) === this.#changes) return false
+    const isRevoked = this.#covers(factsOf(principal), principal.asOf, principal.issuedAt * 1000)
+    if (!isRevoked) this.#passed.set(principal, this.#changes)
+    return isRevoked
   }
 
   ruleFor(principal: Principal): RevocationRule | undefined {
@@ -165,6 +182,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     const effect = next(effects?.get(key))
     if (effect) effects?.set(key, effect)
     else effects?.delete(key)
+    this.#changes += 1
     this.#count = this.#tables.reduce((sum, each) => sum + each.effects.size + each.effectsOfIssuers.size, 0)
   }
 }
@@ -223,6 +241,9 @@ function ends({ timed }: RuleKind, effect: RuleEffect, asOf: number | undefined,
 
 const endOf = ({ expiresAt }: Change): number => expiresAt ?? Number.POSITIVE_INFINITY
 
+/** Rules with one of these end nothing that lives longer than an access token. */
+const OF_TOKENS = ['jti', 'family', 'scope', 'role', 'fund'] as const
+
 /** Milliseconds. Nothing else comes from a token. The end of a family is passed to `revoke` as `until`. */
 const lifeOf = (tokens: RevokedTokens, { tokens: ofTokens, all }: LongestLife): number =>
-  'jti' in tokens || 'family' in tokens ? ofTokens : all
+  OF_TOKENS.some((member) => member in tokens) ? ofTokens : all

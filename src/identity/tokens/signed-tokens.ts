@@ -4,6 +4,7 @@ import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
+import { roleMark } from '../../kernel/role-mark.ts'
 import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
 import type { IdentityConfig } from '../config.ts'
@@ -39,6 +40,7 @@ export async function issueAccessToken(
   if (rules.hasEnded({ ...begun, asOf, begunAt: clock.now() }))
     throw new Fault('invalid_grant', { detail: 'revoked since the call began' })
   const tokenId = newSecret(16)
+  const role = roleOf(user, scope)
   const claims = {
     iss: urls.issuer,
     aud: urls.api,
@@ -49,6 +51,7 @@ export async function issueAccessToken(
     jti: tokenId,
     scope: scope.text,
     ...(family !== undefined && { family }),
+    ...(role !== undefined && { role }),
     as_of: asOf,
   }
   const { token, key } = await signer.sign(claims, { typ: 'at+jwt', algorithm: config.accessToken.algorithm })
@@ -63,12 +66,19 @@ export async function issueAccessToken(
     target: scope.target,
     tokenId,
     family,
+    role,
     asOf,
     issuedAt,
     expiresAt: issuedAt + lifetime,
     key,
   })
   return { token, lifetime, principal }
+}
+
+/** The mark of the role that the user has at the target's business. */
+function roleOf({ access }: Granted['user'], { target }: Granted['scope']): string | undefined {
+  const role = target && access.get(target.business)?.role
+  return role === undefined ? undefined : roleMark(role)
 }
 
 /** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or else the configured one. */

@@ -59,9 +59,8 @@ async function forEachKind(
   { consents = false }: EndOptions,
   act: RecordAction,
 ): Promise<Ended> {
-  // Access tokens are not stored, and nothing of what a foreign issuer has issued.
-  if ('jti' in tokens || 'scope' in tokens || tokens.issuer !== undefined) return NOTHING
-  const where: IndexValues = tokens
+  if (endsOnlyTokens(tokens)) return NOTHING
+  const where = tokens as IndexValues
   const ofSubject = 'subject' in tokens && Object.keys(where).length === 1
   const sessions = ofSubject ? await act(SESSION, where) : 0
   const codes = await act(CODE, where)
@@ -71,5 +70,12 @@ async function forEachKind(
   const withdrawn = consents && !('family' in tokens) ? await act(CONSENT, where) : 0
   return { sessions, families, codes, consents: withdrawn }
 }
+
+/** A rule with one of these ends access tokens only, which are not stored, or what a foreign issuer has issued. */
+const ONLY_OF_TOKENS = ['jti', 'scope', 'role', 'fund', 'issuer'] as const
+
+const endsOnlyTokens = (
+  tokens: RevokedTokens & Partial<Record<(typeof ONLY_OF_TOKENS)[number], string>>,
+): boolean => ONLY_OF_TOKENS.some((member) => tokens[member] !== undefined)
 
 const NOTHING: Ended = { sessions: 0, families: 0, codes: 0, consents: 0 }

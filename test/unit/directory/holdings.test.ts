@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { Report } from '../../../src/config/report.ts'
 import { compileDirectory } from '../../../src/directory/compile.ts'
 import type { DirectoryConfig } from '../../../src/directory/config.ts'
-import { holdingsOf, type Holdings, lossesBetween } from '../../../src/directory/holdings.ts'
+import { holdingsOf, type Holdings } from '../../../src/directory/holdings.ts'
+import { lossesBetween } from '../../../src/directory/losses.ts'
 import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
 
 const HASH = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
@@ -39,12 +40,15 @@ const user = (subject: string, access: Readonly<Record<string, string>>, more: o
   ...more,
 })
 
-const business = { name: 'A business', funds: 'any' as const }
+const business = { name: 'A business', funds: ['F1', 'F2'] }
 
 interface Changes {
   readonly businesses?: Readonly<Record<string, typeof business>>
   readonly clients?: Readonly<Record<string, ReturnType<typeof client>>>
   readonly users?: Readonly<Record<string, ReturnType<typeof user>>>
+  readonly roles?: Readonly<Record<string, { readonly scopes: readonly string[] }>>
+  /** What each scope value implies. */
+  readonly implied?: Readonly<Record<string, readonly string[]>>
 }
 
 const WORLD = {
@@ -56,27 +60,75 @@ const WORLD = {
   },
 }
 
-async function compile(changes: Changes = {}): Promise<Holdings> {
-  const config: DirectoryConfig = {
-    ...WORLD,
-    ...changes,
-    roles: { Reader: { scopes: ['openid'] }, Other: { scopes: [] } },
-    files: {},
-  }
-  return holdingsOf(await compileDirectory(config, compileCatalogue([]), new Report()))
+const ROLES = { Reader: { scopes: ['see'] }, Other: { scopes: [] }, Editor: { scopes: ['change'] } }
+const IMPLIED = { see: [], change: ['see'], other: [] }
+
+async function compile({ implied = IMPLIED, ...changes }: Changes = {}): Promise<Holdings> {
+  const config: DirectoryConfig = { ...WORLD, roles: ROLES, ...changes, files: {} }
+  const scopes = Object.entries(implied).map(([name, implies]) => ({ name, description: '', implies }))
+  const catalogue = compileCatalogue(scopes)
+  return holdingsOf(await compileDirectory(config, catalogue, new Report()), catalogue)
 }
 
 const { alice, bob } = WORLD.users
 const { books, ledger } = WORLD.clients
 
-describe('C6.1.7 a directory that takes another’s place revokes', () => {
+describe('C6.1.7 C6.3.6 a directory that takes another’s place revokes', () => {
   it.each<[string, Changes, readonly object[]]>([
     ['nothing where nothing changed', {}, []],
     ['nothing where someone is added', { users: { ...WORLD.users, carol: user('sub-carol', {}) } }, []],
     [
-      'nothing where a role changes',
+      'C6.3.6 what the role of a user gave at a business, and another one does not',
       { users: { alice: { ...alice, access: { ACME: 'Other', GLOBEX: 'Reader' } }, bob } },
+      [{ subject: 'sub-alice', business: 'ACME', scope: 'see' }],
+    ],
+    [
+      'nothing where a user gets a role that gives the same and more',
+      { users: { alice: { ...alice, access: { ACME: 'Editor', GLOBEX: 'Reader' } }, bob } },
       [],
+    ],
+    [
+      'C6.3.6 what a role gives no more, with what that implied',
+      { roles: { ...ROLES, Editor: { scopes: ['other'] } } },
+      [
+        { role: 'Editor', scope: 'change' },
+        { role: 'Editor', scope: 'see' },
+      ],
+    ],
+    [
+      'C6.3.6 of a role that lost a value only this one, where another still implies the rest',
+      { roles: { ...ROLES, Editor: { scopes: ['see'] } } },
+      [{ role: 'Editor', scope: 'change' }],
+    ],
+    ['nothing where a role gives more', { roles: { ...ROLES, Other: { scopes: ['change'] } } }, []],
+    [
+      'C6.3.6 a role that is gone',
+      { roles: { Reader: ROLES.Reader, Other: ROLES.Other } },
+      [{ role: 'Editor' }],
+    ],
+    [
+      'C6.3.6 scope values of a client',
+      { clients: { books, ledger: client(['ACME'], { scopes: [] }) } },
+      [{ client: 'ledger', scope: 'openid' }],
+    ],
+    [
+      'C6.3.6 a value that another one implies no more, for everybody',
+      { implied: { ...IMPLIED, change: [] } },
+      [{ scope: 'see' }],
+    ],
+    [
+      'C6.3.6 a value that is gone, for everybody, and for nobody once more',
+      {
+        implied: { see: [], other: [] },
+        roles: { ...ROLES, Editor: { scopes: ['other'] } },
+      },
+      [{ scope: 'change' }, { scope: 'see' }],
+    ],
+    ['nothing where there are more scope values', { implied: { ...IMPLIED, more: ['see'] } }, []],
+    [
+      'C6.3.6 a fund that is listed no more, and no other',
+      { businesses: { ACME: { ...business, funds: ['F1'] }, GLOBEX: business } },
+      [{ business: 'ACME', fund: 'F2' }],
     ],
     [
       'C6.3.5 a user who is locked',
@@ -140,7 +192,9 @@ describe('C6.1.7 a directory that takes another’s place revokes', () => {
       ],
     ],
   ])('%s', async (_, changes, rules) => {
-    expect(lossesBetween(await compile(), await compile(changes)).map(({ tokens }) => tokens)).toEqual(rules)
+    const before = await compile()
+    expect(lossesBetween(before, await compile(changes)).map(({ tokens }) => tokens)).toEqual(rules)
+    expect(lossesBetween(before, before)).toEqual([])
   })
 
   it('nothing of what was disabled before', async () => {

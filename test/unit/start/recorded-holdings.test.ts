@@ -3,13 +3,13 @@ import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { holdingsOf } from '../../../src/directory/holdings.ts'
 import { endLostMeanwhile } from '../../../src/start/recorded-holdings.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
-import { HASH, makeDirectory } from '../../support/directory.ts'
+import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
 
 const user = (subject: string) => ({ subject, password: HASH, access: { ACME: 'Reader' } })
-const holdings = async (users: object) => holdingsOf(await makeDirectory({ users }))
+const holdings = async (users: object) => holdingsOf(await makeDirectory({ users }), catalogue)
 
 it('C6.3.5 a start ends what was lost since the last one, once, and writes nothing where nothing changed', async () => {
   const store = new MemoryStore(movableClock())

@@ -21,9 +21,8 @@ const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name"
 /** What a worker opens: it reads the directory itself. */
 async function openedNow({ scopes, directory }: Configuration): Promise<string> {
   const told = new Report()
-  return digestOfHoldings(
-    holdingsOf(await compileDirectory(directory, compileScopes(scopes, told), told, {})),
-  )
+  const catalogue = compileScopes(scopes, told)
+  return digestOfHoldings(holdingsOf(await compileDirectory(directory, catalogue, told, {}), catalogue))
 }
 
 /** A reloader beside a service that acts out `meanwhile` within each `prepare`. */
