@@ -63,9 +63,17 @@ export function recordLines(record: Written): readonly string[] {
 /** `tally: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens` */
 export function endedLines(name: string, ended: readonly EndedLoss[]): readonly string[] {
   const scopes = ended.flatMap(({ loss: { tokens } }) => ('scope' in tokens ? [tokens.scope] : []))
-  const others = ended.filter(({ loss: { tokens } }) => !('scope' in tokens)).map(endedText)
+  const others = ended
+    .filter(({ loss: { tokens } }) => !('scope' in tokens))
+    .map((each) => tokensText(each.loss) ?? endedText(each))
   const texts = scopes.length > 0 ? [...others, `the access tokens that have ${scopes.join(' or ')}`] : others
   return texts.map((text) => `${name}: ended ${text}\n`)
+}
+
+/** Of a loss that ends access tokens only; undefined for any other. */
+function tokensText({ tokens }: EndedLoss['loss']): string | undefined {
+  if ('role' in tokens) return 'the access tokens of the users who have this role'
+  return 'fund' in tokens ? 'the access tokens for this fund' : undefined
 }
 
 function endedText({ loss: { tokens }, ended: { sessions, families, codes } }: EndedLoss): string {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { FAMILY, REFRESH_TOKEN, tokenKey } from '../../../src/identity/tokens/families.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { roleMark } from '../../../src/kernel/role-mark.ts'
 import { API, requestToken, client, ISSUER, openTestIdentity, user, verify } from './identity-under-test.ts'
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
@@ -84,6 +85,8 @@ describe('C6.1.8 the tokens', () => {
       exp: seconds + 900,
       jti: expect.any(String),
       scope: 'openid fund.read target:b/ACME',
+      // Of the role alice has at ACME, and not its name (C5.6).
+      role: roleMark('Administrator'),
       as_of: 0,
     })
   })
@@ -149,6 +152,7 @@ describe('C6.1.8 the tokens', () => {
       target: { level: 'business', business: 'ACME' },
       tokenId: payload.jti,
       family: payload['family'],
+      role: payload['role'],
       asOf: payload['as_of'],
       issuedAt: payload.iat,
       expiresAt: payload.exp,

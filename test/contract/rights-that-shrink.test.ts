@@ -1,0 +1,223 @@
+/** Every way by which rights shrink, and what ends then (C6.3.6): over real sockets, with what the upstream received. */
+import { describe, expect, it } from 'vitest'
+import { operated, type Operated } from '../support/operated.ts'
+import { postForm } from '../support/oauth.ts'
+import { bearer, send } from '../support/requests.ts'
+import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
+
+const PASSWORD = 'correct horse battery'
+const LISTING = 'business.fund.list'
+const DATA = ['fund.read', LISTING]
+const GRANTED = ['openid', 'offline_access', ...DATA]
+
+/** What becomes of the tokens: `less` and `same` are of a refresh, which works in both cases. */
+type Left = 'nothing' | 'less' | 'same'
+
+/** One change of the directory in the store. `~` stands for the row's own names. */
+interface Row {
+  readonly what: string
+  readonly change: readonly [method: string, path: string, body?: object]
+  readonly left: Left
+  /** The token is for a fund, not for the business. */
+  readonly fund?: true
+}
+
+const ROWS: readonly Row[] = [
+  { what: 'a role gives less', change: ['PATCH', '/roles/~', { scopes: ['fund.read'] }], left: 'less' },
+  { what: 'a role is disabled', change: ['POST', '/roles/~/disable'], left: 'nothing' },
+  { what: 'a role is removed', change: ['DELETE', '/roles/~'], left: 'nothing' },
+  {
+    what: 'a user has a weaker role',
+    change: ['PATCH', '/users/~', { access: { '~': 'Weak' } }],
+    left: 'less',
+  },
+  { what: 'a user has no role', change: ['PATCH', '/users/~', { access: { '~': null } }], left: 'nothing' },
+  {
+    what: 'a user is no customer of the client',
+    change: ['PATCH', '/users/~', { customers: [] }],
+    left: 'nothing',
+  },
+  { what: 'a user is locked', change: ['PATCH', '/users/~', { locked: true }], left: 'nothing' },
+  { what: 'a user is disabled', change: ['POST', '/users/~/disable'], left: 'nothing' },
+  { what: 'a user is removed', change: ['DELETE', '/users/~'], left: 'nothing' },
+  {
+    what: 'a user has another password',
+    change: ['PUT', '/users/~/password', { password: 'another horse battery' }],
+    left: 'nothing',
+  },
+  {
+    what: 'a client has fewer scope values',
+    change: ['PATCH', '/clients/~', { scopes: ['openid', 'offline_access', 'fund.read'] }],
+    left: 'less',
+  },
+  {
+    what: 'a client is not for the business',
+    change: ['PATCH', '/clients/~', { businesses: [] }],
+    left: 'nothing',
+  },
+  { what: 'a client is disabled', change: ['POST', '/clients/~/disable'], left: 'nothing' },
+  { what: 'a client is removed', change: ['DELETE', '/clients/~'], left: 'nothing' },
+  { what: 'a business is disabled', change: ['POST', '/businesses/~/disable'], left: 'nothing' },
+  { what: 'a business is removed', change: ['DELETE', '/businesses/~'], left: 'nothing' },
+  {
+    what: 'a fund is disabled',
+    change: ['POST', '/businesses/~/funds/F1/disable'],
+    left: 'nothing',
+    fund: true,
+  },
+  { what: 'a fund is removed', change: ['DELETE', '/businesses/~/funds/F1'], left: 'nothing', fund: true },
+  {
+    what: 'a fund is removed that the token is not for',
+    change: ['DELETE', '/businesses/~/funds/F1'],
+    left: 'same',
+  },
+  {
+    what: 'a role gives more',
+    change: ['PATCH', '/roles/~', { scopes: [...DATA, 'business.fund.create'] }],
+    left: 'same',
+  },
+  {
+    what: 'a role gives the same by a value that implies it',
+    change: ['PATCH', '/roles/~', { scopes: ['fund.maintain', LISTING] }],
+    left: 'same',
+  },
+  {
+    what: 'a user has a role that gives the same',
+    change: ['PATCH', '/users/~', { access: { '~': 'Equal' } }],
+    left: 'same',
+  },
+  {
+    what: 'a user has another name for people',
+    change: ['PATCH', '/users/~', { claims: { name: 'Anna' } }],
+    left: 'same',
+  },
+  {
+    what: 'a client has more scope values',
+    change: ['PATCH', '/clients/~', { scopes: [...GRANTED, 'profile'] }],
+    left: 'same',
+  },
+  {
+    what: 'a business has another name',
+    change: ['PATCH', '/businesses/~', { name: 'Other' }],
+    left: 'same',
+  },
+]
+
+/** `~` as the name of one row, in a path or a body. */
+const named = <T>(of: T, name: string): T => JSON.parse(JSON.stringify(of).replaceAll('~', name)) as T
+
+async function expectDone(service: Operated, ...[method, path, body]: Row['change']): Promise<Answer> {
+  const answer = await service.admin(method, path, body)
+  expect([method, path, answer.status < 300, answer.body]).toEqual([method, path, true, answer.body])
+  return answer
+}
+
+type Answer = Awaited<ReturnType<Operated['admin']>>
+
+/** What somebody holds, to be used again after a change. */
+interface Holder {
+  readonly client: string
+  readonly secret: string
+  readonly access: string
+  readonly refresh: string
+  readonly target: string
+}
+
+async function logIn(
+  service: Operated,
+  {
+    client,
+    secret,
+    username,
+    password,
+    scope,
+  }: Record<'client' | 'secret' | 'username' | 'password' | 'scope', string>,
+): Promise<Pick<Holder, 'access' | 'refresh'>> {
+  const params = { grant_type: 'password', username, password, scope }
+  const { status, json } = await postForm(service, '/connect/token', { client, secret, params })
+  expect([username, status, json]).toEqual([username, 200, json])
+  return { access: String(json.access_token), refresh: String(json.refresh_token) }
+}
+
+/** A business with two funds, a role, a client and a user, all of the same name, and what the user holds. */
+async function begin(service: Operated, name: string, fund: boolean): Promise<Holder> {
+  await expectDone(service, 'POST', '/businesses', { code: name, name })
+  for (const code of ['F1', 'F2']) await expectDone(service, 'POST', `/businesses/${name}/funds`, { code })
+  await expectDone(service, 'POST', '/roles', { name, scopes: DATA })
+  const { body } = await expectDone(service, 'POST', '/clients', {
+    ...{ id: name, name, kind: 'customer', grants: ['password', 'refresh_token'] },
+    ...{ agreement: '2026-01-15', businesses: [name], scopes: GRANTED },
+  })
+  await expectDone(service, 'POST', '/users', {
+    ...{ username: name, password: PASSWORD, customers: [name], access: { [name]: name } },
+  })
+  const client = { client: name, secret: String(body.secret) }
+  const place = fund ? `target:f/${name}/F1` : `target:b/${name}`
+  const tokens = await logIn(service, {
+    ...{ ...client, username: name, password: PASSWORD },
+    scope: [...GRANTED, place].join(' '),
+  })
+  const target = fund
+    ? `/api/1.0/f/${name}/F1/member-data/member-list`
+    : `/api/1.0/b/${name}/fund-data/fund-list`
+  return { ...client, ...tokens, target }
+}
+
+/** Enough connections for both workers to answer: each connection is given to the next one. */
+const CALLS = 4
+
+async function call(service: Operated, { target, access }: Holder): Promise<readonly number[]> {
+  const statuses: number[] = []
+  for (let n = 0; n < CALLS; n++) {
+    const headers = { ...bearer(access), connection: 'close' }
+    statuses.push((await send({ port: Number(new URL(service.baseUrl).port) }, { target, headers })).status)
+  }
+  return [...new Set(statuses)]
+}
+
+async function refreshed(service: Operated, { client, secret, refresh }: Holder): Promise<Left> {
+  const params = { grant_type: 'refresh_token', refresh_token: refresh }
+  const { status, json } = await postForm(service, '/connect/token', { client, secret, params })
+  if (status !== 200) return 'nothing'
+  return String(json.scope).split(' ').includes(LISTING) ? 'same' : 'less'
+}
+
+const receivedOf = ({ requests }: Upstream, { target }: Holder): number =>
+  requests.filter((request) => request.target.endsWith(target.slice('/api/1.0'.length))).length
+
+/** What is left to a holder, and how many calls the upstream received of those made now. */
+async function stateOf(service: Operated, upstream: Upstream, holder: Holder) {
+  const before = receivedOf(upstream, holder)
+  const calls = await call(service, holder)
+  return { calls, received: receivedOf(upstream, holder) - before }
+}
+
+const SERVED = { calls: [200], received: CALLS }
+const REFUSED = { calls: [401], received: 0 }
+
+async function started(
+  changes = '',
+): Promise<{ service: Awaited<ReturnType<typeof operated>>; upstream: Upstream }> {
+  const upstream = await startUpstream(answerJson({ Data: [] }))
+  return { upstream, service: await operated(2, changes, { UPSTREAM_URL: upstream.url }) }
+}
+
+describe('C6.3.6 C11.5.1 a change of the directory in the store', { timeout: 120_000 }, () => {
+  it('ends what it takes away, in both workers, and nothing else', async () => {
+    const { service, upstream } = await started()
+    await expectDone(service, 'POST', '/roles', { name: 'Weak', scopes: ['fund.read'] })
+    await expectDone(service, 'POST', '/roles', { name: 'Equal', scopes: DATA })
+    const holders: Holder[] = []
+    for (const [index, { fund = false }] of ROWS.entries())
+      holders.push(await begin(service, `row${index}`, fund))
+    const check = async (holder: Holder, index: number): Promise<void> => {
+      const { what, change, left } = ROWS[index]!
+      expect([what, await stateOf(service, upstream, holder)]).toEqual([what, SERVED])
+      await expectDone(service, ...named(change, `row${index}`))
+      const expected = left === 'same' ? SERVED : REFUSED
+      expect([what, await stateOf(service, upstream, holder)]).toEqual([what, expected])
+      expect([what, await refreshed(service, holder)]).toEqual([what, left])
+    }
+    await Promise.all(holders.map(check))
+  })
+})
