@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './longest-first.ts'
 
 const root = new URL('..', import.meta.url).pathname
 
@@ -16,7 +17,7 @@ export default defineConfig({
     // Real sockets, real servers: generous, and never a way to be right (no test sleeps).
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    sequence: { shuffle: true },
+    sequence: { shuffle: true, sequencer: LongestFirst },
     // Files share a process and its loaded modules, which takes a third of the time. No file may leave anything behind.
     isolate: false,
     unstubEnvs: true,

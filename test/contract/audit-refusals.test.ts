@@ -15,11 +15,10 @@ import { bearer, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken, MEMBER } from '../support/tokens.ts'
-import { unhurried } from '../support/unhurried.ts'
 
 /** `fund-data` is introduced, `member-data` is in force. */
 const introduced = (loaded: Configuration): Configuration => ({
-  ...unhurried(loaded),
+  ...loaded,
   areas: { ...loaded.areas, 'fund-data': { backend: 'funds', mode: 'report-only' } },
 })
 

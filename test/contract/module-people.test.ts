@@ -12,7 +12,6 @@ import { bearer, send } from '../support/requests.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
-import { unhurried } from '../support/unhurried.ts'
 
 /** C5.7: people whom code of the operator's finds, at the doors where they log in. */
 
@@ -40,7 +39,7 @@ let before: number
 
 beforeAll(async () => {
   clock = movableClock(Date.now())
-  gateway = await startPostern({ clock, change: (loaded) => unhurried(withPeople(puppet.people)(loaded)) })
+  gateway = await startPostern({ clock, change: withPeople(puppet.people) })
 })
 afterAll(async () => {
   await gateway.close()

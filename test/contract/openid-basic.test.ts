@@ -11,7 +11,6 @@ import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { Person, type Shown } from '../support/person.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
-import { unhurried } from '../support/unhurried.ts'
 
 /**
  * The cases of the OpenID Connect Basic OP profile, as its conformance suite has them: a test that is one of its
@@ -32,7 +31,7 @@ beforeAll(async () => {
   postern = await startPostern({
     clock,
     change: (configuration) => {
-      const { directory, ...rest } = unhurried(configuration)
+      const { directory, ...rest } = configuration
       const ledgerline = {
         ...directory.clients['ledgerline']!,
         requirePkce: false,

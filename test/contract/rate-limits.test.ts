@@ -295,7 +295,7 @@ describe('C4.5: the rate of an address', () => {
 
 describe('T5.4: load shedding', () => {
   it('T5.4: while the event loop is late, calls are 503 with Retry-After, and health and metrics are not', async () => {
-    const { gateway, clock } = await limited({})
+    const { gateway, clock } = await limited({ shedding: { delay: 250 } })
     const guard = gateway.world.admission
     guard.stop()
     const turn = (count: number, late: number): void => {

@@ -5,7 +5,6 @@ import { bearer, expectFault, requestBytes, send, type Sent } from '../support/r
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type ReceivedRequest, type Upstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
-import { unhurried } from '../support/unhurried.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
@@ -13,7 +12,7 @@ const JSON_BODY = { 'Content-Type': 'application/json' }
 
 /** `fund-data` is introduced, `member-data` is in force. A busy machine sheds no calls. */
 const introduced = (loaded: Configuration): Configuration => ({
-  ...unhurried(loaded),
+  ...loaded,
   areas: { ...loaded.areas, 'fund-data': { backend: 'funds', mode: 'report-only' } },
 })
 

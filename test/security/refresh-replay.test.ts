@@ -6,7 +6,6 @@ import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
-import { unhurried } from '../support/unhurried.ts'
 import { requestToken, openTestIdentity, type TestIdentity } from '../unit/identity/identity-under-test.ts'
 
 // T3.6: a refresh token that is used twice, by two who hold it or by one who lost the answer.
@@ -42,7 +41,7 @@ describe('T3.6 a refresh token that is used twice', () => {
 
   it('C6.1.7 50 parallel replays after the grace: none succeeds, and nothing of the family works any more', async () => {
     const clock = movableClock(Date.now())
-    const service = await postern({ clock, change: unhurried })
+    const service = await postern({ clock })
     const first = await begin(service)
     const second = (await refresh(service, first.refresh_token)).json
     expect(await call(service, second.access_token)).toBe(200)

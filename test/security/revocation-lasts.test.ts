@@ -1,16 +1,18 @@
 import { decodeJwt } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RevokedTokens } from '../../src/contracts/tokens.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { postForm } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
-import { unhurried } from '../support/unhurried.ts'
 
 // T3.12: "revoked" that lasts shorter than what it revokes. Every form is put to the test where a crash between the rule
 // and the removals left everything in the store, after the longest life, after a restart, and by a clock that was wrong.
+
+type Change = (all: Configuration) => Configuration
 
 const DAY = 86_400_000
 const SCOPE = 'openid offline_access fund.read target:b/ACME'
@@ -19,15 +21,15 @@ const SCOPE = 'openid offline_access fund.read target:b/ACME'
 async function opened() {
   const clock = movableClock()
   const data = await dataFolder()
-  const state = { service: await startPostern({ clock, data, change: unhurried }) }
+  const state = { service: await startPostern({ clock, data }) }
   onTestFinished(async () => {
     await state.service.close()
   })
-  const restart = async (change: typeof unhurried = (all) => all): Promise<void> => {
+  const restart = async (change: Change = (all) => all): Promise<void> => {
     // On its port: the issuer's name and the cookie's hold it.
     const environment = { POSTERN_PORT: String(state.service.port) }
     await state.service.close()
-    state.service = await startPostern({ clock, data, environment, change: (all) => change(unhurried(all)) })
+    state.service = await startPostern({ clock, data, environment, change })
     // Connections that fetch kept to the service of before are found closed here, not by a call that counts.
     for (let n = 0; n < 3; n += 1)
       await fetch(`${state.service.authUrl}/.well-known/jwks.json`).catch(() => undefined)
@@ -177,12 +179,12 @@ describe('T3.12 C6.3.3 what was revoked stays so to the end of its life', () => 
 
 describe('T3.12 what is changed while the service is down', () => {
   const alice =
-    (more: object): typeof unhurried =>
+    (more: object): Change =>
     (all) => {
       const { alice: before, ...users } = all.directory.users
       return { ...all, directory: { ...all.directory, users: { ...users, alice: { ...before!, ...more } } } }
     }
-  const without: typeof unhurried = (all) => {
+  const without: Change = (all) => {
     const users = Object.fromEntries(Object.entries(all.directory.users).filter(([name]) => name !== 'alice'))
     return { ...all, directory: { ...all.directory, users } }
   }

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { movableClock } from '../support/movable-clock.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
-import { unhurried } from '../support/unhurried.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const LIFE = 900_000
@@ -11,7 +10,7 @@ const NOON = Date.UTC(2026, 0, 15, 12)
 
 async function started() {
   const clock = movableClock(NOON)
-  const gateway = await postern({ clock, change: unhurried })
+  const gateway = await postern({ clock })
   const { access_token: token, refresh_token: refresh } = await issueToken(gateway, {
     scope: 'fund.read offline_access target:b/ACME',
   })

@@ -2,7 +2,6 @@ import type { Configuration } from '../../src/settings/configuration.ts'
 import { auditRecords, type WrittenRecord } from './audit-files.ts'
 import type { StartedPostern } from './start-postern.ts'
 import { withStream } from './streaming.ts'
-import { unhurried } from './unhurried.ts'
 
 export const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
 export const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
@@ -26,7 +25,7 @@ export const actionOf = (action: string, methods: object): Configuration['action
 export const withActions =
   (...actions: readonly Configuration['actions'][number][]) =>
   (loaded: Configuration): Configuration => {
-    const streaming = withStream(unhurried(loaded))
+    const streaming = withStream(loaded)
     return { ...streaming, actions: [...streaming.actions, ...actions] }
   }
 
