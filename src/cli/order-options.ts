@@ -66,6 +66,16 @@ export function ownToken({ 'admin-token': given }: OrderOptions, { env }: Termin
 }
 
 /**
+ * So that nothing is begun with options that cannot be used.
+ *
+ * @throws UsageError as `checkedReason` and `ownToken` do
+ */
+export function checkOrder(options: OrderOptions, terminal: Terminal): void {
+  checkedReason(options)
+  ownToken(options, terminal)
+}
+
+/**
  * The URL of `--admin-url`, else of POSTERN_ADMIN_URL. Undefined if neither is given.
  *
  * @throws UsageError if it is no http URL

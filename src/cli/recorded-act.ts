@@ -12,7 +12,7 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { openTrailKeeper } from '../start/trail-keeper.ts'
 import { AdminTrouble, operatorName, requestAdmin } from './admin-commands.ts'
 import { EXIT, type Terminal } from './command.ts'
-import { checkedReason, type OrderOptions, ownToken } from './order-options.ts'
+import { checkedReason, checkOrder, type OrderOptions, ownToken } from './order-options.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
 /** An act of a command on a user has the user's name as a personal value. */
@@ -144,8 +144,7 @@ export async function recorded(
   work: () => Promise<number>,
   giving = gives(act),
 ): Promise<number> {
-  checkedReason(order.options)
-  ownToken(order.options, order.terminal)
+  checkOrder(order.options, order.terminal)
   return giving ? recordedBefore(order, act, work) : recordedAfter(order, act, work)
 }
 

@@ -1,26 +1,34 @@
 import { Report, type Problem } from '../config/report.ts'
 import type { Client } from '../contracts/people.ts'
-import type { Entry, Page, StoredValue } from '../contracts/store.ts'
+import type { Entry, Page } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient, toClient, toClientRecord } from './compile-records.ts'
 import { clientRecordSchema, type ClientRecord } from './config.ts'
-import { type Holdings, holdingsOf } from './holdings.ts'
+import { type Holdings, holdingsOf, mayHold } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
-import { lossesBetween } from './losses.ts'
-import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
+import { type Loss, lossesBetween } from './losses.ts'
+import {
+  type ChangesOf,
+  merged,
+  planChange,
+  type PlannedAdd,
+  type PlannedChange,
+  type PlannedStep,
+  planRemoval,
+} from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
 import { hashSecret } from './secret-hash.ts'
 import { announce, CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 import {
-  changeRecord,
+  alreadyThere,
   DirectoryRefusal,
   type EditingParts,
   foundEntry,
+  foundUnlessConfigured,
   missingText,
   refuseTaken,
-  untilInForce,
 } from './stored-editing.ts'
 
 /** A client as an operator writes it, without a secret: that is generated. */
@@ -30,19 +38,19 @@ export interface WrittenClient {
   readonly [key: string]: unknown
 }
 
-export interface AddedClient {
-  readonly record: ClientRecord
-  /** To be shown once, since only its hash is stored. Undefined for a public client. */
-  readonly secret: string | undefined
-  readonly warnings: readonly Problem[]
-}
-
 /** A client, and where it stands. */
 export interface FoundClient extends FoundRecord<ClientRecord> {
   /** How many secrets are valid now. */
   readonly validSecrets: number
   /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
   readonly oldSecretEndsAt: number | undefined
+}
+
+interface ClientChange {
+  readonly before: StoredClient
+  readonly after: StoredClient
+  readonly losses: readonly Loss[]
+  readonly warnings?: readonly Problem[]
 }
 
 /**
@@ -57,66 +65,61 @@ export class ClientEditor {
     this.#parts = parts
   }
 
-  /** Refuses a client that has problems, or an id that is taken. */
-  async add(written: WrittenClient): Promise<AddedClient> {
+  /** Refuses a client that has problems, or an id that is taken. Its secret is generated. */
+  async planAdd(written: WrittenClient): Promise<PlannedAdd<ClientRecord>> {
     this.#refuseConfigured(written.id)
     const secret = written.kind === 'public' ? undefined : newSecret()
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
     const report = new Report()
     const record = await this.#read({ ...written, secrets }, report)
+    const { id } = record
+    if ((await this.#parts.store.find(CLIENT, id)) !== undefined) throw alreadyThere('client', id)
     const value: StoredClient = { record, ends: {} }
-    if (!(await this.#parts.store.create(CLIENT, record.id, { value })))
-      throw new DirectoryRefusal(`There is a client "${record.id}" already.`)
-    await announce(this.#parts, { client: record.id })
-    return { record, secret, warnings: report.problems }
+    return {
+      ...{ record, warnings: report.problems },
+      commit: async () => {
+        if (!(await this.#parts.store.create(CLIENT, id, { value }))) throw alreadyThere('client', id)
+        await announce(this.#parts, { client: id })
+        return secret
+      },
+    }
   }
 
   /**
-   * From now on all requests of the client are refused, and its access tokens, refresh tokens and codes are ended. In
-   * force everywhere when this resolves. May be called again.
+   * While it is disabled, all requests of the client are refused; its access tokens, refresh tokens and codes end. May be
+   * disabled again.
    */
-  async disable(id: string): Promise<readonly EndedLoss[]> {
-    await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: true }, ends }))
-    // After the announcement, so that a process that knows the rule knows the change too.
-    const tokens = { client: id }
-    const ended = await this.#parts.tokenRevoker.end(tokens, { order: { via: 'change of the client' } })
-    await untilInForce(this.#parts)
-    return [{ loss: { tokens, consents: false }, ended }]
+  planSwitch(id: string, disabled: boolean): Promise<PlannedChange> {
+    return this.#planStep(id, ({ record, ends }) => ({ record: { ...record, disabled }, ends }))
   }
 
   /**
-   * Removes the client, and ends what it holds, consents too: its id may be given to another one. In force everywhere when
-   * this resolves.
-   *
-   * @param version of the record that is meant; without it, the latest
-   * @returns false if another version is the latest: nothing has changed then
+   * Removes the client, and ends what it holds, consents too: its id may be given to another one. One that the configuration
+   * hides holds nothing if it is disabled.
    */
-  async remove(id: string, version?: number): Promise<boolean> {
-    this.#refuseConfigured(id)
-    const { store, tokenRevoker } = this.#parts
-    await foundEntry(store, this.#at(id))
-    if (!(await store.remove(CLIENT, id, version)) && version !== undefined) return false
-    await announce(this.#parts, { client: id })
-    await tokenRevoker.end({ client: id }, { consents: true })
-    await untilInForce(this.#parts)
-    return true
-  }
-
-  /** In force everywhere when this resolves. */
-  async enable(id: string): Promise<void> {
-    await this.#change(id, ({ record, ends }) => ({ record: { ...record, disabled: false }, ends }))
-    await untilInForce(this.#parts)
+  async planRemoval(id: string): Promise<PlannedStep<true>> {
+    const entry = await foundUnlessConfigured(this.#parts.store, this.#at(id), () =>
+      this.#refuseConfigured(id),
+    )
+    const isHidden = this.#parts.configured.clients.has(id)
+    const holds = !isHidden || mayHold(readStoredClient(entry.value).record)
+    const { version, record } = await this.show(id)
+    return planRemoval(this.#parts, {
+      ...{ at: { kind: CLIENT, entry }, announced: { client: id }, via: 'removal of the client' },
+      shown: { version, written: writtenForm(clientRecordSchema, record) },
+      losses: holds ? [{ tokens: { client: id }, consents: true }] : [],
+    })
   }
 
   /**
-   * Resolves with a new secret, which is valid everywhere then. The old one stays valid for `overlap` milliseconds.
-   * While two secrets are valid, only an overlap of 0 is accepted, which ends both.
+   * A new secret, which is valid everywhere when the commit resolves with it. The old one stays valid for `overlap`
+   * milliseconds. While two secrets are valid, only an overlap of 0 is accepted, which ends both.
    */
-  async rotateSecret(id: string, overlap: number): Promise<string> {
+  async planSecret(id: string, overlap: number): Promise<PlannedStep<string>> {
     const secret = newSecret()
-    await this.#change(id, (client) => this.#rotated(client, hashSecret(secret), overlap))
-    await untilInForce(this.#parts)
-    return secret
+    const hash = hashSecret(secret)
+    const step = await this.#planStep(id, (client) => this.#rotated(client, hash, overlap))
+    return { ...step, commit: async (exactly) => (await step.commit(exactly)) && secret }
   }
 
   /** A change of what is written of the client. Refuses one that `add` would refuse. */
@@ -127,12 +130,21 @@ export class ClientEditor {
     const written = writtenForm(clientRecordSchema, before)
     const report = new Report()
     const after = await this.#read(merged(written, changes(written)), report)
-    const value: StoredClient = { record: after, ends }
+    const losses = lossesBetween(this.#holdings(before), this.#holdings(after))
+    return this.#planned(id, entry, {
+      ...{ before: { record: before, ends }, after: { record: after, ends } },
+      ...{ losses, warnings: report.problems },
+    })
+  }
+
+  #planned(id: string, entry: Entry, { before, after, losses, warnings = [] }: ClientChange): PlannedChange {
     return planChange(this.#parts, {
-      ...{ at: { kind: CLIENT, entry }, value, announced: { client: id }, warnings: report.problems },
-      records: { before, after },
-      written: { before: written, after: writtenForm(clientRecordSchema, after) },
-      losses: lossesBetween(this.#holdings(before), this.#holdings(after)),
+      ...{ at: { kind: CLIENT, entry }, value: after, announced: { client: id }, warnings, losses },
+      records: { before: before.record, after: after.record },
+      written: {
+        before: writtenForm(clientRecordSchema, before.record),
+        after: writtenForm(clientRecordSchema, after.record),
+      },
       via: 'change of the client',
     })
   }
@@ -184,10 +196,16 @@ export class ClientEditor {
     }
   }
 
-  async #change(id: string, change: (client: StoredClient) => StoredClient): Promise<void> {
+  /** A change of a client that is not checked anew: it may name what is gone from the configuration meanwhile. */
+  async #planStep(id: string, change: (client: StoredClient) => StoredClient): Promise<PlannedChange> {
     this.#refuseConfigured(id)
-    await changeRecord(this.#parts, this.#at(id), (value: StoredValue) => change(readStoredClient(value)))
-    await announce(this.#parts, { client: id })
+    const entry = await foundEntry(this.#parts.store, this.#at(id))
+    const before = readStoredClient(entry.value)
+    const after = change(before)
+    // Of one that is disabled already, everything ends again: it may be left of an attempt that failed half way.
+    const enabled = { ...before.record, disabled: false }
+    const losses = lossesBetween(this.#holdings(enabled), this.#holdings(after.record))
+    return this.#planned(id, entry, { before, after, losses })
   }
 
   #at(id: string) {

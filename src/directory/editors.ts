@@ -1,28 +1,26 @@
 /** The editors of everything in the directory, as one kind of thing (C11.5.1). */
-import type { Problem } from '../config/report.ts'
 import type { Page } from '../contracts/store.ts'
 import { ClientEditor, type FoundClient } from './client-editor.ts'
 import type { ListedPage } from './listing.ts'
 import type { NounName } from './nouns.ts'
 import { BusinessEditor, FundEditor, RoleEditor } from './place-editors.ts'
-import type { ChangesOf, EndedLoss, PlannedChange } from './planned-change.ts'
+import type { ChangesOf, PlannedAdd, PlannedChange, PlannedStep } from './planned-change.ts'
 import type { FoundRecord } from './record-editor.ts'
 import { UserEditor, type UserEditingParts } from './user-editor.ts'
 
 export type Found = FoundRecord<object> & Partial<Pick<FoundClient, 'validSecrets' | 'oldSecretEndsAt'>>
 
-/** What every editor can do. All methods reject with DirectoryRefusal, and with Fault `identity_unavailable`. */
+/**
+ * What every editor can do. What changes something is planned first: what is refused, is refused then, before anybody records
+ * that it was begun. All methods reject with DirectoryRefusal, and with Fault `identity_unavailable`.
+ */
 export interface NounEditor {
-  add(
-    written: object,
-  ): Promise<{ readonly secret?: string | undefined; readonly warnings: readonly Problem[] }>
   show(key: string): Promise<Found>
   list(page: Page): Promise<ListedPage<Found>>
+  planAdd(written: object): Promise<PlannedAdd>
   plan(key: string, changes: ChangesOf): Promise<PlannedChange>
-  disable(key: string): Promise<readonly EndedLoss[]>
-  enable(key: string): Promise<void>
-  /** False if `version` is given and is not the latest. */
-  remove(key: string, version?: number): Promise<boolean>
+  planSwitch(key: string, disabled: boolean): Promise<PlannedChange>
+  planRemoval(key: string): Promise<PlannedStep<true>>
 }
 
 export interface Editors extends Readonly<Record<NounName, NounEditor>> {

@@ -25,23 +25,41 @@ export interface EndedLoss {
   readonly ended: Ended
 }
 
+/** Something that is done to one record: it was checked, and is not done yet. */
+export interface PlannedStep<T> {
+  /** Of the record as it is shown; undefined for one of the configuration, which may hide that of the store. */
+  readonly version: number | undefined
+  /** As it is written: durations with a unit. */
+  readonly written: Pick<Versions<WrittenRecord>, 'before'>
+  /**
+   * Does it, and ends what was issued beyond it. In force everywhere when this resolves. Undefined, and the record is as it
+   * was, if somebody else has changed it since this was planned. Rejects with Fault `identity_unavailable`.
+   *
+   * @param exactly this version is meant and no other: nothing ends unless it is the latest
+   */
+  commit(exactly?: boolean): Promise<T | undefined>
+}
+
 /** A change that was checked, and is not made yet. */
-export interface PlannedChange {
+export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   /** As they are loaded: durations in milliseconds. */
   readonly records: Versions<object>
-  /** As they are written: durations with a unit. */
   readonly written: Versions<WrittenRecord>
-  /** Of the record in the store that it changes. */
-  readonly version: number
   /** The keys whose values differ. */
   readonly keys: readonly string[]
   /** What the record after the change makes useless or dangerous. */
   readonly warnings: readonly Problem[]
+}
+
+/** A new record that was checked, and is not in the store yet. */
+export interface PlannedAdd<R = object> {
+  readonly record: R
+  readonly warnings: readonly Problem[]
   /**
-   * Makes the change, and ends what was issued beyond it. In force everywhere when this resolves. Undefined, and the record
-   * is as it was, if somebody else has changed it since the change was planned. Rejects with Fault `identity_unavailable`.
+   * Resolves with the secret of a client, to be shown once. Rejects with DirectoryRefusal if somebody else has taken the name
+   * meanwhile, and with Fault `identity_unavailable`.
    */
-  commit(): Promise<readonly EndedLoss[] | undefined>
+  commit(): Promise<string | undefined>
 }
 
 /** The record with the changes, without the keys that they remove. */
@@ -78,15 +96,53 @@ export function planChange(parts: EditingParts, planned: Planned): PlannedChange
   return {
     ...{ records, written, warnings, version: at.entry.version },
     keys: keysThatDiffer(written.before, written.after),
-    async commit() {
+    async commit(exactly = false) {
       // Before the change, so that nothing is left that the change does not allow if the store fails in between.
-      const before = await end()
+      const before = exactly ? [] : await end()
       if (!(await parts.store.replace(at.kind, at.entry.key, at.entry.version, value))) return undefined
       await announce(parts, announced)
       // After it, since a process that did not know it went on issuing. Its rule comes behind the change on the feed.
       const after = await end()
       await untilInForce(parts)
       return losses.map((loss, index) => ({ loss, ended: sum(before[index], after[index]) }))
+    },
+  }
+}
+
+interface Removal {
+  readonly at: { readonly kind: string; readonly entry: Entry }
+  readonly announced: StoredValue
+  readonly shown: Pick<PlannedStep<true>, 'version'> & { readonly written: WrittenRecord }
+  /** What it takes from whom. */
+  readonly losses: readonly Loss[]
+  readonly via: string
+  /** Removes what belongs to the record. */
+  readonly clear?: () => Promise<unknown>
+  /** Frees what nobody else may get before everything has ended. */
+  readonly free?: () => Promise<unknown>
+}
+
+/** The removal of a record, and of what was issued for it, ready to be made. */
+export function planRemoval(parts: EditingParts, removal: Removal): PlannedStep<true> {
+  const { at, announced, shown, losses, via, clear, free } = removal
+  const { key, version } = at.entry
+  const end = async (): Promise<void> => {
+    await clear?.()
+    await endAll(parts, losses, via)
+  }
+  return {
+    ...{ version: shown.version, written: { before: shown.written } },
+    async commit(exactly = false) {
+      // Before and after: nothing is left if the store fails in between, and a process that does not know of the removal
+      // does not know the rule either.
+      if (!exactly) await end()
+      const removed = await parts.store.remove(at.kind, key, exactly ? version : undefined)
+      if (exactly && !removed) return undefined
+      await announce(parts, announced)
+      await end()
+      await untilInForce(parts)
+      await free?.()
+      return true
     },
   }
 }

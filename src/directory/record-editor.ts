@@ -1,22 +1,29 @@
 /** Adds and changes the businesses, funds and roles of the store: one editor for all three, and a table of what differs. */
 import { announce } from './stored-directory.ts'
-import { Report, type Problem } from '../config/report.ts'
+import { Report } from '../config/report.ts'
 import type { TSchema } from '../config/schema.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
 import type { Holdings } from './holdings.ts'
 import { type ListedEntry, type ListedPage, pageOf, type Source } from './listing.ts'
 import { type Loss, lossesBetween } from './losses.ts'
 import { stored } from './place-records.ts'
-import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
+import {
+  type ChangesOf,
+  merged,
+  planChange,
+  type PlannedAdd,
+  type PlannedChange,
+  type PlannedStep,
+  planRemoval,
+} from './planned-change.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
 import {
-  ATTEMPTS,
-  changedByOthers,
+  alreadyThere,
   DirectoryRefusal,
   type EditingParts,
   foundEntry,
+  foundUnlessConfigured,
   missingText,
-  untilInForce,
 } from './stored-editing.ts'
 
 /** What an operator can switch off. */
@@ -60,9 +67,12 @@ export interface FoundRecord<R> {
   readonly version: number | undefined
 }
 
-export interface AddedRecord<R> {
-  readonly record: R
-  readonly warnings: readonly Problem[]
+interface RecordChange<R> {
+  readonly before: R
+  readonly after: R
+  readonly report: Report
+  /** What counts as the record before, where it is asked what is lost. */
+  readonly had: R
 }
 
 /**
@@ -80,20 +90,24 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   /** Refuses a record that has problems, and a key that is taken. In force everywhere within a second. */
-  async add(written: object): Promise<AddedRecord<R>> {
+  async planAdd(written: object): Promise<PlannedAdd<R>> {
+    const { kind, what, keyOf, admit, indexes } = this.#kind
+    const { store } = this.#parts
     const report = new Report()
     const record = this.#read(written, report)
-    const key = this.#kind.keyOf(record)
+    const key = keyOf(record)
     this.#refuseTaken(key)
-    await this.#kind.admit?.(record, this.#parts)
-    const entry = {
-      value: stored(record),
-      ...(this.#kind.indexes && { indexes: this.#kind.indexes(record) }),
+    await admit?.(record, this.#parts)
+    if ((await store.find(kind, key)) !== undefined) throw alreadyThere(what, key)
+    const entry = { value: stored(record), ...(indexes && { indexes: indexes(record) }) }
+    return {
+      ...{ record, warnings: report.problems },
+      commit: async () => {
+        if (!(await store.create(kind, key, entry))) throw alreadyThere(what, key)
+        await announce(this.#parts, { [what]: key })
+        return undefined
+      },
     }
-    if (!(await this.#parts.store.create(this.#kind.kind, key, entry)))
-      throw new DirectoryRefusal(`There is a ${this.#kind.what} "${key}" already.`)
-    await this.#announce(key)
-    return { record, warnings: report.problems }
   }
 
   /** Rejects with DirectoryRefusal if neither layer has it. */
@@ -114,25 +128,59 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   /** A change of what is written. Refuses one that `add` would refuse, and another key. */
-  plan(key: string, changes: ChangesOf): Promise<PlannedChange> {
-    return this.#plan(key, changes)
-  }
-
-  /** @param enabledBefore whether everything counts as lost that it could give, although it may be switched off */
-  async #plan(key: string, changes: ChangesOf, enabledBefore = false): Promise<PlannedChange> {
-    this.#refuseTaken(key)
-    const { read, schema, what, kind } = this.#kind
-    const entry = await this.#entry(key)
-    const before = read(entry.value)
-    const written = writtenForm(schema, before)
+  async plan(key: string, changes: ChangesOf): Promise<PlannedChange> {
+    const { entry, before, written } = await this.#current(key)
     const report = new Report()
     const after = this.#read(this.#keepKey(merged(written, changes(written)), before), report)
+    return this.#planned(entry, { before, after, report, had: before })
+  }
+
+  /**
+   * While it is disabled, it opens nothing; what was issued for it ends, consents stay. May be disabled again, also where
+   * the record does not fit the configuration any more: that takes rights away. Enabling refuses such a record.
+   */
+  async planSwitch(key: string, disabled: boolean): Promise<PlannedChange> {
+    const { entry, before, written } = await this.#current(key)
+    const report = new Report()
+    const after = disabled ? { ...before, disabled } : this.#read({ ...written, disabled }, report)
+    // Of one that is disabled already, everything ends again: it may be left of an attempt that failed half way.
+    return this.#planned(entry, { before, after, report, had: { ...before, disabled: false } })
+  }
+
+  /**
+   * Removes it with what belongs to it, and ends what was issued for it, consents too. Where the configuration has one of
+   * the same key, only the record goes, which was hidden.
+   */
+  async planRemoval(key: string): Promise<PlannedStep<true>> {
+    const { kind, what, schema, read, clear, configured } = this.#kind
+    const refuse = (): void => this.#refuseTaken(key)
+    const entry = await foundUnlessConfigured(this.#parts.store, this.#at(key), refuse)
+    const { version, record } = await this.show(key)
+    const had = { ...read(entry.value), disabled: false }
+    return planRemoval(this.#parts, {
+      ...{ at: { kind, entry }, announced: { [what]: key }, via: `removal of the ${what}` },
+      shown: { version, written: writtenForm(schema, record) },
+      losses: configured(this.#parts).has(key) ? [] : this.#losses(key, had, undefined),
+      ...(clear && { clear: () => clear(key, this.#parts) }),
+    })
+  }
+
+  /** The record of the store, as it is now. */
+  async #current(key: string) {
+    this.#refuseTaken(key)
+    const entry = await this.#entry(key)
+    const before = this.#kind.read(entry.value)
+    return { entry, before, written: writtenForm(this.#kind.schema, before) }
+  }
+
+  #planned(entry: Entry, { before, after, report, had }: RecordChange<R>): PlannedChange {
+    const { schema, what, kind } = this.#kind
     return planChange(this.#parts, {
-      ...{ at: { kind, entry }, value: stored(after), announced: { [what]: key } },
+      ...{ at: { kind, entry }, value: stored(after), announced: { [what]: entry.key } },
       warnings: report.problems,
       records: { before, after },
-      written: { before: written, after: writtenForm(schema, after) },
-      losses: this.#losses(key, enabledBefore ? { ...before, disabled: false } : before, after),
+      written: { before: writtenForm(schema, before), after: writtenForm(schema, after) },
+      losses: this.#losses(entry.key, had, after),
       via: `change of the ${what}`,
     })
   }
@@ -140,53 +188,6 @@ export class RecordEditor<R extends Switchable, C> {
   #losses(key: string, before: R, after: R | undefined): readonly Loss[] {
     const holdings = (record: R | undefined): Holdings => this.#kind.holdings(record, key, this.#parts)
     return lossesBetween(holdings(before), holdings(after))
-  }
-
-  /** From now on it opens nothing, and what was issued for it ends; consents stay. May be called again. */
-  async disable(key: string): Promise<readonly EndedLoss[]> {
-    return this.#switch(key, true)
-  }
-
-  /** What has ended stays so. */
-  async enable(key: string): Promise<void> {
-    await this.#switch(key, false)
-  }
-
-  /**
-   * Removes it with what belongs to it, and ends what was issued for it, consents too. Where the configuration has one of
-   * the same key, only the record goes, which was hidden.
-   *
-   * @param version of the record that is meant; without it, the latest
-   * @returns false if another version is the latest: nothing has changed then
-   */
-  async remove(key: string, version?: number): Promise<boolean> {
-    const { kind, what, read, clear } = this.#kind
-    const isHidden = this.#kind.configured(this.#parts).has(key)
-    if (isHidden && (await this.#parts.store.find(kind, key)) === undefined) this.#refuseTaken(key)
-    const { value } = await this.#entry(key)
-    const losses = isHidden ? [] : this.#losses(key, { ...read(value), disabled: false }, undefined)
-    const end = async (): Promise<void> => {
-      await clear?.(key, this.#parts)
-      for (const { tokens, consents } of losses)
-        await this.#parts.tokenRevoker.end(tokens, { consents, order: { via: `removal of the ${what}` } })
-    }
-    // Before and after: nothing is left if the store fails in between, and a process that does not know of the removal
-    // does not know the rule either. Of one version only after, since nothing may end if it is not the latest.
-    if (version === undefined) await end()
-    if (!(await this.#parts.store.remove(kind, key, version)) && version !== undefined) return false
-    await this.#announce(key)
-    await end()
-    await untilInForce(this.#parts)
-    return true
-  }
-
-  async #switch(key: string, disabled: boolean): Promise<readonly EndedLoss[]> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const planned = await this.#plan(key, () => ({ disabled }), true)
-      const ended = await planned.commit()
-      if (ended !== undefined) return ended
-    }
-    throw changedByOthers(key)
   }
 
   /** The record with its key. @throws DirectoryRefusal if the changes name another one */
@@ -212,16 +213,13 @@ export class RecordEditor<R extends Switchable, C> {
     if (taken !== undefined) throw new DirectoryRefusal(taken)
   }
 
-  #entry(key: string): Promise<Entry> {
+  #at(key: string) {
     const at = { kind: this.#kind.kind, key }
-    return foundEntry(this.#parts.store, {
-      ...at,
-      missing: () => missingText(this.#parts, this.#kind.what, at),
-    })
+    return { ...at, missing: () => missingText(this.#parts, this.#kind.what, at) }
   }
 
-  #announce(key: string): Promise<void> {
-    return announce(this.#parts, { [this.#kind.what]: key })
+  #entry(key: string): Promise<Entry> {
+    return foundEntry(this.#parts.store, this.#at(key))
   }
 
   #found(item: ListedEntry<C>): FoundRecord<R> {

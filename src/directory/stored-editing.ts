@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Report } from '../config/report.ts'
-import type { Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
+import type { Entry, Feed, Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
@@ -69,6 +69,25 @@ export async function foundEntry(store: Store, { kind, key, missing }: Place): P
   return entry
 }
 
+/**
+ * As `foundEntry`, of a record that the configuration may hide. Where there is none, `refuseConfigured` throws if the
+ * configuration has one of that name.
+ */
+export async function foundUnlessConfigured(
+  store: Store,
+  at: Place,
+  refuseConfigured: () => void,
+): Promise<Entry> {
+  const hidden = await store.find(at.kind, at.key)
+  if (hidden !== undefined) return hidden
+  refuseConfigured()
+  return foundEntry(store, at)
+}
+
+/** What to say of a record that is added, and is there already. */
+export const alreadyThere = (what: string, key: string): DirectoryRefusal =>
+  new DirectoryRefusal(`There is a ${what} "${key}" already.`)
+
 /** Names that are compared with one that is missing. */
 const COMPARED = 500
 
@@ -89,20 +108,3 @@ export async function missingText(
 /** What to say if a record is changed by others all the time. */
 export const changedByOthers = (key: string): DirectoryRefusal =>
   new DirectoryRefusal(`"${key}" is being changed by somebody else; try again`)
-
-/**
- * Changes one record by compare-and-set, and resolves with its new value. Rejects with DirectoryRefusal if there is
- * no such record, or if others change it at the same time, and with Fault `identity_unavailable`.
- */
-export async function changeRecord<T extends StoredValue>(
-  { store }: EditingParts,
-  at: Place,
-  change: (value: StoredValue) => T,
-): Promise<T> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const entry = await foundEntry(store, at)
-    const value = change(entry.value)
-    if (await store.replace(at.kind, at.key, entry.version, value)) return value
-  }
-  throw changedByOthers(at.key)
-}

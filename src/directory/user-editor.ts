@@ -1,18 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { Report } from '../config/report.ts'
+import { type Problem, Report } from '../config/report.ts'
 import type { Access, Client, PasswordHasher } from '../contracts/people.ts'
 import type { Entry, Page } from '../contracts/store.ts'
 import { checkUser, toClient } from './compile-records.ts'
 import { userRecordSchema, type UserRecord } from './config.ts'
 import { type Holdings, holdingsOf } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
-import { lossesBetween } from './losses.ts'
-import { type ChangesOf, type EndedLoss, merged, planChange, type PlannedChange } from './planned-change.ts'
+import { type Loss, lossesBetween } from './losses.ts'
+import { isPassword, NO_PASSWORD } from './new-password.ts'
+import {
+  type ChangesOf,
+  merged,
+  planChange,
+  type PlannedAdd,
+  type PlannedChange,
+  type PlannedStep,
+  planRemoval,
+} from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
-import type { AddedRecord, FoundRecord } from './record-editor.ts'
+import type { FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
 import { Roles, storedRoles } from './roles.ts'
-import { ARGON2_COST, formatArgon2 } from './secret-hash.ts'
 import {
   announce,
   CLIENT,
@@ -24,13 +32,13 @@ import {
   type StoredUser,
 } from './stored-directory.ts'
 import {
-  changeRecord,
+  alreadyThere,
   DirectoryRefusal,
   type EditingParts,
   foundEntry,
+  foundUnlessConfigured,
   missingText,
   refuseTaken,
-  untilInForce,
 } from './stored-editing.ts'
 
 export interface UserEditingParts extends EditingParts {
@@ -46,22 +54,15 @@ export interface WrittenUser {
   readonly [key: string]: unknown
 }
 
-/** Characters (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
-export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
-
-/** In place of the hash of a password that was refused, so that the other problems of the record are told too. */
-const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16), tag: Buffer.alloc(32) })
-
-/** Reports what is wrong with a password, and never shows it. */
-function isPassword(given: unknown, report: Report): given is string {
-  const { least, most } = PASSWORD_LENGTH
-  if (typeof given === 'string' && given.length >= least && given.length <= most) return true
-  const expected = `expected a text of ${least} to ${most} characters`
-  const trouble =
-    given === undefined ? 'is missing' : typeof given === 'string' ? 'is too short or too long' : 'is no text'
-  report.error(['password'], `${trouble}: ${expected}`)
-  return false
+interface UserChange {
+  readonly before: UserRecord
+  readonly after: UserRecord
+  readonly losses: readonly Loss[]
+  readonly warnings?: readonly Problem[]
 }
+
+const subjectTaken = (subject: string): DirectoryRefusal =>
+  new DirectoryRefusal(`Subject "${subject}" belongs to another user.`)
 
 /**
  * Adds and changes users of the store. Users of the configuration are only listed. All methods reject with
@@ -76,53 +77,52 @@ export class UserEditor {
   }
 
   /** Refuses a user or password that has problems, and a name or subject that is taken. */
-  async add({ password, ...written }: WrittenUser): Promise<AddedRecord<UserRecord>> {
+  async planAdd({ password, ...written }: WrittenUser): Promise<PlannedAdd<UserRecord>> {
     this.#refuseConfigured(written['username'])
     const report = new Report()
     const hash = isPassword(password, report) ? await this.#parts.hasher.hash(password) : NO_PASSWORD
     const record = await this.#read({ subject: randomUUID(), ...written, password: hash }, report)
-    await this.#create(record)
-    await announce(this.#parts, { user: record.username })
-    return { record, warnings: report.problems }
+    await this.#refuseOwned(record)
+    return {
+      ...{ record, warnings: report.problems },
+      commit: async () => {
+        await this.#create(record)
+        await announce(this.#parts, { user: record.username })
+        return undefined
+      },
+    }
   }
 
   /**
-   * From now on every login is refused, and the user's access tokens, refresh tokens and sessions are ended. May be
-   * called again.
+   * While the user is disabled, every login is refused; access tokens, refresh tokens and sessions end. May be disabled
+   * again.
    */
-  async disable(username: string): Promise<readonly EndedLoss[]> {
-    return this.#endAll(await this.#change(username, { disabled: true }))
+  planSwitch(username: string, disabled: boolean): Promise<PlannedChange> {
+    return this.#planStep(username, { disabled })
   }
 
   /**
-   * Removes the user, and ends what the user holds, consents too. The name and the subject may be given again.
-   *
-   * @param version of the record that is meant; without it, the latest
-   * @returns false if another version is the latest: nothing has changed then
+   * Removes the user, and ends what the user holds, consents too. The name and the subject may be given again. What belongs
+   * to a user of the configuration with the same subject stays.
    */
-  async remove(username: string, version?: number): Promise<boolean> {
-    this.#refuseConfigured(username)
-    const { store, tokenRevoker } = this.#parts
-    const entry = await foundEntry(store, this.#at(username))
+  async planRemoval(username: string): Promise<PlannedStep<true>> {
+    const { store, configured } = this.#parts
+    const refuse = (): void => this.#refuseConfigured(username)
+    const entry = await foundUnlessConfigured(store, this.#at(username), refuse)
     const { subject } = readStoredUser(entry.value).record
-    if (!(await store.remove(USER, username, version)) && version !== undefined) return false
-    await announce(this.#parts, { user: username })
-    await tokenRevoker.end({ subject }, { consents: true })
-    await untilInForce(this.#parts)
-    // Last, so that nobody else gets the subject before everything of it has ended.
-    await store.remove(SUBJECT, subject)
-    return true
-  }
-
-  async enable(username: string): Promise<void> {
-    await this.#change(username, { disabled: false })
-    await untilInForce(this.#parts)
+    const { version, record } = await this.show(username)
+    return planRemoval(this.#parts, {
+      ...{ at: { kind: USER, entry }, announced: { user: username }, via: 'removal of the user' },
+      shown: { version, written: writtenForm(userRecordSchema, record) },
+      losses: configured.usersBySubject.has(subject) ? [] : [{ tokens: { subject }, consents: true }],
+      free: () => store.remove(SUBJECT, subject),
+    })
   }
 
   /** Also ends what the user holds: who logged in with the old password must log in again. */
-  async setPassword(username: string, password: unknown): Promise<readonly EndedLoss[]> {
+  async planPassword(username: string, password: unknown): Promise<PlannedChange> {
     this.#refuseConfigured(username)
-    return this.#endAll(await this.#change(username, { password: await this.#hash(password) }))
+    return this.#planStep(username, { password: await this.#hash(password) })
   }
 
   /** A change of what is written of the user. Refuses one that `add` would refuse. */
@@ -133,15 +133,37 @@ export class UserEditor {
     const written = writtenForm(userRecordSchema, before)
     const report = new Report()
     const after = await this.#read(merged(written, changes(written)), report)
-    const value: StoredUser = { record: after }
+    const losses = await this.#losses(before, after)
+    return this.#planned(entry, { before, after, losses, warnings: report.problems })
+  }
+
+  /** A change of a user that is not checked anew: the record may name what is gone from the configuration meanwhile. */
+  async #planStep(username: string, changes: Partial<UserRecord>): Promise<PlannedChange> {
+    this.#refuseConfigured(username)
+    const entry = await foundEntry(this.#parts.store, this.#at(username))
+    const { record: before } = readStoredUser(entry.value)
+    const after = { ...before, ...changes }
+    // Of one who is disabled already, everything ends again: it may be left of an attempt that failed half way.
+    const losses = await this.#losses({ ...before, disabled: false }, after)
+    return this.#planned(entry, { before, after, losses })
+  }
+
+  async #losses(before: UserRecord, after: UserRecord): Promise<readonly Loss[]> {
     const roles = await this.#roles(before, after)
     const holdings = (record: UserRecord): Holdings =>
-      holdingsOf({ users: new Map([[username, record]]), roles }, this.#parts.catalogue)
+      holdingsOf({ users: new Map([[record.username, record]]), roles }, this.#parts.catalogue)
+    return lossesBetween(holdings(before), holdings(after))
+  }
+
+  #planned(entry: Entry, { before, after, losses, warnings = [] }: UserChange): PlannedChange {
+    const value: StoredUser = { record: after }
     return planChange(this.#parts, {
-      ...{ at: { kind: USER, entry }, value, announced: { user: username }, warnings: report.problems },
+      ...{ at: { kind: USER, entry }, value, announced: { user: entry.key }, warnings, losses },
       records: { before, after },
-      written: { before: written, after: writtenForm(userRecordSchema, after) },
-      losses: lossesBetween(holdings(before), holdings(after)),
+      written: {
+        before: writtenForm(userRecordSchema, before),
+        after: writtenForm(userRecordSchema, after),
+      },
       via: 'change of the user',
     })
   }
@@ -163,6 +185,15 @@ export class UserEditor {
     return { items: found, next }
   }
 
+  /** Refuses a name or a subject that is taken. Of a `user add` that died half way, the subject is free for the same name. */
+  async #refuseOwned({ username, subject }: UserRecord): Promise<void> {
+    const { store } = this.#parts
+    refuseTaken(this.#parts, { subject, username })
+    const owner = await store.find(SUBJECT, subject)
+    if (owner !== undefined && owner.value['username'] !== username) throw subjectTaken(subject)
+    if ((await store.find(USER, username)) !== undefined) throw alreadyThere('user', username)
+  }
+
   /**
    * Writes the subject first, so that two users never get the same one. After a crash in between, `user add` can be
    * repeated.
@@ -170,18 +201,16 @@ export class UserEditor {
   async #create(record: UserRecord): Promise<void> {
     const { username, subject } = record
     const { store } = this.#parts
-    refuseTaken(this.#parts, { subject, username })
-    const taken = new DirectoryRefusal(`Subject "${subject}" belongs to another user.`)
     const owner: StoredSubject = { username }
     if (!(await store.create(SUBJECT, subject, { value: owner }))) {
       const other = await store.find(SUBJECT, subject)
-      if (other?.value['username'] !== username) throw taken
+      if (other?.value['username'] !== username) throw subjectTaken(subject)
     }
     const value: StoredUser = { record }
     if (await store.create(USER, username, { value })) return
     const other = await store.find(USER, username)
     if (other && readStoredUser(other.value).record.subject !== subject) await store.remove(SUBJECT, subject)
-    throw new DirectoryRefusal(`There is a user "${username}" already.`)
+    throw alreadyThere('user', username)
   }
 
   #hash(password: unknown): Promise<string> {
@@ -221,27 +250,6 @@ export class UserEditor {
     const { configured, store } = this.#parts
     const names = [before, after].flatMap(({ access }) => Object.values(access))
     return new Roles(configured.roles, storedRoles(store)).of(names)
-  }
-
-  /** Resolves with the subject. */
-  async #change(username: string, changes: Partial<UserRecord>): Promise<string> {
-    this.#refuseConfigured(username)
-    const { record } = await changeRecord(this.#parts, this.#at(username), (value): StoredUser => ({
-      record: { ...readStoredUser(value).record, ...changes },
-    }))
-    await announce(this.#parts, { user: username })
-    return record.subject
-  }
-
-  /**
-   * To be called after the change is announced. A process that does not know the change does not know the rule
-   * either, so the rule ends what that process begins meanwhile. When this resolves, both are in force everywhere.
-   */
-  async #endAll(subject: string): Promise<readonly EndedLoss[]> {
-    const tokens = { subject }
-    const ended = await this.#parts.tokenRevoker.end(tokens, { order: { via: 'change of the user' } })
-    await untilInForce(this.#parts)
-    return [{ loss: { tokens, consents: false }, ended }]
   }
 
   #at(username: string) {

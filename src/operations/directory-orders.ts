@@ -55,10 +55,14 @@ export interface DirectoryOrders {
   show(at: RecordAt): Promise<ShownRecord>
   add(noun: NounName, written: Written): Promise<AddedRecord>
   edit(at: RecordAt, changes: ChangesOf, isMeant?: IsMeant): Promise<EditedRecord>
-  disable(at: RecordAt): Promise<SwitchedRecord>
-  enable(at: RecordAt): Promise<SwitchedRecord>
+  disable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord>
+  enable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord>
   remove(at: RecordAt, isMeant?: IsMeant): Promise<void>
   /** The old secret stays valid for so many milliseconds. */
-  rotateSecret(client: string, overlap: number): Promise<ShownRecord & { readonly secret: string }>
-  setPassword(username: string, password: unknown): Promise<SwitchedRecord>
+  rotateSecret(
+    client: string,
+    overlap: number,
+    isMeant?: IsMeant,
+  ): Promise<ShownRecord & { readonly secret: string }>
+  setPassword(username: string, password: unknown, isMeant?: IsMeant): Promise<SwitchedRecord>
 }

@@ -6,10 +6,10 @@ import { addedFacts, changeFacts } from '../directory/change-facts.ts'
 import type { Editors, NounEditor } from '../directory/editors.ts'
 import type { ListedPage } from '../directory/listing.ts'
 import { keyOfNames, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
-import type { ChangesOf, EndedLoss, PlannedChange } from '../directory/planned-change.ts'
+import type { ChangesOf, PlannedChange, PlannedStep } from '../directory/planned-change.ts'
 import { shownForm, showRecord, type ShownRecord, tagOf } from '../directory/shown-record.ts'
 import { ATTEMPTS, changedByOthers, DirectoryRefusal } from '../directory/stored-editing.ts'
-import { AUDIT_EVENTS, type AuditEvent } from '../kernel/audit-events.ts'
+import type { AuditEvent } from '../kernel/audit-events.ts'
 import type { Act } from '../operations/acts.ts'
 import {
   type AddedRecord,
@@ -50,8 +50,6 @@ const OBJECTS: Readonly<Record<NounName, (names: readonly string[]) => AuditObje
   role: ([id]) => ({ kind: 'role', id }),
 }
 
-const ANY_VERSION: IsMeant = () => true
-
 export class DirectoryControl implements DirectoryOrders {
   readonly #parts: DirectoryControlParts
 
@@ -82,90 +80,103 @@ export class DirectoryControl implements DirectoryOrders {
     refuseHidden(noun, given, hashed)
     const written = { ...defaults?.(given), ...given }
     const editor: NounEditor = (await this.#parts.editors())[noun]
+    const planned = await editor.planAdd(written)
     const at = { noun, names: names.map((name) => String(written[name])) }
     const act = { ...actOf(at, 'added', written['subject']), change: addedFacts(noun, written) }
-    const { secret, warnings } = await this.#keep(act, () => editor.add(written))
-    return { ...(await this.show(at)), secret, warnings }
+    const secret = await this.#parts.keeper.keep(act, true, () => planned.commit())
+    return { ...(await this.show(at)), secret, warnings: planned.warnings }
   }
 
-  async edit(at: RecordAt, changes: ChangesOf, isMeant = ANY_VERSION): Promise<EditedRecord> {
+  async edit(at: RecordAt, changes: ChangesOf, isMeant?: IsMeant): Promise<EditedRecord> {
     const editor = (await this.#parts.editors())[at.noun]
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const planned = await editor.plan(keyOfNames(at.names), withoutHidden(at.noun, changes))
-      refuseFixed(at.noun, planned)
-      const tag = tagOf(at.noun, planned.version, planned.written.before)
-      if (!isMeant(tag)) throw new OvertakenError(tag)
-      const ended = await this.#commit(at, planned)
-      if (ended === undefined) continue
-      return { ...(await this.show(at)), changed: planned.keys, ended, warnings: planned.warnings }
-    }
-    throw changedByOthers(keyOfNames(at.names))
-  }
-
-  disable(at: RecordAt): Promise<SwitchedRecord> {
-    return this.#switch(at, 'disabled', (editor, key) => editor.disable(key))
-  }
-
-  enable(at: RecordAt): Promise<SwitchedRecord> {
-    return this.#switch(at, 'enabled', async (editor, key) => {
-      await editor.enable(key)
-      return []
+    const { planned, result } = await this.#doLatest(at, isMeant, {
+      plan: async () => {
+        const change = await editor.plan(keyOfNames(at.names), withoutHidden(at.noun, changes))
+        refuseFixed(at.noun, change)
+        return change.keys.length === 0 ? asItWas(change) : change
+      },
+      act: (change) =>
+        change.keys.length === 0
+          ? undefined
+          : {
+              ...actOf(at, 'changed', subjectOf(change)),
+              change: changeFacts(change, NOUNS[at.noun].personal),
+            },
+      gives: ({ records }) => !LESSENED[at.noun](records.before, records.after),
     })
+    const { keys, warnings } = planned
+    return { ...(await this.show(at)), changed: keys, ended: result, warnings }
+  }
+
+  disable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord> {
+    return this.#switch(at, 'disabled', isMeant, (editor, key) => editor.planSwitch(key, true))
+  }
+
+  enable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord> {
+    return this.#switch(at, 'enabled', isMeant, (editor, key) => editor.planSwitch(key, false))
   }
 
   async remove(at: RecordAt, isMeant?: IsMeant): Promise<void> {
     const editor = (await this.#parts.editors())[at.noun]
-    const key = keyOfNames(at.names)
-    const act = await this.#actOn(at, 'removed')
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const version = isMeant && (await this.#meantVersion(at, editor, isMeant))
-      const remove = async () => (await editor.remove(key, version)) || undefined
-      if (await this.#unlessOvertaken(act, false, remove)) return
-    }
-    throw changedByOthers(key)
+    await this.#doLatest(at, isMeant, {
+      ...{ plan: () => editor.planRemoval(keyOfNames(at.names)), gives: () => false },
+      act: (planned) => actOf(at, 'removed', subjectOf(planned)),
+    })
   }
 
-  async rotateSecret(client: string, overlap: number): Promise<ShownRecord & { readonly secret: string }> {
+  async rotateSecret(
+    client: string,
+    overlap: number,
+    isMeant?: IsMeant,
+  ): Promise<ShownRecord & { readonly secret: string }> {
     const editors = await this.#parts.editors()
     const at: RecordAt = { noun: 'client', names: [client] }
-    const act = { ...actOf(at, 'secret_rotated'), change: { overlapMs: overlap } }
-    const secret = await this.#keep(act, () => editors.client.rotateSecret(client, overlap))
-    return { ...(await this.show(at)), secret }
+    const { result } = await this.#doLatest(at, isMeant, {
+      ...{ plan: () => editors.client.planSecret(client, overlap), gives: () => true },
+      act: () => ({ ...actOf(at, 'secret_rotated'), change: { overlapMs: overlap } }),
+    })
+    return { ...(await this.show(at)), secret: result }
   }
 
-  async setPassword(username: string, password: unknown): Promise<SwitchedRecord> {
+  async setPassword(username: string, password: unknown, isMeant?: IsMeant): Promise<SwitchedRecord> {
     const editors = await this.#parts.editors()
     const at: RecordAt = { noun: 'user', names: [username] }
-    const act = await this.#actOn(at, 'password_set')
-    const ended = await this.#keep(act, () => editors.user.setPassword(username, password))
-    return { ...(await this.show(at)), ended }
-  }
-
-  /** The version of the store's record, if it is meant. Undefined for one of the configuration, which is refused then. */
-  async #meantVersion(at: RecordAt, editor: NounEditor, isMeant: IsMeant): Promise<number | undefined> {
-    const found = await editor.show(keyOfNames(at.names))
-    const { tag } = showRecord(at.noun, found)
-    if (!isMeant(tag)) throw new OvertakenError(tag)
-    return found.version
+    return this.#switch(at, 'password_set', isMeant, () => editors.user.planPassword(username, password))
   }
 
   async #switch(
     at: RecordAt,
-    done: 'disabled' | 'enabled',
-    work: (editor: NounEditor, key: string) => Promise<readonly EndedLoss[]>,
+    done: 'disabled' | 'enabled' | 'password_set',
+    isMeant: IsMeant | undefined,
+    plan: (editor: NounEditor, key: string) => Promise<PlannedChange>,
   ): Promise<SwitchedRecord> {
     const editor = (await this.#parts.editors())[at.noun]
-    const ended = await this.#keep(await this.#actOn(at, done), () => work(editor, keyOfNames(at.names)))
-    return { ...(await this.show(at)), ended }
+    const { result } = await this.#doLatest(at, isMeant, {
+      ...{ plan: () => plan(editor, keyOfNames(at.names)), gives: () => done !== 'disabled' },
+      act: (planned) => actOf(at, done, subjectOf(planned)),
+    })
+    return { ...(await this.show(at)), ended: result }
   }
 
-  /** Makes a change. Undefined if somebody else has changed the record since it was planned. */
-  async #commit(at: RecordAt, planned: PlannedChange): Promise<readonly EndedLoss[] | undefined> {
-    if (planned.keys.length === 0) return []
-    const act = await this.#actOn(at, 'changed')
-    const change = changeFacts(planned, NOUNS[at.noun].personal)
-    const gives = !LESSENED[at.noun](planned.records.before, planned.records.after)
-    return this.#unlessOvertaken({ ...act, change }, gives, () => planned.commit())
+  /**
+   * Plans a step, then records it and does it; plans it anew if somebody else has changed the record meanwhile. A step that
+   * is refused when it is planned leaves no record: nothing was begun.
+   */
+  async #doLatest<T, P>(
+    at: RecordAt,
+    isMeant: IsMeant | undefined,
+    { plan, act, gives }: Step<T, P>,
+  ): Promise<{ readonly planned: P; readonly result: T }> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const planned = await plan()
+      const tag = tagOf(at.noun, planned.version, planned.written.before)
+      if (isMeant?.(tag) === false) throw new OvertakenError(tag)
+      const commit = (): Promise<T | undefined> => planned.commit(isMeant !== undefined)
+      const told = act(planned)
+      const result = await (told ? this.#unlessOvertaken(told, gives(planned), commit) : commit())
+      if (result !== undefined) return { planned, result }
+    }
+    throw changedByOthers(keyOfNames(at.names))
   }
 
   /** Does work that resolves with undefined if somebody else has changed the record: recorded as failed then. */
@@ -185,24 +196,23 @@ export class DirectoryControl implements DirectoryOrders {
       throw thrown
     })
   }
-
-  #keep<T>(act: DirectoryAct, work: () => Promise<T>): Promise<T> {
-    return this.#parts.keeper.keep(act, AUDIT_EVENTS[act.event].weight === 'gives', work)
-  }
-
-  /** The subject of a user who exists is looked up. */
-  async #actOn(at: RecordAt, done: Done): Promise<DirectoryAct> {
-    if (at.noun !== 'user') return actOf(at, done)
-    const editors = await this.#parts.editors()
-    const found = await editors.user.show(keyOfNames(at.names)).catch((thrown: unknown) => {
-      if (thrown instanceof DirectoryRefusal) return undefined
-      throw thrown
-    })
-    return actOf(at, done, found?.record.subject)
-  }
 }
 
 type Done = 'added' | 'changed' | 'disabled' | 'enabled' | 'removed' | 'secret_rotated' | 'password_set'
+
+/** How something is done to a record, and how the audit trail tells of it. */
+interface Step<T, P> {
+  readonly plan: () => Promise<P & PlannedStep<T>>
+  /** Undefined if nothing changes: then nothing is recorded. */
+  readonly act: (planned: P) => DirectoryAct | undefined
+  readonly gives: (planned: P) => boolean
+}
+
+/** A change of nothing. */
+const asItWas = (change: PlannedChange): PlannedChange => ({ ...change, commit: () => Promise.resolve([]) })
+
+/** Of a user. */
+const subjectOf = ({ written }: Pick<PlannedStep<unknown>, 'written'>): unknown => written.before['subject']
 
 function actOf({ noun, names }: RecordAt, done: Done, subject?: unknown): DirectoryAct {
   const event = `${noun}.${done}` as AuditEvent

@@ -1,6 +1,9 @@
 /** Clients, users, businesses, funds and roles, by the admin API and by commands alike (C11.5.1). */
 import { describe, expect, it } from 'vitest'
 import type { AuditEvent } from '../../src/kernel/audit-events.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { planSqlite } from '../../src/stores/config.ts'
+import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { administered, type Answered } from '../support/administered.ts'
 import { auditRecords } from '../support/audit-files.ts'
 
@@ -257,20 +260,106 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
     }
     const added = await command(['business', 'add', 'Y', '--name', 'Y', '--address', `pin=${planted}`])
     expect(added.code).not.toBe(0)
-    expect(auditRecords({ data: service.data }).map(({ event }) => event)).toContain('user.added')
     expect(JSON.stringify(auditRecords({ data: service.data }))).not.toContain(planted)
     expect(service.logLines().join('')).not.toContain(planted)
   })
 
-  it('C11.5 refuses a version where it cannot hold to it, and changes nothing; no business of a fund is 404', async () => {
-    const { call } = await administered()
-    const { etag } = await call('POST', '/roles', { body: { name: 'Clerk', scopes: [] } })
-    for (const ifMatch of ['"9-other"', etag ?? '', '*'])
-      expect((await call('POST', '/roles/Clerk/disable', { ifMatch })).body.problems).toEqual([
-        'If-Match  is not known here: this is done to the latest version',
-      ])
-    const shown = await call('GET', '/roles/Clerk', { ifMatch: '"9-other"' })
-    expect([shown.status, shown.etag, shown.body.disabled]).toEqual([200, etag, false])
+  it('C12.1.7 records no act that was refused before it was begun, by the admin API and by command', async () => {
+    const { call, command, acts } = await administered()
+    const user = { username: 'dora', password: PASSWORD, access: {} }
+    expect((await call('POST', '/users', { body: user })).status).toBe(201)
+    const before = acts()
+    const password = { password: 'short' }
+    const refused = [
+      await call('POST', '/users', { body: user }),
+      await call('POST', '/users', { body: { ...user, username: 'x', password: 'short' } }),
+      await call('POST', '/clients', { body: { id: 'x', kind: 'custome', name: 'X', scopes: [] } }),
+      await call('POST', '/businesses/NOPE/funds', { body: { code: 'F' } }),
+      await call('PUT', '/users/dora/password', { body: password }),
+      await call('PUT', '/users/nobody/password', { body: { password: PASSWORD } }),
+      await call('POST', '/clients/nobody/secrets'),
+      await call('POST', '/clients/acme-books/enable'),
+      await call('POST', '/clients/acme-books/disable'),
+      await call('DELETE', '/roles/nobody'),
+      await call('POST', '/users/dora/enable', { ifMatch: '"1-other"' }),
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([
+      409, 400, 400, 404, 400, 404, 404, 409, 409, 404, 412,
+    ])
+    expect((await command(['role', 'add', 'X', '--scope', 'fund.raed'])).code).toBe(2)
+    expect((await command(['role', 'disable', 'nobody'])).code).toBe(1)
+    expect(acts()).toEqual(before)
+  })
+
+  it('C11.5.1 removes what the configuration hides, by the admin API and by command', async () => {
+    const { call, command, service } = await administered()
+    const hidden = { id: 'acme-books', kind: 'customer', name: 'Old', secrets: [], grants: [], scopes: [] }
+    const records: readonly (readonly [string, string, object])[] = [
+      ['directory_client', 'acme-books', { ...hidden, disabled: true }],
+      ['directory_business', 'ACME', { code: 'ACME', name: 'Old' }],
+      ['directory_role', 'Read-only', { name: 'Read-only', scopes: [] }],
+    ]
+    const hide = async (): Promise<void> => {
+      const store = await SqliteStore.open(
+        planSqlite({ kind: 'sqlite', synchronous: 'normal' }, service.data),
+        systemClock,
+      )
+      for (const [kind, key, record] of records)
+        await store.create(kind, key, { value: { record, ends: {} } })
+      await store.close()
+    }
+    await hide()
+    for (const path of ['/clients/acme-books', '/businesses/ACME', '/roles/Read-only']) {
+      expect((await call('POST', `${path}/disable`)).status).toBe(409)
+      expect([path, (await call('DELETE', path)).status]).toEqual([path, 200])
+      expect([path, (await call('DELETE', path)).status]).toEqual([path, 409])
+      expect((await call('GET', path)).body.source).toBe('configuration')
+    }
+    await hide()
+    for (const [noun, name] of [
+      ['client', 'acme-books'],
+      ['business', 'ACME'],
+      ['role', 'Read-only'],
+    ] as const) {
+      expect(await command([noun, 'remove', name])).toMatchObject({ code: 0, stderr: '' })
+      expect((await command([noun, 'remove', name])).stderr).toContain('in the configuration')
+    }
+  })
+
+  it('C11.5 holds switches, secrets and passwords to the version that is meant; else nothing has changed', async () => {
+    const { call, acts } = await administered()
+    const client = { ...CASES[0]?.added, id: 'held' }
+    const added = [
+      await call('POST', '/clients', { body: client }),
+      await call('POST', '/users', { body: { username: 'held', password: PASSWORD, access: {} } }),
+    ]
+    const before = acts()
+    const acted: readonly (readonly [number, string, string, object?])[] = [
+      [0, 'POST', '/clients/held/disable'],
+      [0, 'POST', '/clients/held/enable'],
+      [0, 'POST', '/clients/held/secrets'],
+      [1, 'POST', '/users/held/disable'],
+      [1, 'PUT', '/users/held/password', { password: PASSWORD }],
+    ]
+    const latest = added.map(({ etag }) => etag ?? '')
+    for (const [of, method, path, body] of acted) {
+      const sent = body === undefined ? {} : { body }
+      const other = await call(method, path, { ...sent, ifMatch: '"9-other"' })
+      expect([path, other.status, other.etag]).toEqual([path, 412, latest[of]])
+    }
+    expect(acts()).toEqual(before)
+    for (const [of, method, path, body] of acted) {
+      const sent = body === undefined ? {} : { body }
+      const done = await call(method, path, { ...sent, ifMatch: latest[of] ?? '' })
+      expect([path, done.status]).toEqual([path, 200])
+      const again = await call(method, path, { ...sent, ifMatch: latest[of] ?? '' })
+      // A third secret is refused in whatever version.
+      expect([path, again.status]).toEqual([path, path.endsWith('/secrets') ? 409 : 412])
+      latest[of] = done.etag ?? ''
+    }
+    const shown = await call('GET', '/clients/held', { ifMatch: '"9-other"' })
+    expect([shown.status, shown.etag, shown.body.validSecrets]).toEqual([200, latest[0], 2])
+    expect((await call('POST', '/clients', { body: client, ifMatch: '*' })).status).toBe(400)
     expect((await call('POST', '/businesses/NOPE/funds', { body: { code: 'F' } })).status).toBe(404)
   })
 

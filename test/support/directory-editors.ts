@@ -8,6 +8,7 @@ import { UserEditor } from '../../src/directory/user-editor.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { compileScopes } from '../../src/scopes/config.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { acting, actingOnClients, actingOnUsers } from './acting.ts'
 
 /** All editors of a service's directory. `pause` is how they wait for other processes. */
 export async function directoryEditors(
@@ -29,11 +30,11 @@ export async function directoryEditors(
     ...(pause && { pause }),
   }
   return {
-    businesses: new BusinessEditor(parts),
-    funds: new FundEditor(parts),
-    roles: new RoleEditor(parts),
-    clients: new ClientEditor(parts),
-    users: new UserEditor({ ...parts, hasher: new Hasher() }),
+    businesses: acting(new BusinessEditor(parts)),
+    funds: acting(new FundEditor(parts)),
+    roles: acting(new RoleEditor(parts)),
+    clients: actingOnClients(new ClientEditor(parts)),
+    users: actingOnUsers(new UserEditor({ ...parts, hasher: new Hasher() })),
   }
 }
 

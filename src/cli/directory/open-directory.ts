@@ -14,7 +14,7 @@ import { type ActKeeper, DirectoryControl } from '../../start/directory-control.
 import { openMeasures } from '../../start/measures.ts'
 import { StoreError } from '../../stores/store-error.ts'
 import { configurationFile, EXIT, type Terminal, writeReport } from '../command.ts'
-import type { OrderOptions } from '../order-options.ts'
+import { checkOrder, type OrderOptions } from '../order-options.ts'
 import { recorded, type RecordedOrder } from '../recorded-act.ts'
 
 /** The option of the command for each member of a record, to name it in problems. */
@@ -34,6 +34,7 @@ export async function withDirectory(
   { order, options, work }: DirectoryTask,
   terminal: Terminal,
 ): Promise<number> {
+  checkOrder(order, terminal)
   const file = configurationFile(order.config === undefined ? [] : [order.config], terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {

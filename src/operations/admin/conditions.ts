@@ -1,7 +1,8 @@
 /** Changes that are made only to the version that the operator has seen: `If-Match`, answered with 412 (C11.5). */
 import { fitsStrongly, readTagCondition, type TagCondition } from '../../http/entity-tag.ts'
+import type { IsMeant } from '../directory-orders.ts'
 import { AdminError } from './errors.ts'
-import { type AdminAnswer, text } from './routes.ts'
+import { type AdminAnswer, type AdminRequest, text } from './routes.ts'
 
 export const IF_MATCH = text(
   'The `ETag` of the version that is meant, or several of them, or `*`. Without it the latest version is meant.',
@@ -21,9 +22,9 @@ export function readIfMatch(header: string | undefined): TagCondition | undefine
   ])
 }
 
-/** Whether a request means this version. */
-export const isMeant = (ifMatch: TagCondition | undefined, tag: string): boolean =>
-  ifMatch === undefined || fitsStrongly(ifMatch, tag)
+/** Which versions a request means; undefined if it does not say. */
+export const meantBy = ({ ifMatch }: Pick<AdminRequest, 'ifMatch'>): IsMeant | undefined =>
+  ifMatch && ((tag) => fitsStrongly(ifMatch, tag))
 
 /** 412: the version that was meant is not the latest one. Nothing has changed. */
 export const overtaken = (tag: string): AdminAnswer => ({

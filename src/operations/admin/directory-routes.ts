@@ -5,7 +5,7 @@ import { DirectoryRefusal } from '../../directory/stored-editing.ts'
 import { applyMergePatch } from '../../http/merge-patch.ts'
 import { DURATION_PATTERN, parseDuration } from '../../kernel/units.ts'
 import { type DirectoryOrders, OvertakenError } from '../directory-orders.ts'
-import { isMeant, overtaken } from './conditions.ts'
+import { meantBy, overtaken } from './conditions.ts'
 import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
 import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
 import { atOf, collectionOf, locationOf, namesIn, paramsOf, recordPath, withinOf } from './record-paths.ts'
@@ -150,8 +150,7 @@ const editRoute = (noun: NounName): AdminRoute => ({
     409: CONFIGURED,
   },
   handle: ordered(async (directory, request) => {
-    const meant = (tag: string): boolean => isMeant(request.ifMatch, tag)
-    const edited = await directory.edit(atOf(noun, request), patchChanges(request.body), meant)
+    const edited = await directory.edit(atOf(noun, request), patchChanges(request.body), meantBy(request))
     const { record, tag, changed, ended, warnings } = edited
     return { ...ok({ record, changed, ended: endedRows(ended), warnings: warnings.map(lineOf) }), tag }
   }),
@@ -169,8 +168,7 @@ const removeRoute = (noun: NounName): AdminRoute => ({
   },
   handle: ordered(async (directory, request) => {
     const at = atOf(noun, request)
-    const { ifMatch } = request
-    await directory.remove(at, ifMatch === undefined ? undefined : (tag) => isMeant(ifMatch, tag))
+    await directory.remove(at, meantBy(request))
     return ok({ removed: at.names.join('/') })
   }),
 })
@@ -189,13 +187,14 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): AdminRoute =>
   needs: 'administer',
   ...common(noun),
   summary: `${SWITCHES[verb]}: a ${noun} of the store`,
+  conditional: true,
   answers: {
     200: ['Done, in force everywhere', switchedSchema(noun), ['ETag']],
     404: MISSING,
     409: CONFIGURED,
   },
   handle: ordered(async (directory, request) => {
-    const { record, tag, ended } = await directory[verb](atOf(noun, request))
+    const { record, tag, ended } = await directory[verb](atOf(noun, request), meantBy(request))
     return { ...ok({ record, ended: endedRows(ended) }), tag }
   }),
 })
@@ -216,6 +215,7 @@ const secretRoute: AdminRoute = {
     ),
   }),
   bodyOptional: true,
+  conditional: true,
   answers: {
     200: [
       'Made, valid everywhere',
@@ -228,7 +228,8 @@ const secretRoute: AdminRoute = {
   handle: ordered(async (directory, request) => {
     const { overlap: given } = request.body
     const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
-    const { record, tag, secret } = await directory.rotateSecret(request.params['id'] ?? '', overlap)
+    const id = request.params['id'] ?? ''
+    const { record, tag, secret } = await directory.rotateSecret(id, overlap, meantBy(request))
     return { ...ok({ record, secret }), tag }
   }),
 }
@@ -239,10 +240,12 @@ const passwordRoute: AdminRoute = {
   summary: 'Set another password of a user in the store, who must log in again everywhere',
   body: members({ password: PASSWORD }, ['password']),
   checksBody: true,
+  conditional: true,
   answers: { 200: ['Set', switchedSchema('user'), ['ETag']], 404: MISSING, 409: CONFIGURED },
   handle: ordered(async (directory, request) => {
     const { params, body } = request
-    const { record, tag, ended } = await directory.setPassword(params['username'] ?? '', body['password'])
+    const username = params['username'] ?? ''
+    const { record, tag, ended } = await directory.setPassword(username, body['password'], meantBy(request))
     return { ...ok({ record, ended: endedRows(ended) }), tag }
   }),
 }

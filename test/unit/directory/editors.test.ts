@@ -12,6 +12,7 @@ import { UserEditor } from '../../../src/directory/user-editor.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { RevocationRules } from '../../../src/stores/revocations.ts'
+import { actingOnClients, actingOnUsers } from '../../support/acting.ts'
 import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -60,10 +61,10 @@ async function opened() {
   const stored = new StoredDirectory({ store, feed: serving.feed, clock })
   return {
     ...{ clock, store, serving, ended },
-    clients: new ClientEditor(parts),
-    users: new UserEditor(parts),
+    clients: actingOnClients(new ClientEditor(parts)),
+    users: actingOnUsers(new UserEditor(parts)),
     /** Beside people that live elsewhere. */
-    usersBeside: new UserEditor({ ...parts, peopleElsewhere: true }),
+    usersBeside: actingOnUsers(new UserEditor({ ...parts, peopleElsewhere: true })),
     people: new StoredPeople(stored, new Roles(configured.roles, stored), clock),
   }
 }
@@ -231,15 +232,21 @@ describe('clients of the store', () => {
     expect([rest.items.map(({ key }) => key), rest.next]).toEqual([['gamma'], undefined])
   })
 
-  it('C11.5.1 are removed only in the version that is meant, if one is', async () => {
-    const { clients, people, ended } = await opened()
-    await clients.add(acme)
-    const { version } = await clients.show('acme')
-    await clients.enable('acme')
-    expect(await clients.remove('acme', version)).toBe(false)
-    expect([await people.findClient('acme'), ended]).toEqual([expect.anything(), []])
-    expect(await clients.remove('acme', (version ?? 0) + 1)).toBe(true)
-    expect(ended).toEqual([{ client: 'acme' }])
+  it('C11.5.1 that the configuration hides are removed; what they could still hold ends, and nothing else', async () => {
+    const { clients, store, ended } = await opened()
+    const hide = (disabled: boolean) =>
+      store.create('directory_client', 'fixed', {
+        value: { record: { ...acme, id: 'fixed', secrets: [], disabled }, ends: {} },
+      })
+    expect(await problems(clients.remove('fixed'))).toEqual([expect.stringContaining('edit it there')])
+    await hide(true)
+    expect(await problems(clients.disable('fixed'))).toEqual([expect.stringContaining('edit it there')])
+    await clients.remove('fixed')
+    expect([await store.find('directory_client', 'fixed'), ended]).toEqual([undefined, []])
+    expect((await clients.show('fixed')).source).toBe('configuration')
+    await hide(false)
+    await clients.remove('fixed')
+    expect(ended).toContainEqual({ client: 'fixed' })
   })
 })
 
@@ -305,7 +312,8 @@ describe('users of the store', () => {
     await users.disable('ann')
     expect((await people.findUserByName('ann'))?.disabled).toBe(true)
     expect(serving.rules.isRevoked(token(clock.now(), { subject }))).toBe(true)
-    expect(ended).toEqual([{ subject }])
+    // Before and after the change.
+    expect(ended).toEqual([{ subject }, { subject }])
     await users.enable('ann')
     await serving.timers.fire()
     expect((await people.findUserByName('ann'))?.disabled).toBe(false)
@@ -321,7 +329,8 @@ describe('users of the store', () => {
     expect(await hasher.verify(PASSWORD, hash)).toBe(false)
     expect(await hasher.verify('another horse battery', hash)).toBe(true)
     expect(serving.rules.isRevoked(token(clock.now(), { subject }))).toBe(true)
-    expect(ended).toEqual([{ subject }])
+    // Before and after the change.
+    expect(ended).toEqual([{ subject }, { subject }])
   })
 
   it.each(['disable', 'enable', 'setPassword'] as const)(
@@ -341,6 +350,24 @@ describe('users of the store', () => {
     expect(await problems(usersBeside.disable('nobody'))).toEqual([
       expect.stringMatching(/^There is no user "nobody"\. .*own system.*`postern revoke --subject`/),
     ])
+  })
+
+  it('C11.5.1 that the configuration hides are removed; a subject of its own ends, one of the configuration does not', async () => {
+    const { users, store, ended } = await opened()
+    const hide = async (subject: string) => {
+      await store.create('directory_subject', subject, { value: { username: 'fixed' } })
+      const record = { ...ann, username: 'fixed', subject, password: HASH }
+      await store.create('directory_user', 'fixed', { value: { record } })
+    }
+    expect(await problems(users.remove('fixed'))).toEqual([expect.stringContaining('edit it there')])
+    await hide('s-fixed')
+    await users.remove('fixed')
+    expect([await store.find('directory_user', 'fixed'), ended]).toEqual([undefined, []])
+    await hide('s-own')
+    await users.remove('fixed')
+    expect(ended).toContainEqual({ subject: 's-own' })
+    expect(await store.list('directory_subject')).toEqual([])
+    expect((await users.show('fixed')).source).toBe('configuration')
   })
 
   it('C11.5.1 are listed with those of the configuration, by prefix', async () => {

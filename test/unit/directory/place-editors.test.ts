@@ -7,6 +7,7 @@ import { DirectoryRefusal } from '../../../src/directory/stored-editing.ts'
 import { UserEditor } from '../../../src/directory/user-editor.ts'
 import { LESSENED } from '../../../src/settings/takes-away.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
+import { acting, actingOnClients, actingOnUsers } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
@@ -37,11 +38,11 @@ async function opened() {
   const taken = () => steps.splice(0)
   return {
     ...{ store, taken },
-    businesses: new BusinessEditor(parts),
-    funds: new FundEditor(parts),
-    roles: new RoleEditor(parts),
-    clients: new ClientEditor(parts),
-    users: new UserEditor(parts),
+    businesses: acting(new BusinessEditor(parts)),
+    funds: acting(new FundEditor(parts)),
+    roles: acting(new RoleEditor(parts)),
+    clients: actingOnClients(new ClientEditor(parts)),
+    users: actingOnUsers(new UserEditor(parts)),
   }
 }
 
@@ -184,7 +185,7 @@ describe('C11.5.1 funds of the store', () => {
       await funds.add({ business, code })
     }
     const keysOf = async (business: string, prefix = '', after?: string) =>
-      (await funds.listOf(business, { prefix, after, limit: 9 })).items.map(({ key }) => key)
+      (await funds.editor.listOf(business, { prefix, after, limit: 9 })).items.map(({ key }) => key)
     expect(await keysOf('B')).toEqual(['B/F1', 'B/F2', 'B/G'])
     expect(await keysOf('B', 'F')).toEqual(['B/F1', 'B/F2'])
     expect(await keysOf('B', '', 'F1')).toEqual(['B/F2', 'B/G'])
@@ -204,6 +205,29 @@ describe('C11.5.1 roles of the store', () => {
     expect((await roles.list({ after: undefined, limit: 9 })).items.map(({ key }) => key)).toEqual([
       ...['Clerk', 'Reader'],
     ])
+  })
+
+  it('that do not fit the configuration any more are disabled and removed, and not enabled', async () => {
+    const { roles, store } = await opened()
+    const value = { record: { name: 'Clerk', scopes: ['gone.read'], disabled: false } }
+    await store.create('directory_role', 'Clerk', { value })
+    await roles.disable('Clerk')
+    expect((await roles.show('Clerk')).record).toMatchObject({ scopes: ['gone.read'], disabled: true })
+    expect(await refusal(roles.enable('Clerk'))).toContain('gone.read')
+    await roles.remove('Clerk')
+    expect(await store.find('directory_role', 'Clerk')).toBeUndefined()
+  })
+
+  it.each([
+    ['directory_role', { name: 'Reader', scopes: [], disabled: false }, 'roles', 'Reader'],
+    ['directory_fund', { business: 'ACME', code: 'SUPER1', disabled: false }, 'funds', 'ACME/SUPER1'],
+  ] as const)('that the configuration hides are removed: %s', async (kind, record, editor, key) => {
+    const here = await opened()
+    await here.store.create(kind, key, { value: { record } })
+    expect(await refusal(here[editor].disable(key))).toContain('in the configuration')
+    await here[editor].remove(key)
+    expect(await here.store.find(kind, key)).toBeUndefined()
+    expect((await here[editor].show(key)).source).toBe('configuration')
   })
 })
 

@@ -5,6 +5,7 @@ import { ClientEditor } from '../../../src/directory/client-editor.ts'
 import { durationText, parseDuration } from '../../../src/kernel/units.ts'
 import { LESSENED } from '../../../src/settings/takes-away.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
+import { actingOnClients } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
@@ -18,22 +19,24 @@ async function opened() {
     steps.push(done ? 'changed' : 'overtaken')
     return done
   }
-  const clients = new ClientEditor({
-    ...{ store, clock, catalogue, configured: await makeDirectory() },
-    feed: {
-      append: () => {
-        steps.push('announced')
-        return Promise.resolve()
+  const clients = actingOnClients(
+    new ClientEditor({
+      ...{ store, clock, catalogue, configured: await makeDirectory() },
+      feed: {
+        append: () => {
+          steps.push('announced')
+          return Promise.resolve()
+        },
       },
-    },
-    tokenRevoker: {
-      end: (tokens: RevokedTokens) => {
-        steps.push(tokens)
-        return Promise.resolve({ sessions: 0, families: 1, codes: 2, consents: 0 })
+      tokenRevoker: {
+        end: (tokens: RevokedTokens) => {
+          steps.push(tokens)
+          return Promise.resolve({ sessions: 0, families: 1, codes: 2, consents: 0 })
+        },
       },
-    },
-    pause: () => Promise.resolve(),
-  })
+      pause: () => Promise.resolve(),
+    }),
+  )
   const { secret } = await clients.add({
     ...{ id: 'acme', kind: 'customer', name: 'Acme', grants: ['password'], agreement: '2026-01-15' },
     ...{ businesses: ['ACME', 'GLOBEX'], scopes: ['fund.read'], accessTokenLifetime: '10m' },
@@ -65,6 +68,22 @@ describe('C12.1.7 a planned change', () => {
     const tokens = { client: 'acme', business: 'GLOBEX' }
     expect(await planned.commit()).toMatchObject([{ loss: { tokens }, ended: { families: 2, codes: 4 } }])
     expect(steps).toEqual([tokens, 'changed', 'announced', tokens])
+  })
+
+  it('C11.5 of exactly one version ends nothing if another is the latest, be it a switch or a removal', async () => {
+    const { clients, steps, store } = await opened()
+    const { editor } = clients
+    const planned = [await editor.planSwitch('acme', true), await editor.planRemoval('acme')]
+    await clients.rotateSecret('acme', 0)
+    steps.length = 0
+    for (const each of planned) expect(await each.commit(true)).toBeUndefined()
+    expect(steps).toEqual(['overtaken'])
+    expect((await store.find('directory_client', 'acme'))?.value).toMatchObject({
+      record: { disabled: false },
+    })
+    const removal = await editor.planRemoval('acme')
+    expect(await removal.commit(true)).toBe(true)
+    expect(steps.slice(1)).toEqual(['announced', { client: 'acme' }])
   })
 
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../../../src/contracts/audit.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
-import { isMeant, overtaken } from '../../../../src/operations/admin/conditions.ts'
+import { meantBy, overtaken } from '../../../../src/operations/admin/conditions.ts'
 import { startAdminListener } from '../../../../src/operations/admin/listener.ts'
 import { describeAdminApi } from '../../../../src/operations/admin/openapi.ts'
 import { Operators } from '../../../../src/operations/admin/operators.ts'
@@ -19,7 +19,7 @@ function routesOf(): readonly AdminRoute[] {
   const common = { needs: 'view', summary: 'x' } as const
   const body = members({ name: text('A name.', { type: ['string', 'null'] }) })
   const change: AdminRoute['handle'] = (_control, { ifMatch, body }) => {
-    if (!isMeant(ifMatch, tag())) return overtaken(tag())
+    if (meantBy({ ifMatch })?.(tag()) === false) return overtaken(tag())
     version += 1
     return { ...ok(body), tag: tag() }
   }
