@@ -8,8 +8,8 @@ import { newSecret } from '../../src/kernel/ids.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { DEMO, spawnPostern } from '../support/spawn-postern.ts'
-import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { DEMO } from '../support/spawn-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { startPool, UPSTREAM_WORLD } from '../support/worker-pool.ts'
 
 /** As the one token's owner, or as the one of another token. */
@@ -39,25 +39,23 @@ const unavailable = (service: StartedPostern): void => {
   vi.spyOn(service.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
 }
 
-/** A service in a process of its own, on a configuration that a test may edit. */
-async function spawned(changes = '') {
+/** A service on a configuration file that a test may edit. */
+async function editable(changes = '') {
   const text = (more: string): string => `extends: ${DEMO}\n${more}\n`
   const file = configFiles({ 'a.yaml': text(changes) })('a.yaml')
   const data = await dataFolder()
-  const service = await spawnPostern({ config: file, environment: { POSTERN_DATA: data } })
-  const stop = async (): Promise<number | null> => service.stop()
-  let stopped: Promise<number | null> | undefined
+  const service = await startPostern({ file, data })
+  let stopped: Promise<number> | undefined
+  const end = (): Promise<number> => (stopped ??= service.close())
   onTestFinished(async () => {
-    await (stopped ??= stop())
+    await end()
   })
-  const of = { data, adminUrl: service.adminUrl }
   return {
     ...service,
-    data,
     write: (more: string) => writeFileSync(file, text(more)),
-    ask: (...args: Parameters<ReturnType<typeof admin>>) => admin(of)(...args),
+    ask: (...args: Parameters<ReturnType<typeof admin>>) => admin(service)(...args),
     records: (event: string) => recordsOf({ data }, event),
-    end: () => (stopped ??= stop()),
+    end,
   }
 }
 
@@ -134,7 +132,7 @@ describe('C12.3 events of the service', () => {
     'tells its start and its end, with version, workers and digests of its files',
     { timeout: 60_000 },
     async () => {
-      const service = await spawned()
+      const service = await editable()
       await vi.waitFor(() => expect(service.records('keys.signing').length).toBeGreaterThan(0), 20_000)
       await service.end()
       const service2 = { files: { 'a.yaml': expect.stringMatching(/^[\w-]{43}$/) } }
@@ -146,7 +144,7 @@ describe('C12.3 events of the service', () => {
   )
 
   it('tells a reload with who gains and who loses access, and a refused one with its problems', async () => {
-    const service = await spawned()
+    const service = await editable()
     service.write('directory: { users: { alice: { access: { ACME: Read-only } } } }')
     expect((await service.ask('POST', '/reload', { reason: 'less for one' })).status).toBe(200)
     const all = service.records('configuration.reloaded')
@@ -208,7 +206,7 @@ describe('C12.3 events of the service', () => {
   it('C12.2.4 cuts off, by a reload, an operator who has left', { timeout: 60_000 }, async () => {
     const token = newSecret()
     const line = `admin: { tokens: [{ name: ann, role: operate, hash: '${hashSecret(token)}' }] }`
-    const service = await spawned(line)
+    const service = await editable(line)
     const asAnn = admin({ adminUrl: service.adminUrl, data: service.data }, token)
     expect((await asAnn('PUT', '/maintenance', { scope: 'business/ACME' })).status).toBe(200)
     await vi.waitFor(() =>

@@ -6,34 +6,43 @@ import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { postForm } from '../support/oauth.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { postern as startHere } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const extending = (changes = ''): string => `extends: ${DEMO}\n${changes}\n`
 
-async function start(changes = '') {
-  const file = configFiles({ 'a.yaml': extending(changes) })('a.yaml')
-  const spawned = await spawnPostern({ config: file })
-  onTestFinished(async () => {
-    await spawned.stop()
-  })
-  const env = {
-    POSTERN_CONFIG: file,
-    POSTERN_DATA: spawned.data,
-    POSTERN_ADMIN_PORT: new URL(spawned.adminUrl).port,
-  }
+interface Served {
+  readonly data: string
+  readonly adminUrl: string
+  readonly authUrl: string
+  readonly baseUrl: string
+}
+
+/** A service in this process; commands find it as they find any other. */
+async function start() {
+  const file = ownFile()
+  const service = await startHere({ file })
+  return { ...operate(service, file), log: () => service.log() }
+}
+
+const ownFile = (): string => configFiles({ 'a.yaml': extending() })('a.yaml')
+
+function operate(service: Served, file: string) {
+  const { data, adminUrl, baseUrl } = service
+  const env = { POSTERN_CONFIG: file, POSTERN_DATA: data, POSTERN_ADMIN_PORT: new URL(adminUrl).port }
   const postern = async (...args: string[]) => {
     const { code, stdout: out, stderr: err } = await runVerb(args, { env })
     return { code, out, err }
   }
-  const token = async (): Promise<string> => (await issueToken(spawned, { scope: ALL_AT_ACME })).access_token
+  const token = async (): Promise<string> => (await issueToken(service, { scope: ALL_AT_ACME })).access_token
   const call = async (accessToken: string, path = 'b/ACME/fund-data/fund-list') => {
-    const response = await fetch(`${spawned.baseUrl}/api/1.0/${path}`, {
+    const response = await fetch(`${baseUrl}/api/1.0/${path}`, {
       headers: { Authorization: `Bearer ${accessToken}` },
     })
     return { status: response.status, body: await response.text(), headers: response.headers }
   }
   const write = (next: string): void => writeFileSync(file, extending(next))
-  return { ...spawned, file, postern, token, call, write }
+  return { ...service, postern, token, call, write }
 }
 
 describe('operators', { timeout: 60_000 }, () => {
@@ -182,8 +191,8 @@ describe('operators', { timeout: 60_000 }, () => {
     await expect(token()).rejects.toThrow('invalid_grant')
     // The watch of the file may have come first: then the command found nothing new.
     await expect
-      .poll(() => service.output(), { timeout: 10_000 })
-      .toMatch(/"outcome":"reloaded","warnings":\[\],"revoked":2/)
+      .poll(() => service.log(), { timeout: 10_000 })
+      .toContainEqual(expect.objectContaining({ outcome: 'reloaded', warnings: [], revoked: 2 }))
   })
 
   it('reload: a bad file changes nothing, and every problem is told', async () => {
@@ -214,12 +223,16 @@ describe('operators', { timeout: 60_000 }, () => {
   })
 
   it('SIGHUP reloads as the command does', async () => {
-    const service = await start()
-    const { pid, write, token, call } = service
+    const file = ownFile()
+    const spawned = await spawnPostern({ config: file })
+    onTestFinished(async () => {
+      await spawned.stop()
+    })
+    const { write, token, call } = operate(spawned, file)
     const held = await token()
     write('maintenance: [{ scope: service }]')
-    process.kill(pid, 'SIGHUP')
+    process.kill(spawned.pid, 'SIGHUP')
     await expect.poll(async () => (await call(held)).status, { timeout: 20_000 }).toBe(503)
-    expect(service.output()).not.toMatch(/configuration_refused/)
+    expect(spawned.output()).not.toMatch(/configuration_refused/)
   })
 })

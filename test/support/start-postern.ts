@@ -14,6 +14,8 @@ import { giveKey } from './ready-key.ts'
 export interface StartOptions {
   /** File name in config/. */
   readonly config?: string
+  /** Path of another file, served as `postern serve` does: it is watched, and a reload reads it again. */
+  readonly file?: string
   readonly clock?: Clock
   /** Changes the loaded configuration before it is served. */
   readonly change?: (configuration: Configuration) => Configuration
@@ -51,7 +53,8 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     POSTERN_DATA: data,
     ...options.environment,
   }
-  const file = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
+  const own = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
+  const { file = own } = options
   const { configuration: loaded, report } = readConfiguration(file, environment)
   if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
   const hasty = withQuickPasswords(withoutWaits(loaded))
@@ -62,6 +65,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const running = await start(configuration, {
     clock,
     environment,
+    ...(options.file !== undefined && { source: { file, files: report.files } }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
   return {

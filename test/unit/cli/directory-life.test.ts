@@ -4,23 +4,23 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { runVerb, type Ended } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { postForm } from '../../support/oauth.ts'
-import { spawnPostern } from '../../support/spawn-postern.ts'
+import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+import { postern } from '../../support/start-postern.ts'
 import { issueToken } from '../../support/tokens.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** Commands on one data folder, in this process. Another process serves what they change. */
+/** Commands on one data folder, in this process. */
 const commands =
   (env: Environment) =>
   (line: string, input = ''): Promise<Ended> =>
     runVerb(line.split(' '), { env, input })
 
-async function serving(environment: Readonly<Record<string, string>>, config?: string) {
-  const service = await spawnPostern({ environment, ...(config !== undefined && { config }) })
-  onTestFinished(async () => {
-    await service.stop()
-  })
-  return service
+/** A service in this process, which commands change from outside. */
+async function serving() {
+  const service = await postern({ file: DEMO })
+  const environment = { POSTERN_CONFIG: DEMO, POSTERN_DATA: service.data }
+  return { service, run: commands(environment), environment }
 }
 
 const field = (text: string, name: string): string =>
@@ -33,9 +33,7 @@ const PASSWORD = 'doras-long-password'
 
 describe('postern client and postern user, beside a service that runs', () => {
   it('add, rotate, set a password, disable: the service follows', { timeout: 90_000 }, async () => {
-    const environment = { POSTERN_DATA: await dataFolder() }
-    const service = await serving(environment)
-    const run = commands(environment)
+    const { service, run } = await serving()
     const login = (secret: string, password: string) =>
       postForm(service, '/connect/token', {
         ...{ client: 'tally', secret },
@@ -93,8 +91,7 @@ describe('postern client and postern user, beside a service that runs', () => {
   })
 
   it('C9.2 a stored client passes a maintenance whose allow list names it', { timeout: 60_000 }, async () => {
-    const environment = { POSTERN_DATA: await dataFolder() }
-    const service = await serving(environment)
+    const { service, environment } = await serving()
     const run = commands({ ...environment, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port })
     const added = await run(`${ADD} ${SCOPES}`)
     const { secret } = JSON.parse(added.stdout) as { secret: string }
@@ -208,7 +205,10 @@ describe('postern init', () => {
     const run = commands({ POSTERN_CONFIG: file })
     expect(await run('check')).toEqual({ code: 0, stdout: `${file}: can be served\n`, stderr: '' })
 
-    const service = await serving({}, file)
+    const service = await spawnPostern({ config: file })
+    onTestFinished(async () => {
+      await service.stop()
+    })
     const { status, json } = await postForm(service, '/connect/token', {
       client: field(made.stdout, 'client_id'),
       secret: field(made.stdout, 'client_secret'),

@@ -1,12 +1,14 @@
 /** `postern client edit` and `postern user edit`: what changes, what ends, and what is recorded. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { postForm } from '../../support/oauth.ts'
-import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+import { giveKey } from '../../support/ready-key.ts'
+import { DEMO } from '../../support/spawn-postern.ts'
+import { postern } from '../../support/start-postern.ts'
 
 const SCOPES = 'openid offline_access fund.read business.fund.list'
 const ADD = ['client', 'add', 'tally', '--kind', 'customer', '--name', 'Tally', '--agreement', '2026-01-15']
@@ -22,10 +24,8 @@ async function place(state = 'down') {
   const data = await dataFolder()
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO }
   const run = (args: readonly string[], input = '') => runVerb(args, { env, input })
-  const service = state === 'up' ? await spawnPostern({ environment: { POSTERN_DATA: data } }) : undefined
-  onTestFinished(async () => {
-    await service?.stop()
-  })
+  await giveKey(data)
+  const service = state === 'up' ? await postern({ file: DEMO, data }) : undefined
   const added = await run([...ADD, ...HOLDS])
   const { secret } = JSON.parse(added.stdout) as { secret: string }
   await run(['user', 'add', 'dora', '--customer', 'tally', ...ROLES], `${PASSWORD}\n`)

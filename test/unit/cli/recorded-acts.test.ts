@@ -1,14 +1,16 @@
 /** Records of what commands change, with the service up and down (C12.1.7). */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { hashSecret } from '../../../src/directory/secret-hash.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
 import { auditRecords, recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
-import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+import { giveKey } from '../../support/ready-key.ts'
+import { DEMO } from '../../support/spawn-postern.ts'
+import { postern } from '../../support/start-postern.ts'
 
 const ADD =
   'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid --json'
@@ -16,19 +18,14 @@ const PASSWORD = 'doras-long-password'
 
 async function place(changes = '') {
   const data = await dataFolder()
+  await giveKey(data)
   const env = {
     POSTERN_DATA: data,
     POSTERN_CONFIG: configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml'),
   }
   const run = (line: string, input = '', more: Record<string, string> = {}) =>
     runVerb([...line.split(' ')], { env: { ...env, ...more }, input })
-  const serve = async () => {
-    const service = await spawnPostern({ config: env.POSTERN_CONFIG, environment: { POSTERN_DATA: data } })
-    onTestFinished(async () => {
-      await service.stop()
-    })
-    return service
-  }
+  const serve = () => postern({ file: env.POSTERN_CONFIG, data })
   return { data, run, serve, records: (event: string) => recordsOf({ data }, event) }
 }
 
