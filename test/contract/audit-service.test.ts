@@ -29,9 +29,9 @@ function admin({ adminUrl, data }: Pick<StartedPostern, 'adminUrl' | 'data'>, to
 }
 
 /** Nobody calls its upstream. */
-const FOUR_WORKERS = `
+const TWO_WORKERS = `
 extends: ${UPSTREAM_WORLD}
-workers: 4
+workers: 2
 backends: { funds: { kind: http, target: http://127.0.0.1:9 } }
 `
 
@@ -167,10 +167,10 @@ describe('C12.3 events of the service', () => {
   }, 60_000)
 
   it(
-    'tells once, of four workers, that a planned window has begun and ended',
+    'tells once, of two workers, that a planned window has begun and ended',
     { timeout: 90_000 },
     async () => {
-      const pool = await startPool(FOUR_WORKERS)
+      const pool = await startPool(TWO_WORKERS)
       const records = (event: string) => recordsOf(pool, event)
       const [from, until] = [2000, 4000].map((ms) => new Date(Date.now() + ms).toISOString())
       const planned = await pool.order('PUT', '/maintenance', {
@@ -188,15 +188,15 @@ describe('C12.3 events of the service', () => {
             change: { scope: 'business/ACME', id: planned['id'] },
           },
         ])
-      expect(await pool.order('POST', '/restart')).toEqual({ outcome: 'restarted', workers: 4 })
-      await vi.waitFor(() => expect(records('workers.restarted')).toMatchObject([{ change: { workers: 4 } }]))
+      expect(await pool.order('POST', '/restart')).toEqual({ outcome: 'restarted', workers: 2 })
+      await vi.waitFor(() => expect(records('workers.restarted')).toMatchObject([{ change: { workers: 2 } }]))
       const [pid = 0] = pool.workers()
       process.kill(pid, 'SIGKILL')
       await vi.waitFor(
         () => expect(records('worker.died')).toMatchObject([{ outcome: 'failed', change: { pid } }]),
         20_000,
       )
-      // Each key was told once, though five processes read them.
+      // Each key was told once, though three processes read them.
       const signing = records('keys.signing').map(({ change }) => (change as { kid: string }).kid)
       expect(new Set(signing).size).toBe(signing.length)
       expect(signing.length).toBeGreaterThan(0)

@@ -61,18 +61,22 @@ export async function operatedHere(options: StartOptions = {}) {
   return { ...operate(service, BASE), service }
 }
 
-/** A service of `workers` processes of its own, for one test: stopped when it ends. */
-export async function operated(workers: number, changes = '', environment: Record<string, string> = {}) {
-  const text = (more: string): string => `extends: ${BASE}\nworkers: ${workers}\n${WITHOUT_WAITS}\n${more}\n`
-  const file = configFiles({ 'a.yaml': text(changes) })('a.yaml')
-  const service = await spawnPostern({ config: file, environment })
+async function spawned(config: string, environment: Record<string, string>): Promise<Service> {
+  const service = await spawnPostern({ config, environment })
   onTestFinished(async () => {
     await service.stop()
   })
+  return service
+}
+
+/** A service on a file, for one test: in this process with one worker, else in processes of its own. */
+export async function operated(workers: number, changes = '', environment: Record<string, string> = {}) {
+  const text = (more: string): string => `extends: ${BASE}\nworkers: ${workers}\n${WITHOUT_WAITS}\n${more}\n`
+  const file = configFiles({ 'a.yaml': text(changes) })('a.yaml')
+  const service = workers === 1 ? await postern({ file, environment }) : await spawned(file, environment)
   return {
     ...operate(service, file),
     file,
-    service,
     /** Writes other changes in place of those that are served. */
     write: (more: string): void => writeFileSync(file, text(more)),
     /** Writes this in place of the whole file. */

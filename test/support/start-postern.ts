@@ -14,7 +14,7 @@ import { giveKey } from './ready-key.ts'
 export interface StartOptions {
   /** File name in config/. */
   readonly config?: string
-  /** Path of another file, served as `postern serve` does: it is watched, and a reload reads it again. */
+  /** Path of another file, served as it stands: it is watched, and a reload reads it again. */
   readonly file?: string
   readonly clock?: Clock
   /** Changes the loaded configuration before it is served. */
@@ -57,7 +57,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const { file = own } = options
   const { configuration: loaded, report } = readConfiguration(file, environment)
   if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
-  const hasty = withQuickPasswords(withoutWaits(loaded))
+  const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded
   const configuration = options.change?.(hasty) ?? hasty
   const { clock = systemClock } = options
   if (options.data === undefined && !isSidecar(configuration)) await giveKey(data, clock)
