@@ -1,22 +1,28 @@
 /** Every way by which rights shrink, and what ends then (C6.3.6): over real sockets, with what the upstream received. */
 import { describe, expect, it } from 'vitest'
 import { operated, type Operated } from '../support/operated.ts'
-import { postForm } from '../support/oauth.ts'
-import { bearer, send } from '../support/requests.ts'
+import {
+  type AdminChange,
+  DATA,
+  expectDone,
+  GRANTED,
+  type Holder,
+  type Left,
+  LISTING,
+  logIn,
+  REFUSED,
+  refreshed,
+  SERVED,
+  stateOf,
+} from '../support/shrinking-rights.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
 
 const PASSWORD = 'correct horse battery'
-const LISTING = 'business.fund.list'
-const DATA = ['fund.read', LISTING]
-const GRANTED = ['openid', 'offline_access', ...DATA]
-
-/** What becomes of the tokens: `less` and `same` are of a refresh, which works in both cases. */
-type Left = 'nothing' | 'less' | 'same'
 
 /** One change of the directory in the store. `~` stands for the row's own names. */
 interface Row {
   readonly what: string
-  readonly change: readonly [method: string, path: string, body?: object]
+  readonly change: AdminChange
   readonly left: Left
   /** The token is for a fund, not for the business. */
   readonly fund?: true
@@ -106,39 +112,6 @@ const ROWS: readonly Row[] = [
 /** `~` as the name of one row, in a path or a body. */
 const named = <T>(of: T, name: string): T => JSON.parse(JSON.stringify(of).replaceAll('~', name)) as T
 
-async function expectDone(service: Operated, ...[method, path, body]: Row['change']): Promise<Answer> {
-  const answer = await service.admin(method, path, body)
-  expect([method, path, answer.status < 300, answer.body]).toEqual([method, path, true, answer.body])
-  return answer
-}
-
-type Answer = Awaited<ReturnType<Operated['admin']>>
-
-/** What somebody holds, to be used again after a change. */
-interface Holder {
-  readonly client: string
-  readonly secret: string
-  readonly access: string
-  readonly refresh: string
-  readonly target: string
-}
-
-async function logIn(
-  service: Operated,
-  {
-    client,
-    secret,
-    username,
-    password,
-    scope,
-  }: Record<'client' | 'secret' | 'username' | 'password' | 'scope', string>,
-): Promise<Pick<Holder, 'access' | 'refresh'>> {
-  const params = { grant_type: 'password', username, password, scope }
-  const { status, json } = await postForm(service, '/connect/token', { client, secret, params })
-  expect([username, status, json]).toEqual([username, 200, json])
-  return { access: String(json.access_token), refresh: String(json.refresh_token) }
-}
-
 /** A business with two funds, a role, a client and a user, all of the same name, and what the user holds. */
 async function begin(service: Operated, name: string, fund: boolean): Promise<Holder> {
   await expectDone(service, 'POST', '/businesses', { code: name, name })
@@ -160,40 +133,8 @@ async function begin(service: Operated, name: string, fund: boolean): Promise<Ho
   const target = fund
     ? `/api/1.0/f/${name}/F1/member-data/member-list`
     : `/api/1.0/b/${name}/fund-data/fund-list`
-  return { ...client, ...tokens, target }
+  return { name, ...client, ...tokens, target }
 }
-
-/** Enough connections for both workers to answer: each connection is given to the next one. */
-const CALLS = 4
-
-async function call(service: Operated, { target, access }: Holder): Promise<readonly number[]> {
-  const statuses: number[] = []
-  for (let n = 0; n < CALLS; n++) {
-    const headers = { ...bearer(access), connection: 'close' }
-    statuses.push((await send({ port: Number(new URL(service.baseUrl).port) }, { target, headers })).status)
-  }
-  return [...new Set(statuses)]
-}
-
-async function refreshed(service: Operated, { client, secret, refresh }: Holder): Promise<Left> {
-  const params = { grant_type: 'refresh_token', refresh_token: refresh }
-  const { status, json } = await postForm(service, '/connect/token', { client, secret, params })
-  if (status !== 200) return 'nothing'
-  return String(json.scope).split(' ').includes(LISTING) ? 'same' : 'less'
-}
-
-const receivedOf = ({ requests }: Upstream, { target }: Holder): number =>
-  requests.filter((request) => request.target.endsWith(target.slice('/api/1.0'.length))).length
-
-/** What is left to a holder, and how many calls the upstream received of those made now. */
-async function stateOf(service: Operated, upstream: Upstream, holder: Holder) {
-  const before = receivedOf(upstream, holder)
-  const calls = await call(service, holder)
-  return { calls, received: receivedOf(upstream, holder) - before }
-}
-
-const SERVED = { calls: [200], received: CALLS }
-const REFUSED = { calls: [401], received: 0 }
 
 async function started(
   changes = '',
