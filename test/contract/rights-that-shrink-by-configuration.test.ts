@@ -121,8 +121,10 @@ const nameOf = (row: number): string => `row${row}`
 /** A configuration with the parts of all rows: before the change, and after it. */
 function changesFor(when: 'before' | 'after'): string {
   const parts = ROWS.map(({ change, stored = [] }, index) => {
-    const own = { ...partOf(nameOf(index)) } as Record<string, object | undefined>
-    for (const kind of stored) delete own[kind]
+    const isStored = (kind: string): boolean => stored.some((each) => each === kind)
+    const own: Part = Object.fromEntries(
+      Object.entries(partOf(nameOf(index))).filter(([kind]) => !isStored(kind)),
+    )
     const part = when === 'before' ? own : { ...own, ...change }
     return JSON.parse(JSON.stringify(part).replaceAll('~', nameOf(index))) as Part
   })

@@ -1,6 +1,7 @@
 /** Every way by which rights shrink, and what ends then (C6.3.6): over real sockets, with what the upstream received. */
 import { describe, expect, it } from 'vitest'
-import { operated, type Operated } from '../support/operated.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { operated, operatedHere, type Operated } from '../support/operated.ts'
 import {
   type AdminChange,
   DATA,
@@ -109,6 +110,23 @@ const ROWS: readonly Row[] = [
   },
 ]
 
+/** One command on the directory in the store. */
+interface CommandRow {
+  readonly when: 'running' | 'not running'
+  readonly args: readonly string[]
+  readonly left: Left
+}
+
+const COMMANDS: readonly CommandRow[] = (['running', 'not running'] as const).flatMap(
+  (when): CommandRow[] => [
+    { when, args: ['role', 'edit', '~', '--scope', 'fund.read'], left: 'less' },
+    { when, args: ['role', 'disable', '~'], left: 'nothing' },
+    { when, args: ['user', 'edit', '~', '--access', '~=Weak'], left: 'less' },
+    { when, args: ['business', 'disable', '~'], left: 'nothing' },
+    { when, args: ['role', 'edit', '~', '--scope', `fund.maintain ${LISTING}`], left: 'same' },
+  ],
+)
+
 /** `~` as the name of one row, in a path or a body. */
 const named = <T>(of: T, name: string): T => JSON.parse(JSON.stringify(of).replaceAll('~', name)) as T
 
@@ -160,5 +178,39 @@ describe('C6.3.6 C11.5.1 a change of the directory in the store', { timeout: 120
       expect([what, await refreshed(service, holder)]).toEqual([what, left])
     }
     await Promise.all(holders.map(check))
+  })
+
+  it('ends the same by commands, with the service running and not running', async () => {
+    const upstream = await startUpstream(answerJson({ Data: [] }))
+    const data = await dataFolder()
+    const start = (port: number) =>
+      operatedHere({ data, environment: { UPSTREAM_URL: upstream.url, POSTERN_PORT: String(port) } })
+    const first = await start(0)
+    await expectDone(first, 'POST', '/roles', { name: 'Weak', scopes: ['fund.read'] })
+    const holders: Holder[] = []
+    for (const index of COMMANDS.keys()) holders.push(await begin(first, `row${index}`, false))
+    const order = (service: Operated, when: CommandRow['when']): Promise<unknown> =>
+      Promise.all(
+        COMMANDS.map(async (each, index) => {
+          if (each.when !== when) return
+          const { code, err } = await service.postern(...named(each.args, `row${index}`))
+          expect([each.args, code, err]).toEqual([each.args, 0, err])
+        }),
+      )
+    await order(first, 'running')
+    const check = async (service: Operated, isOver: (row: CommandRow) => boolean): Promise<void> => {
+      for (const [index, holder] of holders.entries()) {
+        const row = COMMANDS[index]!
+        const expected = row.left !== 'same' && isOver(row) ? REFUSED : SERVED
+        expect([row.args, await stateOf(service, upstream, holder)]).toEqual([row.args, expected])
+      }
+    }
+    await check(first, ({ when }) => when === 'running')
+    await first.service.close()
+    await order(first, 'not running')
+    const second = await start(first.service.port)
+    await check(second, () => true)
+    for (const [index, holder] of holders.entries())
+      expect(await refreshed(second, holder)).toBe(COMMANDS[index]?.left)
   })
 })
