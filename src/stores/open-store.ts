@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import { programBeside } from '../kernel/beside.ts'
+import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
@@ -49,15 +49,20 @@ export async function examineSqlite(
 function examine(path: string): Promise<StoreError | undefined> {
   return new Promise((resolve) => {
     const program = fileURLToPath(programBeside(import.meta.url, 'examine-program'))
-    const child = execFile(process.execPath, [program, path], { env: {} }, (error, stdout) => {
-      process.off('exit', kill)
-      const damage = error === null ? (JSON.parse(stdout) as Examined).damage : undefined
-      resolve(
-        damage === undefined
-          ? undefined
-          : new StoreError(`The store ${path} is damaged: ${damage}. ${recoveryAdvice(path)}`),
-      )
-    })
+    const child = execFile(
+      process.execPath,
+      [program, path],
+      { env: threadEnvironment() },
+      (error, stdout) => {
+        process.off('exit', kill)
+        const damage = error === null ? (JSON.parse(stdout) as Examined).damage : undefined
+        resolve(
+          damage === undefined
+            ? undefined
+            : new StoreError(`The store ${path} is damaged: ${damage}. ${recoveryAdvice(path)}`),
+        )
+      },
+    )
     // It must not keep this process alive. The start has a timer of its own.
     child.unref()
     for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref()

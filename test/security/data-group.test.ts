@@ -6,6 +6,7 @@ import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { startPostern } from '../support/start-postern.ts'
 
 /** T7: private files that a Kubernetes `fsGroup` has opened to the group of the volume. */
 
@@ -57,8 +58,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
 
   it('is refused otherwise, and the words name the setting', async () => {
     const data = await dataFolder()
-    const first = await serving(data, 'others')
-    await first.stop()
+    await (await startPostern({ data })).close()
     await asFsGroupLeaves(data)
     await expect(serving(data, 'others')).rejects.toThrow(/can be written by other users.*`dataGroup: own`/)
     expect(await modeOf(join(data, 'keys'))).toBe('2770')
@@ -66,8 +66,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
 
   it('is refused where anybody else may do anything, whatever its group is', async () => {
     const data = await dataFolder()
-    const first = await serving(data, 'own')
-    await first.stop()
+    await (await startPostern({ data })).close()
     await asFsGroupLeaves(data)
     const [key = ''] = await readdir(join(data, 'keys'))
     await chmod(join(data, 'keys', key), 0o664)

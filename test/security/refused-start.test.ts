@@ -1,26 +1,34 @@
-/** T7: what a service refuses to start with. The whole program, as an operator starts it. */
+/** T7: what a service refuses to start with: by the command, and where it has begun to start, by the whole program. */
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { ROOT } from '../support/spawn-postern.ts'
+import { startPostern } from '../support/start-postern.ts'
 
 const DEMO = join(ROOT, 'config/demo.yaml')
 
+const fileWith = (changes: string): string =>
+  configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}` })('a.yaml')
+
+const onFreePorts = async (): Promise<Record<string, string>> => ({
+  POSTERN_PORT: '0',
+  POSTERN_ADMIN_PORT: '0',
+  POSTERN_DATA: await dataFolder(),
+})
+
 /** Starts it and waits for its end: the exit code, and what it said. */
 async function start(changes: string, environment: Record<string, string> = {}) {
-  const at = configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}` })
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', at('a.yaml')], {
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', fileWith(changes)], {
     cwd: ROOT,
     env: {
       ...process.env,
-      POSTERN_PORT: '0',
-      POSTERN_ADMIN_PORT: '0',
-      POSTERN_DATA: await dataFolder(),
+      ...(await onFreePorts()),
       ...environment,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -72,15 +80,20 @@ describe('T7 the service does not start', { timeout: 60_000 }, () => {
       /backends\.sample\.kind {2}is memory, which several workers would not share/,
     ],
   ])('%s', async (_, changes, problem) => {
-    const { code, said } = await start(changes)
-    expect(said).toMatch(problem)
+    const { code, stderr } = await runVerb(['serve', fileWith(changes)], { env: await onFreePorts() })
+    expect(stderr).toMatch(problem)
+    expect(code).toBe(2)
+  })
+
+  it('as a program either: it ends with 2', async () => {
+    const { code, said } = await start('server: { trustedProxies: [0.0.0.0/0] }')
+    expect(said).toMatch(/server\.trustedProxies/)
     expect(code).toBe(2)
   })
 
   it('with a key file, or an admin token, that other users may read', async () => {
     const data = await dataFolder()
-    const first = await spawnPostern({ environment: { POSTERN_DATA: data } })
-    await first.stop()
+    await (await startPostern({ data })).close()
     const folder = join(data, 'keys')
     const key = join(folder, readdirSync(folder).find((name) => /256/.test(name)) ?? '')
     chmodSync(key, 0o644)
@@ -96,8 +109,7 @@ describe('T7 the service does not start', { timeout: 60_000 }, () => {
 
   it('with a store of a newer version, nor with a file that is none', async () => {
     const data = await dataFolder()
-    const first = await spawnPostern({ environment: { POSTERN_DATA: data } })
-    await first.stop()
+    await (await startPostern({ data })).close()
     const file = join(data, 'postern.sqlite')
     const store = new DatabaseSync(file)
     store.exec('PRAGMA user_version = 999')
