@@ -49,8 +49,9 @@ export function areaPage(area: AreaDescription, parts: DeveloperParts): Develope
     path: areaPath(name),
     title: name,
     lead: description === undefined ? T.lead(name) : undefined,
-    body: html`${description !== undefined && html`<div class="lead">${markdown(description)}</div>`}
-    ${mode === 'report-only' && html`<p class="notice">${T.reportOnly}</p>`} ${contents(area)}
-    ${tokenPart(area, parts)} ${operations.map((operation) => operationPart(operation, parts))}`,
+    body: () =>
+      html`${description !== undefined && html`<div class="lead">${markdown(description)}</div>`}
+      ${mode === 'report-only' && html`<p class="notice">${T.reportOnly}</p>`} ${contents(area)}
+      ${tokenPart(area, parts)} ${operations.map((operation) => operationPart(operation, parts))}`,
   }
 }

@@ -62,10 +62,11 @@ export function changesPage(parts: DeveloperParts): DeveloperPage {
     path: '/changes',
     title: T.title,
     lead: T.lead,
-    body: html`${part('versions', T.versions, paragraphs(T.versionsText(parts.api.vendor)))} ${several(parts)}
-    ${reportOnly(parts)}
-    ${part('compatible', T.compatible, paragraph(T.compatibleText), bullets(T.compatibleRules.map(prose)))}
-    ${part('breaking', T.breaking, bullets(T.breakingRules.map(prose)))}
-    ${part('learn', T.learn, bullets(learnRules(parts).map(prose)))}`,
+    body: () =>
+      html`${part('versions', T.versions, paragraphs(T.versionsText(parts.api.vendor)))} ${several(parts)}
+      ${reportOnly(parts)}
+      ${part('compatible', T.compatible, paragraph(T.compatibleText), bullets(T.compatibleRules.map(prose)))}
+      ${part('breaking', T.breaking, bullets(T.breakingRules.map(prose)))}
+      ${part('learn', T.learn, bullets(learnRules(parts).map(prose)))}`,
   }
 }

@@ -1,4 +1,4 @@
-/** The developer pages of one configuration (C11.4): made when it is loaded, and answered as they are. */
+/** The developer pages of one configuration (C11.4): made when somebody first asks for them, and answered as they are. */
 import { readFileSync } from 'node:fs'
 import { answerReady, readyDocument, type ReadyDocument } from '../../http/ready-document.ts'
 import { refuseAsPage } from '../authorize/refusals.ts'
@@ -44,13 +44,19 @@ const readyStylesheet = ({ bytes, contentType }: Asset): ReadyDocument =>
     'Cross-Origin-Resource-Policy': 'same-origin',
   })
 
+/** Made once, and not before: most processes are never asked, and all pages take some 30 ms of a start. */
+function whenAsked(make: () => ReadyDocument): () => ReadyDocument {
+  let made: ReadyDocument | undefined
+  return () => (made ??= make())
+}
+
 /** Rows for the table of endpoints. They answer from memory, also while identity is in maintenance (C9.2). */
-const endpointOf = (path: string, document: ReadyDocument): Endpoint => ({
+const endpointOf = (path: string, document: () => ReadyDocument): Endpoint => ({
   name: 'developers',
   path: (issuerPath) => `${issuerPath}${path}`,
   methods: ['GET', 'HEAD'],
   closes: false,
-  steps: ({ exchange }) => answerReady(document, exchange.head),
+  steps: ({ exchange }) => answerReady(document(), exchange.head),
   refuse: refuseAsPage,
 })
 
@@ -60,7 +66,15 @@ export function developerEndpoints(parts: DeveloperParts): readonly Endpoint[] {
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
   const frame = frameOf({ ...parts, stylesheet, areas: parts.api.areas })
   return [
-    endpointOf(STYLESHEET_PATH, readyStylesheet(stylesheet)),
-    ...pagesOf(parts).map((page) => endpointOf(DEVELOPERS_PATH + page.path, readyPage(frame, page))),
+    endpointOf(
+      STYLESHEET_PATH,
+      whenAsked(() => readyStylesheet(stylesheet)),
+    ),
+    ...pagesOf(parts).map((page) =>
+      endpointOf(
+        DEVELOPERS_PATH + page.path,
+        whenAsked(() => readyPage(frame, page)),
+      ),
+    ),
   ]
 }

@@ -125,8 +125,10 @@ export function errorsPage(parts: DeveloperParts): DeveloperPage {
     path: '/errors',
     title: T.title,
     lead: T.lead,
-    body: html`${form()} ${summary()} ${API_CASES.map(wirePart)}
-    ${part('others', T.others, paragraph(T.othersText))} ${oauthPart('identity', T.identity, T.identityText)}
-    ${oauthPart('browser', T.browser, T.browserText(addressOf(parts, 'authorization_endpoint')))}`,
+    body: () =>
+      html`${form()} ${summary()} ${API_CASES.map(wirePart)}
+      ${part('others', T.others, paragraph(T.othersText))}
+      ${oauthPart('identity', T.identity, T.identityText)}
+      ${oauthPart('browser', T.browser, T.browserText(addressOf(parts, 'authorization_endpoint')))}`,
   }
 }

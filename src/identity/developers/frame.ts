@@ -11,7 +11,8 @@ export interface DeveloperPage {
   readonly title: string
   /** Says in a sentence what the page is for. */
   readonly lead: Html | string | undefined
-  readonly body: Html
+  /** Makes the content. */
+  readonly body: () => Html
 }
 
 interface Link {
@@ -92,7 +93,7 @@ export function renderPage({ groups, root, stylesheet, theme }: Frame, page: Dev
       <nav aria-label="${T.pages}">${groups.map((group, at) => groupOf(group, at, root + page.path))}</nav>
       <main id="content" tabindex="-1">
         <h1>${page.title}</h1>
-        ${page.lead && html`<p class="lead">${page.lead}</p>`} ${page.body}
+        ${page.lead && html`<p class="lead">${page.lead}</p>`} ${page.body()}
       </main>
     </div>`
   const head = html`<link rel="stylesheet" href="${stylesheet.href}" />`

@@ -95,17 +95,18 @@ export function scopesPage(parts: DeveloperParts): DeveloperPage {
     path: '/scopes',
     title: T.title,
     lead: T.lead,
-    body: html`${part('how', T.how, paragraph(T.ask), paragraph(T.howExample(shown.slice(0, 1))))}
-    ${
-      shown.length > 0 &&
-      part(
-        'data',
-        T.data,
-        paragraph(T.dataText),
-        shown.map((value) => dataScope(value, shown, parts)),
-      )
-    }
-    ${part('person', T.person, paragraph(T.personText), facts([[T.userinfo, userinfo]]), IDENTITY_SCOPES.map(personScope))}
-    ${part('targets', T.targets, paragraph(T.targetsText), proseTable(T.targets, ['scope', T.opens], T.targetRows))}`,
+    body: () =>
+      html`${part('how', T.how, paragraph(T.ask), paragraph(T.howExample(shown.slice(0, 1))))}
+      ${
+        shown.length > 0 &&
+        part(
+          'data',
+          T.data,
+          paragraph(T.dataText),
+          shown.map((value) => dataScope(value, shown, parts)),
+        )
+      }
+      ${part('person', T.person, paragraph(T.personText), facts([[T.userinfo, userinfo]]), IDENTITY_SCOPES.map(personScope))}
+      ${part('targets', T.targets, paragraph(T.targetsText), proseTable(T.targets, ['scope', T.opens], T.targetRows))}`,
   }
 }

@@ -16,9 +16,11 @@ export function startPage(parts: DeveloperParts): DeveloperPage {
     path: '',
     title: api.title,
     lead: api.description ?? T.lead,
-    body: html`${whatItIs(parts)} ${firstCall(parts)}
-    ${part('kinds', T.kinds, paragraph(T.kindsText), proseTable(T.kinds, T.kindHeads, T.kindRows))}
-    ${targets()} ${codeFlow(parts)} ${refresh(parts)} ${part('good', T.good, bullets(T.goodRules.map(prose)))}`,
+    body: () =>
+      html`${whatItIs(parts)} ${firstCall(parts)}
+      ${part('kinds', T.kinds, paragraph(T.kindsText), proseTable(T.kinds, T.kindHeads, T.kindRows))}
+      ${targets()} ${codeFlow(parts)} ${refresh(parts)}
+      ${part('good', T.good, bullets(T.goodRules.map(prose)))}`,
   }
 }
 

@@ -74,13 +74,14 @@ export function xmlPage({ api }: DeveloperParts): DeveloperPage {
     path: '/xml',
     title: T.title,
     lead: T.lead,
-    body: html`${part(
-      'ask',
-      T.ask,
-      paragraph(T.askText(api.defaultFormat === 'json' ? 'JSON' : 'XML')),
-      proseTable(T.ask, T.askHeads, T.askRows(api.vendor)),
-    )}
-    ${envelopes()} ${answers()} ${sending()}
-    ${part('refused', T.refused, paragraph(T.refusedText), bullets(T.refusedRules(depth, nodes).map(prose)))}`,
+    body: () =>
+      html`${part(
+        'ask',
+        T.ask,
+        paragraph(T.askText(api.defaultFormat === 'json' ? 'JSON' : 'XML')),
+        proseTable(T.ask, T.askHeads, T.askRows(api.vendor)),
+      )}
+      ${envelopes()} ${answers()} ${sending()}
+      ${part('refused', T.refused, paragraph(T.refusedText), bullets(T.refusedRules(depth, nodes).map(prose)))}`,
   }
 }
