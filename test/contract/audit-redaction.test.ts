@@ -5,6 +5,7 @@ import { verifyTrail } from '../../src/audit/verify/verify.ts'
 import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
 import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
 import { runVerb } from '../support/command-line.ts'
+import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
 
@@ -39,7 +40,9 @@ const until = async (fits: () => boolean): Promise<void> => {
 describe('C12.2.3 redaction by the service that writes the trail', () => {
   it.each([1, 2])('C12.2.3 %i worker(s) under load lose no value but those ordered', async (workers) => {
     const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
-    const service = await startPool(poolConfig(upstream.url).replace('workers: 2', `workers: ${workers}`))
+    const service = await startPool(
+      poolConfig(upstream.url, WITHOUT_WAITS).replace('workers: 2', `workers: ${workers}`),
+    )
     const { data } = service
     const load = changing(service, await service.token())
     await until(() => load.statuses.length >= 40)
@@ -74,7 +77,7 @@ describe('C12.2.3 redaction by the service that writes the trail', () => {
 
   it('C12.2.3 a worker that does not answer makes it 503, and nothing is erased', async () => {
     const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
-    const service = await startPool(poolConfig(upstream.url))
+    const service = await startPool(poolConfig(upstream.url, WITHOUT_WAITS))
     const { data } = service
     const load = changing(service, await service.token())
     await until(() => load.statuses.length >= 8)

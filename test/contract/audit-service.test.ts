@@ -8,7 +8,7 @@ import { newSecret } from '../../src/kernel/ids.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { DEMO } from '../support/spawn-postern.ts'
+import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { startPool, UPSTREAM_WORLD } from '../support/worker-pool.ts'
 
@@ -32,6 +32,7 @@ function admin({ adminUrl, data }: Pick<StartedPostern, 'adminUrl' | 'data'>, to
 const TWO_WORKERS = `
 extends: ${UPSTREAM_WORLD}
 workers: 2
+${WITHOUT_WAITS}
 backends: { funds: { kind: http, target: http://127.0.0.1:9 } }
 `
 
