@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { openRaw } from '../support/raw-http.ts'
-import { bearer, requestBytes, send, type Sent } from '../support/requests.ts'
+import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
 import { at, withStream } from '../support/streaming.ts'
@@ -84,6 +84,15 @@ describe('an action whose answers pass as they are', () => {
     })
     const other = await ask(bare, { headers: { ...FROM_4, 'If-Range': '"2"' } })
     expect(other.response).toMatchObject({ status: 200, body: '0123456789' })
+  })
+
+  it('C8.4 believes neither 206 nor 304 to a POST, for which HTTP has none', async () => {
+    const conditions = { ...FROM_4, 'If-None-Match': '"1"', 'Content-Type': 'application/octet-stream' }
+    for (const status of [206, 304]) {
+      upstream.behave((connection) => connection.respond({ status, headers: { ETag: '"1"' } }))
+      const sent = { method: 'POST', target: at('upload'), headers: conditions, body: 'bytes' }
+      expectFault((await ask(bare, sent)).response, 'upstream_broken')
+    }
   })
 
   it('C8.4 tells with 416 how long the data is, and nothing of the upstream’s text', async () => {

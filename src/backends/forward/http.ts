@@ -10,6 +10,7 @@ import type {
 import type { Clock } from '../../kernel/clock.ts'
 import { compileQueryFilter } from '../../http/query.ts'
 import type { JsonPointer } from '../../http/json-pointer.ts'
+import { isBodiless } from '../../http/methods.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
@@ -196,9 +197,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
     source: ResponseSource,
   ): BackendAnswer | Promise<BackendAnswer> {
     const { redirected } = source
+    const reads = isBodiless(call.method)
     const verdict = checkStatus(response.statusCode, {
-      conditional: 'if-none-match' in call.headers || 'if-modified-since' in call.headers,
-      ranged: 'range' in call.headers,
+      conditional: reads && ('if-none-match' in call.headers || 'if-modified-since' in call.headers),
+      ranged: reads && 'range' in call.headers,
       authorizationForwarded:
         this.#rules.forwardAuthorization && call.authorization !== undefined && redirected?.left !== true,
     })

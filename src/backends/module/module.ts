@@ -3,6 +3,7 @@ import { answersByStatus } from '../forward/possible-answers.ts'
 import type { ModuleBackend } from '../../contracts/module.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import { type Blamed, onAccountOf } from '../../modules/blame.ts'
+import { isBodiless } from '../../http/methods.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import { passedNames } from '../forward/response.ts'
 import { type AnswerRules, checkAnswer } from './answer.ts'
@@ -82,11 +83,13 @@ export class AnswerChecks {
     this.#after = after
   }
 
-  rulesOf({ headers }: Pick<Call, 'headers'>): AnswerRules {
+  rulesOf({ headers, method }: Pick<Call, 'headers' | 'method'>): AnswerRules {
+    const reads = isBodiless(method)
     return {
       passed: this.#passed,
-      conditional: headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined,
-      ranged: headers['range'] !== undefined,
+      conditional:
+        reads && (headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined),
+      ranged: reads && headers['range'] !== undefined,
       now: this.#clock.now(),
       streams: { idle: this.#rules.idle, after: this.#after },
       limit: this.#rules.answerLimit,
