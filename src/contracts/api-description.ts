@@ -74,8 +74,8 @@ export interface OperationDescription {
   readonly examples: readonly ExampleDescription[]
   /** Every fault that its checks and its backend can raise, in the order of the checks; no others. */
   readonly faults: readonly FaultCode[]
-  /** Those of `faults` in whose place errors of the data service's own may come, with codes of its own (C8.4). */
-  readonly ownErrors: readonly FaultCode[]
+  /** The statuses with which errors of the data service's own may come, with codes of its own (C8.4). */
+  readonly ownErrors: readonly number[]
   /** Whether a 4xx of the data service that has no row in the table of faults keeps its status. */
   readonly otherRefusals: boolean
   /** Whether its answers tell the rate that is left (`RateLimit`, `RateLimit-Policy`). */

@@ -163,8 +163,8 @@ export type UpgradeOutcome =
 export interface PossibleAnswers {
   readonly successes: Successes
   readonly faults: readonly FaultCode[]
-  /** Those of `faults` in whose place it may tell errors of its own. */
-  readonly ownErrors: readonly FaultCode[]
+  /** The statuses with which it may tell errors of its own, besides those of `otherRefusals`. */
+  readonly ownErrors: readonly number[]
   /** Whether a 4xx that has no row in the table of faults keeps its status. */
   readonly otherRefusals: boolean
   /** Whether a success may be bytes, which are converted for a client that wants another format. */

@@ -35,6 +35,17 @@ export interface OpenapiResponse {
   readonly content?: Readonly<Record<string, OpenapiMedia>>
 }
 
+export interface OpenapiHeader {
+  readonly required?: boolean
+  readonly schema: object
+}
+
+/** What a response says of a type, by the most exact of its ranges; undefined if it does not have it. */
+export function mediaOf({ content = {} }: OpenapiResponse, contentType: string): OpenapiMedia | undefined {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
+  return content[type] ?? content[`${type.split('/')[0] ?? ''}/*`] ?? content['*/*']
+}
+
 export async function readDescription(of: Pick<StartedPostern, 'port'>): Promise<OpenapiDocument> {
   const { status, body } = await send(of, { target: DESCRIPTION })
   if (status !== 200) throw new Error(`the description was answered ${status}`)

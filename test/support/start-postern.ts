@@ -8,6 +8,7 @@ import { isSidecar, readConfiguration, type Configuration } from '../../src/sett
 import type { MaintenanceSwitches } from '../../src/operations/maintenance/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 import type { WorkerDependencies } from '../../src/start/dependencies.ts'
+import { watchAnswers } from './documented.ts'
 import { withQuickPasswords } from './quick-passwords.ts'
 import { giveKey } from './ready-key.ts'
 
@@ -68,6 +69,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     ...(options.file !== undefined && { source: { file, files: report.files } }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
+  const judge = watchAnswers(running.pool.port, running)
   return {
     ...running,
     switches: running.worker!.dependencies.switches,
@@ -81,6 +83,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     close: async () => {
       const cut = await running.close()
       if (options.data === undefined) await rm(data, { recursive: true, force: true })
+      judge()
       return cut
     },
   }

@@ -2,7 +2,7 @@
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import { isBodiless } from '../../http/methods.ts'
-import { OWN_ERROR_FAULTS, STATUS_FAULTS } from './response.ts'
+import { OWN_ERROR_STATUSES, STATUS_FAULTS } from './response.ts'
 
 interface AnswerSource {
   readonly method: string
@@ -24,7 +24,7 @@ export function answersByStatus({ method, requestHeaders, faults }: AnswerSource
       ranges: isRead && gets('range'),
     },
     faults: all,
-    ownErrors: OWN_ERROR_FAULTS.filter((code) => all.includes(code)),
+    ownErrors: [...OWN_ERROR_STATUSES, ...(all.includes('upstream_unauthorised') ? [401] : [])],
     otherRefusals: true,
     bytes: true,
   }

@@ -6,9 +6,9 @@ import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../http/end-to-end
 
 /** What of the call the meaning of an upstream's status depends on. */
 export interface StatusContext {
-  /** The request carried If-None-Match or If-Modified-Since. */
+  /** A GET or HEAD that carried If-None-Match or If-Modified-Since: another method is never 304 (RFC 9110 §13.1). */
   readonly conditional: boolean
-  /** The request carried Range: the bytes of the answer reach the client as they are. */
+  /** A GET or HEAD that carried Range (RFC 9110 §14.2 defines it for no other): the bytes of the answer reach the client as they are. */
   readonly ranged: boolean
   /** The client's Authorization was passed on: a 401 is then the client's to see. */
   readonly authorizationForwarded: boolean
@@ -64,10 +64,11 @@ export function checkStatus(status: number, context: StatusContext): StatusVerdi
 /** Every fault that an upstream's status may be; `upstream_unauthorised` only where Authorization is passed on. */
 export const STATUS_FAULTS: readonly FaultCode[] = codesOf([...BY_STATUS.values(), BROKEN, REFUSED])
 
-/** Those in whose place an upstream's own errors pass. */
-export const OWN_ERROR_FAULTS: readonly FaultCode[] = codesOf(
-  [...BY_STATUS.values(), REFUSED, UNAUTHORISED].filter(({ kind }) => kind === 'errors'),
-)
+/** The statuses of C2 with which an upstream's own errors pass; 401 too where Authorization is passed on. */
+export const OWN_ERROR_STATUSES: readonly number[] = [
+  400, // as every 4xx that has no verdict of its own
+  ...[...BY_STATUS].filter(([, { kind }]) => kind === 'errors').map(([status]) => status),
+]
 
 function codesOf(verdicts: readonly StatusVerdict[]): readonly FaultCode[] {
   return [...new Set(verdicts.map(({ code }) => code))]

@@ -123,7 +123,7 @@ function describeOperation(
     summary: documentation?.summary,
     description: documentation?.description,
     ...versions,
-    answer: answerOf(operation, answers, described),
+    answer: answerOf(operation, answers, described, reportOnly),
     body: bodyOf(operation, described.bodyLimit),
     websocket: operation.websocket,
     examples: documentation?.examples ?? [],
@@ -183,6 +183,7 @@ function answerOf(
   { produces, versions, documentation, items, backend }: Operation,
   { successes }: PossibleAnswers,
   { vendor, defaultFormat }: Described,
+  reportOnly: boolean,
 ): AnswerDescription {
   if (produces !== undefined) return { kind: 'own', types: produces, successes }
   return {
@@ -191,8 +192,9 @@ function answerOf(
     data: documentation?.data,
     items,
     ownXml: backend.xml !== undefined,
-    // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6).
-    successes: { ...successes, ranges: successes.ranges && backend.payload === 'envelope' },
+    // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6). That is so
+    // of a call, too, that a report-only area let through although its `Accept` would be refused.
+    successes: { ...successes, ranges: successes.ranges && (backend.payload === 'envelope' || reportOnly) },
   }
 }
 

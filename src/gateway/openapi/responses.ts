@@ -34,12 +34,21 @@ const BY_STATUS: Readonly<Record<string, readonly HeaderName[]>> = {
 const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 const VALIDATORS: readonly HeaderName[] = ['ETag', 'Last-Modified']
 
+/** Headers without which no answer is that has them at all. The others depend on the caller or on the data service. */
+const REQUIRED: ReadonlySet<string> = new Set<HeaderName>([
+  'X-Request-Id',
+  'Retry-After',
+  'WWW-Authenticate',
+  'Allow',
+])
+
 const headersOf = (status: string, more: readonly HeaderName[], components: Components): Node =>
   components.remember(`headers ${status} ${more.join()}`, () => {
     const names = [...new Set<HeaderName>(['X-Request-Id', ...(BY_STATUS[status] ?? []), ...more])]
     const shared = names.map((name) => {
       const [description, schema] = HEADERS[name]
-      return [name, components.share('headers', name, () => ({ description, schema }))] as const
+      const required = REQUIRED.has(name) && { required: true }
+      return [name, components.share('headers', name, () => ({ description, ...required, schema }))] as const
     })
     return Object.fromEntries(shared)
   })
@@ -68,18 +77,24 @@ function successesOf(operation: OperationDescription, components: Components): N
     ...(websocket && { '101': shared('101', 'The websocket is open (RFC 6455).') }),
     '200': success,
     ...(other && { '2XX': success }),
-    ...(ranges && { '206': partOf(answer, more, components) }),
+    ...(ranges && { '206': partOf(operation, more, components) }),
     ...(notModified && { '304': shared('304', 'The data has not changed') }),
   }
 }
 
+/** RFC 9110 §14.6: the type of an answer that has several parts. */
+const SEVERAL_PARTS = 'multipart/byteranges'
+
 /** Operations that answer in the same types share it: it has no schema. */
 function partOf(
-  { types }: OperationDescription['answer'],
+  { answer: { types }, mode }: OperationDescription,
   more: readonly HeaderName[],
   components: Components,
 ): Reference {
-  const names = types.map((each) => (typeof each === 'string' ? each : each.type))
+  const names = [
+    ...types.map((each) => (typeof each === 'string' ? each : each.type)),
+    ...[SEVERAL_PARTS, ...Object.keys(unconverted(mode))],
+  ]
   return components.shareEqual('responses', 'Success206', `${more.join()} ${names.join()}`, () => ({
     description: 'The part of the data that `Range` asked for',
     headers: headersOf('206', more, components),
@@ -87,10 +102,15 @@ function partOf(
   }))
 }
 
+/** In a report-only area, whoever asks for a type that there is not gets the data service's own. */
+const unconverted = (mode: OperationDescription['mode']): Node =>
+  mode === 'report-only' ? { '*/*': {} } : {}
+
 /** Every type of C7.1, or those of the operation's own. */
 function successContent(operation: OperationDescription, components: Components): Node {
-  const { answer } = operation
-  if (answer.kind === 'own') return Object.fromEntries(answer.types.map((type) => [type, {}]))
+  const { answer, mode } = operation
+  if (answer.kind === 'own')
+    return { ...Object.fromEntries(answer.types.map((type) => [type, {}])), ...unconverted(mode) }
   const schema = successSchema(operation, components)
   const { versions } = operation
   const media = versions.map((version) => {
@@ -100,7 +120,7 @@ function successContent(operation: OperationDescription, components: Components)
   const content: Record<string, unknown> = {}
   for (const { type, format, version } of answer.types)
     content[type] = format === 'xml' && answer.ownXml ? {} : media[versions.indexOf(version)]
-  return content
+  return { ...content, ...unconverted(mode) }
 }
 
 function examplesOf(
@@ -151,10 +171,7 @@ function failuresByStatus(
     .sort(([a], [b]) => a - b)
     .map(([number, codes]) => {
       const status = String(number)
-      return [
-        status,
-        failure({ status, codes, isOwn: codes.some((code) => own.has(code)), tellsRate }, components),
-      ] as const
+      return [status, failure({ status, codes, isOwn: own.has(number), tellsRate }, components)] as const
     })
   return Object.fromEntries(told)
 }

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { readyDocument } from '../../../src/http/ready-document.ts'
 import { expectDocumented } from '../../support/documented.ts'
 
+const schema = {}
+const told = { headers: { Allow: {} }, content: { 'application/json': { schema }, 'image/*': { schema } } }
 const paths = {
   '/api/1.0/b/{businessCode}/a/list': {
-    get: { responses: { 200: {}, 404: {} } },
-    post: { responses: { '2XX': {} } },
+    get: { responses: { 200: told, 404: told } },
+    post: { responses: { '2XX': told } },
   },
 }
 const worker = { document: readyDocument(Buffer.from(JSON.stringify({ paths })), {}) }
@@ -29,5 +31,16 @@ describe('C11.3.3 what every contract test proves of the description', () => {
     ['DELETE', 501],
   ])('C11.3.3 stops at a status that it does not have: %s %i', (method, status) => {
     expect(() => expectDocumented({ worker }, { method, target }, { status })).toThrow('does not have')
+  })
+
+  it.each([
+    [{ 'content-type': 'application/json; charset=utf-8', allow: 'GET' }, undefined],
+    [{ 'content-type': 'image/png', 'x-other': 'any' }, undefined],
+    [{ 'content-type': 'text/html' }, 'with a body of text/html'],
+    [{ 'retry-after': '7' }, 'with the header retry-after'],
+  ])('C11.3.3 judges the type and the headers, where they are known: %j', (headers, problem) => {
+    const judge = () => expectDocumented({ worker }, { target }, { status: 200, headers })
+    if (problem === undefined) expect(judge).not.toThrow()
+    else expect(judge).toThrow(problem)
   })
 })
