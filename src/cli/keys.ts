@@ -11,7 +11,7 @@ import { listKeys } from '../start/key-control.ts'
 import { printJson } from './terminal.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
-import { openStore } from '../stores/open-store.ts'
+import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { ORDER, ORDER_HELP, type OrderOptions } from './order-options.ts'
 import { recorded } from './recorded-act.ts'
@@ -86,7 +86,8 @@ async function withStore<T>(
   act: (store: Awaited<ReturnType<typeof openStore>> | undefined) => Promise<T>,
 ): Promise<T> {
   const exists = config.kind === 'sqlite' && existsSync(sqliteFile(data))
-  const store = exists ? await openStore(config, data, systemClock) : undefined
+  const options = { answerWithin: ANSWER_COMMAND_WITHIN }
+  const store = exists ? await openStore(config, data, systemClock, options) : undefined
   try {
     return await act(store)
   } finally {

@@ -187,6 +187,8 @@ export interface StateParts {
   /** Called when this process appended to the change feed, so that others read it. */
   readonly appended: () => void
   readonly measures: Measures
+  /** Milliseconds within which the store must answer; undefined: as callers of the service need it. */
+  readonly answerWithin?: number
 }
 
 /** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does. */
@@ -195,11 +197,13 @@ export const admitState = (configuration: Configuration): ReturnType<typeof exam
 
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
-  const { clock, recorder, audit, measures } = parts
-  const opened = await openStore(storeOf(configuration), configuration.data, clock, (trouble) => {
+  const { clock, recorder, audit, measures, answerWithin } = parts
+  const onTrouble = (trouble: string | undefined): void => {
     if (trouble === undefined) recorder.note('info', 'store.works_again')
     else recorder.note('error', 'store.unfit', { detail: trouble })
-  })
+  }
+  const options = { onTrouble, answerWithin }
+  const opened = await openStore(storeOf(configuration), configuration.data, clock, options)
   const store = new MeasuredStore(opened, clock, measures.metrics.storeCalled)
   const { feed, longestLife } = await openRecords(store, configuration, parts)
   if (!isSidecar(configuration)) measures.gauges.add(() => readStore(store, feed))

@@ -71,6 +71,15 @@ function examine(path: string): Promise<StoreError | undefined> {
   })
 }
 
+/** Milliseconds within which the store must answer a command: long enough for another command to end beside it. */
+export const ANSWER_COMMAND_WITHIN = 10_000
+
+export interface OpenOptions {
+  readonly onTrouble?: TroubleListener | undefined
+  /** Of SqlitePlan. */
+  readonly answerWithin?: number | undefined
+}
+
 /**
  * Opens the store of a configuration. `data` is the folder for keys and state. Only the code of the kind in use is
  * loaded. Rejects with StoreError if the store cannot be used (T7): damaged, of a newer version, not writable.
@@ -79,14 +88,15 @@ export async function openStore(
   config: StoreConfig,
   data: string,
   clock: Clock,
-  onTrouble?: TroubleListener,
+  { onTrouble, answerWithin }: OpenOptions = {},
 ): Promise<Store> {
   if (config.kind === 'memory') {
     const { MemoryStore } = await import('./memory.ts')
     return new MemoryStore(clock)
   }
   const { SqliteStore } = await import('./sqlite.ts')
-  return SqliteStore.open(planSqlite(config, data), clock, onTrouble)
+  const plan = { ...planSqlite(config, data), ...(answerWithin !== undefined && { answerWithin }) }
+  return SqliteStore.open(plan, clock, onTrouble)
 }
 
 /**

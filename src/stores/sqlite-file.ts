@@ -150,6 +150,11 @@ export interface SqlitePlan {
   readonly maxSize: number | undefined
   /** Whether a marker says that the folder has a store (store-files.ts). Only some tests go without. */
   readonly marked?: boolean
+  /**
+   * Milliseconds after which a verb fails. If not given 450, so that a caller of the service waits half a second at most
+   * (T5.5). A command has no such caller: it waits for a lock that another process gives back.
+   */
+  readonly answerWithin?: number
 }
 
 /** Milliseconds that a statement waits for the lock of another process. */

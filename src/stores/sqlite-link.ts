@@ -35,7 +35,7 @@ export interface TroubleMessage {
 /** The first message of the thread. */
 export type Opening = { readonly opened: true } | { readonly opened: false; readonly message: string }
 
-/** Milliseconds after which a verb fails, so that its caller waits half a second at most (T5.5). */
+/** Milliseconds after which a verb fails, unless the plan says otherwise (T5.5). */
 const ANSWER_WITHIN = 450
 /** Verbs that may wait at once: far more than can be answered in time. */
 const PENDING_LIMIT = 1000
@@ -62,10 +62,10 @@ const STEP = 50
 
 /**
  * Milliseconds that a statement may wait for a lock, so that the reply comes within `within` milliseconds in any
- * case.
+ * case: a part of them, which of 450 is 250.
  */
 const patienceOf = (within: number): number =>
-  Math.min(BUSY_TIMEOUT, Math.round((within * BUSY_TIMEOUT) / ANSWER_WITHIN / STEP) * STEP)
+  Math.round((within * BUSY_TIMEOUT) / ANSWER_WITHIN / STEP) * STEP
 
 const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
@@ -107,7 +107,7 @@ export class SqliteLink {
   }
 
   /**
-   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer within 450 ms. All verbs of one
+   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer in time: within 450 ms, or what the plan says. All verbs of one
    * HTTP request together have 400 ms (kernel/store-budget.ts).
    */
   request<V extends SqliteVerb>(
@@ -119,7 +119,8 @@ export class SqliteLink {
     const worker = this.#running()
     if (worker === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()
-    const within = Math.min(ANSWER_WITHIN, time?.left() ?? ANSWER_WITHIN)
+    const { answerWithin = ANSWER_WITHIN } = this.#plan
+    const within = Math.min(answerWithin, time?.left() ?? answerWithin)
     if (within < MIN_TIME) return Promise.reject(unavailable('what this request asked before took too long'))
     const id = (this.#lastId += 1)
     return new Promise((resolve, reject) => {

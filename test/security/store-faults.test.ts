@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { withStoreBudget } from '../../src/kernel/store-budget.ts'
+import { ANSWER_COMMAND_WITHIN } from '../../src/stores/open-store.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -97,6 +98,23 @@ describe('T5.5 a store that another process has locked', () => {
     )
     for (const fault of writes) expectUnavailable(fault)
     expect(await store.find('key', 'before')).toBeDefined()
+  })
+
+  it('held for longer than a caller of the service may wait: a command waits for it, and loses nothing', async () => {
+    const path = await newPath()
+    const plan = { path, synchronous: 'normal', maxSize: undefined } as const
+    const patient = await SqliteStore.open({ ...plan, answerWithin: ANSWER_COMMAND_WITHIN }, systemClock)
+    const serving = await SqliteStore.open(plan, systemClock)
+    onTestFinished(async () => {
+      await Promise.all([patient.close(), serving.close()])
+    })
+    const holder = startStoreProcess('hold', path)
+    await holder.line('held')
+    const written = patient.create('key', 'patient', { value: {} })
+    expectUnavailable(await faultOf(serving.create('key', 'serving', { value: {} })))
+    holder.process.stdin?.write('release\n')
+    expect(await written).toBe(true)
+    expect((await serving.list('key')).map(({ key }) => key)).toEqual(['patient'])
   })
 
   it('frozen: the event loop goes on', async () => {

@@ -12,6 +12,7 @@ import { openConfiguredEditors } from '../../start/configured-editors.ts'
 import { openState, type State } from '../../start/dependencies.ts'
 import { type ActKeeper, DirectoryControl } from '../../start/directory-control.ts'
 import { openMeasures } from '../../start/measures.ts'
+import { ANSWER_COMMAND_WITHIN } from '../../stores/open-store.ts'
 import { StoreError } from '../../stores/store-error.ts'
 import { configurationFile, EXIT, type Terminal, writeReport } from '../command.ts'
 import { checkOrder, type OrderOptions } from '../order-options.ts'
@@ -98,6 +99,7 @@ async function withState<T>(configuration: Configuration, work: (state: State) =
     audit: NO_TRAIL,
     appended: () => undefined,
     measures: openMeasures(configuration),
+    answerWithin: ANSWER_COMMAND_WITHIN,
   }
   const state = await openState(configuration, parts)
   try {
