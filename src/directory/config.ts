@@ -21,12 +21,14 @@ import { moduleKeys } from '../modules/source.ts'
  * RFC 3986's pchar without ";" and "%", and is no dot segment.
  */
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
+/** Names stand in a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
+const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
 /**
  * RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces.
  */
-const CLIENT_ID_PATTERN = '^[!-9;-~]{1,128}$'
+const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
 /** Whatever a person can type on one line; no space at either end. */
-export const USERNAME_PATTERN = '^(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$'
+export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$`
 /** OIDC Core §2: at most 255 ASCII characters. It goes to backends in a header (C8.2). */
 export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
 
@@ -64,7 +66,12 @@ const business = {
 }
 
 /** What a person can read on one line; no space at either end. */
-export const ROLE_PATTERN = '^\\S(?:.*\\S)?$'
+export const ROLE_PATTERN = `^${NO_DOT_SEGMENT}\\S(?:.*\\S)?$`
+
+const CLIENT_ID_EXPECTED =
+  'a client id of at most 128 printable ASCII characters, without ":", and not "." or ".."'
+const USERNAME_EXPECTED = 'a user name of at most 128 characters on one line, and not "." or ".."'
+export const ROLE_EXPECTED = 'a name on one line, and not "." or ".."'
 
 export const role = {
   scopes: list(text({ description: 'A scope value.' }), {
@@ -195,17 +202,17 @@ const user = {
 /** A record in a file contains its key. */
 export const businessRecordSchema = section({ code: code('The business code.'), ...business })
 export const clientRecordSchema = section({
-  id: text({ pattern: CLIENT_ID_PATTERN, description: 'The client id.' }),
+  id: text({ pattern: CLIENT_ID_PATTERN, expected: CLIENT_ID_EXPECTED, description: 'The client id.' }),
   ...client,
 })
 export const userRecordSchema = section({
-  username: text({ pattern: USERNAME_PATTERN, description: 'The user name.' }),
+  username: text({ pattern: USERNAME_PATTERN, expected: USERNAME_EXPECTED, description: 'The user name.' }),
   ...user,
 })
 
 /** A user of `people`, whose password Postern never sees the hash of. */
 export const personRecordSchema = section({
-  username: text({ pattern: USERNAME_PATTERN, description: 'The user name.' }),
+  username: text({ pattern: USERNAME_PATTERN, expected: USERNAME_EXPECTED, description: 'The user name.' }),
   subject,
   ...personal,
 })
@@ -231,17 +238,20 @@ export const directorySchema = section(
     }),
     roles: mapOf(section(role), {
       keys: ROLE_PATTERN,
+      expectedKeys: ROLE_EXPECTED,
       default: {},
       description:
         'Roles that users have at a business, by name. The name is the claim `service_profile.service_role`.',
     }),
     clients: mapOf(section(client), {
       keys: CLIENT_ID_PATTERN,
+      expectedKeys: CLIENT_ID_EXPECTED,
       default: {},
       description: 'The OAuth clients, by client id.',
     }),
     users: mapOf(section(user), {
       keys: USERNAME_PATTERN,
+      expectedKeys: USERNAME_EXPECTED,
       default: {},
       description: 'The users, by user name.',
     }),

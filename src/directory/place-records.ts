@@ -1,7 +1,7 @@
 /** The records of businesses, funds and roles in the store: their schema, and how they are read and written. */
 import { choice, flag, optional, section, text, type Static, type TSchema } from '../config/schema.ts'
 import type { StoredValue } from '../contracts/store.ts'
-import { address, code, role, ROLE_PATTERN } from './config.ts'
+import { address, code, role, ROLE_EXPECTED, ROLE_PATTERN } from './config.ts'
 import { defaultsOf } from './read-records.ts'
 
 export const BUSINESS = 'directory_business'
@@ -31,6 +31,7 @@ export const fundSchema = section({
 export const roleSchema = section({
   name: text({
     pattern: ROLE_PATTERN,
+    expected: ROLE_EXPECTED,
     description: 'The name of the role, and the claim `service_profile.service_role`.',
   }),
   ...role,
