@@ -1,19 +1,33 @@
 /** What maintenance switches can close in a configuration, and what is open there (C11.5.6). */
+import { BUSINESS, readBusiness } from '../directory/place-records.ts'
+import { everyRecord, type StoredIdentities } from '../directory/uniqueness.ts'
 import type { Closable } from '../operations/maintenance/preview.ts'
 import { type GaugeReading, mergeReadings } from '../operations/metrics/gauges.ts'
 import { FAMILIES } from '../operations/metrics/metric-families.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 
-export function closableOf(configuration: Configuration): Closable {
+/** Rejects with Fault `identity_unavailable` if the store cannot be read. */
+export async function closableOf(configuration: Configuration, store: StoredIdentities): Promise<Closable> {
   const { actions, areas } = configuration
-  const { business } = closableNames(configuration)
+  const { business, stored } = closableNames(configuration)
+  const inStore = business !== undefined && stored ? await openBusinesses(store) : []
   return {
     actions: actions.map(({ area, action, level, methods }) => ({
       ...{ area, action, level, methods: Object.keys(methods) },
       backend: areas[area]?.backend ?? '',
     })),
-    businesses: business && [...business].sort(),
+    businesses: business && [...new Set([...business, ...inStore])].sort(),
   }
+}
+
+/** Those of the store. One that is disabled is closed already. */
+async function openBusinesses(store: StoredIdentities): Promise<readonly string[]> {
+  const codes: string[] = []
+  for await (const { value } of everyRecord(store, BUSINESS)) {
+    const { code, disabled } = readBusiness(value)
+    if (!disabled) codes.push(code)
+  }
+  return codes
 }
 
 /** Open websockets by backend. */

@@ -176,16 +176,13 @@ export class ServiceControl implements OperatorControl {
     })
   }
 
-  previewSwitch(entry: MaintenanceSwitch): MaintenancePreview {
-    const { callHistory, pool, readings } = this.#parts
+  async previewSwitch(entry: MaintenanceSwitch): Promise<MaintenancePreview> {
+    const { callHistory, pool, readings, state } = this.#parts
     pool.flush()
+    const closable = await closableOf(this.#configuration, state.store)
     const websockets = openWebsockets(readings())
     const { since } = callHistory
-    return previewSwitch(entry, closableOf(this.#configuration), {
-      since,
-      counts: callHistory.counts(),
-      websockets,
-    })
+    return previewSwitch(entry, closable, { since, counts: callHistory.counts(), websockets })
   }
 
   async revoke(named: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {

@@ -1,11 +1,16 @@
 /** Clients, users, businesses, funds and roles, by the admin API and by commands alike (C11.5.1). */
-import { describe, expect, it } from 'vitest'
+import { rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditEvent } from '../../src/kernel/audit-events.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { planSqlite } from '../../src/stores/config.ts'
+import { DIRECTORY_ROUTES } from '../../src/operations/admin/directory-routes.ts'
+import { planSqlite, sqliteFile } from '../../src/stores/config.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { administered, type Answered } from '../support/administered.ts'
 import { auditRecords } from '../support/audit-files.ts'
+import { DEMO } from '../support/spawn-postern.ts'
+import { startStoreProcess } from '../support/store-process.ts'
 
 const PASSWORD = 'a-long-enough-password'
 
@@ -289,6 +294,83 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
     expect((await command(['role', 'add', 'X', '--scope', 'fund.raed'])).code).toBe(2)
     expect((await command(['role', 'disable', 'nobody'])).code).toBe(1)
     expect(acts()).toEqual(before)
+  })
+
+  it('C11.5.1 refuses names that a path cannot have, by the admin API, by command and in the configuration', async () => {
+    const { call, command, env } = await administered()
+    for (const name of ['.', '..']) {
+      const added = [
+        await call('POST', '/users', { body: { username: name, password: PASSWORD, access: {} } }),
+        await call('POST', '/clients', { body: { ...CASES[0]?.added, id: name } }),
+        await call('POST', '/roles', { body: { name, scopes: [] } }),
+        await call('POST', '/businesses', { body: { code: name, name } }),
+      ]
+      for (const { status, body } of added)
+        expect([status, (body.problems as string[]).length, body.problems[0]]).toEqual([
+          ...[400, 1],
+          expect.stringMatching(
+            /^(username|id|name|code) {2}expected .*(not "\." or "\.\."|stand in a path)/,
+          ),
+        ])
+      const refused = await command(['user', 'add', name], `${PASSWORD}\n`)
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('and not "." or ".."')])
+    }
+    const file = join(dirname(env.POSTERN_DATA), `${basename(env.POSTERN_DATA)}-dots.yaml`)
+    writeFileSync(file, `extends: '${DEMO}'\ndirectory: { roles: { '..': { scopes: [] } } }\n`)
+    onTestFinished(() => rmSync(file))
+    const checked = await command(['check', file])
+    expect([checked.code, checked.stdout + checked.stderr]).toEqual([
+      2,
+      expect.stringContaining('a name on one line, and not "." or ".."'),
+    ])
+  })
+
+  it('C11.5.1 answers 503 on every route while the store fails, and records no act that was not begun', async () => {
+    const { call, acts, service } = await administered()
+    // A deleted file is seen before the next write: this one was begun.
+    rmSync(sqliteFile(service.data))
+    expect((await call('POST', '/businesses', { body: HOOLI })).status).toBe(503)
+    const before = acts()
+    const bodies: Readonly<Record<string, object>> = {
+      ...Object.fromEntries(
+        CASES.map(({ noun, added }) => [`add${noun.charAt(0).toUpperCase()}${noun.slice(1)}`, added]),
+      ),
+      setPassword: { password: PASSWORD },
+    }
+    for (const { method, path, operationId } of DIRECTORY_ROUTES) {
+      const body = bodies[operationId] ?? (method === 'PATCH' ? {} : undefined)
+      const answer = await call(method, path.replaceAll(/:\w+/g, 'stored'), { ...(body && { body }) })
+      expect([operationId, answer.status, answer.body.error]).toEqual([
+        ...[operationId, 503],
+        expect.stringContaining('the store is out of reach'),
+      ])
+      expect(answer.text).not.toContain(service.data)
+    }
+    expect(acts()).toEqual(before)
+  })
+
+  it('C11.5.1 answers 503 where the store fails in between, and the record says that it failed', async () => {
+    const { call, acts, service } = await administered()
+    const holder = startStoreProcess('hold', sqliteFile(service.data))
+    await holder.line('held')
+    expect((await call('POST', '/businesses', { body: HOOLI })).status).toBe(503)
+    expect(acts()).toEqual(['business.added pending admin admin', 'business.added failed admin admin'])
+    holder.process.stdin?.write('release\n')
+    await holder.line('released')
+    expect((await call('GET', '/businesses/HOOLI')).status).toBe(404)
+    expect((await call('POST', '/businesses', { body: HOOLI })).status).toBe(201)
+  })
+
+  it('C12.1.7 waits by command for a store that another process has locked for longer than callers wait', async () => {
+    const { call, command, service } = await administered()
+    const holder = startStoreProcess('hold', sqliteFile(service.data))
+    await holder.line('held')
+    const added = command(['business', 'add', 'HOOLI', '--name', 'Hooli'])
+    // Each of them waits as long as callers of the service do.
+    for (let times = 0; times < 3; times += 1)
+      expect((await call('POST', '/businesses', { body: { code: 'OTHER', name: 'x' } })).status).toBe(503)
+    holder.process.stdin?.write('release\n')
+    expect(await added).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('C11.5.1 removes what the configuration hides, by the admin API and by command', async () => {

@@ -93,6 +93,18 @@ describe('operators', { timeout: 40_000 }, () => {
     expect((await service.postern('maintenance', 'status')).out).toBe('no maintenance\n')
   })
 
+  it('C11.5.6 see the businesses of the store too, but for those that are disabled', async () => {
+    const service = await operatedHere()
+    for (const code of ['UMBRELLA', 'SHUT'])
+      expect((await service.admin('POST', '/businesses', { code, name: code })).status).toBe(201)
+    await service.admin('POST', '/businesses/SHUT/disable')
+    const all = { count: 4, names: ['ACME', 'GLOBEX', 'INITECH', 'UMBRELLA'] }
+    for (const scope of ['service', 'area/fund-data'])
+      expect((await preview(service, scope)).closes.businesses).toEqual(all)
+    const shown = await service.postern('maintenance', 'on', '--preview')
+    expect(shown.out).toMatch(/^ {2}businesses {2}ACME, GLOBEX, INITECH, UMBRELLA$/m)
+  })
+
   it('C11.5.6 are told what is wrong with a switch before it is set', async () => {
     const service = await operatedHere()
     const { status, body } = await service.admin('POST', '/maintenance/preview', { scope: 'business/ACMEE' })

@@ -116,6 +116,21 @@ export function describeStore(subject: StoreUnderTest): void {
       expect(await store.list('code')).toHaveLength(HOSTILE.length - 1)
     })
 
+    it('are removed in the version that is named, and stay in any other', async () => {
+      const { store, clock } = await opened()
+      await store.create('code', 'k', make({ by: 1 }, { expiresAt: clock.now() + 10 }))
+      await store.replace('code', 'k', 1, { by: 2 }, clock.now() + 10)
+      for (const version of [0, 1, 3]) expect(await store.remove('code', 'k', version)).toBe(false)
+      expect(await store.find('code', 'k')).toMatchObject({ value: { by: 2 }, version: 2 })
+      const removed = await Promise.all(Array.from({ length: PARALLEL }, () => store.remove('code', 'k', 2)))
+      expect(removed.filter(Boolean)).toHaveLength(1)
+      expect(await store.find('code', 'k')).toBeUndefined()
+      expect(await store.remove('code', 'k', 2)).toBe(false)
+      await store.create('code', 'k', make({ by: 3 }, { expiresAt: clock.now() + 10 }))
+      clock.advance(10)
+      expect(await store.remove('code', 'k', 1)).toBe(false)
+    })
+
     it('are removed once', async () => {
       const { store } = await opened()
       await store.create('code', 'k', make())

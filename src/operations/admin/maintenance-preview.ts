@@ -16,7 +16,7 @@ export const PREVIEW_SCHEMA: Schema = members(
     scope: text('What would be closed.'),
     closes: members(
       {
-        businesses: names('Absent where they stand in a file.'),
+        businesses: names('Of the configuration and of the store. Absent where they stand in a file.'),
         areas: strings('Areas with a part of it.'),
         backends: strings('Backends that answer it.'),
         actions: names('Such as `GET,POST fund-data/fund-list`.'),

@@ -200,7 +200,7 @@ export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
     answers: { 200: ['What it would close', PREVIEW_SCHEMA] },
     handle: async (control, { body }) => {
       const { entry, problems } = await checkSwitch(body, control, clock)
-      return entry === undefined ? reject(problems) : ok(previewBody(control.previewSwitch(entry)))
+      return entry === undefined ? reject(problems) : ok(previewBody(await control.previewSwitch(entry)))
     },
   },
   {

@@ -62,8 +62,11 @@ export interface OperatorControl {
   readonly keys: KeyOrders | undefined
   /** How the service is: all processes, and what is wrong. */
   status(): Promise<Status>
-  /** What a switch would close, and whom it would have met in the last hour (C11.5.6). Changes nothing. */
-  previewSwitch(entry: MaintenanceSwitch): MaintenancePreview
+  /**
+   * What a switch would close, and whom it would have met in the last hour (C11.5.6). Changes nothing. Rejects with Fault
+   * `identity_unavailable` if the store cannot be read.
+   */
+  previewSwitch(entry: MaintenanceSwitch): Promise<MaintenancePreview>
   /** Orders on the directory's records, in the name of this operator. */
   directory(operator: Operator): DirectoryOrders
   /** The names that switches may close in the configuration in force. */

@@ -52,9 +52,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       compare: () => Promise.resolve({ unreadable: ['no file'] }),
     },
     status: () => Promise.reject(new Error('not for these tests')),
-    previewSwitch: () => {
-      throw new Error('not for these tests')
-    },
+    previewSwitch: () => Promise.reject(new Error('not for these tests')),
     directory: () => undefined as never,
     closableNames: () => ({
       business: new Set(['ACME']),
