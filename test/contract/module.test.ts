@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
+import { lint, readDescription } from '../support/openapi.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { spawnPostern } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -57,6 +58,10 @@ describe('C8.1: the example of a module, a SQLite file', () => {
     gateway = await inFrontOf(undefined, { database: join(demo.data, 'funds.db') })
     ask = await asAlice(gateway)
     askDemo = await asAlice(demo)
+  })
+
+  it('C11.3 redocly finds nothing wrong with its OpenAPI document', async () => {
+    expect(await lint(await readDescription(gateway))).toEqual([])
   })
   afterAll(() => Promise.all([gateway.close(), demo.close()]))
 

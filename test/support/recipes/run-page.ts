@@ -8,6 +8,7 @@ import { ROOT, spawnPostern } from '../spawn-postern.ts'
 import { type Command, type RecipePage } from './page.ts'
 import { requestText, type ReceivedRequest } from './recorder.ts'
 import { freePort } from '../free-port.ts'
+import { lint, readDescription } from '../openapi.ts'
 import type { Recipe, Service } from './service.ts'
 
 /** Headers that every call to a service has. Pages show them where they matter, and no other header is left out. */
@@ -59,6 +60,7 @@ export async function runPage(page: RecipePage, { start }: Recipe): Promise<void
     const postern = await spawnPostern({ root: folder, config: 'test.yaml', environment: page.environment })
     try {
       ports.set(8080, postern.port)
+      expect(await lint(await readDescription(postern))).toEqual([])
       await type(page.after, folder, ports)
       expectReceived(page, service, ports)
     } catch (error) {
