@@ -33,21 +33,32 @@ export interface ApplicationsFacts {
   readonly done: Done | undefined
 }
 
-const DAY = new Intl.DateTimeFormat(TEXTS.locale, { dateStyle: 'long', timeZone: 'UTC' })
-// Nobody here knows where the user is: a time of day needs its zone beside it.
-const MOMENT = new Intl.DateTimeFormat(TEXTS.locale, {
-  day: 'numeric',
-  month: 'long',
-  year: 'numeric',
-  hour: 'numeric',
-  minute: '2-digit',
-  timeZone: 'UTC',
-  timeZoneName: 'short',
-})
+interface Formats {
+  readonly day: Intl.DateTimeFormat
+  readonly moment: Intl.DateTimeFormat
+}
 
-const timeOf = (at: number, format: Intl.DateTimeFormat): Html => {
+let known: Formats | undefined
+
+/** Made at the first page: the names of months are read then, which would take some 15 ms of each start. */
+const formats = (): Formats =>
+  (known ??= {
+    day: new Intl.DateTimeFormat(TEXTS.locale, { dateStyle: 'long', timeZone: 'UTC' }),
+    // Nobody here knows where the user is: a time of day needs its zone beside it.
+    moment: new Intl.DateTimeFormat(TEXTS.locale, {
+      day: 'numeric',
+      month: 'long',
+      year: 'numeric',
+      hour: 'numeric',
+      minute: '2-digit',
+      timeZone: 'UTC',
+      timeZoneName: 'short',
+    }),
+  })
+
+const timeOf = (at: number, format: keyof Formats): Html => {
   const date = new Date(at)
-  return html`<time datetime="${date.toISOString()}">${format.format(date)}</time>`
+  return html`<time datetime="${date.toISOString()}">${formats()[format].format(date)}</time>`
 }
 
 /** A form of one button, which says to a screen reader what it is about. */
@@ -68,7 +79,7 @@ const consentItem = (consent: ConsentListed, form: FormFacts): Html => {
       <ul>
         ${scopes.map((scope) => html`<li>${scope}</li>`)}
       </ul>
-      <p class="quiet">${T.granted} ${timeOf(at, DAY)}${lasting && html` · ${T.lasting}`}</p>
+      <p class="quiet">${T.granted} ${timeOf(at, 'day')}${lasting && html` · ${T.lasting}`}</p>
     </div>
     ${buttonFor(form, 'withdraw', key, T.withdraw, T.withdrawFrom(client, business))}
   </li>`
@@ -78,7 +89,7 @@ const sessionItem = ({ at, browser, current, key }: SessionListed, form: FormFac
   html`<li>
     <div>
       <h3>${browser}${current && html` · ${T.here}`}</h3>
-      <p class="quiet">${T.since} ${timeOf(at, MOMENT)}</p>
+      <p class="quiet">${T.since} ${timeOf(at, 'moment')}</p>
     </div>
     ${buttonFor(form, 'end', key, T.endSession, T.endSessionOf(browser))}
   </li>`
