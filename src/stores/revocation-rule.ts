@@ -72,6 +72,8 @@ export const RULE_KINDS: readonly RuleKind[] = [
 export interface Rule {
   readonly kind: RuleKind
   readonly key: string
+  /** The name of the role that it names, for people: the key has its mark. */
+  readonly roleName: string | undefined
   /** Undefined: it ends tokens of every issuer. */
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. Used only for what has no `asOf`. */
@@ -113,5 +115,5 @@ export function readRule(value: StoredValue): Rule | undefined {
   )
   const key = kind?.keyOf(factsOf(value))
   if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { kind, key, issuer, issuedBefore, order: readOrder(value['order']) }
+  return { kind, key, roleName: text(value['role']), issuer, issuedBefore, order: readOrder(value['order']) }
 }

@@ -57,6 +57,7 @@ export interface RevocationParts {
 interface RuleEffect {
   readonly sequence: number
   readonly issuedBefore: number
+  readonly roleName: string | undefined
   /** Of the latest rule. */
   readonly order: RevocationOrder | undefined
   /** Milliseconds since the epoch. By then everything that the rules end has expired. */
@@ -157,12 +158,13 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       return
     }
     const { sequence } = change
-    const { issuedBefore, order } = rule
+    const { issuedBefore, roleName, order } = rule
     // An early change comes before rules that this process does not know yet: `asOf` must not claim to know those.
     if (!early) this.#asOf = Math.max(this.#asOf, sequence)
     this.#change(rule, (before) => ({
       sequence: Math.max(before?.sequence ?? 0, sequence),
       issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),
+      roleName,
       order: sequence >= (before?.sequence ?? 0) ? order : before?.order,
       expiresAt: Math.max(before?.expiresAt ?? 0, endOf(change)),
     }))
@@ -190,9 +192,11 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
 const describeRule = (
   { members }: RuleKind,
   facts: RuleFacts,
-  { issuedBefore, order }: RuleEffect,
+  { issuedBefore, roleName, order }: RuleEffect,
 ): RevocationRule => ({
-  tokens: Object.fromEntries(members.map((member) => [member, facts[member] ?? ''])),
+  tokens: Object.fromEntries(
+    members.map((member) => [member, (member === 'role' ? roleName : facts[member]) ?? '']),
+  ),
   madeAt: issuedBefore,
   order,
 })

@@ -35,3 +35,35 @@ it('C6.3.5 a start ends what was lost since the last one, once, and writes nothi
   await endLostMeanwhile(both, parts)
   expect(recorder.events).toEqual(['revoked_at_start', 'revocation_at_start_failed'])
 })
+
+it('C6.3.6 a start after an earlier version ends what that version recorded and is lost, and no scope value', async () => {
+  const store = new MemoryStore(movableClock())
+  const client = { mayHold: true, businesses: ['ACME'] }
+  const served = {
+    username: 'ann',
+    mayHold: true,
+    password: 'x',
+    businesses: ['ACME', 'GLOBEX'],
+    customers: [],
+  }
+  const earlier = {
+    businesses: ['ACME', 'GLOBEX', 'GONE'],
+    clients: [['books', client]],
+    users: [['s-ann', served]],
+  }
+  await store.create('holdings', 'served', { value: earlier })
+  const ended: RevokedTokens[] = []
+  const tokenRevoker = {
+    end: (tokens: RevokedTokens) => {
+      ended.push(tokens)
+      return Promise.resolve({ sessions: 0, families: 0, codes: 0, consents: 0 })
+    },
+  }
+  const now = await holdings({ ann: user('s-ann') })
+  const ann = { ...now.users.get('s-ann')!, password: 'x' }
+  await endLostMeanwhile(
+    { ...now, users: new Map([['s-ann', ann]]) },
+    { store, tokenRevoker, recorder: keepNotes() },
+  )
+  expect(ended).toEqual([{ business: 'GONE' }, { client: 'books' }, { subject: 's-ann', business: 'GLOBEX' }])
+})

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
 import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { roleMark } from '../../../src/kernel/role-mark.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { RevocationRules } from '../../../src/stores/revocations.ts'
@@ -34,7 +35,8 @@ const principal = (issuedAtMs: number, facts: Partial<Principal> = {}): Principa
   client: 'acme-books',
   clientKey: 'acme-books',
   issuer: 'https://id.example.com',
-  ...scopeOf(''),
+  ...scopeOf('openid fund.read'),
+  role: roleMark('Clerk'),
   target: { level: 'business', business: code('ACME') },
   tokenId: 'jti-1',
   family: 'family-1',
@@ -62,6 +64,19 @@ const RULES: readonly (readonly [string, RevokedTokens, Partial<Principal>])[] =
     { subject: 'alice', business: 'ACME' },
     { target: { level: 'business', business: code('GLOBEX') } },
   ],
+  ['C6.3.6 a scope value', { scope: 'fund.read' }, scopeOf('openid fund.maintain')],
+  [
+    'C6.3.6 a scope value of a client',
+    { client: 'acme-books', scope: 'fund.read' },
+    { client: 'ledgerline' },
+  ],
+  ['C6.3.6 a role', { role: 'Clerk' }, { role: roleMark('Reader') }],
+  ['C6.3.6 a scope value of a role', { role: 'Clerk', scope: 'fund.read' }, { role: undefined }],
+  [
+    'C6.3.6 a scope value of a subject at a business',
+    { subject: 'alice', business: 'ACME', scope: 'fund.read' },
+    { subject: 'bob' },
+  ],
 ]
 
 describe('revocation rules', () => {
@@ -71,6 +86,26 @@ describe('revocation rules', () => {
     await rules.revoke(tokens)
     expect(rules.isRevoked(principal(clock.now()))).toBe(true)
     expect(rules.isRevoked(principal(clock.now(), other))).toBe(false)
+  })
+
+  it('C6.3.6 revoke a fund, and neither another one nor its business', async () => {
+    const { rules, clock } = await opened()
+    await rules.revoke({ business: 'ACME', fund: 'SUPER1' })
+    const forFund = (fund: string) =>
+      principal(clock.now(), { target: { level: 'fund', business: code('ACME'), fund: code(fund) } })
+    expect(rules.isRevoked(forFund('SUPER1'))).toBe(true)
+    expect(rules.isRevoked(forFund('SUPER2'))).toBe(false)
+    expect(rules.isRevoked(principal(clock.now()))).toBe(false)
+  })
+
+  it('T3.4 reach a caller who passed those before, and name the role for people', async () => {
+    const { rules, clock } = await opened()
+    const caller = principal(clock.now())
+    await rules.revoke({ subject: 'bob' })
+    expect([rules.isRevoked(caller), rules.isRevoked(caller)]).toEqual([false, false])
+    await rules.revoke({ role: 'Clerk', scope: 'fund.read' })
+    expect(rules.isRevoked(caller)).toBe(true)
+    expect(rules.ruleFor(caller)?.tokens).toEqual({ role: 'Clerk', scope: 'fund.read' })
   })
 
   it('cover a fund of the business too, and no token without a target', async () => {
