@@ -198,8 +198,15 @@ describe('T2 headers of upgrades', () => {
   it('T2.5 takes no upgrade by another method, and none with a body', async () => {
     const post = bytesOf({ method: 'POST', target: LIVE, lines: attacked.authorization + HANDSHAKE })
     expect((await expectRefused(post, 405)).headers['allow']).toBe('GET, HEAD')
-    for (const framing of ['Content-Length: 5\r\n', 'Transfer-Encoding: chunked\r\n'])
-      await expectRefused(handshake(`${framing}Content-Type: application/json\r\n`), 400)
+    const bodies = [
+      ['Content-Length: 5', '"abc"'],
+      ['Transfer-Encoding: chunked', '5\r\n"abc"\r\n0\r\n\r\n'],
+    ] as const
+    for (const [framing, body] of bodies) {
+      const head = handshake(`${framing}\r\nContent-Type: application/json\r\n`)
+      const answer = await expectRefused(Buffer.concat([head, Buffer.from(body)]), 400)
+      expect(answer.body).toContain('takes no request body')
+    }
   })
 
   it('T2.3 refuses one with two Hosts, and lives on', async () => {
