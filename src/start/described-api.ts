@@ -75,7 +75,7 @@ export function openapiOf(
   const authorization = metadata === undefined ? foreign(issuers) : ownAuthorization(metadata)
   const { license, contact } = openapi ?? {}
   const document = openapiDocument(description, { authorization, license, contact })
-  return readyDocument(Buffer.from(JSON.stringify(document)), {
+  return readyDocument(Buffer.from(document), {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': `public, max-age=${MAX_AGE}`,
     'X-Content-Type-Options': 'nosniff',

@@ -55,12 +55,12 @@ export function describeApi(described: Described): ApiDescription {
 
 function describeAreas(described: Described, hidden: ReadonlySet<string>): readonly AreaDescription[] {
   const routes = described.actions.routes.filter(({ action }) => !hidden.has(action.area))
-  const faultsOf = faultFinder()
+  const shapes = { faultsOf: faultFinder(), typesOf: typeFinder(described) }
   const byArea = Map.groupBy(withIds(routes), ({ route }) => route.action.area)
   return Object.entries(described.areas).flatMap(([name, area]): AreaDescription[] => {
     const found = byArea.get(name)
     if (found === undefined) return []
-    const operations = found.map((each) => describeOperation(each, described, faultsOf))
+    const operations = found.map((each) => describeOperation(each, described, shapes))
     return [{ name, description: area.description, mode: modeOf(area), operations }]
   })
 }
@@ -100,10 +100,18 @@ const idOf = ({ method, action: { level, area } }: Operation, { pattern }: Confi
 const digestOf = ({ method, action: { level, area, name } }: Operation): string =>
   createHash('sha256').update(`${method} ${level}/${area}/${name}`).digest('hex').slice(0, 8)
 
+type Types = readonly MediaTypeDescription[]
+
+/** What operations of one shape have alike: made once, and the same object for each of them. */
+interface Shapes {
+  readonly faultsOf: (facts: OperationFacts) => OperationDescription['faults']
+  readonly typesOf: (versions: Operation['versions']) => Types
+}
+
 function describeOperation(
   { id, route, operation }: Identified,
   described: Described,
-  faultsOf: (facts: OperationFacts) => OperationDescription['faults'],
+  { faultsOf, typesOf }: Shapes,
 ): OperationDescription {
   const { action, documentation, versions, facts } = operation
   const answers = operation.backend.possibleAnswers?.(facts, operation.method) ?? ANYTHING
@@ -123,7 +131,7 @@ function describeOperation(
     summary: documentation?.summary,
     description: documentation?.description,
     ...versions,
-    answer: answerOf(operation, answers, described, reportOnly),
+    answer: answerOf(operation, answers, typesOf, reportOnly),
     body: bodyOf(operation, described.bodyLimit),
     websocket: operation.websocket,
     examples: documentation?.examples ?? [],
@@ -182,13 +190,13 @@ function parametersOf(
 function answerOf(
   { produces, versions, documentation, items, backend }: Operation,
   { successes }: PossibleAnswers,
-  { vendor, defaultFormat }: Described,
+  typesOf: Shapes['typesOf'],
   reportOnly: boolean,
 ): AnswerDescription {
   if (produces !== undefined) return { kind: 'own', types: produces, successes }
   return {
     kind: 'envelope',
-    types: envelopeTypes(versions, vendor, defaultFormat),
+    types: typesOf(versions),
     data: documentation?.data,
     items,
     ownXml: backend.xml !== undefined,
@@ -200,12 +208,21 @@ function answerOf(
 
 const FORMATS: readonly Format[] = ['json', 'xml']
 
+function typeFinder(described: Described): Shapes['typesOf'] {
+  const known = new Map<string, Types>()
+  return (versions) => {
+    const key = `${versions.defaultVersion} ${versions.versions.join()}`
+    let types = known.get(key)
+    if (types === undefined) known.set(key, (types = envelopeTypes(versions, described)))
+    return types
+  }
+}
+
 /** C7.1: the plain types, then the vendor's of each version. */
 function envelopeTypes(
   { versions, defaultVersion }: Operation['versions'],
-  vendor: string,
-  defaultFormat: Format,
-): readonly MediaTypeDescription[] {
+  { vendor, defaultFormat }: Described,
+): Types {
   const formats = FORMATS.toSorted((a, b) => Number(b === defaultFormat) - Number(a === defaultFormat))
   return [
     ...formats.map((format) => ({ type: PLAIN_TYPES[format], format, version: defaultVersion })),

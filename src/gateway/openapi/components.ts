@@ -1,3 +1,5 @@
+import { objectText, type JsonText } from './json-text.ts'
+
 export interface Reference {
   readonly $ref: string
 }
@@ -9,24 +11,29 @@ type Section = 'schemas' | 'responses' | 'parameters' | 'headers' | 'examples'
 
 interface Shared {
   readonly reference: Reference
-  readonly value: unknown
+  readonly text: JsonText
 }
 
 /** What several operations share. Each stands once, and only if something refers to it. */
 export class Components {
   readonly #sections = new Map<Section, Map<string, Shared>>()
   readonly #names = new Map<string, string>()
-  readonly #remembered = new Map<string, Node>()
+  readonly #remembered = new Map<string, JsonText>()
   readonly #counts = new Map<string, number>()
   readonly #numbers = new Map<object, number>()
 
   /** @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called */
   share(section: Section, name: string, make: () => unknown): Reference {
+    return this.shareText(section, name, () => JSON.stringify(make()))
+  }
+
+  /** The same for what is made as text. */
+  shareText(section: Section, name: string, write: () => JsonText): Reference {
     let made = this.#sections.get(section)
     if (made === undefined) this.#sections.set(section, (made = new Map<string, Shared>()))
     let shared = made.get(name)
     if (shared === undefined) {
-      shared = { reference: { $ref: `#/components/${section}/${name}` }, value: make() }
+      shared = { reference: { $ref: `#/components/${section}/${name}` }, text: write() }
       made.set(name, shared)
     }
     return shared.reference
@@ -47,11 +54,11 @@ export class Components {
     return this.share(section, name, make)
   }
 
-  /** What several operations have alike, without being a component: made once for each `key`. */
-  remember(key: string, make: () => Node): Node {
-    let node = this.#remembered.get(key)
-    if (node === undefined) this.#remembered.set(key, (node = make()))
-    return node
+  /** What several operations have alike, without being a component: made and written once for each `key`. */
+  remember(key: string, make: () => Node | readonly unknown[]): JsonText {
+    let text = this.#remembered.get(key)
+    if (text === undefined) this.#remembered.set(key, (text = JSON.stringify(make())))
+    return text
   }
 
   /** A short part of a key that stands for an object itself: cheaper than what a long list consists of. */
@@ -61,14 +68,18 @@ export class Components {
     return number
   }
 
-  /** As an object of the document. */
-  toNode(): Node {
-    return Object.fromEntries(
-      [...this.#sections].map(([section, made]) => [
-        section,
-        Object.fromEntries([...made].map(([name, { value }]) => [name, value])),
-      ]),
-    )
+  /**
+   * As an object of the document.
+   * @param more sections that are made elsewhere
+   */
+  toText(more: Node): JsonText {
+    return objectText([
+      ...[...this.#sections].map(
+        ([section, made]) =>
+          [section, objectText([...made].map(([name, { text }]) => [name, text] as const))] as const,
+      ),
+      ...Object.entries(more).map(([section, nodes]) => [section, JSON.stringify(nodes)] as const),
+    ])
   }
 }
 

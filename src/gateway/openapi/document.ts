@@ -9,6 +9,7 @@ import type {
 import { API_VERSION } from '../checks.ts'
 import type { OpenapiConfig } from '../describe/config.ts'
 import { Components, markdown, type Node } from './components.ts'
+import { type JsonText, mergedText, objectText } from './json-text.ts'
 import { responsesOf } from './responses.ts'
 import { bodySchema } from './schemas.ts'
 import { securityOf, securitySchemes } from './security.ts'
@@ -25,15 +26,15 @@ export interface DocumentParts {
 /** SPDX 2.3 §7.13: nobody has said. */
 const NO_LICENSE = { name: 'Not stated', identifier: 'NOASSERTION' }
 
-/** The OpenAPI 3.1 document of an API (C11.3). */
+/** The OpenAPI 3.1 document of an API (C11.3), as JSON. */
 export function openapiDocument(
   api: ApiDescription,
   { authorization, license, contact }: DocumentParts,
-): Node {
+): JsonText {
   const components = new Components()
   const operations = api.areas.flatMap((area) => area.operations)
   const paths = pathsOf(operations, authorization, components)
-  return {
+  const head = {
     openapi: '3.1.0',
     info: {
       title: api.title,
@@ -44,12 +45,10 @@ export function openapiDocument(
     },
     servers: [{ url: api.baseUrl }],
     tags: api.areas.map(tagOf),
-    paths,
-    components: {
-      ...components.toNode(),
-      ...(operations.length > 0 && { securitySchemes: securitySchemes(api, authorization) }),
-    },
   }
+  const schemes = operations.length > 0 ? { securitySchemes: securitySchemes(api, authorization) } : {}
+  // Not `mergedText`: a slice of a text as long as this copies all of it.
+  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},"components":${components.toText(schemes)}}`
 }
 
 const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescription): Node => ({
@@ -66,18 +65,24 @@ function pathsOf(
   operations: readonly OperationDescription[],
   authorization: AuthorizationDescription,
   components: Components,
-): Node {
+): JsonText {
   const byShape = Map.groupBy(operations, ({ path }) => path.replaceAll(/\{[^{}]*\}/g, '{}'))
   const paths = [...byShape.values()].map((same) => {
     const path = same[0]?.path ?? ''
     const byMethod = Map.groupBy(same, ({ method }) => method)
-    const item = [...byMethod].map(([method, [first, ...others]]) => [
-      method.toLowerCase(),
-      first && operationNode(renamed(first, path), others, authorization, components),
-    ])
-    return [path, Object.fromEntries(item)] as const
+    const item = [...byMethod].flatMap(([method, [first, ...others]]) =>
+      first === undefined
+        ? []
+        : [
+            [
+              method.toLowerCase(),
+              operationText(renamed(first, path), others, authorization, components),
+            ] as const,
+          ],
+    )
+    return [path, objectText(item)] as const
   })
-  return Object.fromEntries(paths)
+  return objectText(paths)
 }
 
 /** The operation with its parameters named as in the path that it shares. */
@@ -88,25 +93,42 @@ function renamed(operation: OperationDescription, path: string): OperationDescri
   return { ...operation, path, parameters }
 }
 
-function operationNode(
+function operationText(
   operation: OperationDescription,
   others: readonly OperationDescription[],
   authorization: AuthorizationDescription,
   components: Components,
-): Node {
+): JsonText {
   const { id, area, action, method, summary = `${method} ${area}/${action}`, level, mode, body } = operation
-  return {
+  const own = {
     operationId: id,
     summary,
     description: wordsOf(operation, others),
     tags: [area],
-    security: securityOf(operation, authorization),
-    parameters: parametersOf(operation, others, components),
     ...(body && { requestBody: requestBody(body, operation, components) }),
-    responses: responsesOf(operation, components),
     'x-postern-target': level,
     ...(mode === 'report-only' && { 'x-postern-mode': mode }),
   }
+  const security = components.remember(`security ${mode} ${JSON.stringify(operation.scopes)}`, () =>
+    securityOf(operation, authorization),
+  )
+  const parameters = components.remember(parametersKey(operation, others), () =>
+    parametersOf(operation, others, components),
+  )
+  const responses = responsesOf(operation, components)
+  return mergedText(
+    JSON.stringify(own),
+    `{"security":${security},"parameters":${parameters},"responses":${responses}}`,
+  )
+}
+
+/** All that `parametersOf` reads; `values` come from `type`. Types stand last, since they may hold anything. */
+function parametersKey(operation: OperationDescription, others: readonly OperationDescription[]): string {
+  const { notModified, ranges } = operation.answer.successes
+  let key = `parameters ${notModified} ${ranges}`
+  for (const { parameters } of [operation, ...others])
+    for (const { name, kind, type } of parameters) key += ` ${name} ${kind} ${JSON.stringify(type)}`
+  return key
 }
 
 const TARGETS = {

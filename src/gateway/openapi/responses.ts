@@ -4,6 +4,7 @@ import type { FaultRow, WireCode } from '../../kernel/fault-row.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import { type Components, type Node, type Reference } from './components.ts'
+import { type JsonText, mergedText, objectText } from './json-text.ts'
 import { failureSchema, successSchema } from './schemas.ts'
 
 const HEADERS = {
@@ -42,41 +43,66 @@ const REQUIRED: ReadonlySet<string> = new Set<HeaderName>([
   'Allow',
 ])
 
-const headersOf = (status: string, more: readonly HeaderName[], components: Components): Node =>
-  components.remember(`headers ${status} ${more.join()}`, () => {
-    const names = [...new Set<HeaderName>(['X-Request-Id', ...(BY_STATUS[status] ?? []), ...more])]
-    const shared = names.map((name) => {
-      const [description, schema] = HEADERS[name]
-      const required = REQUIRED.has(name) && { required: true }
-      return [name, components.share('headers', name, () => ({ description, ...required, schema }))] as const
-    })
-    return Object.fromEntries(shared)
+const headersOf = (status: string, more: readonly HeaderName[], components: Components): Node => {
+  const names = [...new Set<HeaderName>(['X-Request-Id', ...(BY_STATUS[status] ?? []), ...more])]
+  const shared = names.map((name) => {
+    const [description, schema] = HEADERS[name]
+    const required = REQUIRED.has(name) && { required: true }
+    return [name, components.share('headers', name, () => ({ description, ...required, schema }))] as const
   })
+  return Object.fromEntries(shared)
+}
 
-/** All responses of an operation, by status. */
-export const responsesOf = (operation: OperationDescription, components: Components): Node => ({
-  ...successesOf(operation, components),
-  ...failuresOf(operation, components),
-})
+/** Headers of a success that depend on the operation. */
+const moreHeaders = ({ answer, tellsRate }: OperationDescription): readonly HeaderName[] => [
+  ...(answer.successes.notModified ? VALIDATORS : []),
+  ...(tellsRate ? RATE : []),
+]
 
-function successesOf(operation: OperationDescription, components: Components): Node {
-  const { id, answer, websocket, tellsRate } = operation
-  const { other, notModified, ranges } = answer.successes
-  const more = [...(notModified ? VALIDATORS : []), ...(tellsRate ? RATE : [])]
-  const response = (status: string, description: string, body?: Node): Node => ({
-    description,
-    headers: headersOf(status, more, components),
-    ...(body && { content: body }),
-  })
-  const shared = (status: string, description: string): Reference =>
-    components.shareEqual('responses', `Success${status}`, more.join(), () => response(status, description))
-  const success = components.share('responses', `Success.${id}`, () =>
-    response('200', 'Success', successContent(operation, components)),
+/** All responses of an operation, by status. Operations of one shape share all but the success itself. */
+export function responsesOf(operation: OperationDescription, components: Components): JsonText {
+  const { id, answer } = operation
+  const success = JSON.stringify(
+    components.shareText('responses', `Success.${id}`, () => successText(operation, components)),
   )
+  const others = components.remember(`responses ${shapeOf(operation, components)}`, () => ({
+    ...otherSuccesses(operation, components),
+    ...failuresOf(operation, components),
+  }))
+  const own = answer.successes.other ? `{"200":${success},"2XX":${success}}` : `{"200":${success}}`
+  return mergedText(own, others)
+}
+
+/** All that `otherSuccesses` and `failuresOf` read. */
+function shapeOf(operation: OperationDescription, components: Components): string {
+  const { answer, faults, mode, otherRefusals, ownErrors, tellsRate, websocket } = operation
+  const { notModified, ranges } = answer.successes
+  const numbers = `${components.numberOf(faults)} ${components.numberOf(answer.types)} ${ownErrors.join()}`
+  return `${notModified} ${ranges} ${otherRefusals} ${tellsRate} ${websocket} ${mode} ${numbers}`
+}
+
+/** The success that has the operation's data. */
+function successText(operation: OperationDescription, components: Components): JsonText {
+  const more = moreHeaders(operation)
+  const headers = components.remember(`headers ${more.join()}`, () => headersOf('200', more, components))
+  return objectText([
+    ['description', '"Success"'],
+    ['headers', headers],
+    ['content', successContent(operation, components)],
+  ])
+}
+
+function otherSuccesses(operation: OperationDescription, components: Components): Node {
+  const { answer, websocket } = operation
+  const { notModified, ranges } = answer.successes
+  const more = moreHeaders(operation)
+  const shared = (status: string, description: string): Reference =>
+    components.shareEqual('responses', `Success${status}`, more.join(), () => ({
+      description,
+      headers: headersOf(status, more, components),
+    }))
   return {
     ...(websocket && { '101': shared('101', 'The websocket is open (RFC 6455).') }),
-    '200': success,
-    ...(other && { '2XX': success }),
     ...(ranges && { '206': partOf(operation, more, components) }),
     ...(notModified && { '304': shared('304', 'The data has not changed') }),
   }
@@ -107,20 +133,21 @@ const unconverted = (mode: OperationDescription['mode']): Node =>
   mode === 'report-only' ? { '*/*': {} } : {}
 
 /** Every type of C7.1, or those of the operation's own. */
-function successContent(operation: OperationDescription, components: Components): Node {
+function successContent(operation: OperationDescription, components: Components): JsonText {
   const { answer, mode } = operation
+  const rest = mode === 'report-only' ? [['*/*', '{}'] as const] : []
   if (answer.kind === 'own')
-    return { ...Object.fromEntries(answer.types.map((type) => [type, {}])), ...unconverted(mode) }
+    return objectText(new Map([...answer.types.map((type) => [type, '{}'] as const), ...rest]))
   const schema = successSchema(operation, components)
   const { versions } = operation
-  const media = versions.map((version) => {
-    const examples = examplesOf(operation, version, components)
-    return examples === undefined ? { schema } : { schema, examples }
+  const media = versions.map((version) =>
+    JSON.stringify({ schema, examples: examplesOf(operation, version, components) }),
+  )
+  const types = answer.types.map(({ type, format, version }) => {
+    const described = format === 'xml' && answer.ownXml ? undefined : media[versions.indexOf(version)]
+    return [type, described ?? '{}'] as const
   })
-  const content: Record<string, unknown> = {}
-  for (const { type, format, version } of answer.types)
-    content[type] = format === 'xml' && answer.ownXml ? {} : media[versions.indexOf(version)]
-  return { ...content, ...unconverted(mode) }
+  return objectText(new Map([...types, ...rest]))
 }
 
 function examplesOf(
@@ -141,24 +168,20 @@ function examplesOf(
   )
 }
 
-/** The failures by status, in rising order. Operations with the same faults share them. */
+/** The failures by status, in rising order. */
 function failuresOf(operation: OperationDescription, components: Components): Node {
-  const { faults, ownErrors, otherRefusals, tellsRate, answer } = operation
-  const others = [ownErrors, otherRefusals, tellsRate, answer.successes.ranges].join(' ')
-  const key = `failures ${components.numberOf(faults)} ${others}`
-  return components.remember(key, () => {
-    const other = (status: string, description: string): Reference =>
-      components.shareEqual('responses', `Failure${status}`, String(tellsRate), () => ({
-        description,
-        headers: headersOf(status, tellsRate ? RATE : [], components),
-        content: failureContent(undefined, components),
-      }))
-    return {
-      ...failuresByStatus(operation, components),
-      ...(answer.successes.ranges && { '416': other('416', 'The data has no such part') }),
-      ...(otherRefusals && { '4XX': other('4XX', 'Another refusal of the data service') }),
-    }
-  })
+  const { otherRefusals, tellsRate, answer } = operation
+  const other = (status: string, description: string): Reference =>
+    components.shareEqual('responses', `Failure${status}`, String(tellsRate), () => ({
+      description,
+      headers: headersOf(status, tellsRate ? RATE : [], components),
+      content: failureContent(undefined, components),
+    }))
+  return {
+    ...failuresByStatus(operation, components),
+    ...(answer.successes.ranges && { '416': other('416', 'The data has no such part') }),
+    ...(otherRefusals && { '4XX': other('4XX', 'Another refusal of the data service') }),
+  }
 }
 
 function failuresByStatus(

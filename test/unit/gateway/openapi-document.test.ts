@@ -52,9 +52,7 @@ function documentOf({ actions = [list()], areas = AREAS, openapi = {}, authoriza
     limits: { clientRate: true, addressRate: true, shedding: true, severalBackends: true, audited: true },
   })
   const { license, contact } = openapi
-  return JSON.parse(
-    JSON.stringify(openapiDocument(api, { authorization, license, contact })),
-  ) as OpenapiDocument
+  return JSON.parse(openapiDocument(api, { authorization, license, contact })) as OpenapiDocument
 }
 
 const AREAS: AreasConfig = { funds: { backend: backend.name } }
