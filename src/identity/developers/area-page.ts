@@ -1,4 +1,5 @@
 import type { AreaDescription } from '../../contracts/api-description.ts'
+import { Slices } from '../../kernel/slices.ts'
 import { html, type Html } from '../pages/layout.ts'
 import { keepToken } from './curl.ts'
 import { codeBlock, markdown, paragraph, part } from './elements.ts'
@@ -42,16 +43,36 @@ const contents = ({ operations }: AreaDescription): Html =>
     </ul>
   </nav>`
 
+/** Of `Slices`. One operation takes about as long as so many of its steps. */
+const STEPS = 64
+
+/** In slices: an area may have hundreds of operations, and other calls are served meanwhile. */
+async function operationParts(
+  { operations }: AreaDescription,
+  parts: DeveloperParts,
+): Promise<readonly Html[]> {
+  const slices = new Slices()
+  const made: Html[] = []
+  for (const operation of operations) {
+    made.push(operationPart(operation, parts))
+    const turn = slices.pause(STEPS)
+    if (turn) await turn
+  }
+  return made
+}
+
 /** The operations of one area. */
 export function areaPage(area: AreaDescription, parts: DeveloperParts): DeveloperPage {
-  const { description, mode, name, operations } = area
+  const { description, mode, name } = area
   return {
     path: areaPath(name),
     title: name,
     lead: description === undefined ? T.lead(name) : undefined,
-    body: () =>
-      html`${description !== undefined && html`<div class="lead">${markdown(description)}</div>`}
+    body: async () => {
+      const operations = await operationParts(area, parts)
+      return html`${description !== undefined && html`<div class="lead">${markdown(description)}</div>`}
       ${mode === 'report-only' && html`<p class="notice">${T.reportOnly}</p>`} ${contents(area)}
-      ${tokenPart(area, parts)} ${operations.map((operation) => operationPart(operation, parts))}`,
+      ${tokenPart(area, parts)} ${operations}`
+    },
   }
 }

@@ -29,8 +29,8 @@ const pagesOf = (parts: DeveloperParts): readonly DeveloperPage[] => [
   changesPage(parts),
 ]
 
-const readyPage = (frame: Frame, page: DeveloperPage): ReadyDocument =>
-  readyDocument(Buffer.from(renderPage(frame, page)), {
+const readyPage = async (frame: Frame, page: DeveloperPage): Promise<ReadyDocument> =>
+  readyDocument(Buffer.from(await renderPage(frame, page)), {
     ...pageHeaders({}),
     'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
   })
@@ -44,19 +44,33 @@ const readyStylesheet = ({ bytes, contentType }: Asset): ReadyDocument =>
     'Cross-Origin-Resource-Policy': 'same-origin',
   })
 
-/** Made once, and not before: most processes are never asked, and all pages take some 30 ms of a start. */
-function whenAsked(make: () => ReadyDocument): () => ReadyDocument {
-  let made: ReadyDocument | undefined
-  return () => (made ??= make())
+type Ready = () => ReadyDocument | Promise<ReadyDocument>
+
+/**
+ * Makes a page once, and not before somebody asks: most processes are never asked, and all pages take some 30 ms of a
+ * start. Pages are made one after another, so that the slices of several do not add up. A failure is not kept.
+ */
+function pagesWhenAsked(frame: Frame): (page: DeveloperPage) => Ready {
+  let last: Promise<unknown> = Promise.resolve()
+  return (page) => {
+    let made: Promise<ReadyDocument> | undefined
+    return () => {
+      if (made === undefined) {
+        made = last.then(() => readyPage(frame, page))
+        last = made.catch(() => (made = undefined))
+      }
+      return made
+    }
+  }
 }
 
 /** Rows for the table of endpoints. They answer from memory, also while identity is in maintenance (C9.2). */
-const endpointOf = (path: string, document: () => ReadyDocument): Endpoint => ({
+const endpointOf = (path: string, document: Ready): Endpoint => ({
   name: 'developers',
   path: (issuerPath) => `${issuerPath}${path}`,
   methods: ['GET', 'HEAD'],
   closes: false,
-  steps: ({ exchange }) => answerReady(document(), exchange.head),
+  steps: async ({ exchange }) => answerReady(await document(), exchange.head),
   refuse: refuseAsPage,
 })
 
@@ -65,16 +79,10 @@ export function developerEndpoints(parts: DeveloperParts): readonly Endpoint[] {
   const { theme } = parts
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
   const frame = frameOf({ ...parts, stylesheet, areas: parts.api.areas })
+  const sheet = readyStylesheet(stylesheet)
+  const whenAsked = pagesWhenAsked(frame)
   return [
-    endpointOf(
-      STYLESHEET_PATH,
-      whenAsked(() => readyStylesheet(stylesheet)),
-    ),
-    ...pagesOf(parts).map((page) =>
-      endpointOf(
-        DEVELOPERS_PATH + page.path,
-        whenAsked(() => readyPage(frame, page)),
-      ),
-    ),
+    endpointOf(STYLESHEET_PATH, () => sheet),
+    ...pagesOf(parts).map((page) => endpointOf(DEVELOPERS_PATH + page.path, whenAsked(page))),
   ]
 }

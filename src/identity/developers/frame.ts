@@ -12,7 +12,7 @@ export interface DeveloperPage {
   /** Says in a sentence what the page is for. */
   readonly lead: Html | string | undefined
   /** Makes the content. */
-  readonly body: () => Html
+  readonly body: () => Html | Promise<Html>
 }
 
 interface Link {
@@ -84,7 +84,11 @@ const groupOf = ({ links, title }: Group, at: number, here: string): Html =>
   </div>`
 
 /** The whole document of a page. */
-export function renderPage({ groups, root, stylesheet, theme }: Frame, page: DeveloperPage): string {
+export async function renderPage(
+  { groups, root, stylesheet, theme }: Frame,
+  page: DeveloperPage,
+): Promise<string> {
+  const content = await page.body()
   const body = html`<a class="skip" href="#content">${T.skip}</a>
     <header class="top">
       <a class="brand" href="${root}">${brandOf(theme)}<span class="where">${T.section}</span></a>
@@ -93,7 +97,7 @@ export function renderPage({ groups, root, stylesheet, theme }: Frame, page: Dev
       <nav aria-label="${T.pages}">${groups.map((group, at) => groupOf(group, at, root + page.path))}</nav>
       <main id="content" tabindex="-1">
         <h1>${page.title}</h1>
-        ${page.lead && html`<p class="lead">${page.lead}</p>`} ${page.body()}
+        ${page.lead && html`<p class="lead">${page.lead}</p>`} ${content}
       </main>
     </div>`
   const head = html`<link rel="stylesheet" href="${stylesheet.href}" />`
