@@ -12,7 +12,7 @@ export default defineConfig({
   root,
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/property-seed.ts', 'test/support/compile-cache.ts'],
+    setupFiles: ['test/support/property-seed.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts'],
     // Real sockets, real servers: generous, and never a way to be right (no test sleeps).
     testTimeout: 30_000,
