@@ -104,7 +104,7 @@ const MARK = '\x1e'
 /** The blocks in one shell, so that what one sets the next one has. Answers what each wrote. */
 async function typed(blocks: readonly Block[]): Promise<string[]> {
   const script = blocks.map(({ command }) => `${withOurPorts(command)}\nprintf '${MARK}'`).join('\n')
-  const { stdout } = await promisify(execFile)('bash', ['-u', '-c', script], {
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-u', '-c', script], {
     cwd: ROOT,
     env: { ...environment(), PATH: process.env['PATH'] },
     maxBuffer: 1024 ** 3,

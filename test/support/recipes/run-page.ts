@@ -85,7 +85,7 @@ function save(folder: string, { configuration, files }: RecipePage, { filled }: 
 async function type(commands: readonly Command[], folder: string, { filled }: Ports): Promise<void> {
   const script = commands.map(({ command }) => `${filled(command)}\nprintf '${MARK}'`).join('\n')
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter)
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-u', '-c', script], {
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-u', '-c', script], {
     cwd: folder,
     env: { ...process.env, PATH: path, npm_config_cache: join(folder, 'npm-cache') },
     maxBuffer: 1024 ** 3,
