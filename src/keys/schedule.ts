@@ -48,7 +48,8 @@ export function scheduleKeys(
   plan: RotationPlan,
   now: number,
 ): readonly ScheduledKey[] {
-  const algorithms = [...new Set(keys.map((key) => key.algorithm))]
+  // A process that has just made a key has it last; one that reads the folder has it in the order of names.
+  const algorithms = [...new Set(keys.map((key) => key.algorithm))].toSorted()
   return algorithms.flatMap((algorithm) => scheduleOne(ofAlgorithm(keys, algorithm), plan, now))
 }
 

@@ -68,6 +68,14 @@ describe('the schedule of keys', () => {
     ])
   })
 
+  it('C6.3.4 keys are published in one order, whichever was made last', () => {
+    const keys = [key(1, 0, 'RS256'), key(1, 0)]
+    const kids = (stored: typeof keys) =>
+      keySetOf(scheduleKeys(stored, ROTATION, DAY)).published.map(({ kid }) => kid)
+    expect(kids(keys)).toEqual(['ES256-1', 'RS256-1'])
+    expect(kids(keys.toReversed())).toEqual(['ES256-1', 'RS256-1'])
+  })
+
   it('C6.3.4 the next key is due early enough to be announced before it signs', () => {
     const keys = [key(1, 0), key(4, 100), key(9, 0, 'RS256')]
     const due = (now: number, plan = ROTATION): number | undefined => dueGeneration(keys, 'ES256', plan, now)
