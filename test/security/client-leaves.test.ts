@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import {
   attackMemory,
@@ -62,6 +64,30 @@ async function leave(
   const [line, ...more] = callsSince(attacked, from)
   expect(more).toEqual([])
   return line!
+}
+
+/**
+ * Holds what must be recorded before the next answer until the service has seen that its client left. Resolves when it has
+ * come so far.
+ */
+function holdRecordUntilGone({ gateway: { world } }: Attacked): Promise<unknown> {
+  const recording = Promise.withResolvers<undefined>()
+  const gone = Promise.withResolvers<undefined>()
+  const begun = (message: unknown): void => {
+    unsubscribe('http.server.request.start', begun)
+    ;(message as { socket: Socket }).socket.once('close', () => gone.resolve(undefined))
+  }
+  subscribe('http.server.request.start', begun)
+  const record = world.audit.require.bind(world.audit)
+  const held = vi.spyOn(world.audit, 'require').mockImplementationOnce(async (...given) => {
+    recording.resolve(undefined)
+    await gone.promise
+    return record(...given)
+  })
+  onTestFinished(() => {
+    held.mockRestore()
+  })
+  return recording.promise
 }
 
 /** The room for calls to the upstream, and an area in which nothing is refused. */
@@ -179,7 +205,8 @@ describe('C8.5 a client that leaves while an upstream works', () => {
       `Authorization: ${basic('acme-books')}\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
       `Content-Length: ${body.length}\r\n`
     const bytes = bytesOf({ method: 'POST', target: '/connect/token', lines, body })
-    const line = await leave(attacked, bytes, () => new Promise((resolve) => setTimeout(resolve, 5)))
+    const recording = holdRecordUntilGone(attacked)
+    const line = await leave(attacked, bytes, () => recording)
     expect(line).toMatchObject({ level: 'info', door: 'identity', status: 200, clientGone: true })
     expect(
       attacked.gateway
