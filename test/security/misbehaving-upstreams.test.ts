@@ -199,6 +199,12 @@ describe('T5.4 an upstream that is slow', () => {
     )
   })
 
+  it('T5.1 sends 103 for ever: 503 when the time for the first byte is over', async () => {
+    const hints: UpstreamBehaviour = ({ socket }) =>
+      every(30, () => socket.write('HTTP/1.1 103 E\r\nLink: </x>\r\n\r\n'), socket)
+    expectFault(await told(hints), 'upstream_timeout')
+  })
+
   it('T5.4 stops in mid-body: 503 for what was held, a cut for what was under way', async () => {
     expectFault(await told(raw(`${HEAD}Content-Length: 900\r\n\r\n${SMALL}`)), 'upstream_timeout')
     expect(await fateOf(told(raw(`${HEAD}Content-Length: 900000\r\n\r\n${LARGE}`)))).toBe('cut')
@@ -333,12 +339,6 @@ describe('T5.1 an upstream that is no good HTTP', () => {
     const response = await told(raw(bytes))
     expect(response.status, response.body).toBe(status)
     if (code !== undefined) expectFault(response, code)
-  })
-
-  it('T5.1 sends 103 for ever: 503 when the time for the first byte is over', async () => {
-    const hints: UpstreamBehaviour = ({ socket }) =>
-      every(30, () => socket.write('HTTP/1.1 103 E\r\nLink: </x>\r\n\r\n'), socket)
-    expectFault(await told(hints), 'upstream_timeout')
   })
 
   it('T2.3 what it sends behind its answer is nobody’s', async () => {
