@@ -29,6 +29,8 @@ const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
 const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
 /** Whatever a person can type on one line; no space at either end. */
 export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$`
+/** No control character, no half of a character, and no end of a line. */
+const ON_ONE_LINE = '[^\\p{Cc}\\p{Cs}\\u2028\\u2029]'
 /** OIDC Core §2: at most 255 ASCII characters. It goes to backends in a header (C8.2). */
 export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
 
@@ -58,20 +60,28 @@ const funds = opaque<Funds>({
   description: 'Codes of its funds, or `any` if only the backend knows them.',
 })
 
+/** The name of a business, a fund or a client: it stands on pages and in tables. */
+export const nameForPeople = (description: string) =>
+  text({
+    description,
+    pattern: `^${ON_ONE_LINE}{1,256}$`,
+    expected: 'a text of at most 256 characters on one line',
+  })
+
 const business = {
-  name: text({ description: 'Name for people, and the claim `service_profile.business_name`.' }),
+  name: nameForPeople('Name for people, and the claim `service_profile.business_name`.'),
   funds,
   address: optional(address),
   phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
 }
 
-/** What a person can read on one line; no space at either end. */
-export const ROLE_PATTERN = `^${NO_DOT_SEGMENT}\\S(?:.*\\S)?$`
+/** What a person can read on one line; no space at either end. As long as a user name: it stands in a path too. */
+export const ROLE_PATTERN = `^${NO_DOT_SEGMENT}(?!\\s)${ON_ONE_LINE}{1,128}(?<!\\s)$`
 
 const CLIENT_ID_EXPECTED =
   'a client id of at most 128 printable ASCII characters, without ":", and not "." or ".."'
 const USERNAME_EXPECTED = 'a user name of at most 128 characters on one line, and not "." or ".."'
-export const ROLE_EXPECTED = 'a name on one line, and not "." or ".."'
+export const ROLE_EXPECTED = 'a name of at most 128 characters on one line, and not "." or ".."'
 
 export const role = {
   scopes: list(text({ description: 'A scope value.' }), {
@@ -86,7 +96,7 @@ const client = {
     description:
       '`customer`: may use the password grant. `partner`: code flow. `public`: code flow without a secret.',
   }),
-  name: text({ description: 'Name for people. The consent page shows it.' }),
+  name: nameForPeople('Name for people. The consent page shows it.'),
   secrets: list(secret({ plain: true, description: '`sha256:…` or `$argon2id$…`.' }), {
     default: [],
     description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',

@@ -1,7 +1,7 @@
 /** The records of businesses, funds and roles in the store: their schema, and how they are read and written. */
 import { choice, flag, optional, section, text, type Static, type TSchema } from '../config/schema.ts'
 import type { StoredValue } from '../contracts/store.ts'
-import { address, code, role, ROLE_EXPECTED, ROLE_PATTERN } from './config.ts'
+import { address, code, nameForPeople, role, ROLE_EXPECTED, ROLE_PATTERN } from './config.ts'
 import { defaultsOf } from './read-records.ts'
 
 export const BUSINESS = 'directory_business'
@@ -10,7 +10,7 @@ export const ROLE = 'directory_role'
 
 export const businessSchema = section({
   code: code('The business code.'),
-  name: text({ description: 'Name for people, and the claim `service_profile.business_name`.' }),
+  name: nameForPeople('Name for people, and the claim `service_profile.business_name`.'),
   funds: choice(['listed', 'any'], {
     default: 'listed',
     description: '`listed`: those that are added. `any`: only the backend knows which funds there are.',
@@ -24,7 +24,7 @@ export const businessSchema = section({
 export const fundSchema = section({
   business: code('The code of its business.'),
   code: code('The fund code.'),
-  name: optional(text({ description: 'Name for people.' })),
+  name: optional(nameForPeople('Name for people.')),
   disabled: flag({ default: false, description: 'Refuse all calls and tokens for the fund.' }),
 })
 

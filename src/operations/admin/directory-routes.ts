@@ -51,7 +51,10 @@ const ordered =
   }
 
 const MISSING = ['There is no such record', problemsSchema] as const
-const CONFIGURED = ['It stands in the configuration, which is changed only there', problemsSchema] as const
+const CONFIGURED = [
+  'It stands in the configuration, which is changed only there; or others change it all the time',
+  problemsSchema,
+] as const
 
 function listRoute(noun: NounName): AdminRoute {
   const { plural } = NOUNS[noun]
