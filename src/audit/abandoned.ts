@@ -1,10 +1,11 @@
 /** Intents that writers have left open when they ended: nobody else will write their outcomes (C12.1.3). */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ScanOrder, TrailReader } from '../contracts/audit-query.ts'
+import type { AuditQuery, Progress, ScanOrder, ScanStep, TrailReader } from '../contracts/audit-query.ts'
 import { replacePrivateFile } from '../keys/private-folder.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
 import { queryTrail } from './find/query-trail.ts'
+import { tryLock } from './lock.ts'
 
 const FILE = 'abandoned.json'
 /** Milliseconds until the records of a writer that has ended are read: a start and an end come first. */
@@ -70,14 +71,17 @@ export class AbandonedIntents {
     await this.#save()
   }
 
-  /** The writers that have left intents open. */
+  /** The writers that have ended, and have left intents open or were not counted yet. */
   get writers(): readonly string[] {
-    return [...this.#open.keys()]
+    return [...this.#open.keys(), ...this.#unread]
   }
 
   /** Somebody was shown what these have left open. */
   forget(writers: readonly string[]): void {
-    for (const writer of writers) this.#open.delete(writer)
+    for (const writer of writers) {
+      this.#open.delete(writer)
+      if (this.#unread.delete(writer)) this.#read.add(writer)
+    }
     if (writers.length > 0) void this.#save()
   }
 
@@ -105,11 +109,12 @@ export class AbandonedIntents {
   }
 
   #take(writers: readonly string[], counts: ReadonlyMap<string, number>): void {
-    for (const writer of writers) {
-      this.#unread.delete(writer)
+    // Not those that somebody was shown while they were counted.
+    for (const writer of writers.filter((each) => this.#unread.delete(each))) {
       this.#read.add(writer)
+      const count = counts.get(writer)
+      if (count !== undefined) this.#open.set(writer, count)
     }
-    for (const [writer, count] of counts) this.#open.set(writer, count)
     void this.#save()
   }
 
@@ -165,6 +170,36 @@ export function noticing(reader: TrailReader, count: () => AbandonedIntents | un
         yield step
       }
     },
+  }
+}
+
+/**
+ * The same for a command, where no service keeps the trail: all writers have ended then. Where another process takes the
+ * lock meanwhile, or the folder cannot be written, nothing is forgotten.
+ */
+export async function* queryEnded(
+  folder: string,
+  query: AuditQuery,
+  onProgress?: (progress: Progress) => void,
+): AsyncGenerator<ScanStep> {
+  const { unread, open } = await readKept(join(folder, FILE))
+  for await (const step of queryTrail({ folders: [folder], query }, onProgress)) {
+    if (step.kind === 'end' && step.last === undefined && isForAllOpen({ query }))
+      await forgetEnded(folder, [...unread, ...Object.keys(open)])
+    yield step
+  }
+}
+
+async function forgetEnded(folder: string, writers: readonly string[]): Promise<void> {
+  try {
+    const lock = tryLock(folder)
+    if (lock === undefined) return
+    const abandoned = await AbandonedIntents.open(folder)
+    abandoned.forget(writers)
+    await abandoned.close()
+    lock.release()
+  } catch {
+    // The number stays, until somebody asks where the folder can be written.
   }
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { spawnVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { seriesOf } from '../support/metrics.ts'
@@ -48,7 +49,14 @@ async function killable() {
     expect(response.status).toBe(200)
     return response.text()
   }
-  return { start, ask, upstream }
+  /** What `postern audit open` shows by itself: no service may run. */
+  const showOpen = async (...more: string[]): Promise<string> => {
+    const args = ['audit', 'open', '--jsonl', ...more, '--config', at('postern.yaml')]
+    const { code, stdout } = await spawnVerb(args, { env: { POSTERN_DATA: data } })
+    expect(code).toBe(0)
+    return stdout
+  }
+  return { start, ask, showOpen, upstream }
 }
 
 /** One after the other, so that one of them always listens. */
@@ -94,5 +102,25 @@ describe('C11.1 C12.1.3 changes that were under way when their process was kille
     const fourth = await start()
     await becomes(fourth, 'workers{state="serving"}', 2)
     await becomes(fourth, ABANDONED, 0)
+  })
+
+  it('C12.1.3 are not counted after the next start, if a command has shown all of them in between', async () => {
+    const { start, showOpen, upstream } = await killable()
+    const first = await start()
+    await beginChange(first)
+    await upstream.received(1)
+    killAll(first)
+    expect(await showOpen('--month', '2020-01')).toBe('')
+    const second = await start()
+    await becomes(second, ABANDONED, 1)
+    await beginChange(second)
+    await upstream.received(2)
+    killAll(second)
+    expect((await showOpen()).trim().split('\n')).toHaveLength(2)
+    const third = await start()
+    await becomes(third, 'workers{state="serving"}', 2)
+    // The last one to be counted: its count comes behind those of the writers before it.
+    await killWorkers(third)
+    await becomes(third, ABANDONED, 0)
   })
 })

@@ -4,8 +4,10 @@ import {
   type AuditRow,
   type Progress,
   type ScanEnd,
+  type ScanStep,
   TrailReadError,
 } from '../../contracts/audit-query.ts'
+import { queryEnded } from '../../audit/abandoned.ts'
 import { queryTrail } from '../../audit/find/query-trail.ts'
 import { readRow } from '../../audit/find/row.ts'
 import type { Configuration } from '../../settings/configuration.ts'
@@ -32,7 +34,11 @@ export async function* fromFiles(
   query: AuditQuery,
   onProgress: (progress: Progress) => void,
 ): AsyncGenerator<AnswerPart> {
-  for await (const step of queryTrail({ folders, query }, onProgress))
+  yield* partsOf(queryTrail({ folders, query }, onProgress))
+}
+
+async function* partsOf(steps: AsyncIterable<ScanStep>): AsyncGenerator<AnswerPart> {
+  for await (const step of steps)
     yield step.kind === 'end' ? { end: step } : { rows: step.lines.map(readRow) }
 }
 
@@ -61,7 +67,7 @@ export async function* fromTrail(
   }
   if (noted !== 'noted')
     terminal.stderr.write(`postern: no record was left of this question: ${noted.failed}\n`)
-  yield* fromFiles([audited.plan.folder], question.query, onProgress)
+  yield* partsOf(queryEnded(audited.plan.folder, question.query, onProgress))
 }
 
 const BROKEN_OFF = 'the answer of the service broke off: what was shown is not all'
