@@ -90,6 +90,11 @@ function load(file: string, terminal: Terminal): Loaded | undefined {
   return { configuration, file, files: report.files }
 }
 
+/** The store, the keys and each writer of the trail may be shared. What a process counts for itself is not. */
+const sharedText = (data: string): string =>
+  `another service uses the data folder ${data}. Each of the two counts failed logins and rates for itself, so their ` +
+  'limits are doubled, and only one of them signs the audit trail. If this is no replacement, end one of them'
+
 async function start({ configuration, file, files }: Loaded, terminal: Terminal): Promise<number> {
   const { env: environment, stderr } = terminal
   // The reader of stderr may have gone (a log shipper that restarts): that must not end the service.
@@ -102,6 +107,7 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
   const stopped = untilStopped(running)
   const ignoreSignals = handleSignals(running)
   stderr.write(`postern: serving ${file} at ${baseUrl} (admin listener: port ${adminPort})\n`)
+  if (running.sharesData) stderr.write(`postern: warning: ${sharedText(configuration.data)}\n`)
   if (adminTokenFile !== undefined)
     stderr.write(`postern: the token of the admin API is in ${adminTokenFile}\n`)
   try {

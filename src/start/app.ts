@@ -19,6 +19,7 @@ import type { OperatorControl } from '../operations/admin/operator-control.ts'
 import { plainFacts } from '../operations/acts.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
+import { useData } from './data-users.ts'
 import { ServiceEvents } from './service-events.ts'
 import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
 import {
@@ -41,6 +42,8 @@ export interface Running extends ServiceUrls {
   readonly adminPort: number
   /** The file that holds the token of the admin API. Absent where the configuration gives the token, and in a sidecar. */
   readonly adminTokenFile: string | undefined
+  /** Whether another service used the data folder when this one started. */
+  readonly sharesData: boolean
   readonly pool: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
   readonly worker: Worker | undefined
@@ -64,9 +67,17 @@ export async function startPostern(configuration: Configuration, options: AppOpt
     anchorFailed: supervisor.measures.metrics.anchorFailed,
   })
   supervisor.audit = supervisor.keeper?.trail
+  const use = isSidecar(configuration) ? undefined : useData(configuration.data)
+  if (use?.isShared === true) supervisor.recorder.note('warn', 'data_shared', { detail: configuration.data })
   try {
-    return await startServing(configuration, options, supervisor)
+    const running = await startServing(configuration, options, supervisor)
+    return {
+      ...running,
+      sharesData: use?.isShared ?? false,
+      close: () => running.close().finally(() => use?.end()),
+    }
   } catch (error) {
+    use?.end()
     await supervisor.keeper?.close()
     throw error
   }
@@ -76,7 +87,7 @@ async function startServing(
   configuration: Configuration,
   options: AppOptions,
   supervisor: Supervisor,
-): Promise<Running> {
+): Promise<Omit<Running, 'sharesData'>> {
   reportReportOnlyAreas(configuration, supervisor)
   supervisor.exposition.limitClients(configuration.metrics.clients)
   // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.

@@ -1,0 +1,69 @@
+/** Whether another service uses the same data folder. */
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { hasCode } from '../kernel/thrown.ts'
+import { isBusy } from '../stores/store-error.ts'
+
+const FILE = 'service.lock'
+const PRIVATE_FILE = 0o600
+const PRIVATE_FOLDER = 0o700
+/** Milliseconds to wait for another service that looks at this very moment. */
+const PATIENCE = 1000
+
+export interface DataUse {
+  /** Whether another service used the folder when this one began to. */
+  readonly isShared: boolean
+  end(): void
+}
+
+/** Of a folder that cannot be written: nobody changes anything in it. */
+const READ_ONLY: DataUse = { isShared: false, end: () => undefined }
+
+/**
+ * Begins to use a data folder, which is made if it is missing. Every service holds a shared lock of the operating system on a file of it,
+ * and asks for an exclusive one first: whoever is refused that is not alone. A lock ends with its process, however that
+ * ends, so nothing is left behind by a crash, and no process id can be mistaken.
+ *
+ * Trap: a POSIX lock of a process ends when that process closes any descriptor of the file, so only SQLite opens it again.
+ */
+export function useData(folder: string): DataUse {
+  try {
+    mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER })
+    const file = join(folder, FILE)
+    createOnce(file)
+    return lookInto(new DatabaseSync(file, { timeout: 0 }))
+  } catch {
+    return READ_ONLY
+  }
+}
+
+/** Throws SQLite's error. */
+function lookInto(db: DatabaseSync): DataUse {
+  try {
+    const isShared = !isAlone(db)
+    db.exec(`PRAGMA busy_timeout = ${PATIENCE}; BEGIN; SELECT count(*) FROM sqlite_schema`)
+    return { isShared, end: () => db.close() }
+  } catch (thrown) {
+    db.close()
+    throw thrown
+  }
+}
+
+function isAlone(db: DatabaseSync): boolean {
+  try {
+    db.exec('BEGIN EXCLUSIVE; ROLLBACK')
+    return true
+  } catch (thrown) {
+    if (isBusy(thrown)) return false
+    throw thrown
+  }
+}
+
+function createOnce(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', PRIVATE_FILE))
+  } catch (thrown) {
+    if (!hasCode(thrown, 'EEXIST')) throw thrown
+  }
+}

@@ -1,0 +1,31 @@
+/** Two services on one data folder. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { dataFolder } from '../support/data-folder.ts'
+import { spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+
+const WARNING = 'another service uses the data folder'
+
+describe('a data folder', { timeout: 120_000 }, () => {
+  it('C6.3.5 a second service on it is warned of; one that starts after the first was killed is not', async () => {
+    const data = await dataFolder()
+    const start = async (): Promise<SpawnedPostern> => {
+      const service = await spawnPostern({ environment: { POSTERN_DATA: data } })
+      onTestFinished(async () => {
+        await service.stop()
+      })
+      return service
+    }
+    const first = await start()
+    const second = await start()
+    // A service that ends leaves the others in use.
+    const third = await start()
+    for (const service of [second, third])
+      await expect.poll(() => service.output()).toMatch(new RegExp(`warning: ${WARNING}.*${data}`))
+    await expect.poll(() => second.output()).toContain('"event":"data_shared"')
+    expect(first.output()).not.toContain(WARNING)
+    for (const { pid } of [first, second, third]) process.kill(pid, 'SIGKILL')
+    const last = await start()
+    await expect.poll(() => last.output()).toContain('the token of the admin API is in')
+    expect(last.output()).not.toContain(WARNING)
+  })
+})
