@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { readyDocument } from '../../src/http/ready-document.ts'
 import { watchAnswers } from '../support/documented.ts'
@@ -114,6 +114,34 @@ describe.each(Object.entries(WORLDS))('C11.3.3 the document of %s', (_name, star
         expect(answer.headers['content-type']?.split(';')[0], at[2].operationId).toBe(type)
       }
     }
+  })
+})
+
+describe('C11.3.2 the document before a data service that may answer nothing', () => {
+  it('C8.6 C11.3.2 tells that `Data` may be empty, also where its schema requires members', async () => {
+    const upstream = await openUpstream((connection) => connection.respond({ status: 204 }))
+    onTestFinished(() => upstream.close())
+    const data = { type: 'object', properties: { Name: { type: 'string' } }, required: ['Name'] } as const
+    const gateway = await postern({
+      config: 'upstream.yaml',
+      environment: { UPSTREAM_URL: upstream.url },
+      change: ({ actions, ...rest }) => ({
+        ...rest,
+        actions: actions.map((action) =>
+          action.action === 'fund-list'
+            ? { ...action, methods: { GET: { ...action.methods['GET']!, data, examples: {} } } }
+            : action,
+        ),
+      }),
+    })
+    const document = await readDescription(gateway)
+    const { access_token: token } = await issueToken(gateway, { scope: ALL_AT_ACME })
+    const list = operationsOf(document).find(([path]) => path.endsWith('/fund-list'))!
+    const { body, ...answer } = await send(gateway, goodCall(document, token, list))
+    expect(JSON.parse(body)).toEqual({ Errors: [], Data: {} })
+    expect(expectFits(document, list[2], { ...answer, body }).status).toBe('200')
+    const other = JSON.stringify({ Errors: [], Data: { Title: 'no name' } })
+    expect(() => expectFits(document, list[2], { ...answer, body: other })).toThrow('Title')
   })
 })
 

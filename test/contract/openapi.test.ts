@@ -136,6 +136,25 @@ describe('C11.3 the documents of the configurations that are shipped', () => {
     },
   )
 
+  it.each(SHIPPED.filter(([config]) => config !== 'sidecar.yaml'))(
+    'C11.4 every developer page of %s is made, and leads to the others',
+    async (config, environment) => {
+      const change = (loaded: Configuration): Configuration => ({ ...loaded, developers: 'on' })
+      const shipped = await postern({ config, environment, change })
+      const met = new Set(['/developers'])
+      // A set gives what is added while it is read.
+      for (const path of met) {
+        const page = await fetch(`${shipped.authUrl}${path}`)
+        const text = await page.text()
+        expect([path, page.status]).toEqual([path, 200])
+        for (const [, next = ''] of text.matchAll(/href="(\/developers[^"#]*)/g)) met.add(next)
+      }
+      const areas = shipped.configuration.actions.map(({ area }) => `/developers/${area}`)
+      const reference = ['scopes', 'errors', 'xml', 'changes'].map((name) => `/developers/${name}`)
+      expect(met).toEqual(new Set(['/developers', ...areas, ...reference]))
+    },
+  )
+
   it('C11.3.6 that of a sidecar tells the address of its issuer, where clients get their tokens', async () => {
     const environment = { ISSUER: 'https://issuer.example', UPSTREAM_URL: 'http://127.0.0.1:1' }
     const sidecar = await postern({ config: 'sidecar.yaml', environment })

@@ -64,16 +64,25 @@ const envelope = (errors: Node, data: Node | BodySchema): Node => ({
   xml: ROOT,
 })
 
+/** What `Data` is where a data service answers without a body (C8.6). A schema that requires nothing allows it anyway. */
+const NOTHING: Node = {
+  type: 'object',
+  maxProperties: 0,
+  description: 'The data service had no data to answer.',
+}
+
 const NO_ERRORS: Node = { type: 'array', maxItems: 0, xml: { wrapped: true } }
 
 /** The envelope of a success, with `Data` as the operation describes it. */
 export function successSchema({ id, answer }: OperationDescription, components: Components): Reference {
   if (answer.kind === 'own' || answer.data === undefined)
     return components.share('schemas', 'Success', () => envelope(NO_ERRORS, { type: 'object' }))
-  const { data, items } = answer
-  return components.share('schemas', `Success.${id}`, () =>
-    envelope(NO_ERRORS, withXml({ type: 'object', ...data }, items, ITEM)),
-  )
+  const { data, items, successes } = answer
+  return components.share('schemas', `Success.${id}`, () => {
+    const described = withXml({ type: 'object', ...data }, items, ITEM)
+    const mayBeEmpty = successes.other && (data.required ?? []).length > 0
+    return envelope(NO_ERRORS, mayBeEmpty ? { anyOf: [described, NOTHING] } : described)
+  })
 }
 
 /** The schema of a body that is parsed. */
