@@ -1,24 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Business, Places } from '../contracts/places.ts'
-import type { Change, Entry, Feed, Store } from '../contracts/store.ts'
+import type { Change, Feed, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { readCode, type Code } from '../scopes/scope-token.ts'
-import {
-  BUSINESS,
-  type BusinessRecord,
-  FUND,
-  fundKey,
-  readBusiness,
-  readFund,
-  stored,
-} from './place-records.ts'
+import type { Code } from '../scopes/scope-token.ts'
+import { findBusiness, findFund, type OpenBusiness } from './find-places.ts'
+import { FUND, fundKey, stored } from './place-records.ts'
+import { PreviewedPlaces } from './previewed-places.ts'
 import { announce, DIRECTORY_TOPIC } from './stored-directory.ts'
-
-/** A business as a decision needs it. */
-interface OpenBusiness extends Business {
-  readonly anyFund: boolean
-}
 
 /** What this process knows of a business of the store. Times are of Clock.monotonic(). */
 interface Known {
@@ -232,71 +221,3 @@ function remember(times: Map<string, number>, fund: string, now: number, exists:
   if (times.size >= (exists ? FUNDS_OF_ONE : MISSING_OF_ONE)) times.delete(times.keys().next().value ?? '')
   times.set(fund, now)
 }
-
-type Finding = Pick<Store, 'find'>
-
-async function findBusiness(store: Finding, code: string): Promise<OpenBusiness | undefined> {
-  const entry = await store.find(BUSINESS, code)
-  return entry && openBusiness(readBusiness(entry.value))
-}
-
-function openBusiness({
-  name,
-  address,
-  phoneNumber,
-  funds,
-  disabled,
-  ...written
-}: BusinessRecord): OpenBusiness | undefined {
-  const code = readCode(written.code)
-  if (disabled || code === undefined) return undefined
-  return {
-    ...{ code, name, anyFund: funds === 'any' },
-    ...(address !== undefined && { address }),
-    ...(phoneNumber !== undefined && { phoneNumber }),
-  }
-}
-
-const isOpenFund = (entry: Entry | undefined): boolean =>
-  entry !== undefined && !readFund(entry.value).disabled
-
-const findFund = async (store: Finding, code: string, fund: string): Promise<boolean> =>
-  isOpenFund(await store.find(FUND, fundKey(code, fund)))
-
-/** The places of the store as one explanation sees them: what is known here, else what the store has. */
-class PreviewedPlaces implements Places {
-  readonly #places: StoredPlaces
-  readonly #store: Finding
-  readonly #seen = new Map<string, boolean>()
-
-  constructor(places: StoredPlaces, store: Finding) {
-    this.#places = places
-    this.#store = store
-  }
-
-  exists(code: string, fund?: string): boolean | undefined {
-    return this.#seen.get(keyOf(code, fund)) ?? this.#places.known(code, fund)
-  }
-
-  async look(code: string, fund?: string): Promise<boolean> {
-    const known = this.exists(code, fund)
-    if (known !== undefined) return known
-    const business = await findBusiness(this.#store, code)
-    const isOpen =
-      business !== undefined &&
-      (fund === undefined || business.anyFund || (await findFund(this.#store, code, fund)))
-    this.#seen.set(keyOf(code, fund), isOpen)
-    return isOpen
-  }
-
-  findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>> {
-    return this.#places.findBusinesses(codes)
-  }
-
-  preview(): Places {
-    return this
-  }
-}
-
-const keyOf = (code: string, fund: string | undefined): string =>
-  fund === undefined ? code : fundKey(code, fund)

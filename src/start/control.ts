@@ -15,7 +15,6 @@ import { KeyControl } from './key-control.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { BUSINESS } from '../directory/place-records.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
-import { AdminError } from '../operations/admin/errors.ts'
 import type {
   OperatorControl,
   Redacted,
@@ -47,13 +46,10 @@ import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './dependencies.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
-import { OrderError } from '../supervisor/open-orders.ts'
 import type { LoggedCall } from '../operations/log/read-call-line.ts'
 import type { PastAnswer } from '../operations/past-calls.ts'
-import { compareDecisions } from '../settings/compare-decisions.ts'
-import type { RecalledCall, WorkerPool } from '../supervisor/worker-pool.ts'
-import { describeLogged, recordOfPastQuestion, saysToken } from './past-calls.ts'
-import { recordOfQuestion } from './explain.ts'
+import type { WorkerPool } from '../supervisor/worker-pool.ts'
+import { ExplainControl } from './explain-control.ts'
 import { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import type { RevocableOrders } from '../operations/revocable-orders.ts'
 import { RevocableControl } from './revocable-control.ts'
@@ -109,6 +105,7 @@ export class ServiceControl implements OperatorControl {
   readonly onDisk: ConfigurationControl
   readonly #parts: ControlParts
   readonly #editors: ConfiguredEditors
+  readonly #explanations: ExplainControl
   #configuration: Configuration
   #reloader: Reloader | undefined
   /** Settles when the previous order is done. Only one order at a time changes configurations and workers. */
@@ -125,6 +122,7 @@ export class ServiceControl implements OperatorControl {
     this.keys = isSidecar(configuration) ? undefined : keyControlOf(configuration, parts, this.acts)
     this.onDisk = new ConfigurationControl(configuration, { ...parts, store: parts.state.store })
     this.#editors = new ConfiguredEditors(parts)
+    this.#explanations = new ExplainControl({ ...parts, isSidecar: isSidecar(configuration) })
     this.#activate(configuration)
   }
 
@@ -206,37 +204,12 @@ export class ServiceControl implements OperatorControl {
     return unknownIds(tokens, { ...state, holdings: holdings() })
   }
 
-  /** Nothing of the token and the body is recorded, and the record stops nothing (C12.1.4). */
-  async explain(call: DescribedCall, operator: Operator): Promise<Explanation> {
-    const { audit } = this.#parts
-    const explanation = await this.#explainNow(call)
-    if (audit.on) audit.note(recordOfQuestion(explanation, operator))
-    return explanation
+  explain(call: DescribedCall, operator: Operator): Promise<Explanation> {
+    return this.#explanations.explain(call, operator)
   }
 
-  async explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined> {
-    const { pool, audit } = this.#parts
-    const found = typeof past === 'string' ? await pool.recall(past) : await this.#explainLogged(past)
-    if (found === undefined) return undefined
-    const { call: then, now } = found
-    const difference = compareDecisions({ ...then, hasCaller: then.caller !== undefined }, now)
-    if (audit.on) audit.note(recordOfPastQuestion(then, difference, operator))
-    return { then, now, difference }
-  }
-
-  /** A sidecar issues no tokens, so it cannot tell which scope and target a client would be given. */
-  async #explainLogged(line: LoggedCall): Promise<RecalledCall> {
-    const described = describeLogged(line)
-    const cannotTell = isSidecar(this.#configuration) && !saysToken(line)
-    const now = described === undefined || cannotTell ? undefined : await this.#explainNow(described)
-    return { call: line, now }
-  }
-
-  #explainNow(call: DescribedCall): Promise<Explanation> {
-    return this.#parts.pool.explain(call).catch((error: unknown) => {
-      if (!(error instanceof OrderError)) throw error
-      throw new AdminError(503, 'no process could be asked: try again')
-    })
+  explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined> {
+    return this.#explanations.explainPast(past, operator)
   }
 
   async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {

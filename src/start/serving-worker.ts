@@ -1,5 +1,6 @@
 /** What serves in one process: doors, the public listener, and the configurations that calls are decided by. */
-import { conditionOf, Generation } from './generation.ts'
+import { compileGeneration } from './compile-generation.ts'
+import { conditionOf, type Generation } from './generation.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
 import type { Door } from '../contracts/exchange.ts'
@@ -12,31 +13,18 @@ import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { ReadyDocument } from '../http/ready-document.ts'
 import { identityDoor } from '../identity/identity.ts'
-import { GRANTS } from '../identity/grants/grants.ts'
 import { after } from '../kernel/clock.ts'
-import { FAULTS } from '../kernel/fault-table.ts'
 import type { Condition } from '../operations/health.ts'
 import type { RelayRecorder } from '../operations/log/log.ts'
-import { fanOut, openLog } from '../operations/log/log.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
-import { RecentCalls } from '../operations/recent-calls.ts'
 import { PastCalls } from '../operations/past-calls.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
-import { compileMetrics } from '../operations/metrics/metrics.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import type { PublicListener } from '../server/public-listener.ts'
 import { explainPartsOf } from './explain.ts'
 import { recallCall } from './past-calls.ts'
 import { digestOfHoldings, servedHoldings } from './recorded-holdings.ts'
-import {
-  closablesOf,
-  closeAll,
-  type Closable,
-  compileService,
-  openParts,
-  type Parts,
-  type Service,
-} from './service.ts'
+import { closablesOf, closeAll, type Closable, openParts, type Parts, type Service } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { readProcess } from './traffic.ts'
@@ -233,21 +221,7 @@ export class ServingWorker implements Worker {
 
   #compile(parts: Parts): Generation {
     const { dependencies, reports } = this.#fixtures
-    const { configuration, actions, backends } = parts
-    const named = actions.actions.map(({ area, name }) => ({ area, action: name }))
-    const metrics = compileMetrics({
-      actions: named,
-      backends: [...backends.keys()],
-      reportOnly: [...actions.reportOnly.keys()],
-      reasons: Object.keys(FAULTS),
-      grants: [...GRANTS.keys()],
-    })
-    const destination = { write: (line: string) => reports.lines(line, 0) }
-    const log = openLog(configuration.log, { clock: dependencies.clock, actions: named, destination })
-    const recentCalls = new RecentCalls(named)
-    const recorder = fanOut(metrics.recorder, log, this.#past, recentCalls)
-    const service = compileService(parts, dependencies, this.urls, recorder)
-    return new Generation({ parts, service, metrics, recentCalls, closeLog: () => log.close() })
+    return compileGeneration(parts, { dependencies, reports, urls: this.urls, past: this.#past })
   }
 
   #activate({ service, parts }: Generation): void {
