@@ -181,6 +181,41 @@ describe('C11.4 the developer pages', () => {
     expect(token?.text).toContain(`--data-urlencode 'password=${evil.replaceAll("'", `'\\''`)}'`)
   })
 
+  it('C11.4 answers 500 where a page cannot be made, tells nothing of why, and makes it when it can', async () => {
+    let isBroken = false
+    const data = {
+      get Name(): string {
+        if (isBroken) throw new Error('the heart of the matter')
+        return 'Harbour View'
+      },
+    }
+    const examples = { one: { data } } as never
+    const broken = await postern(
+      changed(({ actions }) => ({
+        actions: actions.map((action) =>
+          action.action === 'fund-list'
+            ? {
+                ...action,
+                methods: { GET: { ...action.methods['GET']!, data: { type: 'object' }, examples } },
+              }
+            : action,
+        ),
+      })),
+    )
+    isBroken = true
+    const [page, other] = await Promise.all(
+      ['/developers/fund-data', '/developers/member-data'].map((path) => get(broken, path)),
+    )
+    expect([page?.status, other?.status]).toEqual([500, 200])
+    expect(page?.headers.get('cache-control')).toBe('no-store')
+    expect(page?.headers.get('content-security-policy')).toMatch(/^default-src 'none'/)
+    expect(await page?.text()).not.toContain('heart')
+    expect(broken.log().filter(({ level }) => level === 'error')).not.toEqual([])
+    isBroken = false
+    expect((await get(broken, '/developers/fund-data')).status).toBe(200)
+    expect(await textAt(broken, '/developers/fund-data')).toContain('Harbour View')
+  })
+
   it('C11.4 is open while identity is in maintenance', async () => {
     const closed = await postern()
     closed.switches.set([{ scope: { kind: 'identity' }, retryAfter: 9 }])
