@@ -180,6 +180,20 @@ describe('C11.1: health', () => {
     expect(gateway.configuration.server.listen).toMatch(/^127\.0\.0\.1:/)
   })
 
+  it('C11.1: without a token /metrics answers under names of loopback only, so that no web page reads it', async () => {
+    const port = Number(new URL(gateway.adminUrl).port)
+    const under = async (host: string, path = '/metrics') => {
+      const answer = await send({ port }, { target: path, headers: { Host: host } })
+      return answer.status
+    }
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, 'LOCALHOST', `[::1]:${port}`])
+      expect([host, await under(host)]).toEqual([host, 200])
+    for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', '10.0.0.1'])
+      expect([host, await under(host)]).toEqual([host, 421])
+    // Probes of a balancer may name anything.
+    expect(await under('evil.example', '/health/ready')).toBe(200)
+  })
+
   it('C11.1: with a token it asks for it, but for health', async () => {
     const admin = 'an-admin-token-of-some-length'
     const own = await postern({

@@ -1,8 +1,9 @@
 /** The admin listener (C11.1): metrics, health, the admin API and its token. */
 import type { AddressInfo } from 'node:net'
 import type { Recorder } from '../../contracts/recorder.ts'
-import { splitListenAddress } from '../../kernel/listen-address.ts'
+import { isLoopback, splitListenAddress } from '../../kernel/listen-address.ts'
 import type { AdminConfig } from '../config.ts'
+import { AdminError } from './errors.ts'
 import type { Health } from '../health.ts'
 import { type AdminApp, type IncomingRequest, makeApp } from './framework.ts'
 import { type AuthenticatedOperator, expiredOperator, type Operators, unknownOperator } from './operators.ts'
@@ -53,7 +54,11 @@ function makeAdmin(parts: AdminParts): AdminApp {
   const app = makeApp(parts.recorder)
   addHealth(app, parts.health)
   const { api, config, operators } = parts
-  addMetrics(app, parts, config.token === undefined ? undefined : (request) => identify(request, operators))
+  addMetrics(
+    app,
+    parts,
+    config.token === undefined ? refuseRenamed : (request) => identify(request, operators),
+  )
   if (api) for (const route of api.routes) addRoute(app, route, { ...api, operators })
   return app
 }
@@ -72,6 +77,16 @@ function identify({ headers }: IncomingRequest, operators: Operators): Authentic
   if (operator === undefined) throw unknownOperator()
   if (operators.hasExpired(operator)) throw expiredOperator(operator)
   return operator
+}
+
+/**
+ * Without a token the listener is on loopback, where only programs of this machine can call. A browser is one: a web page
+ * whose own name was made to mean 127.0.0.1 would read what it is answered. It cannot choose another Host than that name.
+ * Throws AdminError 421 (RFC 9110 §15.5.20).
+ */
+function refuseRenamed({ headers, hostname }: IncomingRequest): void {
+  if (headers.host === undefined || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return
+  throw new AdminError(421, 'call this by a loopback address or as localhost, or set `admin.token`')
 }
 
 function addHealth(app: AdminApp, health: Health): void {
