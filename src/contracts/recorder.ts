@@ -79,6 +79,15 @@ export interface Recorder {
   ): void
 }
 
+/** What the event of a call tells that no action decided. */
+export const WITHOUT_ACTION = {
+  slot: undefined,
+  principal: undefined,
+  business: undefined,
+  fund: undefined,
+  upstreamMs: undefined,
+} as const satisfies Partial<DecisionEvent>
+
 /** Where nothing is recorded: nobody calls. */
 export const NO_RECORDER: Recorder = {
   decision: () => undefined,

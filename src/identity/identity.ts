@@ -1,4 +1,5 @@
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
+import { WITHOUT_ACTION } from '../contracts/recorder.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
 import { openConsents } from './browser/consents.ts'
@@ -144,11 +145,7 @@ function record(
     door: 'identity',
     fault,
     status,
-    slot: undefined,
-    principal: undefined,
-    business: undefined,
-    fund: undefined,
-    upstreamMs: undefined,
+    ...WITHOUT_ACTION,
     totalMs: dependencies.clock.monotonic() - exchange.startedAt,
   })
 }

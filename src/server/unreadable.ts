@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
-import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
+import { type DecisionEvent, type Recorder, WITHOUT_ACTION } from '../contracts/recorder.ts'
 import type { AcceptLines } from '../http/accept.ts'
 import type { Head } from '../http/head.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
@@ -190,10 +190,6 @@ export const undecided = (exchange: Exchange, fault: Fault, totalMs: number): De
   door: 'none',
   fault,
   status: fault.status,
-  slot: undefined,
-  principal: undefined,
-  business: undefined,
-  fund: undefined,
-  upstreamMs: undefined,
+  ...WITHOUT_ACTION,
   totalMs,
 })

@@ -1,5 +1,6 @@
 /** How a backend's part of a call ended, as it is counted: an answer that cannot be made the client's is none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { withFunds } from '../support/changed-funds.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { bearer, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -21,11 +22,7 @@ async function start(format: 'json' | 'xml'): Promise<void> {
   const gateway = await startPostern({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
-    change: (loaded) => {
-      const { funds } = loaded.backends
-      if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-      return { ...loaded, backends: { ...loaded.backends, funds: { ...funds, format } } }
-    },
+    change: withFunds({ format }),
   })
   gateways[format] = gateway
   tokens[format] = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token

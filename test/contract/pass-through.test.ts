@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { fundsOf } from '../support/changed-funds.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, requestBytes, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -15,8 +16,7 @@ type Payload = 'bare' | 'envelope'
 const withPayload =
   (payload: Payload) =>
   (loaded: Configuration): Configuration => {
-    const { funds } = loaded.backends
-    if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+    const funds = fundsOf(loaded)
     return {
       ...loaded,
       backends: { ...loaded.backends, funds: { ...funds, payload, responseHeaders: ['Cache-Control'] } },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BodySchema } from '../../src/http/body-schema.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { fundsOf } from '../support/changed-funds.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import type { RawResponse } from '../support/raw-http.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -21,8 +22,7 @@ const NAMED: BodySchema = {
 
 /** An action for each way to speak XML. Their backend says `dialect: plain` and the paths. */
 const withXml = (loaded: Configuration): Configuration => {
-  const { funds } = loaded.backends
-  if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+  const funds = fundsOf(loaded)
   const rule = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
   const action = (name: string, xml?: Xml, schema?: BodySchema): Configuration['actions'][number] => {
     const operation = { ...rule, ...(xml && { upstream: { xml } }) }

@@ -1,6 +1,6 @@
 /** What a scrape shows of calls, connections and targets while there is traffic. */
 import { describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
@@ -12,20 +12,11 @@ import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstr
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 
-type Backend = Extract<Configuration['backends'][string], { kind: 'http' }>
-
-/** config/upstream.yaml with its backend changed. */
-const withBackend = (change: (backend: Backend) => Backend) => (loaded: Configuration) => {
-  const { funds } = loaded.backends
-  if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-  return { ...loaded, backends: { ...loaded.backends, funds: change(funds) } }
-}
-
-async function start(upstreamUrl: string, change: (backend: Backend) => Backend) {
+async function start(upstreamUrl: string, change: (backend: HttpConfig) => HttpConfig) {
   const gateway = await postern({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstreamUrl },
-    change: withBackend(change),
+    change: replaceFunds(change),
   })
   const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
   const call = () => send(gateway, { target: LIST, headers: bearer(access_token) })
@@ -87,7 +78,7 @@ describe('C11.1 the traffic of the moment', () => {
     const now = () => values(gateway, { ...FUNDS_NOW, ...TARGETS })
     const before = [call(), call()]
     await expect.poll(async () => (await now()).active).toBe(2)
-    const other = withBackend((backend) => ({ ...backend, maxConnections: 7 }))(gateway.configuration)
+    const other = replaceFunds((backend) => ({ ...backend, maxConnections: 7 }))(gateway.configuration)
     await gateway.worker!.prepare(other)
     await gateway.worker!.commit()
     const after = call()

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { fundsOf } from '../support/changed-funds.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern } from '../support/start-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
@@ -50,8 +51,7 @@ it('C8.7 an operation has a backend of its own; the upstream of its area gets no
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: ofArea.url },
     change: (loaded) => {
-      const { funds } = loaded.backends
-      if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+      const funds = fundsOf(loaded)
       return withUpstream({ backend: 'lists' }, { lists: { ...funds, target: own.url } })(loaded)
     },
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { fundsOf, type HttpConfig } from '../support/changed-funds.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type ReceivedRequest, type Upstream } from '../support/start-upstream.ts'
@@ -11,8 +12,6 @@ import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstr
 type Action = Configuration['actions'][number]
 type Operation = NonNullable<Action['methods']['GET']>
 type OperationUpstream = NonNullable<Operation['upstream']>
-type HttpConfig = Extract<Configuration['backends'][string], { kind: 'http' }>
-
 const anybody = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
 const action = (name: string, methods: Action['methods'], level: Action['level'] = 'business'): Action => ({
   level,
@@ -50,8 +49,7 @@ let gateway: StartedPostern
 let token: string
 
 const withActions = (loaded: Configuration): Configuration => {
-  const { funds } = loaded.backends
-  if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+  const funds = fundsOf(loaded)
   const shaped: HttpConfig = {
     ...funds,
     query: { shared: '{business}', tenant: '{business}' },
@@ -214,8 +212,7 @@ it('C8.7 the handshake of a websocket gets the same path, query and headers', as
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => {
-      const { funds } = loaded.backends
-      if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+      const funds = fundsOf(loaded)
       const stream = { ...funds, kind: 'stream', target: live.url, closeOnExpiry: true } as const
       const upstreamKeys = {
         backend: 'live',

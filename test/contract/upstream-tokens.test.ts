@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { OAuth2Config } from '../../src/backends/forward/auth/schema.ts'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
+import { withFunds } from '../support/changed-funds.ts'
 import { type MovableClock, movableClock } from '../support/movable-clock.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, requestBytes, send } from '../support/requests.ts'
@@ -11,7 +12,7 @@ import {
   type Upstream,
   type UpstreamBehaviour,
 } from '../support/start-upstream.ts'
-import { grant, grantEach, oauth2, withFunds } from '../support/token-endpoint.ts'
+import { grant, grantEach, oauth2 } from '../support/token-endpoint.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, envelopeOf, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -20,28 +20,19 @@ const MEMBER_DETAIL = `/api/1.0/f/ACME/SUPER1/member-data/member-detail/${MEMBER
 const XML = 'application/xml'
 const JSON_ = 'application/json'
 
-type Backend = Extract<Configuration['backends'][string], { kind: 'http' }>
-
-/** config/upstream.yaml with its backend changed. */
-const withBackend = (change: (backend: Backend) => Backend) => (loaded: Configuration) => {
-  const { funds } = loaded.backends
-  if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-  return { ...loaded, backends: { ...loaded.backends, funds: change(funds) } }
-}
-
 interface Fixture {
   readonly gateway: StartedPostern
   readonly upstream: Upstream
   readonly token: string
 }
 
-const before = (upstream: Upstream, change = (backend: Backend): Backend => backend) => ({
+const before = (upstream: Upstream, change = (backend: HttpConfig): HttpConfig => backend) => ({
   config: 'upstream.yaml',
   environment: { UPSTREAM_URL: upstream.url },
-  change: withBackend(change),
+  change: replaceFunds(change),
 })
 /** For one test. */
-async function fixture(change?: (backend: Backend) => Backend): Promise<Fixture> {
+async function fixture(change?: (backend: HttpConfig) => HttpConfig): Promise<Fixture> {
   const upstream = await startUpstream()
   const gateway = await postern(before(upstream, change))
   return { gateway, upstream, token: (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token }

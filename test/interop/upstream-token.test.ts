@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fundsOf } from '../support/changed-funds.ts'
 import { needing, python } from '../support/machine.ts'
 import { bearer, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -31,8 +32,7 @@ beforeAll(async () => {
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => {
-      const { funds } = loaded.backends
-      if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+      const funds = fundsOf(loaded)
       const backends = { ...loaded.backends, funds: { ...funds, identity: 'token' as const } }
       return { ...loaded, backends }
     },

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { withFunds } from '../support/changed-funds.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { AUDIENCE, startOidcProvider } from '../support/real-issuers.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern } from '../support/start-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
-import { oauth2, withFunds } from '../support/token-endpoint.ts'
+import { oauth2 } from '../support/token-endpoint.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 /** C8.7: tokens for an upstream, by an issuer that others wrote: oidc-provider. */

@@ -5,7 +5,7 @@ import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import { fundsOf, type HttpConfig } from '../support/changed-funds.ts'
 import {
   certificateFolder,
   makeAuthority,
@@ -23,15 +23,12 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 
-type HttpConfig = Extract<Configuration['backends'][string], { kind: 'http' }>
-
 /** A gateway in front of `targets`, and how to ask it. */
 async function before(targets: readonly string[], change: Partial<HttpConfig> = {}) {
   const gateway = await postern({
     config: 'upstream.yaml',
     change: (loaded) => {
-      const { funds } = loaded.backends
-      if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+      const funds = fundsOf(loaded)
       const { target, ...rest } = funds
       expect(target).toBeDefined()
       return { ...loaded, backends: { ...loaded.backends, funds: { ...rest, targets, ...change } } }

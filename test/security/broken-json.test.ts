@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { withFunds } from '../support/changed-funds.ts'
 import { sendRaw, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -21,11 +22,7 @@ beforeAll(async () => {
     const gateway = await startPostern({
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
-      change: (loaded) => {
-        const { funds } = loaded.backends
-        if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-        return { ...loaded, backends: { ...loaded.backends, funds: { ...funds, payload } } }
-      },
+      change: withFunds({ payload }),
     })
     gateways[payload] = gateway
     tokens[payload] = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token

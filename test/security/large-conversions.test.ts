@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { fundsOf } from '../support/changed-funds.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
@@ -33,8 +34,7 @@ beforeAll(async () => {
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: (loaded) => {
-        const { funds } = loaded.backends
-        if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
+        const funds = fundsOf(loaded)
         const limits = { ...loaded.server.limits, body: 8 * 1024 ** 2 }
         const server = { ...loaded.server, limits }
         const actions = loaded.actions.map(withoutSchema)

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
 import type { FaultCode } from '../../src/kernel/faults.ts'
+import { fundsOf, type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { openRaw, type RawConnection, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
@@ -23,13 +23,6 @@ const MEMBERS = '/api/1.0/f/ACME/SUPER1/member-data/member-list'
 const FIRST_BYTE = 400
 const IDLE = 400
 
-type HttpConfig = Extract<Configuration['backends'][string], { kind: 'http' }>
-
-const httpOf = (funds: Configuration['backends'][string] | undefined): HttpConfig => {
-  if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-  return funds
-}
-
 /** Only where an upstream is slow: on a busy machine one that is not may take as long. */
 const impatient = (funds: HttpConfig): HttpConfig => ({
   ...funds,
@@ -41,13 +34,6 @@ const withoutTarget = (funds: HttpConfig): HttpConfig => {
   expect(target).toBeDefined()
   return rest
 }
-
-const withFunds =
-  (change: (funds: HttpConfig) => HttpConfig) =>
-  (loaded: Configuration): Configuration => ({
-    ...loaded,
-    backends: { ...loaded.backends, funds: change(httpOf(loaded.backends['funds'])) },
-  })
 
 const authorise = async (gateway: StartedPostern) =>
   bearer((await issueToken(gateway, { scope: ALL_AT_ACME })).access_token)
@@ -175,7 +161,7 @@ const JSON_BODY = { 'Content-Type': 'application/json' }
 describe('T5.4 an upstream that is slow', () => {
   beforeAll(async () => {
     await gateway.close()
-    await openGateway({ change: withFunds(impatient) })
+    await openGateway({ change: replaceFunds(impatient) })
   })
   afterAll(async () => {
     await gateway.close()
@@ -233,7 +219,7 @@ describe('T5.4 an upstream that is slow', () => {
       change: (loaded) => {
         const { backends, areas } = loaded
         const funds = {
-          ...httpOf(backends['funds']),
+          ...fundsOf({ backends }),
           timeouts: { connect: 60_000, firstByte: 60_000, idle: 60_000 },
         }
         return {
@@ -261,7 +247,7 @@ describe('T5.4 an upstream that is slow', () => {
     ])
     const own = await postern({
       config: 'upstream.yaml',
-      change: withFunds((funds) => ({
+      change: replaceFunds((funds) => ({
         ...withoutTarget(impatient(funds)),
         targets: [hung, ...good].map(({ url }) => url),
         ejection: { failures: 3, for: 60_000 },

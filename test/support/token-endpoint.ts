@@ -1,4 +1,3 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
 import type { OAuth2Config } from '../../src/backends/forward/auth/schema.ts'
 import { answerJson, type UpstreamBehaviour } from './start-upstream.ts'
 
@@ -23,14 +22,3 @@ export const oauth2 = (tokenUrl: string, others: Partial<OAuth2Config> = {}) => 
     ...others,
   },
 })
-
-type HttpConfig = Extract<Configuration['backends'][string], { kind: 'http' }>
-
-/** Changes the backend `funds` of config/upstream.yaml. */
-export const withFunds =
-  (changes: Partial<HttpConfig>) =>
-  (loaded: Configuration): Configuration => {
-    const { funds } = loaded.backends
-    if (funds?.kind !== 'http') throw new TypeError('config/upstream.yaml has an http backend "funds"')
-    return { ...loaded, backends: { ...loaded.backends, funds: { ...funds, ...changes } } }
-  }

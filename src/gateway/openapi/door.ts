@@ -1,5 +1,5 @@
 import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
-import type { Recorder } from '../../contracts/recorder.ts'
+import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
 import type { Cors } from '../../http/cors.ts'
 import { answerReady, type ReadyDocument } from '../../http/ready-document.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -60,11 +60,7 @@ function record(
     door: 'api',
     fault,
     status,
-    slot: undefined,
-    principal: undefined,
-    business: undefined,
-    fund: undefined,
-    upstreamMs: undefined,
+    ...WITHOUT_ACTION,
     totalMs: clock.monotonic() - exchange.startedAt,
   })
 }
