@@ -14,6 +14,7 @@ const PATIENCE = 1000
 export interface DataUse {
   /** Whether another service used the folder when this one began to. */
   readonly isShared: boolean
+  /** May be called again. */
   end(): void
 }
 
@@ -43,7 +44,7 @@ function lookInto(db: DatabaseSync): DataUse {
   try {
     const isShared = !isAlone(db)
     db.exec(`PRAGMA busy_timeout = ${PATIENCE}; BEGIN; SELECT count(*) FROM sqlite_schema`)
-    return { isShared, end: () => db.close() }
+    return { isShared, end: () => db.isOpen && db.close() }
   } catch (thrown) {
     db.close()
     throw thrown
