@@ -106,6 +106,8 @@ export type AnswerDescription =
       readonly types: readonly MediaTypeDescription[]
       /** JSON Schema of `Data`. Undefined: any object. */
       readonly data: BodySchema | undefined
+      /** Whether `Data` may be empty although `data` requires members: where the data service answers 204 (C8.6). */
+      readonly mayBeEmpty: boolean
       /** XML names of array items, by the name of the array; `Item` for others. */
       readonly items: Readonly<Record<string, string>>
       /** Whether XML answers have the data service's own elements, which follow no published mapping (C7.7). */

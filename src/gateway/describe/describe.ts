@@ -198,6 +198,7 @@ function answerOf(
     kind: 'envelope',
     types: typesOf(versions),
     data: documentation?.data,
+    mayBeEmpty: successes.other && (documentation?.data?.required ?? []).length > 0,
     items,
     ownXml: backend.xml !== undefined,
     // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6). That is so

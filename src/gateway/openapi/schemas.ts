@@ -77,10 +77,9 @@ const NO_ERRORS: Node = { type: 'array', maxItems: 0, xml: { wrapped: true } }
 export function successSchema({ id, answer }: OperationDescription, components: Components): Reference {
   if (answer.kind === 'own' || answer.data === undefined)
     return components.share('schemas', 'Success', () => envelope(NO_ERRORS, { type: 'object' }))
-  const { data, items, successes } = answer
+  const { data, items, mayBeEmpty } = answer
   return components.share('schemas', `Success.${id}`, () => {
     const described = withXml({ type: 'object', ...data }, items, ITEM)
-    const mayBeEmpty = successes.other && (data.required ?? []).length > 0
     return envelope(NO_ERRORS, mayBeEmpty ? { anyOf: [described, NOTHING] } : described)
   })
 }

@@ -65,9 +65,12 @@ function versionsRow({ answer, defaultVersion, versions }: OperationDescription)
 
 const codes = (values: readonly string[]): Slot => values.map((value) => html` <code>${value}</code>`)
 
+const inFrame = ({ mayBeEmpty }: { readonly mayBeEmpty: boolean }): Html =>
+  html`${T.inFrame}${mayBeEmpty && html`. ${prose(T.mayBeEmpty)}`}`
+
 const answersRow = ({ answer }: OperationDescription): Row => [
   T.answers,
-  answer.kind === 'envelope' ? T.inFrame : html`${T.ownTypes}${codes(answer.types)}`,
+  answer.kind === 'envelope' ? inFrame(answer) : html`${T.ownTypes}${codes(answer.types)}`,
 ]
 
 function bodyRow({ body }: OperationDescription): Row | undefined {

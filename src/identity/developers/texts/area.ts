@@ -31,6 +31,7 @@ export const AREA_TEXTS = {
   usual: 'without asking',
   answers: 'Answers',
   inFrame: 'JSON or XML, in the usual frame',
+  mayBeEmpty: '`Data` may be empty, where the data service has nothing to tell.',
   ownTypes: 'As they are, without a frame:',
   websocket: 'Websocket',
   websocketText: 'This address can also be opened as a websocket, with the same token.',
