@@ -1,6 +1,7 @@
 /** Several worker processes, of which one dies or freezes, or whose supervisor does (T5.9, T5.7). More of it: test/prove/. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { seriesOf } from '../support/metrics.ts'
 import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 
@@ -39,12 +40,14 @@ describe('a worker that fails within an order', { timeout: LONG }, () => {
     expect(workers.filter(isAlive)).toEqual([])
   })
 
-  it('T5.9 a worker that is frozen is replaced, and serves what a reload meanwhile brought', async () => {
+  it('T5.9 C11.1 a worker that is frozen holds up no scrape; it is replaced, and serves what a reload meanwhile brought', async () => {
     const upstream = await startUpstream(FUNDS)
     const pool = await startPool(poolConfig(upstream.url))
     const token = await pool.token()
     const [frozen = 0] = pool.workers()
     process.kill(frozen, 'SIGSTOP')
+    const scrapes = await Promise.all(Array.from({ length: 10 }, () => seriesOf(pool)))
+    expect(scrapes.map((series) => series.get('postern_worker_deaths_total'))).toEqual(Array(10).fill(0))
     pool.write(`${poolConfig(upstream.url)}\nmaintenance: [{ scope: area/fund-data }]`)
     expect(await pool.order('POST', '/reload')).toMatchObject({ outcome: 'reloaded' })
     expect(isAlive(frozen)).toBe(false)
@@ -52,6 +55,7 @@ describe('a worker that fails within an order', { timeout: LONG }, () => {
     // The log is written within a second.
     await expect.poll(() => told(pool, 'worker_started'), { timeout: PATIENCE }).toBe(3)
     await expect.poll(() => told(pool, 'worker_frozen'), { timeout: PATIENCE }).toBe(1)
+    expect((await seriesOf(pool)).get('postern_worker_deaths_total')).toBe(1)
     const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await pool.call(token)).status))
     expect(new Set(statuses)).toEqual(new Set([503]))
   })
