@@ -23,6 +23,6 @@ export default defineConfig({
     unstubEnvs: true,
     unstubGlobals: true,
     // Half of the time a test waits for a socket or a process.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
   },
 })
