@@ -10,6 +10,7 @@ import { isSidecar } from '../settings/configuration.ts'
 import type { Parties } from '../settings/parties.ts'
 import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
 import { csvLine } from './csv.ts'
+import { DEFAULT_FILE } from './default-file.ts'
 import { readAccess, foundOrRefused, orTellTrouble, UnknownName } from './read-access.ts'
 import { printAll, rowLines } from './terminal.ts'
 
@@ -117,7 +118,7 @@ export const accessCommand: Command = {
   --business CODE   This business only
   --csv             For spreadsheets; a text that one would carry out as a formula gets a ' before it
   --json            A list of {client, user, role, business, level, area, action, method, versions, access, missing}
-  --config FILE     The configuration. Default: POSTERN_CONFIG, else config/demo.yaml
+  --config FILE     The configuration. Default: ${DEFAULT_FILE}
 `,
   async run(args, terminal) {
     const { values } = parseArgs({ args: [...args], options: OPTIONS })

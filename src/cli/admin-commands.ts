@@ -115,7 +115,7 @@ interface ExitCodes {
 const USUAL: ExitCodes = { of: () => EXIT.done, trouble: EXIT.failed }
 
 /**
- * Calls the admin API of the service that serves `--config` (default: POSTERN_CONFIG, else the demo), and prints what
+ * Calls the admin API of the service that serves `--config` (its default is in default-file.ts), and prints what
  * `show` makes of the answer. The promise gives the exit code. It does not reject if the service refuses or does not answer.
  */
 export async function callAdminApi(

@@ -2,6 +2,7 @@
 import { didYouMean } from '../config/problem-text.ts'
 import { VERSION } from '../start/version.ts'
 import { EXIT, UsageError, type Terminal, type Command } from './command.ts'
+import { DEFAULT_FILE } from './default-file.ts'
 import { printing } from './printing.ts'
 
 interface Row {
@@ -164,7 +165,7 @@ ${Object.values(COMMANDS).map(helpLine).join('\n')}
 ${helpLine({ usage: '--help', summary: 'Show this text; after a command, its options' })}
 ${helpLine({ usage: '--version', summary: 'Show the version' })}
 
-FILE is the configuration. Default: POSTERN_CONFIG, else config/demo.yaml.
+FILE is the configuration. Default: ${DEFAULT_FILE}.
 `
 
 const helpOf = ({ usage, summary }: Row): string => `Usage: postern ${usage}\n\n${summary}.\n`

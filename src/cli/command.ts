@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { didYouMean } from '../config/problem-text.ts'
 import type { Environment } from '../config/references.ts'
 import { reportText, type Report } from '../config/report.ts'
+import { adviceWithoutFile, defaultFile } from './default-file.ts'
 
 /** The part of `process` that a command uses. */
 export interface Terminal {
@@ -83,17 +84,17 @@ export function singleName(positionals: readonly string[], what: string): string
   return name
 }
 
-const DEMO = 'config/demo.yaml'
-
 /**
- * The configuration file: named on the command line, else by POSTERN_CONFIG, else the demo.
+ * The configuration file: named on the command line, else the default (default-file.ts).
  *
- * @throws UsageError if several are named
+ * @throws UsageError if several are named, or none is and there is no default
  */
 export function configurationFile(args: readonly string[], { env }: Terminal): string {
   const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
   if (positionals.length > 1) throw new UsageError(`expected one file, got ${positionals.length}`)
-  return positionals[0] ?? (env['POSTERN_CONFIG'] || DEMO)
+  const file = positionals[0] ?? defaultFile(env)
+  if (file === undefined) throw new UsageError(adviceWithoutFile())
+  return file
 }
 
 /** `1 code`, `2 codes`. */

@@ -8,9 +8,9 @@ import { hashSecret } from '../directory/secret-hash.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { firstConfiguration } from './first-configuration.ts'
 import { EXIT, type Terminal, UsageError, type Command } from './command.ts'
+import { OWN_FILE } from './default-file.ts'
 import { readPassword } from './terminal.ts'
 
-const CONFIGURATION = 'postern.yaml'
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
 /** 120 random bits: a password that somebody has to type once. */
@@ -46,11 +46,11 @@ async function contentOf({ clientSecret, password }: Secrets, folder: string): P
 async function write(folder: string, secrets: Secrets): Promise<void> {
   const text = await contentOf(secrets, folder)
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
-  await writeFile(join(folder, CONFIGURATION), text, { flag: 'wx', mode: PRIVATE_FILE })
+  await writeFile(join(folder, OWN_FILE), text, { flag: 'wx', mode: PRIVATE_FILE })
 }
 
 function show(folder: string, { clientSecret, password }: Secrets, { stdout, stderr }: Terminal): void {
-  const file = fromHere(join(folder, CONFIGURATION))
+  const file = fromHere(join(folder, OWN_FILE))
   stdout.write(
     `configuration  ${file}\n` +
       `client_id      first-client\n` +
@@ -72,7 +72,7 @@ export const initCommand: Command = {
     const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
     if (positionals.length > 1) throw new UsageError(`expected one folder, got ${positionals.length}`)
     const folder = resolve(positionals[0] ?? '.')
-    const file = join(folder, CONFIGURATION)
+    const file = join(folder, OWN_FILE)
     if (existsSync(file)) {
       terminal.stderr.write(`postern: ${file} exists already and was not changed. Name another folder.\n`)
       return EXIT.failed

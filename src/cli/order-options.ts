@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { MOST_REASON } from '../contracts/audit.ts'
 import { type Terminal, UsageError } from './command.ts'
+import { DEFAULT_FILE } from './default-file.ts'
 
 const text = { type: 'string' } as const
 
@@ -33,7 +34,7 @@ export const SERVICE_ORDER_HELP = `${ORDER_HELP}
   --admin-url URL       The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL`
 
 /** For the help texts of `client` and `user`. */
-export const DIRECTORY_ORDER_NOTES = `All subcommands take --config FILE (default: POSTERN_CONFIG, else config/demo.yaml). Those that change something take
+export const DIRECTORY_ORDER_NOTES = `All subcommands take --config FILE (default: ${DEFAULT_FILE}). Those that change something take
 --reason TEXT (at most ${MOST_REASON} bytes) and --admin-token @FILE (also POSTERN_ADMIN_TOKEN): your own token, whose name
 the audit trail records. A running service follows within a second.`
 

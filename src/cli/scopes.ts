@@ -18,6 +18,7 @@ import {
 } from '../settings/scope-needs.ts'
 import { compileUnopened } from '../settings/unopened-backends.ts'
 import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
+import { DEFAULT_FILE } from './default-file.ts'
 import { readAccess, orTellTrouble, UnknownName, type ReadAccess } from './read-access.ts'
 import { printJson } from './terminal.ts'
 
@@ -119,7 +120,7 @@ export const scopesCommand: Command = {
   lists it, such as fund-data/fund-list. A token is for a client and for a user: both must have the scope.
 
   --json          A list of {level, area, action, method, versions, reportOnly, groups, clients, roles}
-  --config FILE   The configuration. Default: POSTERN_CONFIG, else config/demo.yaml
+  --config FILE   The configuration. Default: ${DEFAULT_FILE}
 `,
   async run(args, terminal) {
     const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })

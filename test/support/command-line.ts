@@ -17,6 +17,11 @@ export interface Given {
   readonly input?: string
 }
 
+export interface GivenProcess extends Given {
+  /** The working folder. Default: the repository. */
+  readonly cwd?: string
+}
+
 /** Runs a command in this process: quick, for all that needs no process of its own. */
 export async function runVerb(args: readonly string[], { env = {}, input = '' }: Given = {}): Promise<Ended> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
@@ -31,12 +36,15 @@ export async function runVerb(args: readonly string[], { env = {}, input = '' }:
 }
 
 /** Runs the real command line in a process of its own, to its end. */
-export const spawnVerb = (args: readonly string[], { env = {}, input = '' }: Given = {}): Promise<Ended> =>
+export const spawnVerb = (
+  args: readonly string[],
+  { env = {}, input = '', cwd = ROOT }: GivenProcess = {},
+): Promise<Ended> =>
   new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [join(ROOT, 'src/main.ts'), ...args],
-      { cwd: ROOT, env: { PATH: process.env['PATH'], ...env }, timeout: 25_000 },
+      { cwd, env: { PATH: process.env['PATH'], ...env }, timeout: 25_000 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
     child.stdin?.end(input)

@@ -11,7 +11,7 @@ export interface AuditedConfiguration {
 }
 
 /**
- * The configuration (`config`, else POSTERN_CONFIG, else the demo) and its trail. Undefined, after the reason was written
+ * The configuration (`config`, else the default) and its trail. Undefined, after the reason was written
  * to stderr, if it has problems or keeps no trail.
  */
 export function readAudited(
