@@ -1,10 +1,8 @@
 /** The editors of businesses, funds and roles in the store. */
 import type { Access } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import type { Page } from '../contracts/store.ts'
 import { checkScopes } from './compile-records.ts'
 import { holdingsOf } from './holdings.ts'
-import type { ListedPage } from './listing.ts'
 import {
   BUSINESS,
   type BusinessRecord,
@@ -20,7 +18,7 @@ import {
   type RoleRecord,
   roleSchema,
 } from './place-records.ts'
-import { type FoundRecord, RecordEditor, type RecordKind } from './record-editor.ts'
+import { RecordEditor, type RecordKind } from './record-editor.ts'
 import { DirectoryRefusal, type EditingParts } from './stored-editing.ts'
 
 /** A map of one record; empty where there is none. */
@@ -130,18 +128,6 @@ export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusin
 export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
   constructor(parts: EditingParts) {
     super(FUNDS, parts)
-  }
-
-  /** Those of one business. `prefix` and `after` are fund codes. */
-  listOf(
-    business: string,
-    { prefix = '', after, limit }: Page,
-  ): Promise<ListedPage<FoundRecord<FundRecord>>> {
-    return this.list({
-      prefix: fundKey(business, prefix),
-      after: after === undefined ? undefined : fundKey(business, after),
-      limit,
-    })
   }
 }
 

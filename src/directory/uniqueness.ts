@@ -93,7 +93,7 @@ async function reportClients(configured: Directory, store: StoredIdentities, rep
     report.error(
       ['directory', 'clients', record.id],
       'is in the store too: the client here would get what that one holds',
-      `give it another id, or disable the other: \`postern client disable ${record.id}\``,
+      `give it another id, or remove the other: \`postern client remove ${record.id}\``,
     )
   }
 }

@@ -67,6 +67,34 @@ function bodyReader(app: AdminApp): FastifyBodyParser<Buffer> {
   }
 }
 
+/** The methods that a path may be asked with: others Fastify does not route. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
+
+/**
+ * Answers 405 with `Allow` (RFC 9110 §15.5.6) where a path exists and the method does not, so that a caller sees which of
+ * the two is wrong. To be called once `routes` are all there are.
+ */
+export function refuseOtherMethods(
+  app: AdminApp,
+  routes: readonly { readonly method: string; readonly path: string }[],
+): void {
+  for (const [url, served] of Map.groupBy(routes, ({ path }) => path)) {
+    const allowed = [...new Set(served.map(({ method }) => method))]
+    const refuse = (reply: FastifyReply): FastifyReply =>
+      reply
+        .code(405)
+        .header('Allow', allowed.join(', '))
+        .send({ error: `this path takes only ${allowed.join(', ')}` })
+    app.route({
+      method: METHODS.filter((method) => !allowed.includes(method)),
+      url,
+      // Before a body is read.
+      onRequest: (_request, reply) => void refuse(reply),
+      handler: (_request, reply) => refuse(reply),
+    })
+  }
+}
+
 const NOTHING_HERE = { error: 'there is nothing at this path' }
 
 export function makeApp(recorder: Recorder): AdminApp {

@@ -5,7 +5,7 @@ import { isLoopback, splitListenAddress } from '../../kernel/listen-address.ts'
 import type { AdminConfig } from '../config.ts'
 import { AdminError } from './errors.ts'
 import type { Health } from '../health.ts'
-import { type AdminApp, type IncomingRequest, makeApp } from './framework.ts'
+import { type AdminApp, type IncomingRequest, makeApp, refuseOtherMethods } from './framework.ts'
 import { type AuthenticatedOperator, expiredOperator, type Operators, unknownOperator } from './operators.ts'
 import { type AdminApi, addRoute } from './serve-route.ts'
 
@@ -50,6 +50,9 @@ async function listen(app: AdminApp, address: string): Promise<Listening> {
   return { app, port: (app.server.address() as AddressInfo).port }
 }
 
+/** The paths of `addHealth` and `addMetrics`. */
+const PROBED = ['/health/live', '/health/ready', '/metrics'].map((path) => ({ method: 'GET', path }))
+
 function makeAdmin(parts: AdminParts): AdminApp {
   const app = makeApp(parts.recorder)
   addHealth(app, parts.health)
@@ -60,6 +63,7 @@ function makeAdmin(parts: AdminParts): AdminApp {
     config.token === undefined ? refuseRenamed : (request) => identify(request, operators),
   )
   if (api) for (const route of api.routes) addRoute(app, route, { ...api, operators })
+  refuseOtherMethods(app, [...PROBED, ...(api?.routes ?? [])])
   return app
 }
 
@@ -68,6 +72,7 @@ function makeProbes(parts: AdminParts): AdminApp {
   const app = makeApp(parts.recorder)
   addHealth(app, parts.health)
   addMetrics(app, parts)
+  refuseOtherMethods(app, PROBED)
   return app
 }
 

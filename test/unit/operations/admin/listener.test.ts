@@ -101,6 +101,31 @@ describe('admin listener', () => {
     expect(change.status).toBe(404)
   })
 
+  it('C11.5 answers 405 to a method that a path does not take, and names those it takes', async () => {
+    const { admin } = await startAdmin({
+      config: { listen: '127.0.0.1:0', token: TOKEN, probes: '127.0.0.1:0', tokens: [] },
+      api: apiOf(
+        { ...ROUTE, path: '/things/:id' },
+        { ...ROUTE, method: 'PATCH', path: '/things/:id', operationId: 'editThing' },
+      ),
+    })
+    for (const [port, method, path, allow] of [
+      [admin.port, 'DELETE', '/things/x', 'GET, PATCH'],
+      [admin.port, 'POST', '/things/x', 'GET, PATCH'],
+      [admin.port, 'POST', '/health/ready', 'GET'],
+      [admin.probesPort, 'PUT', '/metrics', 'GET'],
+    ] as const) {
+      const body = method === 'DELETE' ? null : '{'
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, body, headers })
+      expect([answer.status, answer.headers.get('allow'), await answer.json()]).toEqual([
+        405,
+        allow,
+        { error: `this path takes only ${allow}` },
+      ])
+    }
+  })
+
   it('answers its own errors as JSON that echoes nothing, and logs what failed', async () => {
     const { get, events } = await startAdmin({
       api: apiOf({
