@@ -1,11 +1,12 @@
 /**
- * Makes `dist`, which is published: JavaScript with its declarations, because Node strips no types below node_modules,
- * and the files that the code reads from its own folder.
+ * Makes `dist`, which is published: JavaScript, because Node strips no types below node_modules; the declarations that
+ * `exports` offers and those that these need; and the files that the code reads from its own folder.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, rmSync, statSync } from 'node:fs'
-import { extname } from 'node:path'
+import { cpSync, globSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { dirname, extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
 
 const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const LEFT_OUT: ReadonlySet<string> = new Set(['.ts', '.md'])
@@ -22,3 +23,29 @@ cpSync(at('src'), at('dist'), {
   recursive: true,
   filter: (source) => statSync(source).isDirectory() || !LEFT_OUT.has(extname(source)),
 })
+
+/** The declarations that one file imports from its own package. */
+const importedBy = (declaration: string): readonly string[] =>
+  ts
+    .preProcessFile(readFileSync(declaration, 'utf8'))
+    .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+    .map(({ fileName }) => resolve(dirname(declaration), fileName.replace(/\.[jt]s$/, '.d.ts')))
+
+function reachableFrom(declarations: readonly string[]): ReadonlySet<string> {
+  const reached = new Set<string>()
+  const waiting = [...declarations]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
+    if (!reached.has(next)) {
+      reached.add(next)
+      waiting.push(...importedBy(next))
+    }
+  return reached
+}
+
+const { exports } = JSON.parse(readFileSync(at('package.json'), 'utf8')) as {
+  exports: Readonly<Record<string, string | { readonly types: string }>>
+}
+const offered = Object.values(exports).flatMap((row) => (typeof row === 'string' ? [] : [at(row.types)]))
+const needed = reachableFrom(offered)
+for (const declaration of globSync('**/*.d.ts', { cwd: at('dist') }).map((name) => join(at('dist'), name)))
+  if (!needed.has(declaration)) rmSync(declaration)

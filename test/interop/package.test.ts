@@ -1,54 +1,19 @@
-import { execFile, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AROUND, BACKEND, PACKAGED, PEOPLE } from '../support/package-modules.ts'
 import { issueToken } from '../support/tokens.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
 const npm = (args: readonly string[], cwd: string) =>
   run('npm', [...args, '--no-audit', '--no-fund'], { cwd })
-
-const BACKEND = `import type { ModuleAnswer, ModuleCall, ModuleFactory } from 'postern/backend'
-
-interface Options { readonly greeting: string }
-
-const createBackend: ModuleFactory<Options> = ({ greeting }, { name }) => ({
-  answer: (call: ModuleCall): ModuleAnswer => ({
-    body: { kind: 'value', value: { Greeting: greeting, Business: call.business, Backend: name } },
-  }),
-})
-
-export default createBackend
-`
-const PEOPLE = `import type { PeopleFactory, PeopleUser } from 'postern/people'
-
-const DORA: PeopleUser = { subject: 'subject-of-dora', username: 'dora', access: { ACME: 'Administrator' } }
-
-const createPeople: PeopleFactory<{ password: string }> = (options) => ({
-  findUserByName: (username) => (username === 'dora' ? DORA : undefined),
-  findUserBySubject: async (subject, { signal }) => (signal.aborted ? null : DORA),
-  verifyPassword: (user, password) => user !== undefined && password === options.password,
-})
-
-export default createPeople
-`
-const AROUND = `import type { ForwardedAnswer, ForwardingModuleFactory, UpstreamAnswer } from 'postern/backend'
-
-const createModule: ForwardingModuleFactory<{ tenant: string }> = ({ tenant }) => ({
-  request: ({ upstream, business }) => ({ query: { tenant, business }, headers: { 'X-Target': upstream.target } }),
-  response: async (_call, answer: UpstreamAnswer): Promise<ForwardedAnswer> =>
-    answer.status === 404 ? { ...answer, status: 410 } : { body: { kind: 'value', value: await answer.json() } },
-})
-
-export default createModule
-`
-const PACKAGED = `export default ({ greeting }) => ({
-  answer: ({ business }) => ({ body: { kind: 'value', value: { Greeting: greeting, Business: business } } }) })`
 
 const yaml = (where: string): string => `extends: node_modules/postern/config/demo.yaml
 backends:
@@ -68,13 +33,41 @@ const STRICT = [
   'node',
 ]
 
+/** Resolves with the URL at which a started `postern serve` says that it serves. */
+const untilServing = (child: ChildProcessWithoutNullStreams): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let output = ''
+    child.once('exit', () => reject(new Error(output)))
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+        const [, url] = /serving \S+ at (http:\/\/\S+)/.exec(output) ?? []
+        if (url !== undefined) resolve(url)
+      })
+  })
+
+/** What `npm pack --json` tells; sizes in bytes. */
+interface Packed {
+  readonly filename: string
+  readonly unpackedSize: number
+}
+
+let packages: string
+let packed: Packed
+const tarball = (): string => join(packages, packed.filename)
+
+beforeAll(async () => {
+  packages = await mkdtemp(join(tmpdir(), 'postern-packed-'))
+  const { stdout } = await npm(['pack', '--json', '--silent', '--pack-destination', packages], ROOT)
+  packed = (JSON.parse(stdout) as [Packed])[0]
+}, 120_000)
+afterAll(() => rm(packages, { recursive: true, force: true }))
+
 describe('C8.1: the published package, in a project of its own', () => {
   let project: string
 
   beforeAll(async () => {
     project = await mkdtemp(join(tmpdir(), 'postern-project-'))
-    await npm(['pack', '--silent', '--pack-destination', project], ROOT)
-    const [tarball = ''] = (await readdir(project)).filter((name) => name.endsWith('.tgz'))
     const files = {
       'package.json': JSON.stringify({ name: 'project', private: true, type: 'module' }),
       'backend.ts': BACKEND,
@@ -90,7 +83,7 @@ describe('C8.1: the published package, in a project of its own', () => {
       'broken.yaml': yaml('package: not-installed'),
     }
     for (const [name, text] of Object.entries(files)) await writeFile(join(project, name), text)
-    await npm(['install', '--prefer-offline', '--ignore-scripts', `./${tarball}`], project)
+    await npm(['install', '--prefer-offline', '--ignore-scripts', tarball()], project)
     const packaged = join(project, 'node_modules/packaged-backend')
     await mkdir(packaged)
     await writeFile(
@@ -129,8 +122,38 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect(all).toContain('dist/contracts/module.d.ts')
     expect(all).toContain('dist/contracts/people-module.d.ts')
     expect(all).toContain('dist/identity/pages/postern.css')
-    expect(all.filter((name) => /^(src|test|deploy)\b/.test(name))).toEqual([])
-    expect(all.filter((name) => /^dist\/.*(?<!\.d)\.ts$/.test(name))).toEqual([])
+    expect(all.filter((name) => name.startsWith('test'))).toEqual([])
+    expect(all.filter((name) => /^(dist|src)\/.*(?<!\.d)\.ts$/.test(name))).toEqual([])
+  })
+
+  it('is public, and small: 15 MB unpacked at most, 35 MB with all that it brings along', async () => {
+    const sizes = await readdir(join(project, 'node_modules'), { recursive: true, withFileTypes: true }).then(
+      (entries) =>
+        Promise.all(
+          entries
+            .filter((entry) => entry.isFile())
+            .map(({ parentPath, name }) => stat(join(parentPath, name)).then(({ size }) => size)),
+        ),
+    )
+    const MB = 1_000_000
+    expect(packed.unpackedSize).toBeLessThan(15 * MB)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(35 * MB)
+    const own = JSON.parse(await readFile(join(project, 'node_modules/postern/package.json'), 'utf8'))
+    expect(own).not.toHaveProperty('private')
+  })
+
+  it('brings every page along that its pages link to, but for those about its source and tests', async () => {
+    const folder = join(project, 'node_modules/postern')
+    const pages = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.md'))
+    expect(pages).toEqual(expect.arrayContaining(['README.md', 'src/protocol.md', 'deploy/CHANGELOG.md']))
+    const missing = pages.flatMap((page) =>
+      [...readFileSync(join(folder, page), 'utf8').matchAll(/\]\((?!https?:)([^)#\s]+)/g)]
+        .map(([, link = '']) => join(dirname(page), link))
+        .filter((link) => !existsSync(join(folder, link)))
+        .filter((link) => !/^test\/|^src\/.*\.ts$/.test(link))
+        .map((link) => `${page}: ${link}`),
+    )
+    expect(missing).toEqual([])
   })
 
   it('types a backend: what fits compiles, what JSON cannot say does not', async () => {
@@ -173,21 +196,66 @@ describe('C8.1: the published package, in a project of its own', () => {
     const program = join(project, 'node_modules/.bin/postern')
     const child = spawn(program, ['serve', `${workers}-${file}`], { cwd: project, env: environment() })
     const exited = once(child, 'exit')
-    let output = ''
-    const authUrl = await new Promise<string>((resolve, reject) => {
-      child.once('exit', () => reject(new Error(output)))
-      for (const stream of [child.stdout, child.stderr])
-        stream.on('data', (chunk: Buffer) => {
-          output += chunk.toString()
-          const [, url] = /serving \S+ at (http:\/\/\S+)/.exec(output) ?? []
-          if (url !== undefined) resolve(url)
-        })
-    })
+    const authUrl = await untilServing(child)
     const { access_token } = await issueToken({ authUrl }, { scope: 'fund.read target:b/ACME' })
     const headers = { Authorization: `Bearer ${access_token}` }
     const answer = await fetch(`${authUrl}/api/1.0/b/ACME/fund-data/fund-list`, { headers })
     expect(await answer.json()).toEqual({ Errors: [], Data: expected })
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
+  })
+})
+
+describe('C10 the packed file in an empty folder', () => {
+  let folder: string
+  /** npx keeps what it unpacks in this folder, and takes what was downloaded before from npm's own. */
+  let cache: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'postern-empty-'))
+    cache = await mkdtemp(join(tmpdir(), 'postern-npx-'))
+    const { stdout } = await run('npm', ['config', 'get', 'cache'])
+    await symlink(join(stdout.trim(), '_cacache'), join(cache, '_cacache'))
+  })
+  afterAll(async () => {
+    await rm(folder, { recursive: true, force: true })
+    await rm(cache, { recursive: true, force: true })
+  })
+
+  const npx = (...args: readonly string[]) => {
+    const program = ['--yes', '--prefer-offline', '--ignore-scripts', `--package=${tarball()}`, 'postern']
+    return [...program, ...args]
+  }
+  const environment = () => ({
+    ...process.env,
+    npm_config_cache: cache,
+    POSTERN_PORT: '0',
+    POSTERN_ADMIN_PORT: '0',
+  })
+
+  /** Serves until it has said where; answers what a call without a token gets. */
+  async function callServed(...args: readonly string[]): Promise<Response> {
+    const child = spawn('npx', npx('serve', ...args), { cwd: folder, env: environment(), detached: true })
+    const exited = once(child, 'exit')
+    try {
+      const url = await untilServing(child)
+      return await fetch(`${url}/api/1.0/b/ACME/fund-data/fund-list`)
+    } finally {
+      process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
+      await exited
+    }
+  }
+
+  it('says what to do, and each of its two ways serves', { timeout: 180_000 }, async () => {
+    const refused = run('npx', npx('serve'), { cwd: folder, env: environment() })
+    const error = (await refused.catch((thrown: unknown) => thrown)) as { code: number; stderr: string }
+    expect(error.code).toBe(2)
+    const [, demo = ''] = /postern serve (\S+demo\.yaml)\n/.exec(error.stderr) ?? []
+    expect(error.stderr).toMatch(/^ {2}postern init /m)
+    expect((await callServed(demo)).status).toBe(401)
+
+    await run('npx', npx('init'), { cwd: folder, env: environment() })
+    expect(await readdir(folder)).toContain('postern.yaml')
+    expect((await callServed()).status).toBe(401)
   })
 })
