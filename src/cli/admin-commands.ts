@@ -8,6 +8,7 @@ import { runningService } from '../audit/lock.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { readAdminToken } from '../operations/admin/token-file.ts'
 import { adminUrl, type OrderOptions, ownToken } from './order-options.ts'
+import { printJson } from './terminal.ts'
 
 /** A request of the admin API. */
 export interface AdminCall {
@@ -105,6 +106,12 @@ export function operatorName({ env }: Terminal): string {
   }
 }
 
+/** Of a command that prints an answer of the admin API. */
+interface AnswerOptions extends OrderOptions {
+  /** `--json`: the answer as it is, not what `show` makes of it. */
+  readonly json?: boolean | undefined
+}
+
 /** The exit codes of a command that calls the admin API. */
 interface ExitCodes {
   readonly of: (answer: never) => number
@@ -120,7 +127,7 @@ const USUAL: ExitCodes = { of: () => EXIT.done, trouble: EXIT.failed }
  */
 export async function callAdminApi(
   call: AdminCall,
-  options: OrderOptions,
+  options: AnswerOptions,
   terminal: Terminal,
   show: (answer: never) => string,
   exit: ExitCodes = USUAL,
@@ -129,7 +136,8 @@ export async function callAdminApi(
     const access = await findAdminApi(options, terminal)
     if (access === undefined) return EXIT.refused
     const answer = (await (await requestAt(access, call)).json()) as never
-    terminal.stdout.write(show(answer))
+    if (options.json === true) printJson(answer, terminal)
+    else terminal.stdout.write(show(answer))
     return exit.of(answer)
   } catch (error) {
     if (!(error instanceof AdminTrouble)) throw error

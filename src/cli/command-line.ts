@@ -3,11 +3,15 @@ import { didYouMean } from '../config/problem-text.ts'
 import { VERSION } from '../start/version.ts'
 import { EXIT, UsageError, type Terminal, type Command } from './command.ts'
 import { DEFAULT_FILE } from './default-file.ts'
+import { commandHelp, usageLine, verbHelp } from './help-text.ts'
 import { printing } from './printing.ts'
+import { chosenVerb, type CommandTable } from './verbs.ts'
 
 interface Row {
   readonly usage: string
   readonly summary: string
+  /** Its verbs and their options: one in `tables/`. */
+  readonly table?: () => Promise<CommandTable>
   /** Imported only when it is used, so that a command starts without loading the others. */
   readonly load: () => Promise<Command>
 }
@@ -41,6 +45,7 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   explain: {
     usage: 'explain [--token T | --client ID --user NAME] METHOD PATH, or --request ID',
     summary: 'Show whether a running service would let a call in, and why not',
+    table: async () => (await import('./tables/explain.ts')).EXPLAIN,
     load: async () => (await import('./explain.ts')).explainCommand,
   },
   backup: {
@@ -86,51 +91,61 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   maintenance: {
     usage: 'maintenance on|off|plan|status …',
     summary: 'Close a running service, or a part of it, and open it again',
+    table: async () => (await import('./tables/maintenance.ts')).MAINTENANCE,
     load: async () => (await import('./maintenance.ts')).maintenanceCommand,
   },
   revoke: {
     usage: 'revoke [--client ID] [--subject SUB] …',
     summary: 'End sessions, refresh tokens, codes and access tokens',
+    table: async () => (await import('./tables/orders.ts')).REVOKE,
     load: async () => (await import('./orders.ts')).revokeCommand,
   },
   sessions: {
     usage: 'sessions list|end …',
     summary: 'List logins in browsers, or end them',
+    table: async () => (await import('./tables/revocables.ts')).SESSIONS,
     load: async () => (await import('./revocables.ts')).sessionsCommand,
   },
   families: {
     usage: 'families list|end …',
     summary: 'List families of refresh tokens, or end them',
+    table: async () => (await import('./tables/revocables.ts')).FAMILIES,
     load: async () => (await import('./revocables.ts')).familiesCommand,
   },
   consents: {
     usage: 'consents list|end …',
     summary: 'List what users have allowed clients, or end them',
+    table: async () => (await import('./tables/revocables.ts')).CONSENTS,
     load: async () => (await import('./revocables.ts')).consentsCommand,
   },
   status: {
     usage: 'status [--json]',
     summary: 'Show how a running service is: what is wrong first',
+    table: async () => (await import('./tables/orders.ts')).STATUS,
     load: async () => (await import('./status.ts')).statusCommand,
   },
   configuration: {
     usage: 'configuration check|diff|reload|show',
     summary: 'Compare the file of a running service with what is in force; reload it',
+    table: async () => (await import('./tables/configuration.ts')).CONFIGURATION,
     load: async () => (await import('./configuration.ts')).configurationCommand,
   },
   reload: {
     usage: 'reload [--config FILE]',
     summary: 'Make a running service read its configuration again',
+    table: async () => (await import('./tables/orders.ts')).RELOAD,
     load: async () => (await import('./orders.ts')).reloadCommand,
   },
   restart: {
     usage: 'restart [--config FILE]',
     summary: 'Replace the worker processes of a running service, one by one',
+    table: async () => (await import('./tables/orders.ts')).RESTART,
     load: async () => (await import('./orders.ts')).restartCommand,
   },
   lockouts: {
     usage: 'lockouts [list|clear] …',
     summary: 'List users whose logins are delayed after failures, or end the delay',
+    table: async () => (await import('./tables/orders.ts')).LOCKOUTS,
     load: async () => (await import('./orders.ts')).lockoutsCommand,
   },
   audit: {
@@ -175,26 +190,41 @@ const nameOf = ({ usage }: Row): string => usage.split(' ', 1)[0] ?? ''
 const isParseError = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_')
 
-async function printHelp(row: Row, args: readonly string[], { stdout }: Terminal): Promise<number> {
+async function helpTextOf(row: Row, args: readonly string[]): Promise<string> {
+  const table = await row.table?.()
+  if (table !== undefined) {
+    const chosen = chosenVerb(table, args)
+    return chosen === undefined ? commandHelp(nameOf(row), table) : verbHelp(nameOf(row), chosen)
+  }
   const { help = helpOf(row) } = await row.load()
-  stdout.write(typeof help === 'string' ? help : help(args))
-  return EXIT.done
+  return typeof help === 'string' ? help : help(args)
+}
+
+/** What is shown beside a message about wrong arguments. */
+async function usageTextOf(row: Row, args: readonly string[]): Promise<string> {
+  const table = await row.table?.()
+  const chosen = table && chosenVerb(table, args)
+  const name = nameOf(row)
+  if (chosen === undefined) return `${helpOf(row)}\nAll options: postern ${name} --help\n`
+  const verb = chosen.name === '' ? name : `${name} ${chosen.name}`
+  return `Usage: ${usageLine(name, chosen.name, chosen.verb)}\n\nOptions and examples: postern ${verb} --help\n`
 }
 
 /** The service has its own way to go on without standard output (operations/log). */
 const isService = (row: Row): boolean => row === COMMANDS['serve']
 
 async function runCommand(row: Row, args: readonly string[], terminal: Terminal): Promise<number> {
-  if (args.includes('--help')) return printHelp(row, args, terminal)
+  if (args.some((arg) => arg === '--help' || arg === '-h')) {
+    terminal.stdout.write(await helpTextOf(row, args))
+    return EXIT.done
+  }
   const command = await row.load()
   const work = (): Promise<number> => command.run(args, terminal)
   try {
     return await (isService(row) ? work() : printing(work, terminal))
   } catch (error) {
     if (!(error instanceof UsageError) && !isParseError(error)) throw error
-    terminal.stderr.write(
-      `postern: ${error.message}\n\n${helpOf(row)}\nAll options: postern ${nameOf(row)} --help\n`,
-    )
+    terminal.stderr.write(`postern: ${error.message}\n\n${await usageTextOf(row, args)}`)
     return EXIT.refused
   }
 }

@@ -1,17 +1,11 @@
 /** `postern configuration check|diff|reload|show`: of a running service (C11.5.4). */
-import { parseArgs } from 'node:util'
 import type { FileCheck, FileDifference } from '../operations/configuration-orders.ts'
 import { accessChangeText } from './access-change-text.ts'
 import { callAdminApi } from './admin-commands.ts'
-import { type Command, commandOf, countOf, EXIT, type Subcommand } from './command.ts'
-import { SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
-import { reloadCommand } from './orders.ts'
-
-const OPTIONS = { ...SERVICE_ORDER, json: { type: 'boolean', default: false } } as const
-
-const read = (args: readonly string[]) => parseArgs({ args: [...args], options: OPTIONS }).values
-
-const jsonText = (answer: unknown): string => `${JSON.stringify(answer, null, 2)}\n`
+import { countOf, EXIT } from './command.ts'
+import { reload } from './orders.ts'
+import { CONFIGURATION } from './tables/configuration.ts'
+import { commandOf } from './verbs.ts'
 
 const asLines = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('')
 
@@ -37,42 +31,19 @@ function differenceText(difference: FileDifference): string {
   return `${settings}${restartLines(needsRestart)}${accessChangeText(difference)}${withStored ? '' : STORED}`
 }
 
-const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
-  check: {
-    usage: 'check [--json]',
-    summary: 'Check the file on disk as a reload would. Exit code 0: it fits, 2: not',
-    run(args, terminal) {
-      const options = read(args)
-      const exit = { of: ({ fits }: FileCheck) => (fits ? EXIT.done : EXIT.refused), trouble: EXIT.failed }
-      const call = { method: 'POST', path: '/configuration/check', body: {} } as const
-      return callAdminApi(call, options, terminal, options.json ? jsonText : checkText, exit)
-    },
-  },
-  diff: {
-    usage: 'diff [--json]',
-    summary: 'What a reload would change: settings, without values, and who gains (+) or loses (-) access',
-    run(args, terminal) {
-      const options = read(args)
-      const call = { method: 'GET', path: '/configuration/diff' } as const
-      return callAdminApi(call, options, terminal, options.json ? jsonText : differenceText)
-    },
-  },
-  reload: {
-    usage: 'reload',
-    summary: 'Put the file on disk in force, or refuse it and change nothing. Short form: `postern reload`',
-    run: (args, terminal) => reloadCommand.run(args, terminal),
-  },
-  show: {
-    usage: 'show',
-    summary: 'The configuration in force, as JSON, without its secrets',
-    run: (args, terminal) =>
-      callAdminApi({ method: 'GET', path: '/configuration' }, read(args), terminal, jsonText),
-  },
+const CHECK_EXITS = {
+  of: ({ fits }: FileCheck) => (fits ? EXIT.done : EXIT.refused),
+  trouble: EXIT.failed,
 }
 
-const NOTES = `The running service reads its own file: \`postern check\` and \`postern diff\` do it without one. While nothing of the
-file can be read, give --admin-url and your own token.
-
-${SERVICE_ORDER_HELP}`
-
-export const configurationCommand: Command = commandOf('configuration', SUBCOMMANDS, NOTES)
+export const configurationCommand = commandOf(CONFIGURATION, {
+  check: ({ values }, terminal) => {
+    const call = { method: 'POST', path: '/configuration/check', body: {} } as const
+    return callAdminApi(call, values, terminal, checkText, CHECK_EXITS)
+  },
+  diff: ({ values }, terminal) =>
+    callAdminApi({ method: 'GET', path: '/configuration/diff' }, values, terminal, differenceText),
+  reload,
+  show: ({ values }, terminal) =>
+    callAdminApi({ method: 'GET', path: '/configuration' }, { ...values, json: true }, terminal, String),
+})

@@ -26,20 +26,15 @@ const EXITS: Readonly<Record<string, number>> = { 'let in': EXIT.done, unknown: 
 
 /** By what would be decided now, as `postern explain`. The promise gives the exit code. */
 export async function explainPast(options: PastOptions, terminal: Terminal): Promise<number> {
-  const { request, log, json } = options
+  const { request, log } = options
   if (request !== undefined && log !== undefined)
     throw new UsageError('expected --request or --log: not both')
-  if (log !== undefined && log !== '-')
-    throw new UsageError('--log: expected "-", for a line on standard input')
   const body = {
     ...(log === undefined ? { request } : { line: await readLine(terminal) }),
     ...{ reason: checkedReason(options), by: operatorName(terminal) },
   }
-  return callAdminApi(
-    { method: 'POST', path: '/explain/past', body },
-    options,
-    terminal,
-    (answer: AnsweredPast) => (json === true ? `${JSON.stringify(answer, null, 2)}\n` : pastCallText(answer)),
-    { of: ({ difference }: AnsweredPast) => EXITS[difference.now] ?? EXIT.failed, trouble: EXIT.refused },
-  )
+  return callAdminApi({ method: 'POST', path: '/explain/past', body }, options, terminal, pastCallText, {
+    of: ({ difference }: AnsweredPast) => EXITS[difference.now] ?? EXIT.failed,
+    trouble: EXIT.refused,
+  })
 }

@@ -1,91 +1,77 @@
 /** The commands that give an order to a running service: reload, restart, lockouts, revoke. */
-import { parseArgs } from 'node:util'
-import { callAdminApi, operatorName } from './admin-commands.ts'
-import { type Command, countOf, UsageError } from './command.ts'
-import { checkedReason, SERVICE_ORDER, SERVICE_ORDER_HELP } from './order-options.ts'
+import { durationText } from '../kernel/units.ts'
+import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
+import { countOf, type Terminal, UsageError } from './command.ts'
+import type { Given } from './options.ts'
+import { checkedReason, type OrderOptions } from './order-options.ts'
+import { HOW, LOCKOUTS, RELOAD, RESTART, REVOKE, RULE } from './tables/orders.ts'
 import { countOfFamilies } from './terminal.ts'
+import { commandOf } from './verbs.ts'
+
+const orderCall = (path: string, values: OrderOptions, terminal: Terminal): AdminCall => ({
+  ...{ method: 'POST', path },
+  body: { by: operatorName(terminal), reason: checkedReason(values) },
+})
 
 interface Reloaded {
   readonly warnings: readonly string[]
   readonly revoked: number
 }
 
-/** `postern reload`: the service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
-export const reloadCommand: Command = {
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: SERVICE_ORDER })
-    const body = { by: operatorName(terminal), reason: checkedReason(values) }
-    return callAdminApi(
-      { method: 'POST', path: '/reload', body },
-      values,
-      terminal,
-      ({ warnings, revoked }: Reloaded) =>
-        `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`,
-    )
-  },
-}
+const reloadedText = ({ warnings, revoked }: Reloaded): string =>
+  `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`
+
+/** The service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
+export const reload = ({ values }: { readonly values: OrderOptions }, terminal: Terminal): Promise<number> =>
+  callAdminApi(orderCall('/reload', values, terminal), values, terminal, reloadedText)
+
+export const reloadCommand = commandOf(RELOAD, { '': reload })
+
+const restartedText = ({ workers }: { readonly workers: number }): string =>
+  `${countOf(workers, 'worker')} replaced\n`
 
 /** `postern restart`: replaces the worker processes one by one. */
-export const restartCommand: Command = {
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: SERVICE_ORDER })
-    const body = { by: operatorName(terminal), reason: checkedReason(values) }
-    return callAdminApi(
-      { method: 'POST', path: '/restart', body },
-      values,
-      terminal,
-      ({ workers }: { readonly workers: number }) => `${countOf(workers, 'worker')} replaced\n`,
-    )
-  },
-}
+export const restartCommand = commandOf(RESTART, {
+  '': ({ values }, terminal) =>
+    callAdminApi(orderCall('/restart', values, terminal), values, terminal, restartedText),
+})
 
 interface Lockout {
   readonly user: string
   readonly client?: string
   readonly network?: string
   readonly failures: number
+  /** Milliseconds. */
   readonly delay: number
 }
 
 const lockoutLine = ({ user, client = 'any client', network, failures, delay }: Lockout): string =>
-  `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${delay} ms\n`
+  `${user}  ${client}  ${network ?? 'networks new to the user'}  ${failures} failures  waits ${durationText(delay)}\n`
+
+const lockoutsText = ({ lockouts }: { readonly lockouts: readonly Lockout[] }): string =>
+  lockouts.length === 0 ? 'no delayed logins\n' : lockouts.map(lockoutLine).join('')
+
+function listLockouts({ values }: { readonly values: OrderOptions }, terminal: Terminal): Promise<number> {
+  return callAdminApi({ method: 'GET', path: '/lockouts' }, values, terminal, lockoutsText)
+}
+
+const clearedText = ({ cleared }: { readonly cleared: number }): string => `${cleared} cleared\n`
+
+function clearLockouts({ values }: Given<typeof LOCKOUTS.verbs.clear>, terminal: Terminal): Promise<number> {
+  const { user, client, network } = values
+  const which = { user, client, network }
+  if (Object.values(which).every((value) => value === undefined))
+    throw new UsageError('expected --user, --client or --network, to say which delays end')
+  const query = { ...which, reason: checkedReason(values), by: operatorName(terminal) }
+  return callAdminApi({ method: 'DELETE', path: '/lockouts', query }, values, terminal, clearedText)
+}
 
 /** `postern lockouts [list|clear]`: users whose logins are delayed after failures (C6.3.5). */
-export const lockoutsCommand: Command = {
-  help: `Usage: postern lockouts [list|clear] …
-
-  list   Users whose logins are delayed after failures
-  clear  End the delay of --user, --client or --network. With several, only where all of them match
-
-${SERVICE_ORDER_HELP}
-`,
-  run(args, terminal) {
-    const text = { type: 'string' } as const
-    const options = { ...SERVICE_ORDER, user: text, client: text, network: text }
-    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-    const { user, client, network } = values
-    const which = { user, client, network }
-    const [word = 'list', ...more] = positionals
-    if (more.length > 0 || !['list', 'clear'].includes(word)) throw new UsageError('expected list or clear')
-    if (word === 'list')
-      return callAdminApi(
-        { method: 'GET', path: '/lockouts' },
-        values,
-        terminal,
-        ({ lockouts }: { readonly lockouts: readonly Lockout[] }) =>
-          lockouts.length === 0 ? 'no delayed logins\n' : lockouts.map(lockoutLine).join(''),
-      )
-    if (Object.values(which).every((value) => value === undefined))
-      throw new UsageError('expected --user, --client or --network, to say which delays end')
-    const query = { ...which, reason: checkedReason(values), by: operatorName(terminal) }
-    return callAdminApi(
-      { method: 'DELETE', path: '/lockouts', query },
-      values,
-      terminal,
-      ({ cleared }: { readonly cleared: number }) => `${cleared} cleared\n`,
-    )
-  },
-}
+export const lockoutsCommand = commandOf(LOCKOUTS, {
+  '': listLockouts,
+  list: listLockouts,
+  clear: clearLockouts,
+})
 
 interface Revoked {
   readonly outcome: 'revoked' | 'previewed'
@@ -107,37 +93,18 @@ function revokedText({ outcome, sessions, families, codes, consents }: Revoked):
     : `would be revoked: ${list}, and the access tokens. Nothing was changed.\n`
 }
 
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
-const RULE = { jti: text, family: text, subject: text, client: text, business: text }
-const HOW = { issuer: text, preview: flag, consents: flag, force: flag }
-const ORDERED = Object.keys({ ...RULE, ...HOW }) as (keyof typeof RULE | keyof typeof HOW)[]
+const RULES = Object.keys(RULE) as (keyof typeof RULE)[]
+const ORDERED = [...RULES, ...(Object.keys(HOW) as (keyof typeof HOW)[])]
 
 /** `postern revoke`: what is held is ended, at once and for good (C6.3.3). */
-export const revokeCommand: Command = {
-  help: `Usage: postern revoke OPTIONS
-
-  --jti ID            One access token
-  --family ID         A family of refresh tokens, with its authorization code and its access tokens
-  --subject SUBJECT   A user: sessions, families, codes and access tokens
-  --client ID         A client: families, codes and access tokens
-  --business CODE     A business: families, codes and access tokens
-                      With several of --subject, --client and --business, only what matches all of them
-
-  --issuer NAME       In a sidecar with several issuers: the issuer that the id is of, by its name or URL
-  --consents          Consents too. Without it, they stay
-  --preview           Show what would be revoked, and change nothing
-  --force             Also if an id is not known. Without it, that is refused: exit code 1
-${SERVICE_ORDER_HELP}
-`,
-  run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: { ...RULE, ...HOW, ...SERVICE_ORDER } })
-    if (!Object.keys(RULE).some((name) => Object.hasOwn(values, name)))
+export const revokeCommand = commandOf(REVOKE, {
+  '': ({ values }, terminal) => {
+    if (RULES.every((name) => values[name] === undefined))
       throw new UsageError(
-        'expected one of --jti, --family, --subject, --client, --business, to say what is revoked',
+        `expected one of ${RULES.map((name) => `--${name}`).join(', ')}, to say what is revoked`,
       )
     const order = Object.fromEntries(ORDERED.map((name) => [name, values[name]]))
     const body = { ...order, reason: checkedReason(values), by: operatorName(terminal) }
     return callAdminApi({ method: 'POST', path: '/revoke', body }, values, terminal, revokedText)
   },
-}
+})

@@ -12,14 +12,11 @@ import {
 } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import { isSecretHash } from '../directory/secret-hash.ts'
+import { INSTANT_PATTERN } from '../kernel/instant.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 
 /** The roles of operators (admin/operators.ts says what each may do). */
 export const ROLES = ['view', 'operate', 'administer', 'audit'] as const
-
-/** RFC 3339, with its zone: a time without one means something else on every machine. */
-export const INSTANT_PATTERN =
-  '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,3})?)?(Z|[+-][0-9]{2}:[0-9]{2})$'
 
 /** The name of the one token that may everything. */
 export const ADMIN = 'admin'

@@ -178,7 +178,7 @@ describe('postern explain --request', () => {
     [['--request', 'x', 'GET', LIST], 'METHOD and PATH are not for these'],
     [['--request', 'x', '--token', 'y'], '--token is not for these'],
     [['--request', 'x', '--log', '-'], 'expected --request or --log: not both'],
-    [['--log', 'file'], '--log: expected "-"'],
+    [['--log', 'file'], '--log: expected -, got "file"'],
     [['--log', '-'], 'expected one line of the log on standard input, got 0'],
   ])('C14.4 refuses a command line that says two things: %j', async (args, told) => {
     const { code, stderr } = await explain(args)

@@ -4,7 +4,7 @@ import type { KeyPath, Report } from '../../config/report.ts'
 import { didYouMean } from '../../config/problem-text.ts'
 import { compileAddressList } from '../../http/addresses.ts'
 import { clientKeyProblem } from '../../keys/issuers-config.ts'
-import { INSTANT_PATTERN } from '../config.ts'
+import { INSTANT_PATTERN } from '../../kernel/instant.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 

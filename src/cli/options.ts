@@ -1,0 +1,185 @@
+/**
+ * The options of commands. Each verb of the command line (`maintenance on`, `status`) has one table in `tables/`: its
+ * arguments, its options with their help and their kind of value, and examples. Everything else is made from that table:
+ * what is accepted, the words for what is wrong, `--help`, and the completion of shells.
+ *
+ * To add a verb: write its table, name it in `command-line.ts`, and implement it by `commandOf` (verbs.ts), which parses
+ * the arguments by the table. Options that many commands have stand in `tables/order.ts`.
+ */
+import { parseArgs } from 'node:util'
+import { didYouMean } from '../config/problem-text.ts'
+import { UsageError } from './command.ts'
+import { KINDS, type Kind } from './option-kinds.ts'
+
+/** One option of a verb, under its name without dashes. */
+export interface Option {
+  readonly type: 'string' | 'boolean'
+  /** For people: what it does, and the default if there is one. */
+  readonly help: string
+  /** Of a `string`: what its value is. Default: `text`. */
+  readonly kind?: Kind
+  /** What help texts call the value, such as `CODE`. Default: that of the kind. */
+  readonly value?: string
+  /** The only values there are. */
+  readonly words?: readonly string[]
+  /** Whether it may stand several times. */
+  readonly multiple?: boolean
+  /** One letter: `-H`. */
+  readonly short?: string
+  /** Of a `boolean`: whether there is `--no-NAME` too. */
+  readonly negatable?: boolean
+}
+
+export type Options = Readonly<Record<string, Option>>
+
+/** An argument without a name. */
+export interface Argument {
+  /** What help texts and messages call it, such as `FILE`. */
+  readonly name: string
+  readonly kind?: Kind
+  /** What shells propose. */
+  readonly words?: readonly string[]
+  readonly optional?: boolean
+  /** Whether it may stand several times. Only of the last argument. */
+  readonly repeated?: boolean
+}
+
+export interface Example {
+  /** A whole command line, as it is typed. */
+  readonly line: string
+  /** What it does. */
+  readonly does: string
+}
+
+/** The table of one verb. */
+export interface Verb {
+  /** A sentence without its full stop. */
+  readonly summary: string
+  /** What follows the name in usage lines, where arguments and options do not tell it. */
+  readonly usage?: string
+  /** Paragraphs. */
+  readonly notes?: readonly string[]
+  readonly arguments: readonly Argument[]
+  readonly options: Options
+  readonly examples: readonly Example[]
+}
+
+type ValueOf<O extends Option> = O['type'] extends 'boolean'
+  ? boolean
+  : O extends { readonly multiple: true }
+    ? readonly string[]
+    : string
+
+/** The values of options by name. */
+export type Values<O extends Options> = { readonly [Name in keyof O]?: ValueOf<O[Name]> | undefined }
+
+/** What was given on the command line. */
+export interface Given<V extends Verb> {
+  readonly values: Values<V['options']>
+  /** As many as the table says. */
+  readonly positionals: readonly string[]
+}
+
+interface OptionToken {
+  readonly kind: 'option'
+  readonly name: string
+  /** As it was typed: `--name` or `-n`. */
+  readonly rawName: string
+  readonly value?: string | undefined
+  readonly inlineValue?: boolean | undefined
+}
+
+/**
+ * Reads the arguments behind the name of a verb.
+ *
+ * @throws UsageError on an unknown option, a value that is missing, too many or too few, or not of its kind
+ */
+export function parse<V extends Verb>(verb: V, args: readonly string[]): Given<V> {
+  const { options } = verb
+  const allowNegative = Object.values(options).some(({ negatable }) => negatable)
+  const { values, positionals, tokens } = parseArgs({
+    ...{ args: [...args], options, strict: false, tokens: true },
+    ...{ allowPositionals: true, allowNegative },
+  })
+  const seen = new Set<string>()
+  for (const token of tokens)
+    if (token.kind === 'option') {
+      checkOption(token, options)
+      checkOnce(token, options, seen)
+    }
+  checkCount(verb, positionals)
+  return { values: values as Given<V>['values'], positionals }
+}
+
+const isNegation = ({ rawName }: OptionToken): boolean => rawName.startsWith('--no-')
+
+function checkOption(token: OptionToken, options: Options): void {
+  const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
+  if (option === undefined || (isNegation(token) && option.negatable !== true))
+    throw new UsageError(unknownText(token, options))
+  if (option.type === 'boolean') checkSwitch(token)
+  else checkText(token, option)
+}
+
+function unknownText({ rawName }: OptionToken, options: Options): string {
+  const known = Object.entries(options).flatMap(([name, { negatable }]) =>
+    negatable === true ? [`--${name}`, `--no-${name}`] : [`--${name}`],
+  )
+  const hint = didYouMean(rawName, [...known, '--help'])
+  return `there is no option "${rawName}" here${hint === undefined ? '' : ` — ${hint}`}`
+}
+
+function checkSwitch({ rawName, value }: OptionToken): void {
+  if (value !== undefined) throw new UsageError(`${rawName} has no value`)
+}
+
+/** What is expected of an option's value, in words. */
+const expectedOf = ({ kind = 'text', value, words }: Option): string =>
+  words?.join('|') ?? value ?? KINDS[kind].value
+
+function checkText({ name, rawName, value, inlineValue }: OptionToken, option: Option): void {
+  if (value === undefined) throw new UsageError(`${rawName}: expected ${expectedOf(option)}, got nothing`)
+  // Mostly a forgotten value: the next option would be lost.
+  if (inlineValue !== true && value.length > 1 && value.startsWith('-'))
+    throw new UsageError(
+      `${rawName}: expected ${expectedOf(option)}, got an option; a value that begins with "-" is written --${name}=-…`,
+    )
+  const trouble = troubleOf(value, option)
+  if (trouble !== undefined) throw new UsageError(`${rawName}: ${trouble}`)
+}
+
+/** Why a value is none of its kind; undefined if it is. */
+function troubleOf(value: string, { kind = 'text', words }: Option): string | undefined {
+  const { fits, expected } = KINDS[kind]
+  if (words !== undefined && !words.includes(value)) {
+    const hint = didYouMean(value, words)
+    return `expected ${words.length > 1 ? 'one of ' : ''}${words.join(', ')}, got "${value}"${hint === undefined ? '' : ` — ${hint}`}`
+  }
+  return fits === undefined || fits(value) ? undefined : `expected ${expected}, got "${value}"`
+}
+
+/** Of an option that stands twice, one value would be ignored without a word. */
+function checkOnce({ name, rawName }: OptionToken, options: Options, seen: Set<string>): void {
+  if (seen.has(name) && options[name]?.multiple !== true && options[name]?.type === 'string')
+    throw new UsageError(`${rawName} stands twice, and can have one value only`)
+  seen.add(name)
+}
+
+/** `ID`, `[FILE]`, `FOLDER…`, as it stands in usages. */
+export function argumentText({ name, optional = false, repeated = false }: Argument): string {
+  const text = repeated ? `${name}…` : name
+  return optional ? `[${text}]` : text
+}
+
+/** Texts that were typed are not repeated: one may be a password that stands in the wrong place. */
+function checkCount({ arguments: expected }: Verb, given: readonly string[]): void {
+  const least = expected.filter(({ optional }) => optional !== true).length
+  const most = expected.at(-1)?.repeated === true ? Infinity : expected.length
+  if (given.length >= least && given.length <= most) return
+  const names = expected.map(argumentText).join(' ')
+  throw new UsageError(
+    expected.length === 0
+      ? 'expected options only, got an argument'
+      : `expected ${names}, got ${given.length === 0 ? 'nothing' : `${given.length} of them`}`,
+  )
+}
