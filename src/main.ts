@@ -1,7 +1,16 @@
 #!/usr/bin/env node
-// Before anything else is imported, so that the second start finds every module compiled: a third of the start time.
-import { enableCompileCache } from 'node:module'
+// Only what every Node has is imported before its version is known: an older one must be told, not fail on a name.
+import module from 'node:module'
+import { isNewEnough, OLDEST_NODE } from './start/version.ts'
 
-enableCompileCache()
-const { runCommandLine } = await import('./cli/command-line.ts')
-process.exitCode = await runCommandLine(process.argv.slice(2), process)
+if (isNewEnough(process.versions.node)) {
+  // Before anything else is imported, so that the second start finds every module compiled: a third of the start time.
+  module.enableCompileCache()
+  const { runCommandLine } = await import('./cli/command-line.ts')
+  process.exitCode = await runCommandLine(process.argv.slice(2), process)
+} else {
+  process.stderr.write(
+    `postern: needs Node ${OLDEST_NODE} or newer, and this is Node ${process.versions.node}\n`,
+  )
+  process.exitCode = 2
+}

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
+import { isNewEnough, OLDEST_NODE } from '../../../src/start/version.ts'
 import { runVerb, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { DEMO, ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
@@ -24,6 +25,22 @@ describe('postern', () => {
 
   it('tells its version', async () => {
     expect((await postern(['--version'])).stdout).toMatch(/^postern \d+\.\d+\.\d+\n$/)
+  })
+
+  it('needs Node 24.9, as package.json says', () => {
+    expect(OLDEST_NODE).toBe('24.9')
+    for (const node of ['24.9.0', '24.10.1', '25.0.0', '26.10.0'])
+      expect([node, isNewEnough(node)]).toEqual([node, true])
+    for (const node of ['24.8.9', '23.11.0', '20.20.2'])
+      expect([node, isNewEnough(node)]).toEqual([node, false])
+  })
+
+  it('tells an older Node which one it needs, with exit code 2', async () => {
+    const older =
+      'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "24.8.1" } })'
+    const child = spawn(process.execPath, ['--import', `data:text/javascript,${older}`, MAIN, '--version'])
+    const [told, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect([code, told]).toEqual([2, 'postern: needs Node 24.9 or newer, and this is Node 24.8.1\n'])
   })
 
   it('refuses an unknown command with exit code 2, and suggests the one that was meant', async () => {
