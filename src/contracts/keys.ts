@@ -54,6 +54,11 @@ export interface TokenPolicy {
    * One day if absent.
    */
   readonly longestLife?: number
+  /**
+   * True if the bearer of a genuine token is told that it has expired, or is for another service (C4.17a). Such a token
+   * costs a signature check.
+   */
+  readonly tellsWhy?: boolean
   /** True if tokens that are bound to a key (`cnf`) are accepted without that key. Otherwise they are refused. */
   readonly ignoresConfirmation?: boolean
 }

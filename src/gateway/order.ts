@@ -51,7 +51,15 @@ export const CHECKS: readonly Check[] = [
     clause: 'C4.4',
     step: 'authenticate',
     title: 'a genuine, current access token of this issuer and audience',
-    faults: ['no_credentials', 'other_scheme', 'invalid_token', 'token_judge_unavailable'],
+    faults: [
+      'no_credentials',
+      'other_scheme',
+      'invalid_token',
+      'expired_token',
+      'revoked_token',
+      'misdirected_token',
+      'token_judge_unavailable',
+    ],
   },
   {
     clause: 'C4.5',

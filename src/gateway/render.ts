@@ -6,7 +6,7 @@ import { type Fault } from '../kernel/faults.ts'
 import type { FaultRow } from '../kernel/fault-row.ts'
 import { FAULTS } from '../kernel/fault-table.ts'
 
-/** The fixed descriptions of a Bearer challenge (C4.13). */
+/** The fixed descriptions of a Bearer challenge (C4.13), where the row has none of its own. */
 const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>> = {
   invalid_token: 'The access token is malformed, expired, revoked or not meant for this service',
   insufficient_scope: 'The access token does not carry the scope that this action needs',
@@ -20,7 +20,7 @@ export interface FaultRenderer {
 /** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
 export function compileFaultRenderer(negotiation: Negotiation, realm: string): FaultRenderer {
   const challenges = new Map(
-    Object.values(FAULTS).map(({ challenge }: FaultRow) => [challenge, challengeOf(realm, challenge)]),
+    Object.entries<FaultRow>(FAULTS).map(([code, row]) => [code, challengeOf(realm, row)]),
   )
   return (fault, accept) => {
     const format: Format = negotiation.formatOfErrors(accept)
@@ -30,11 +30,10 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
       Vary: 'Accept',
       'Cache-Control': 'no-store',
     }
-    const { challenge } = fault.row
     const { retryAfter, allow, scope, contentRange } = fault.facts
     if (status === 401)
       headers['WWW-Authenticate'] =
-        scope === undefined ? (challenges.get(challenge) ?? '') : challengeOf(realm, challenge, scope)
+        scope === undefined ? (challenges.get(fault.code) ?? '') : challengeOf(realm, fault.row, scope)
     if (retryAfter !== undefined || status === 503 || status === 429)
       headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter ?? DEFAULT_RETRY_AFTER)))
     if (allow) headers.Allow = allow.join(', ')
@@ -46,9 +45,9 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
 /** Seconds. Every 503 and 429 has a Retry-After (C2). */
 const DEFAULT_RETRY_AFTER = 5
 
-const challengeOf = (realm: string, error: FaultRow['challenge'], scope?: string): string =>
+const challengeOf = (realm: string, { challenge: error, description }: FaultRow, scope?: string): string =>
   bearerChallenge({
     realm,
-    ...(error && { error, description: DESCRIPTIONS[error] }),
+    ...(error && { error, description: description ?? DESCRIPTIONS[error] }),
     ...(scope !== undefined && { scope }),
   })

@@ -15,6 +15,8 @@ export interface TokenAuthority {
   read(token: string): Principal
   /** Seconds for which a token stays valid after its expiry, by issuer; 0 for those that are not listed (C4.16). */
   readonly leeways: ReadonlyMap<string, number>
+  /** The issuer that is this service: the bearers of its tokens are told why they are refused (C4.17a). */
+  readonly ownIssuer?: string
 }
 
 /** Tokens as the decision about a call asks for them. */
@@ -28,6 +30,7 @@ export interface CallTokens {
   claimed(token: string): Principal | undefined
   ruleFor(principal: Principal): RevocationRule | undefined
   isCurrent(principal: Principal): boolean
+  refusal(principal: Principal, why: 'expired' | 'revoked'): Fault
 }
 
 export interface TokenCheckParts {
@@ -72,7 +75,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
   /**
    * Who a known token speaks for; undefined for one that has to be verified first. A token whose key is trusted no
    * more is not known any more: it is verified again, by the keys of now (T3.10).
-   * @throws Fault `invalid_token` if it has expired or was revoked
+   * @throws Fault `expired_token`, `revoked_token`; of a foreign issuer's token `invalid_token`
    */
   find(token: string): Principal | undefined {
     const known = this.#cache.get(token)
@@ -90,7 +93,8 @@ export class TokenCheck implements IssuedTokens, CallTokens {
 
   /**
    * Verifies a token, and remembers it.
-   * @throws Fault `invalid_token`; `token_judge_unavailable` if no key can be found to tell (C4.15)
+   * @throws Fault `invalid_token`, of one of ours also `expired_token`, `revoked_token`, `misdirected_token`;
+   *   `token_judge_unavailable` if no key can be found to tell (C4.15)
    */
   async verify(token: string): Promise<Principal> {
     this.#parts.recorder.tokenCache('miss')
@@ -126,13 +130,19 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     return principal.key.isTrusted() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
   }
 
+  /** Why a verified token is no longer good. Only the bearer of one of ours is told (C4.17a). */
+  refusal({ issuer }: Principal, why: 'expired' | 'revoked'): Fault {
+    const ours = issuer === this.#parts.authority.ownIssuer
+    return new Fault(ours ? `${why}_token` : 'invalid_token', { detail: why })
+  }
+
   /** @param token forgotten if it has expired; undefined leaves the cache as it is */
   #requireCurrent(principal: Principal, token?: string): Principal {
     if (this.#isExpired(principal)) {
       if (token !== undefined) this.#cache.delete(token)
-      throw new Fault('invalid_token', { detail: 'expired' })
+      throw this.refusal(principal, 'expired')
     }
-    if (this.#parts.revocations.isRevoked(principal)) throw new Fault('invalid_token', { detail: 'revoked' })
+    if (this.#parts.revocations.isRevoked(principal)) throw this.refusal(principal, 'revoked')
     return principal
   }
 

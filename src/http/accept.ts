@@ -76,6 +76,7 @@ export function compileNegotiation(options: { vendor: string; defaultFormat: For
     negotiateOwn: (accept, produces) => chooseOwn(preferenceOf(accept).ranges, produces),
     requireJson: (accept) => {
       const offers = preferenceOf(accept).offers.filter(({ format }) => format === 'json')
+      if (offers.length === 0) throw new Fault('not_acceptable', { offered: [PLAIN_TYPES.json] })
       chooseOffer(offers, { versions: [1], defaultVersion: 1 })
     },
   }
@@ -166,7 +167,9 @@ function chooseOffer(offers: readonly Offer[], { versions, defaultVersion }: Act
     if (version !== undefined) return { format, version, contentType }
   }
   // An offer that is left can only be our vendor's, in a version that the action does not have.
-  throw new Fault(offers.length > 0 ? 'unknown_action_version' : 'not_acceptable')
+  throw offers.length > 0
+    ? new Fault('unknown_action_version', { offered: versions.map(String) })
+    : new Fault('not_acceptable')
 }
 
 interface OwnMatch {
@@ -177,7 +180,7 @@ interface OwnMatch {
 function chooseOwn(ranges: readonly AcceptRange[], produces: readonly string[]): string {
   const matches = produces.flatMap((produced) => ownMatches(ranges, produced))
   const best = matches.sort((a, b) => byPreference(a.range, b.range))[0]
-  if (best === undefined) throw new Fault('not_acceptable')
+  if (best === undefined) throw new Fault('not_acceptable', { offered: produces })
   return best.type
 }
 

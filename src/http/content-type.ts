@@ -49,11 +49,11 @@ export function checkContentType(
   facts: BodyFacts,
   allowed: readonly BodyKind[] = ALL_KINDS,
 ): BodyKind | 'none' {
-  requireIdentity(facts.contentEncoding)
+  if (!isIdentity(facts.contentEncoding)) throw unsupported(allowed)
   const kind = facts.contentType === undefined ? 'xml' : kindOf(facts.contentType)
   const supported = kind !== undefined && allowed.includes(kind)
   const stated = facts.contentType !== undefined || facts.hasBody
-  if (stated && !supported) throw new Fault('unsupported_media_type')
+  if (stated && !supported) throw unsupported(allowed)
   return facts.hasBody && kind !== undefined ? kind : 'none'
 }
 
@@ -65,7 +65,7 @@ export function checkOwnContentType(facts: BodyFacts, consumes: readonly string[
   if (facts.contentType === undefined && !facts.hasBody) return 'none'
   const type = facts.contentType === undefined ? UNSTATED : parseContentType(facts.contentType)?.type
   if (type === undefined || !consumes.some((range) => covers(typeOf(range), type)))
-    throw new Fault('unsupported_media_type')
+    throw new Fault('unsupported_media_type', { offered: consumes })
   return facts.hasBody ? type : 'none'
 }
 
@@ -76,8 +76,15 @@ function kindOf(value: string): BodyKind | undefined {
   return media !== undefined && isUtf8(media) ? KIND_OF.get(media.type) : undefined
 }
 
-function requireIdentity(contentEncoding: string | undefined): void {
-  if (contentEncoding === undefined) return
-  const codings = splitList(contentEncoding).map((coding) => coding.trim().toLowerCase())
-  if (codings.some((coding) => coding !== 'identity')) throw new Fault('unsupported_media_type')
-}
+const isIdentity = (contentEncoding: string | undefined): boolean =>
+  contentEncoding === undefined ||
+  splitList(contentEncoding).every((coding) => coding.trim().toLowerCase() === 'identity')
+
+/** The fault's own text names all kinds. */
+const unsupported = (allowed: readonly BodyKind[]): Fault =>
+  new Fault(
+    'unsupported_media_type',
+    allowed === ALL_KINDS
+      ? {}
+      : { offered: allowed.map((kind) => `${MEDIA_TYPE_OF[kind]} in UTF-8, not compressed`) },
+  )

@@ -39,9 +39,13 @@ export interface FaultRow {
   readonly oauth: OAuthError
   /** Fixed public text. Says what to do next. A 400's `say` is appended to it. */
   readonly text: string
+  /** The text where the fault knows what the configuration offers: it stands for `{offered}`. */
+  readonly offering?: string
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   /** The `error` member of a Bearer challenge (RFC 6750 §3). */
   readonly challenge?: 'invalid_token' | 'insufficient_scope'
+  /** Its `error_description`, where the row has one of its own (C4.17a). */
+  readonly description?: string
 }
 
 export const row = (
@@ -58,9 +62,14 @@ export const unavailable = (text: string, level: FaultRow['level'] = 'warn'): Fa
   row(503, 'API_UNAVAILABLE', 'temporarily_unavailable', text, level)
 export const trouble = (text: string): FaultRow =>
   row(500, 'API_INTERNAL_ERROR', 'server_error', text, 'error')
-export const unauthorised = (text: string, challenge?: FaultRow['challenge']): FaultRow => ({
+export const unauthorised = (
+  text: string,
+  challenge?: FaultRow['challenge'],
+  description?: string,
+): FaultRow => ({
   ...row(401, 'API_NOT_AUTHORISED', 'invalid_request', text),
   ...(challenge && { challenge }),
+  ...(description && { description }),
 })
 export const missing = (text: string): FaultRow => row(404, 'API_NOT_FOUND', 'invalid_request', text)
 export const large = (status: 413 | 414 | 431, text: string): FaultRow =>

@@ -54,7 +54,7 @@ export const FAULTS = {
     501,
     'API_NOT_IMPLEMENTED',
     'invalid_request',
-    'This API version is not implemented. Use /api/1.0/.',
+    'This API version is not implemented. The only version is 1.0: begin the path with /api/1.0/.',
   ),
 
   // C4.4: the bearer token
@@ -65,6 +65,21 @@ export const FAULTS = {
   invalid_token: unauthorised(
     'The access token is malformed, expired, revoked or not meant for this service. Get a new one.',
     'invalid_token',
+  ),
+  expired_token: unauthorised(
+    'The access token has expired. Get a new one.',
+    'invalid_token',
+    'The access token has expired',
+  ),
+  revoked_token: unauthorised(
+    'The access token was revoked. Get a new one, by a refresh token or a new login.',
+    'invalid_token',
+    'The access token was revoked',
+  ),
+  misdirected_token: unauthorised(
+    'The access token is for another service. Get one for this service.',
+    'invalid_token',
+    'The access token is for another service',
   ),
   token_judge_unavailable: unavailable(
     'The access token cannot be checked at the moment. Try again shortly.',
@@ -108,7 +123,7 @@ export const FAULTS = {
     'This method is not offered here. The Allow header lists the methods that are.',
   ),
   insufficient_scope: unauthorised(
-    'The access token does not carry a scope that allows this. Ask for one named in WWW-Authenticate.',
+    'The access token does not carry a scope that allows this. Get a token with every scope that WWW-Authenticate names.',
     'insufficient_scope',
   ),
   unknown_place: missing(
@@ -120,25 +135,35 @@ export const FAULTS = {
   ),
 
   // C4.10, C4.11: negotiation and the body
-  not_acceptable: row(
-    406,
-    'API_NOT_ACCEPTABLE',
-    'invalid_request',
-    'None of the media types in Accept can be produced here. Data comes as application/json or application/xml, userinfo as JSON only.',
-  ),
-  unknown_action_version: row(
-    501,
-    'API_NOT_IMPLEMENTED',
-    'invalid_request',
-    'This action is not implemented in the version that Accept asks for.',
-  ),
-  unsupported_media_type: row(
-    415,
-    'API_UNSUPPORTED_MEDIA_TYPE',
-    'invalid_request',
-    'The Content-Type or Content-Encoding is not supported. Send application/json, application/xml or ' +
-      'application/x-www-form-urlencoded in UTF-8, not compressed.',
-  ),
+  not_acceptable: {
+    ...row(
+      406,
+      'API_NOT_ACCEPTABLE',
+      'invalid_request',
+      'None of the media types in Accept can be produced here. Ask for application/json or application/xml.',
+    ),
+    offering: 'None of the media types in Accept can be produced here. Ask for {offered}.',
+  },
+  unknown_action_version: {
+    ...row(
+      501,
+      'API_NOT_IMPLEMENTED',
+      'invalid_request',
+      'This action is not implemented in the version that Accept asks for. Ask for another version.',
+    ),
+    offering:
+      'This action is not implemented in the version that Accept asks for. Ask for version {offered}.',
+  },
+  unsupported_media_type: {
+    ...row(
+      415,
+      'API_UNSUPPORTED_MEDIA_TYPE',
+      'invalid_request',
+      'The Content-Type or Content-Encoding is not supported. Send application/json, application/xml or ' +
+        'application/x-www-form-urlencoded in UTF-8, not compressed.',
+    ),
+    offering: 'The Content-Type or Content-Encoding is not supported here. Send {offered}.',
+  },
   body_too_large: large(413, 'The request body is too large. Send less at a time.'),
   body_malformed: bad('The request body could not be parsed.'),
   body_invalid: bad('The request body does not fit this action.'),

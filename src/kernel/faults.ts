@@ -19,6 +19,11 @@ export interface FaultFacts {
   readonly notice?: string
   /** Seconds; becomes Retry-After. */
   readonly retryAfter?: number
+  /**
+   * Public: the media types or the versions of the configuration that would have done (C2.6). Shown by rows with
+   * `offering` only.
+   */
+  readonly offered?: readonly string[]
   /** Becomes Allow. */
   readonly allow?: readonly string[]
   /** Length of the data in bytes, for Content-Range of a 416 (RFC 9110 §15.5.17). */
@@ -33,6 +38,9 @@ export interface FaultFacts {
   /** The status of an upstream's 4xx that has no row of its own (C8.4). */
   readonly status?: number
 }
+
+/** `a, b or c` */
+const ONE_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' })
 
 /** The error that the code throws for every row of the fault table. `facts` holds what is particular to this case. */
 export class Fault extends Error {
@@ -54,12 +62,14 @@ export class Fault extends Error {
     return this.facts.status ?? this.row.status
   }
 
-  /** The text a client reads (C2.6): fixed, plus, for a 400, which field and why. */
+  /** The text a client reads (C2.6): fixed, plus which field and why (400), or what the configuration offers instead. */
   get publicText(): string {
-    const { notice, say } = this.facts
-    return (
-      notice ?? (this.row.status === 400 && say !== undefined ? `${this.row.text} ${say}` : this.row.text)
-    )
+    const { notice, say, offered } = this.facts
+    const { status, text, offering }: FaultRow = this.row
+    if (notice !== undefined) return notice
+    if (offered !== undefined && offering !== undefined)
+      return offering.replace('{offered}', () => ONE_OF.format(offered))
+    return status === 400 && say !== undefined ? `${text} ${say}` : text
   }
 }
 

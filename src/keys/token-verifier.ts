@@ -1,7 +1,7 @@
 import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
 import { parseJson } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { Fault } from '../kernel/faults.ts'
+import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isSignedBy } from './signatures.ts'
 
@@ -161,6 +161,14 @@ function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: Toke
     throw badToken('claim: nbf is in the future')
 }
 
+/** Why a token is refused, if it proves to be genuine; undefined for what its bearer is not told (C4.17a). */
+function tellableRefusal(claims: Claims, policy: TokenPolicy, clock: Clock): FaultCode | undefined {
+  const { iss, aud, exp } = claims
+  if (iss !== policy.issuer) return undefined
+  if (!names(aud, policy.audience)) return 'misdirected_token'
+  return typeof exp === 'number' && exp + policy.leeway <= clock.now() / 1000 ? 'expired_token' : undefined
+}
+
 /** @throws Fault `invalid_token` */
 export function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
   if (claims['iss'] !== policy.issuer) throw badToken('claim: iss')
@@ -186,13 +194,30 @@ const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Pr
 
 /**
  * Verifies the tokens of one issuer (C4.4). Cheap checks come first, claims included: a token for another audience,
- * or an expired one, costs neither a signature check nor a reading of keys.
+ * or an expired one, costs no reading of keys, and a signature check only where the policy `tellsWhy`.
  */
 export function createTokenVerifier(keys: KeyFinder, clock: Clock): TokenVerifier {
+  /** The refusal, or what may be told instead of it: by the keys known here, because nothing is read for it. */
+  const refusalOf = async (
+    refusal: unknown,
+    { token, claims, header }: { token: string; claims: Claims; header: Header },
+    policy: TokenPolicy,
+  ): Promise<unknown> => {
+    const code = policy.tellsWhy === true ? tellableRefusal(claims, policy, clock) : undefined
+    if (code === undefined || !(refusal instanceof Fault)) return refusal
+    const key = await checkSignature(token, header, (kid, algorithm) =>
+      keys.findLocally(kid, algorithm),
+    ).catch(() => undefined)
+    return key?.isTrusted() === true ? new Fault(code, refusal.facts) : refusal
+  }
   const verifyBy = async (token: string, policy: TokenPolicy, find: FindKeys): Promise<Verified> => {
     const { header, payload } = parseCompactToken(token)
     const checked = checkHeader(header, policy)
-    checkClaims(payload, policy, clock)
+    try {
+      checkClaims(payload, policy, clock)
+    } catch (refusal) {
+      throw await refusalOf(refusal, { token, claims: payload, header: checked }, policy)
+    }
     return { claims: payload, key: await checkSignature(token, checked, find) }
   }
   return {

@@ -27,7 +27,9 @@ const OF_BODIES = stepFaults('checkBody')
 const OF_CONTENT_TYPE = 'unsupported_media_type'
 const NO_CREDENTIALS = 'no_credentials'
 /** What came in place of a token, or as one, was refused, and is not kept. */
-const OF_TOKENS: ReadonlySet<string> = new Set(['invalid_token', 'other_scheme', 'token_judge_unavailable'])
+const OF_TOKENS: ReadonlySet<string> = new Set(
+  [...stepFaults('authenticate')].filter((code) => code !== NO_CREDENTIALS),
+)
 
 /** What a decision came to: of faults that came after it (of the backend, of the answer) nothing was decided. */
 const decided = (reason: string | undefined): string =>

@@ -39,6 +39,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
     // Both: tokens signed before a change of `accessToken.algorithm` stay valid until they expire.
     algorithms: SIGNING_ALGORITHMS,
     leeway: 0,
+    tellsWhy: true,
   }
   const verifier = createTokenVerifier(keys, clock)
   return {
@@ -46,6 +47,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
     verifyLocally: async (token) => readOwnClaims(await verifier.verifyLocally(token, policy)),
     read: (token) => readOwnClaims({ claims: parseCompactToken(token).payload, key: UNKNOWN_KEY }),
     leeways: new Map(),
+    ownIssuer: policy.issuer,
   }
 }
 

@@ -194,7 +194,7 @@ describe('C14.3 what the wire hides', () => {
     clock.advance(3600_000)
     const sent = { ...LIST, headers: bearer(token) }
     expect(await send(gateway, sent)).toMatchObject({ status: 401 })
-    const explanation = await expectExplained(gateway, sent, 'invalid_token')
+    const explanation = await expectExplained(gateway, sent, 'expired_token')
     expect(checkOf(explanation, 'C4.4')).toMatchObject({
       facts: { problem: 'expired', client: 'acme-books' },
     })
@@ -213,7 +213,7 @@ describe('C14.3 what the wire hides', () => {
     await gateway.control.revoke({ client: 'globex-ledger' }, options, operator)
     const sent = { target: '/api/1.0/b/GLOBEX/fund-data/fund-list', headers: bearer(token) }
     expect(await send(gateway, sent)).toMatchObject({ status: 401 })
-    const { facts, words } = checkOf(await expectExplained(gateway, sent, 'invalid_token'), 'C4.4')
+    const { facts, words } = checkOf(await expectExplained(gateway, sent, 'revoked_token'), 'C4.4')
     expect(facts).toMatchObject({
       problem: 'revoked',
       revokedBy: { tokens: { client: 'globex-ledger' }, order: operator },

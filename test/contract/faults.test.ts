@@ -156,6 +156,7 @@ const clientLeaves: Scenario = async () => {
 }
 
 const AUTHORIZE = 'test/unit/identity/authorize.test.ts'
+const TOKENS = 'test/contract/token-refusals.test.ts'
 const LIMITS = 'test/contract/rate-limits.test.ts'
 
 /**
@@ -189,6 +190,9 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   no_credentials: answered(() => ({})),
   other_scheme: answered(() => ({ headers: { Authorization: basic('acme-books') } })),
   invalid_token: answered(() => ({ headers: bearer('not.a.token') })),
+  expired_token: TOKENS,
+  revoked_token: TOKENS,
+  misdirected_token: TOKENS,
   token_judge_unavailable: arranged(() => {
     vi.spyOn(gateway.world.revocations, 'isRevoked').mockImplementation(() => {
       throw new Fault('token_judge_unavailable', { detail: 'the store is gone' })
@@ -301,7 +305,9 @@ function expectEnvelope(body: string, format: 'json' | 'xml', row: FaultRow): vo
   const plain = envelopeOf(format, row.wire, row.text)
   // A 400 may say more, after the fixed text.
   const [before = ''] = plain.split(row.text)
+  const [offers = row.text] = (row.offering ?? row.text).split('{offered}')
   if (row.status === 400) expect(body).toContain(`${before}${row.text}`)
+  else if (row.offering !== undefined && body !== plain) expect(body).toContain(`${before}${offers}`)
   else expect(body).toBe(plain)
 }
 

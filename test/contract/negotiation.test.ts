@@ -81,9 +81,13 @@ describe('C7.1: an action with produces and consumes of its own', () => {
     expect([status, headers['content-type'], body]).toEqual([200, 'text/csv', 'a,b\r\n'])
   })
 
-  it('C7.1: its failures are enveloped', async () => {
-    expectFault(await file({ headers: { Accept: 'application/json' } }), 'not_acceptable')
-    expectFault(await file({ headers: { Accept: 'application/xml' } }), 'not_acceptable', { format: 'xml' })
+  it('C7.1, C2.6: its failures are enveloped, and name its own types', async () => {
+    const offered = 'text/csv or image/*'
+    expectFault(await file({ headers: { Accept: 'application/json' } }), 'not_acceptable', { offered })
+    expectFault(await file({ headers: { Accept: 'application/xml' } }), 'not_acceptable', {
+      format: 'xml',
+      offered,
+    })
     upstream.behave((connection) => connection.respond({ status: 404, body: 'none' }))
     expectFault(await file({ headers: { Accept: 'text/csv' } }), 'upstream_not_found')
   })
@@ -101,6 +105,7 @@ describe('C7.1: an action with produces and consumes of its own', () => {
     expectFault(
       await file({ ...sent, headers: { 'Content-Type': 'application/json' } }),
       'unsupported_media_type',
+      { offered: 'application/octet-stream or image/*' },
     )
     expect(upstream.requests.length).toBe(before + 1)
   })
@@ -216,8 +221,11 @@ describe('C7.3: action versions', () => {
     [vendor('1e0', 'xml'), 'xml'],
     [vendor('99999999999999999999', 'xml'), 'xml'],
     [`${vendor(3, 'json')}, image/png`, 'json'],
-  ] as const)('C7.3: %s alone is 501', async (accept, format) => {
-    expectFault(await accepting(accept, MEMBER_DETAIL), 'unknown_action_version', { format })
+  ] as const)('C7.3, C2.6: %s alone is 501, and the versions are named', async (accept, format) => {
+    expectFault(await accepting(accept, MEMBER_DETAIL), 'unknown_action_version', {
+      format,
+      offered: '1 or 2',
+    })
   })
 
   it.each([

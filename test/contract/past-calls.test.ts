@@ -87,7 +87,7 @@ describe('postern explain --request', () => {
     const revoked = await ask(id)
     expect(revoked).toMatchObject({
       code: 1,
-      difference: { then: 'let in', now: 'invalid_token', same: false },
+      difference: { then: 'let in', now: 'revoked_token', same: false },
     })
     expect(revoked.difference.words).toContain('It was let in, and would be refused now.')
     expect(revoked.difference.words).toMatch(/It was revoked with everything of .*left/)

@@ -72,6 +72,14 @@ export const envelopeOf = (format: 'json' | 'xml', code: string, message: string
       `<ApiResponse><Errors><Error><Code>${code}</Code><Message>${escaped(message)}</Message></Error></Errors>` +
       '<Data/></ApiResponse>'
 
+interface ExpectedWords {
+  readonly format?: 'json' | 'xml'
+  /** What a 400 adds to its row's text. */
+  readonly say?: string
+  /** What stands in the place of `{offered}`. Absent: anything may. */
+  readonly offered?: string
+}
+
 /**
  * That an answer is this fault, whole: status, envelope, headers, and the fixed text of the table (C2.1 to C2.6). For a
  * 400 `say` is what is told beside the fixed text, of which a piece is enough.
@@ -79,12 +87,16 @@ export const envelopeOf = (format: 'json' | 'xml', code: string, message: string
 export function expectFault(
   response: RawResponse,
   code: FaultCode,
-  { format = 'json', say }: { readonly format?: 'json' | 'xml'; readonly say?: string } = {},
+  { format = 'json', say, offered }: ExpectedWords = {},
 ): void {
   const row: FaultRow = FAULTS[code]
   const { headers, body } = response
   expect(response.status, body).toBe(row.status)
-  if (say === undefined && !body.includes(escaped(row.text) + ' ')) {
+  if (row.offering !== undefined && (offered !== undefined || !body.includes(row.text))) {
+    const [before = '', after = ''] = envelopeOf(format, row.wire, row.offering).split('{offered}')
+    expect(body.startsWith(before) && body.endsWith(after), body).toBe(true)
+    expect(body).toContain(offered ?? '')
+  } else if (say === undefined && !body.includes(escaped(row.text) + ' ')) {
     expect(body).toBe(envelopeOf(format, row.wire, row.text))
   } else {
     expect(row.status).toBe(400)

@@ -10,9 +10,8 @@ const IN_PLACE_OF_THE_TOKEN = 'a-token-that-was-not-kept'
 
 /** Why a caller that was verified once is no longer accepted, in the words of TokenCheck. */
 function refusalOf(principal: Principal, tokens: CallTokens): Fault {
-  const withdrawn = principal.key.isTrusted() ? undefined : 'its key was withdrawn'
-  const revoked = tokens.ruleFor(principal) === undefined ? undefined : 'revoked'
-  return new Fault('invalid_token', { detail: withdrawn ?? revoked ?? 'expired' })
+  if (!principal.key.isTrusted()) return new Fault('invalid_token', { detail: 'its key was withdrawn' })
+  return tokens.refusal(principal, tokens.ruleFor(principal) === undefined ? 'expired' : 'revoked')
 }
 
 /** Takes every token for that of one caller, who was verified before: expiry, revocation and key are judged anew. */
@@ -27,6 +26,7 @@ function callerAgain(principal: Principal, tokens: CallTokens): CallTokens {
     claimed: () => principal,
     ruleFor: (whose) => tokens.ruleFor(whose),
     isCurrent: (whose) => tokens.isCurrent(whose),
+    refusal: (whose, why) => tokens.refusal(whose, why),
   }
 }
 

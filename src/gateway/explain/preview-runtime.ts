@@ -15,6 +15,7 @@ const uncached = (tokens: CallTokens): CallTokens => ({
   claimed: (token) => tokens.claimed(token),
   ruleFor: (principal) => tokens.ruleFor(principal),
   isCurrent: (principal) => tokens.isCurrent(principal),
+  refusal: (principal, why) => tokens.refusal(principal, why),
 })
 
 /** Admission that answers what it was seen to be at the first look, so that one explanation does not contradict itself. */

@@ -52,6 +52,15 @@ export const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     API,
     'Get a new access token, by your refresh token or a new login. Then send the call again, once. Send the access token, not the refresh token or the id_token.',
   ),
+  expired_token: at(API, 'Get a new access token by your refresh token. Then send the call again.'),
+  revoked_token: at(
+    API,
+    'Get a new access token by your refresh token, once. If that is refused too, the user has to log in again.',
+  ),
+  misdirected_token: at(
+    API,
+    'Send the token that this service has issued. Compare its `aud` with our address.',
+  ),
   token_judge_unavailable: at(API, `Keep the token: it was not refused. ${WAIT}`),
 
   rate_limited: at(API, `${WAIT} The headers \`RateLimit\` tell how many calls are left.`),
@@ -71,7 +80,7 @@ export const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   method_not_allowed: at(API, 'Use one of the methods in `Allow`.'),
   insufficient_scope: at(
     API,
-    'Get a token with the scope that `WWW-Authenticate` names. If `scope` of the new token does not have it, the client or the user may not have it: ask the operator, or the administrator of the business.',
+    'Get a token with every scope that `WWW-Authenticate` names. If `scope` of the new token does not have it, the client or the user may not have it: ask the operator, or the administrator of the business.',
   ),
   place_judge_unavailable: at(API, `${WAIT} Nothing is wrong with the token or the address.`),
   unknown_place: at(

@@ -73,7 +73,7 @@ async function findAccessToken(
     if (issuer !== urls.issuer || tokenId === undefined) return undefined
     return { kind: 'access_token', id: tokenId, client, subject, scope, expiresAt, issuedAt, spent: false }
   } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === 'invalid_token') return undefined
+    if (thrown instanceof Fault && thrown.row.challenge === 'invalid_token') return undefined
     throw new Fault('identity_unavailable', { cause: thrown })
   }
 }
