@@ -9,9 +9,10 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROOT } from '../support/spawn-postern.ts'
 
-/** The README is run as a reader would: its commands typed into bash, in order, and its outputs compared. */
+/** The README and the tour are run as a reader would: their commands typed into bash, in order, and what they print compared. */
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const pageOf = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
+const README = pageOf('README.md')
 
 interface Block {
   readonly heading: string
@@ -30,10 +31,11 @@ function readBlocks(page: string): Block[] {
   }))
 }
 
-const BLOCKS = readBlocks(README)
-const isTerminal = ({ command }: Block): boolean => /\bnpm (?:ci|start|test|run upstream)\b/.test(command)
-const under = (...headings: string[]): Block[] =>
-  BLOCKS.filter((block) => headings.includes(block.heading) && !isTerminal(block))
+/** Typed into a terminal of its own, which it keeps. */
+const isTerminal = ({ command }: Block): boolean =>
+  /\bnpm (?:ci|start|test|run upstream)\b|\bpostern -- serve\b/.test(command)
+const blocksOf = (name: string): readonly Block[] => readBlocks(pageOf(name))
+const typedOf = (name: string): readonly Block[] => blocksOf(name).filter((block) => !isTerminal(block))
 
 const ports = { POSTERN_PORT: 0, POSTERN_ADMIN_PORT: 0, UPSTREAM_PORT: 0 }
 let data: string
@@ -123,30 +125,68 @@ function expectShown(blocks: readonly Block[], outputs: readonly string[]): void
   }
 }
 
-const TOUR = ['A tour', 'What it refuses']
+const UPSTREAM = 'The same data in a service behind it'
+const TOUR = typedOf('config/tour.md')
+const demoTour = TOUR.filter(({ heading }) => heading !== UPSTREAM)
 const SETTING_OUT = /token\.json|^API=|^MEMBER=/m
 
+const scriptsOf = (): Record<string, string> =>
+  (JSON.parse(pageOf('package.json')) as { scripts: Record<string, string> }).scripts
+
 describe('README.md', () => {
-  it('tells the two commands, and what to type for the upstream, as package.json has them', () => {
-    expect(BLOCKS.filter(isTerminal).map(({ command }) => command)).toEqual([
-      'npm ci && npm start',
-      'npm ci && npm test',
-      'npm run upstream',
-      'POSTERN_CONFIG=config/upstream.yaml npm start',
-    ])
-    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-      scripts: Record<string, string>
-    }
-    for (const name of ['start', 'test', 'upstream', 'postern']) expect(scripts[name]).toBeDefined()
+  it('has a first screen of 25 lines: what it is, how it is started, a call that is allowed and one that is not', () => {
+    const screen = README.split('\n').slice(0, 25).join('\n')
+    expect(screen).toMatch(/^# Postern\n/)
+    expect(screen.match(/^- /gm)).toHaveLength(4)
+    expect(screen.match(/^```sh\n.*?^```$/gms)).toHaveLength(2)
+    expect(screen).toMatch(/\/b\/ACME\/.*\/b\/GLOBEX\//s)
+  })
+
+  it('names commands that package.json has', () => {
+    expect(
+      blocksOf('README.md')
+        .filter(isTerminal)
+        .map(({ command }) => command.split('\n')[0]),
+    ).toEqual(['npm ci && npm start', 'npm run -s postern -- init my', 'npm ci && npm test'])
+    for (const name of ['start', 'test', 'postern']) expect(scriptsOf()[name]).toBeDefined()
+  })
+
+  it(
+    'takes the reader to a first call and round the demo, and every answer is as shown',
+    { timeout: 90_000 },
+    async () => {
+      const demo = await inTerminal('npm start', ports.POSTERN_PORT)
+      try {
+        const blocks = typedOf('README.md')
+        expectShown(blocks, await typed(blocks))
+      } finally {
+        await demo.stop()
+      }
+    },
+  )
+
+  it('links to files that are there', () => {
+    const links = [...README.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link)
+    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
+  })
+})
+
+describe('config/tour.md', () => {
+  it('tells what to type for the upstream as package.json has it', () => {
+    expect(
+      blocksOf('config/tour.md')
+        .filter(isTerminal)
+        .map(({ command }) => command),
+    ).toEqual(['npm run upstream', 'POSTERN_CONFIG=config/upstream.yaml npm start'])
+    expect(scriptsOf()['upstream']).toBeDefined()
   })
 
   it('takes the reader round the demo world, and every answer is as shown', { timeout: 90_000 }, async () => {
     const demo = await inTerminal('npm start', ports.POSTERN_PORT)
     try {
-      const tour = under(...TOUR)
-      const outputs = await typed(tour)
-      expectShown(tour, outputs)
-      const version = tour.findIndex(
+      const outputs = await typed(demoTour)
+      expectShown(demoTour, outputs)
+      const version = demoTour.findIndex(
         ({ command }) => command.endsWith('$MEMBER') && command.startsWith('MEMBER'),
       )
       expect(outputs[version]).not.toContain('CommunicationPreferences')
@@ -165,8 +205,7 @@ describe('README.md', () => {
     const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
     const gateway = await inTerminal('POSTERN_CONFIG=config/upstream.yaml npm start', ports.POSTERN_PORT)
     try {
-      const again = [...under(...TOUR), ...under('In front of your own data')]
-      expectShown(again, await typed(again))
+      expectShown(TOUR, await typed(TOUR))
     } finally {
       await gateway.stop()
       await upstream.stop()
@@ -178,7 +217,7 @@ describe('README.md', () => {
     { timeout: 90_000 },
     async () => {
       const demo = await inTerminal('npm start', ports.POSTERN_PORT)
-      const settingOut = under(...TOUR).filter(({ command }) => SETTING_OUT.test(command))
+      const settingOut = demoTour.filter(({ command }) => SETTING_OUT.test(command))
       const keep: Block = { heading: '', command: 'echo "$AUTH"', output: undefined }
       const auth = await typed([...settingOut.slice(0, 2), keep]).then(
         (outputs) => outputs.at(-1)?.trim() ?? '',
@@ -198,9 +237,4 @@ describe('README.md', () => {
       }
     },
   )
-
-  it('links to files that are there', () => {
-    const links = [...README.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link)
-    expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
-  })
 })
