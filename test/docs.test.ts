@@ -62,3 +62,26 @@ describe('config/README.md', () => {
     expect(smallest).toContain('actions:')
   })
 })
+
+describe('the version of package.json', () => {
+  const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const shown = (path: string, pattern: RegExp): readonly (string | undefined)[] =>
+    [...read(path).matchAll(pattern)].map(([, found]) => found)
+
+  it('comes first among the changes, which say what to do and whether there is a way back', () => {
+    const [newest = ''] = read('deploy/CHANGELOG.md').split(/^## /m).slice(1)
+    expect(newest.split('\n')[0]).toBe(version)
+    for (const part of ['New', 'To do', 'The way back']) expect(newest).toContain(`**${part}**`)
+  })
+
+  it.each([
+    ['deploy/README.md', /postern-(\d[\d.]*)\.tgz/g],
+    ['deploy/kubernetes/sidecar.yaml', /image: postern:(\S+)/g],
+    ['deploy/kubernetes/standalone.yaml', /image: postern:(\S+)/g],
+  ])('stands in %s', (path, pattern) => {
+    const versions = shown(path, pattern)
+    expect(versions.length).toBeGreaterThan(0)
+    expect(new Set(versions)).toEqual(new Set([version]))
+  })
+})
