@@ -1,5 +1,4 @@
 /** `postern access`: who may call what by a configuration and its store (C14.5). */
-import { parseArgs } from 'node:util'
 import {
   accessMatrix,
   type MatrixFilter,
@@ -8,15 +7,12 @@ import {
 } from '../settings/access-matrix.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import type { Parties } from '../settings/parties.ts'
-import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
+import { configurationFile, EXIT, UsageError } from './command.ts'
 import { csvLine } from './csv.ts'
-import { DEFAULT_FILE } from './default-file.ts'
 import { readAccess, foundOrRefused, orTellTrouble, UnknownName } from './read-access.ts'
+import { ACCESS } from './tables/access.ts'
 import { printAll, rowLines } from './terminal.ts'
-
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
-const OPTIONS = { client: text, user: text, business: text, csv: flag, json: flag, config: text }
+import { commandOf } from './verbs.ts'
 
 interface Named {
   readonly client?: string | undefined
@@ -105,23 +101,8 @@ function* asCsv(sections: Iterable<MatrixSection>): Generator<string> {
     }
 }
 
-export const accessCommand: Command = {
-  help: `Usage: postern access [--client ID] [--user NAME] [--business CODE] [--csv | --json]
-
-  Shows for each action and method whether it may be called, or what is missing. Clients and users of the store are
-  included. The store is only read, and the service may run meanwhile. Without --client and --user, every client and
-  every user is shown: a client as if it acted for a user who may do everything, a user as if through a client that
-  may have everything. Maintenance, rates and what a token asks for are not looked at: \`postern explain\` does that.
-
-  --client ID       This client only
-  --user NAME       This user only; with --client, what a token of that client for this user opens
-  --business CODE   This business only
-  --csv             For spreadsheets; a text that one would carry out as a formula gets a ' before it
-  --json            A list of {client, user, role, business, level, area, action, method, versions, access, missing}
-  --config FILE     The configuration. Default: ${DEFAULT_FILE}
-`,
-  async run(args, terminal) {
-    const { values } = parseArgs({ args: [...args], options: OPTIONS })
+export const accessCommand = commandOf(ACCESS, {
+  '': ({ values }, terminal) => {
     if (values.csv === true && values.json === true)
       throw new UsageError('expected --csv or --json, not both')
     const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
@@ -135,7 +116,7 @@ export const accessCommand: Command = {
       return EXIT.done
     }, terminal)
   },
-}
+})
 
 const SIDECAR =
   'a sidecar has no clients and users of its own: its issuers say who has which scope. `postern scopes METHOD PATH` tells which scopes a call needs'

@@ -35,11 +35,13 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   access: {
     usage: 'access [--client ID] [--user NAME] [--business CODE] [--csv | --json]',
     summary: 'Show who may call what, and what others lack',
+    table: async () => (await import('./tables/access.ts')).ACCESS,
     load: async () => (await import('./access.ts')).accessCommand,
   },
   scopes: {
     usage: 'scopes METHOD PATH [--json]',
     summary: 'Show which scopes a call needs, and who has them',
+    table: async () => (await import('./tables/access.ts')).SCOPES,
     load: async () => (await import('./scopes.ts')).scopesCommand,
   },
   explain: {
@@ -51,11 +53,13 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   backup: {
     usage: 'backup FILE [--config FILE]',
     summary: 'Copy the store to a new file, also while it is in use',
+    table: async () => (await import('./tables/keeping.ts')).BACKUP,
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   keys: {
     usage: 'keys list|rotate|doctor [--compromised [--yes]] [--config FILE]',
     summary: 'List the signing keys, make the next ones, find problems',
+    table: async () => (await import('./tables/keeping.ts')).KEYS,
     load: async () => (await import('./keys.ts')).keysCommand,
   },
   init: {
@@ -66,26 +70,31 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   client: {
     usage: 'client add|show|edit|disable|enable|remove|list|rotate-secret …',
     summary: 'Manage clients in the store',
+    table: async () => (await import('./tables/directory.ts')).CLIENT,
     load: async () => (await import('./directory/commands.ts')).clientCommand,
   },
   user: {
     usage: 'user add|show|edit|disable|enable|remove|list|set-password …',
     summary: 'Manage users in the store',
+    table: async () => (await import('./tables/directory.ts')).USER,
     load: async () => (await import('./directory/commands.ts')).userCommand,
   },
   business: {
     usage: 'business add|show|edit|disable|enable|remove|list …',
     summary: 'Manage businesses in the store',
+    table: async () => (await import('./tables/directory.ts')).BUSINESS,
     load: async () => (await import('./directory/commands.ts')).businessCommand,
   },
   fund: {
     usage: 'fund add|show|edit|disable|enable|remove|list …',
     summary: 'Manage funds in the store',
+    table: async () => (await import('./tables/directory.ts')).FUND,
     load: async () => (await import('./directory/commands.ts')).fundCommand,
   },
   role: {
     usage: 'role add|show|edit|disable|enable|remove|list …',
     summary: 'Manage roles in the store',
+    table: async () => (await import('./tables/directory.ts')).ROLE,
     load: async () => (await import('./directory/commands.ts')).roleCommand,
   },
   maintenance: {
@@ -151,17 +160,20 @@ const COMMANDS: Readonly<Record<string, Row>> = {
   audit: {
     usage: 'audit find|show|open|verify|redact|hash|key …',
     summary: 'The audit trail: prove it, and ask it who changed what',
+    table: async () => (await import('./tables/audit.ts')).AUDIT,
     load: async () => (await import('./audit.ts')).auditCommand,
   },
   'admin-token': {
     usage: 'admin-token add NAME --role ROLE [--expires 90d]',
     summary: 'Make the token of a named operator, and show it once',
+    table: async () => (await import('./tables/secrets.ts')).ADMIN_TOKEN,
     load: async () => (await import('./admin-token.ts')).adminTokenCommand,
   },
   'hash-password': {
     usage: 'hash-password',
     summary: 'Read a password and print its hash, for `directory.users`',
-    load: async () => (await import('./init.ts')).hashPasswordCommand,
+    table: async () => (await import('./tables/secrets.ts')).HASH_PASSWORD,
+    load: async () => (await import('./hash-password.ts')).hashPasswordCommand,
   },
 }
 

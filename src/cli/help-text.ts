@@ -82,7 +82,12 @@ export function commandHelp(command: string, { verbs, notes = [] }: CommandTable
   const rows = Object.entries(verbs).filter(([name]) => name !== '')
   return [
     `Usage: postern ${command} VERB [OPTIONS]\n`,
-    section('Verbs', entriesText(rows.map(([name, { summary }]) => [name, summary]))),
+    section(
+      'Verbs',
+      entriesText(
+        rows.map(([name, verb]) => [[name, ...verb.arguments.map(argumentText)].join(' '), verb.summary]),
+      ),
+    ),
     paragraphs(notes),
     section('Examples', rows.map(([, { examples }]) => `  ${examples[0]?.line ?? ''}\n`).join('')),
     `\nThe options of a verb: postern ${command} VERB --help\n`,

@@ -9,7 +9,6 @@ import { newSecret } from '../kernel/ids.ts'
 import { firstConfiguration } from './first-configuration.ts'
 import { EXIT, type Terminal, UsageError, type Command } from './command.ts'
 import { OWN_FILE } from './default-file.ts'
-import { readPassword } from './terminal.ts'
 
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
@@ -86,19 +85,6 @@ export const initCommand: Command = {
       return EXIT.failed
     }
     show(folder, secrets, terminal)
-    return EXIT.done
-  },
-}
-
-/** `postern hash-password`: prints the argon2id hash of a password that is typed or piped in. */
-export const hashPasswordCommand: Command = {
-  async run(args, terminal) {
-    if (args.length > 0)
-      throw new UsageError(
-        'expected no argument: the password is read from standard input, because process lists show arguments',
-      )
-    const password = await readPassword(terminal)
-    terminal.stdout.write(`${await new Hasher().hash(password)}\n`)
     return EXIT.done
   },
 }

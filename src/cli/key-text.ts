@@ -6,3 +6,9 @@ export const keyTime = (seconds: number): string => new Date(seconds * 1000).toI
 
 export const madeLine = ({ file, signsFrom }: Pick<StoredKey, 'file' | 'signsFrom'>): string =>
   `${file}: made and published; signs from ${keyTime(signsFrom)}\n`
+
+/** A new key for programs. */
+export const madeRow = ({ file, signsFrom }: Pick<StoredKey, 'file' | 'signsFrom'>): object => ({
+  file,
+  signsFrom,
+})

@@ -1,35 +1,37 @@
 import { existsSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
 import { planKeys } from '../keys/config.ts'
 import { examineKeys } from '../keys/examine-folder.ts'
-import { readKeyFolder } from '../keys/key-folder.ts'
+import { readKeyFolder, type StoredKey } from '../keys/key-folder.ts'
 import { createPrivateFolder, KeyFolderError } from '../keys/private-folder.ts'
 import type { ListedKey } from '../operations/key-orders.ts'
 import { listKeys } from '../start/key-control.ts'
-import { printJson } from './terminal.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { ORDER, ORDER_HELP, type OrderOptions } from './order-options.ts'
+import type { OrderOptions } from './order-options.ts'
 import { recorded } from './recorded-act.ts'
-import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
-import { keyTime, madeLine } from './key-text.ts'
+import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
+import { keyTime, madeLine, madeRow } from './key-text.ts'
 import { replaceKeysByCommand } from './replace-keys.ts'
+import { KEYS } from './tables/keeping.ts'
+import { printJson } from './terminal.ts'
+import { commandOf } from './verbs.ts'
 import { makeNextKey, nextKeyName, signsAfterAnnouncement } from '../start/rotate-keys.ts'
 
+interface KeysOptions extends OrderOptions {
+  readonly compromised?: boolean | undefined
+  /** Do not ask. */
+  readonly yes?: boolean | undefined
+  readonly json?: boolean | undefined
+}
+
 interface KeysRequest {
-  readonly options: OrderOptions
+  readonly options: KeysOptions
   readonly configuration: Configuration
   readonly plan: KeysPlan
-  /** `--compromised`. */
-  readonly compromised: boolean
-  /** `--yes`: do not ask. */
-  readonly yes: boolean
-  /** `--json`. */
-  readonly json: boolean
   readonly terminal: Terminal
 }
 
@@ -42,41 +44,55 @@ const keyLine = ({ name, kid, state, signsFrom, endsAt, nextRotationAt }: Listed
 }
 
 /** `keys list`: every key with its state, oldest first. */
-const list: Action = async ({ plan, json, terminal }) => {
+const list: Action = async ({ plan, options: { json }, terminal }) => {
   const keys = await listKeys(plan, systemClock)
-  if (json) printJson({ keys }, terminal)
+  if (json === true) printJson({ keys }, terminal)
   else for (const key of keys) terminal.stdout.write(keyLine(key))
   return EXIT.done
 }
 
 /** `keys rotate`: makes the next keys, which are published before they sign. `--compromised`: see `replaceKeys`. */
 const rotate: Action = async (request) => {
-  const { plan, compromised, terminal } = request
+  const { plan, options, terminal } = request
   await createPrivateFolder(plan.folder)
-  if (compromised)
+  if (options.compromised === true)
     return recorded(request, { event: 'keys.compromised', on: { kind: 'key' } }, () =>
-      replaceKeysByCommand(request),
+      replaceKeysByCommand({ ...request, yes: options.yes === true, json: options.json === true }),
     )
   await readKeyFolder(plan.folder)
-  for (const algorithm of plan.algorithms) {
-    const id = await nextKeyName(plan, algorithm)
-    await recorded(request, { event: 'keys.announced', on: { kind: 'key', id } }, async () => {
-      const signsFrom = signsAfterAnnouncement(plan, systemClock)
-      terminal.stdout.write(madeLine(await makeNextKey(plan, algorithm, signsFrom, systemClock)))
-      return EXIT.done
-    })
-  }
-  return EXIT.done
+  const made: StoredKey[] = []
+  const codes: number[] = []
+  for (const algorithm of plan.algorithms) codes.push(await announce(algorithm, request, made))
+  if (options.json === true) printJson({ made: made.map(madeRow) }, terminal)
+  return codes.find((code) => code !== EXIT.done) ?? EXIT.done
+}
+
+/** Makes the next key of an algorithm, and adds it to `made`. Gives the exit code. */
+async function announce(
+  algorithm: KeysPlan['algorithms'][number],
+  request: KeysRequest,
+  made: StoredKey[],
+): Promise<number> {
+  const { plan, options, terminal } = request
+  const id = await nextKeyName(plan, algorithm)
+  return recorded(request, { event: 'keys.announced', on: { kind: 'key', id } }, async () => {
+    const signsFrom = signsAfterAnnouncement(plan, systemClock)
+    const key = await makeNextKey(plan, algorithm, signsFrom, systemClock)
+    made.push(key)
+    if (options.json !== true) terminal.stdout.write(madeLine(key))
+    return EXIT.done
+  })
 }
 
 const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** `keys doctor`: lists problems of the keys, also coming ones. Exit code 1 if there is an error. Changes nothing. */
-const doctor: Action = async ({ configuration, plan, terminal }) => {
+const doctor: Action = async ({ configuration, plan, options: { json }, terminal }) => {
   const findings = await withStore(configuration, (store) =>
     examineKeys(plan, epochSeconds(systemClock), store),
   )
-  for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
+  if (json === true) printJson({ findings }, terminal)
+  else for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
 }
 
@@ -95,35 +111,10 @@ async function withStore<T>(
   }
 }
 
-const ACTIONS: Readonly<Record<string, Action>> = { list, rotate, doctor }
-
-/** `postern keys list|rotate|doctor`: the signing keys, also while the service runs. */
-export const keysCommand: Command = {
-  help: `Usage: postern keys list|rotate|doctor …
-
-  list [--json]          List the keys with their states
-  rotate                 Make the next keys. They are published before they sign
-  rotate --compromised   If somebody may have read the keys: replace them and the secret of refresh tokens now.
-                         All tokens issued so far are refused, and all refresh tokens end. It says how many, and asks
-    --yes                Do not ask; for scripts
-  doctor                 List problems of the keys, also coming ones
-${ORDER_HELP}
-`,
-  async run(args, terminal) {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...ORDER,
-        compromised: { type: 'boolean', default: false },
-        yes: { type: 'boolean', default: false },
-        json: { type: 'boolean', default: false },
-      },
-    })
-    const [word = '', ...more] = positionals
-    const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined
-    if (action === undefined || more.length > 0)
-      throw new UsageError(`expected one of ${Object.keys(ACTIONS).join(', ')}`)
+/** Does an action with the keys of the configuration. */
+const onKeys =
+  (action: Action) =>
+  ({ values }: { readonly values: KeysOptions }, terminal: Terminal): number | Promise<number> => {
     const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration === undefined || report.failed) {
@@ -131,21 +122,15 @@ ${ORDER_HELP}
       return EXIT.refused
     }
     const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)
-    return withPlainErrors(
-      () =>
-        action({
-          options: values,
-          configuration,
-          plan,
-          compromised: values.compromised,
-          yes: values.yes,
-          json: values.json,
-          terminal,
-        }),
-      terminal,
-    )
-  },
-}
+    return withPlainErrors(() => action({ options: values, configuration, plan, terminal }), terminal)
+  }
+
+/** `postern keys list|rotate|doctor`: the signing keys, also while the service runs. */
+export const keysCommand = commandOf(KEYS, {
+  list: onKeys(list),
+  rotate: onKeys(rotate),
+  doctor: onKeys(doctor),
+})
 
 /** Errors of the key folder and of the store become a message and the exit code 1. */
 async function withPlainErrors(action: () => Promise<number>, { stderr }: Terminal): Promise<number> {

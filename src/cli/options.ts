@@ -22,6 +22,8 @@ export interface Option {
   readonly value?: string
   /** The only values there are. */
   readonly words?: readonly string[]
+  /** Values that shells propose, where others may fit too. */
+  readonly proposes?: readonly string[]
   /** Whether it may stand several times. */
   readonly multiple?: boolean
   /** One letter: `-H`. */
@@ -37,8 +39,8 @@ export interface Argument {
   /** What help texts and messages call it, such as `FILE`. */
   readonly name: string
   readonly kind?: Kind
-  /** What shells propose. */
-  readonly words?: readonly string[]
+  /** Values that shells propose. */
+  readonly proposes?: readonly string[]
   readonly optional?: boolean
   /** Whether it may stand several times. Only of the last argument. */
   readonly repeated?: boolean

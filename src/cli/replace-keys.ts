@@ -18,8 +18,8 @@ import { sqliteFile } from '../stores/config.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { EXIT, type Terminal } from './command.ts'
-import { madeLine } from './key-text.ts'
-import { confirm, countOfFamilies } from './terminal.ts'
+import { madeLine, madeRow } from './key-text.ts'
+import { confirm, countOfFamilies, printJson } from './terminal.ts'
 
 const ATTEMPTS = 10
 const PAUSE_MS = 200
@@ -29,6 +29,8 @@ export interface Replacement {
   readonly plan: KeysPlan
   /** `--yes`. */
   readonly yes: boolean
+  /** `--json`. What is asked goes to stderr then. */
+  readonly json: boolean
   readonly terminal: Terminal
 }
 
@@ -41,35 +43,45 @@ export async function replaceKeysByCommand({
   configuration,
   plan,
   yes,
+  json,
   terminal,
 }: Replacement): Promise<number> {
   const families = await openFamilies(configuration)
+  const prompt = json ? terminal.stderr : terminal.stdout
   try {
-    terminal.stdout.write(
+    prompt.write(
       `Every access token and id_token issued so far will be refused. ${families.summary}\n` +
         `Continue only if somebody may have read ${plan.folder}. Otherwise use \`keys rotate\`.\n`,
     )
     if (!(await confirm(yes, terminal))) {
-      terminal.stdout.write('nothing was changed\n')
+      prompt.write('nothing was changed\n')
       return EXIT.refused
     }
     const replaced = await replaceKeys(plan, families, systemClock)
-    printReplaced(replaced, terminal)
+    tellTrouble(replaced, terminal)
+    if (json) printJson(replacedRow(replaced), terminal)
+    else printReplaced(replaced, terminal)
     return replaced.trouble === undefined ? EXIT.done : EXIT.failed
   } finally {
     await families.close()
   }
 }
 
-function printReplaced(
-  { families, trouble, made, removed }: ReplacedKeys,
-  { stdout, stderr }: Terminal,
-): void {
+const replacedRow = ({ families, made, removed }: ReplacedKeys): object => ({
+  ...(families !== undefined && { families }),
+  made: made.map(madeRow),
+  removed,
+})
+
+function tellTrouble({ trouble }: ReplacedKeys, { stderr }: Terminal): void {
   if (trouble !== undefined)
     stderr.write(
       `postern: the families of refresh tokens could not be ended (${messageOf(trouble)}); ` +
         'the keys were replaced anyway. Run this command again when the store can be read.\n',
     )
+}
+
+function printReplaced({ families, made, removed }: ReplacedKeys, { stdout }: Terminal): void {
   if (families !== undefined) stdout.write(`${countOfFamilies(families)} ended\n`)
   stdout.write('successors.secret: replaced\n')
   for (const key of made) stdout.write(madeLine(key))

@@ -1,5 +1,4 @@
 /** `postern scopes METHOD PATH`: which scopes a call needs, and who has them (C14.5). */
-import { parseArgs } from 'node:util'
 import { didYouMean } from '../config/problem-text.ts'
 import { compileAuthorities } from '../http/authorities.ts'
 import { parseRequestTarget } from '../http/request-target.ts'
@@ -17,10 +16,11 @@ import {
   type ScopeNeeds,
 } from '../settings/scope-needs.ts'
 import { compileUnopened } from '../settings/unopened-backends.ts'
-import { configurationFile, EXIT, UsageError, type Command } from './command.ts'
-import { DEFAULT_FILE } from './default-file.ts'
+import { configurationFile, EXIT } from './command.ts'
 import { readAccess, orTellTrouble, UnknownName, type ReadAccess } from './read-access.ts'
+import { SCOPES } from './tables/access.ts'
 import { printJson } from './terminal.ts'
+import { commandOf } from './verbs.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
 
@@ -109,24 +109,9 @@ function plain({ operation, groups, clients, roles }: ScopeNeeds) {
   }
 }
 
-const text = { type: 'string' } as const
-const OPTIONS = { json: { type: 'boolean' }, config: text } as const
-
-export const scopesCommand: Command = {
-  help: `Usage: postern scopes METHOD PATH [--json]
-
-  Shows which scopes a call needs, what implies them, and which clients and roles have them. Clients of the store are
-  included. PATH is that of a call, such as /api/1.0/b/ACME/fund-data/fund-list, or an action as \`postern access\`
-  lists it, such as fund-data/fund-list. A token is for a client and for a user: both must have the scope.
-
-  --json          A list of {level, area, action, method, versions, reportOnly, groups, clients, roles}
-  --config FILE   The configuration. Default: ${DEFAULT_FILE}
-`,
-  async run(args, terminal) {
-    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
-    const [method, path, ...more] = positionals
-    if (method === undefined || path === undefined || more.length > 0)
-      throw new UsageError('expected a method and a path')
+export const scopesCommand = commandOf(SCOPES, {
+  '': ({ positionals, values }, terminal) => {
+    const [method = '', path = ''] = positionals
     const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
     return orTellTrouble(async () => {
       const read = await readAccess(file, terminal)
@@ -138,4 +123,4 @@ export const scopesCommand: Command = {
       return EXIT.done
     }, terminal)
   },
-}
+})

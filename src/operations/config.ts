@@ -14,18 +14,10 @@ import type { Report } from '../config/report.ts'
 import { isSecretHash } from '../directory/secret-hash.ts'
 import { INSTANT_PATTERN } from '../kernel/instant.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
-
-/** The roles of operators (admin/operators.ts says what each may do). */
-export const ROLES = ['view', 'operate', 'administer', 'audit'] as const
+import { OPERATOR_NAME, ROLES } from './operator-token.ts'
 
 /** The name of the one token that may everything. */
 export const ADMIN = 'admin'
-
-/** The name of an operator, and how it is described. */
-export const OPERATOR_NAME = {
-  pattern: '^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$',
-  expected: 'a name of at most 64 letters, digits, ".", "_", "@" and "-"',
-} as const
 
 const tokenSchema = section({
   name: text({

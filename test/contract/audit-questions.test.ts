@@ -202,8 +202,8 @@ describe('C12.5 the command', () => {
         ['find', '--event', 'user.addd'],
         '--event: there is no event "user.addd" — did you mean "user.added"?',
       ],
-      [['find', '--csv', '--jsonl'], 'expected --csv or --jsonl, not both'],
-      [['show'], 'expected a request id'],
+      [['find', '--csv', '--jsonl'], 'expected one of --csv, --json and --jsonl'],
+      [['show'], 'expected REQUEST-ID [FOLDER…], got nothing'],
     ] as const) {
       const { code, stderr, stdout } = await verb(...args)
       expect([code, stdout]).toEqual([2, ''])

@@ -1,20 +1,22 @@
 /** `postern audit redact`: the personal values of a subject are erased, and the trail still verifies (C12.2.3). */
-import { parseArgs } from 'node:util'
 import { announcedService, tryLock } from '../../audit/lock.ts'
 import type { Redacted } from '../../audit/redaction.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { openTrailKeeper } from '../../start/trail-keeper.ts'
 import { AdminTrouble, operatorName, requestAdmin } from '../admin-commands.ts'
-import { countOf, EXIT, type Subcommand, type Terminal, UsageError } from '../command.ts'
-import { checkedReason, ORDER, type OrderOptions, ownToken } from '../order-options.ts'
+import { countOf, EXIT, type Terminal, UsageError } from '../command.ts'
+import type { Given } from '../options.ts'
+import { checkedReason, type OrderOptions, ownToken } from '../order-options.ts'
+import type { REDACT } from '../tables/audit.ts'
+import { printJson } from '../terminal.ts'
 import { orKeyTrouble, readAudited, type AuditedConfiguration } from './trail-folder.ts'
 
 interface Redaction {
   readonly audited: AuditedConfiguration
   readonly subject: string
   readonly why: string
-  readonly options: OrderOptions
+  readonly options: OrderOptions & { readonly json?: boolean | undefined }
   readonly terminal: Terminal
 }
 
@@ -59,12 +61,13 @@ async function redactAnywhere(redaction: Redaction): Promise<Redacted> {
   return redactByService(url, redaction)
 }
 
-async function redact(redaction: Redaction): Promise<number> {
-  const { subject, terminal } = redaction
+async function redactAndTell(redaction: Redaction): Promise<number> {
+  const { subject, options, terminal } = redaction
   try {
     const { values, files } = await redactAnywhere(redaction)
     const where = countOf(files, 'file')
-    terminal.stdout.write(`${countOf(values, 'personal value')} of ${subject} erased, in ${where}\n`)
+    if (options.json === true) printJson({ subject, values, files }, terminal)
+    else terminal.stdout.write(`${countOf(values, 'personal value')} of ${subject} erased, in ${where}\n`)
     return EXIT.done
   } catch (thrown) {
     if (!(thrown instanceof Fault) && !(thrown instanceof AdminTrouble)) throw thrown
@@ -75,22 +78,15 @@ async function redact(redaction: Redaction): Promise<number> {
   }
 }
 
-export const redactVerb: Subcommand = {
-  usage: 'redact --subject SUB --reason TEXT [--admin-token @FILE] [--config FILE]',
-  summary:
-    'Erase the personal values of all records whose actor or object is this `sub`. A running service does it, with your ' +
-    'token; else the command itself',
-  run(args, terminal) {
-    const { values: options } = parseArgs({
-      args: [...args],
-      options: { ...ORDER, subject: { type: 'string' } },
-    })
-    const why = checkedReason(options)
-    const { subject } = options
-    if (!subject || !why) throw new UsageError('expected --subject and --reason')
-    ownToken(options, terminal)
-    const audited = readAudited(options.config, terminal)
-    if (audited === undefined) return Promise.resolve(EXIT.refused)
-    return orKeyTrouble(() => redact({ audited, subject, why, options, terminal }), terminal)
-  },
+export function redact(
+  { values: options }: Given<typeof REDACT>,
+  terminal: Terminal,
+): number | Promise<number> {
+  const why = checkedReason(options)
+  const { subject } = options
+  if (!subject || !why) throw new UsageError('expected --subject and --reason')
+  ownToken(options, terminal)
+  const audited = readAudited(options.config, terminal)
+  if (audited === undefined) return EXIT.refused
+  return orKeyTrouble(() => redactAndTell({ audited, subject, why, options, terminal }), terminal)
 }

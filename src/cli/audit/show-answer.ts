@@ -13,9 +13,12 @@ import { cellsOf, HEADS, recordText, visible } from './row-text.ts'
 import { signedUntil } from './signed-until.ts'
 import { readAudited } from './trail-folder.ts'
 
-/** A way to print rows. `head` is printed first, also where there are no rows. */
+/** A way to print rows. */
 interface Format {
+  /** Printed first, also where there are no rows. */
   readonly head: string
+  /** Printed behind the last row, if nothing broke off. */
+  readonly tail?: string
   readonly rows: (rows: readonly AuditRow[], first: boolean) => Iterable<string>
 }
 
@@ -26,24 +29,29 @@ const TABLE: Format = {
 }
 export const WORDS: Format = { head: '', rows: (rows) => rows.map(recordText) }
 const CSV: Format = { head: CSV_HEAD, rows: (rows) => rows.map(csvRow) }
-const JSONL: Format = { head: '', rows: (rows) => rows.map((row) => `${cleanLine(JSON.stringify(row))}\n`) }
 
-/** For `parseArgs`. */
-export const FORMATS = { csv: { type: 'boolean' }, jsonl: { type: 'boolean' } } as const
-
-export interface FormatFlags {
-  readonly csv?: boolean | undefined
-  readonly jsonl?: boolean | undefined
+const jsonText = (row: AuditRow): string => cleanLine(JSON.stringify(row))
+const JSONL: Format = { head: '', rows: (rows) => rows.map((row) => `${jsonText(row)}\n`) }
+const JSON_LIST: Format = {
+  ...{ head: '[', tail: '\n]\n' },
+  rows: (rows, first) => rows.map((row, at) => `${first && at === 0 ? '\n' : ',\n'}${jsonText(row)}`),
 }
 
+const EXPORTS = { csv: CSV, json: JSON_LIST, jsonl: JSONL } as const
+
+export type FormatFlags = { readonly [Name in keyof typeof EXPORTS]?: boolean | undefined }
+
+const namedFormats = (flags: FormatFlags): readonly Format[] =>
+  (['csv', 'json', 'jsonl'] as const).filter((name) => flags[name] === true).map((name) => EXPORTS[name])
+
 /** Records that leave the trail for a file are an export. */
-export const isExport = ({ csv, jsonl }: FormatFlags): boolean => csv === true || jsonl === true
+export const isExport = (flags: FormatFlags): boolean => namedFormats(flags).length > 0
 
 /** @throws UsageError if several are named */
-export function formatOf({ csv, jsonl }: FormatFlags, otherwise = TABLE): Format {
-  if (csv === true && jsonl === true) throw new UsageError('expected --csv or --jsonl, not both')
-  if (csv === true) return CSV
-  return jsonl === true ? JSONL : otherwise
+export function formatOf(flags: FormatFlags, otherwise = TABLE): Format {
+  const [format = otherwise, ...more] = namedFormats(flags)
+  if (more.length > 0) throw new UsageError('expected one of --csv, --json and --jsonl')
+  return format
 }
 
 export interface Inquiry {
@@ -126,6 +134,7 @@ class Shown {
         yield* format.rows(part.rows, first)
       }
     }
+    if (this.#end !== undefined && format.tail !== undefined) yield format.tail
   }
 
   /** Whether every line could be read. */

@@ -1,11 +1,12 @@
 /** `postern audit verify`: whether the trail is whole (C12.4.6). */
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { PUBLIC_KEY_FILE } from '../../audit/keys.ts'
 import { runVerification } from '../../audit/verify/run-verification.ts'
 import { UnreadableTrailError, type Verification, type VerifyProgress } from '../../audit/verify/verify.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
-import { countOf, type Subcommand, type Terminal } from '../command.ts'
+import { countOf, type Terminal } from '../command.ts'
+import type { Given } from '../options.ts'
+import type { VERIFY } from '../tables/audit.ts'
 import { printJson } from '../terminal.ts'
 import { readAudited } from './trail-folder.ts'
 
@@ -96,29 +97,13 @@ async function verifyAll(
   return verifications.every(({ whole }) => whole) ? WHOLE : TAMPERED
 }
 
-export const verifyVerb: Subcommand = {
-  usage: 'verify [FOLDER…] [--anchor FILE] [--key FILE] [--json] [--config FILE]',
-  summary:
-    'Prove that nobody has changed, removed or added records. Exit code 0: whole, 1: not, 2: unreadable',
-  options: [
-    'FOLDER          The folder of a trail, or a copy of it. Default: that of the configuration',
-    '--anchor FILE   A log, or a file of anchors, which shows whether everything was cut back. May be repeated',
-    '--key FILE      The public key of the trail. Default: the one in its folder, which may have been replaced',
-  ],
-  run(args, terminal) {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        anchor: { type: 'string', multiple: true, default: [] },
-        key: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        config: { type: 'string' },
-      },
-    })
-    const own = positionals.length > 0 ? undefined : readAudited(values.config, terminal)
-    const folders = own === undefined ? positionals : [own.plan.folder]
-    if (folders.length === 0) return Promise.resolve(UNREADABLE)
-    return verifyAll(folders, { anchors: values.anchor, key: values.key, json: values.json }, terminal)
-  },
+export function verify(
+  { positionals, values }: Given<typeof VERIFY>,
+  terminal: Terminal,
+): number | Promise<number> {
+  const own = positionals.length > 0 ? undefined : readAudited(values.config, terminal)
+  const folders = own === undefined ? positionals : [own.plan.folder]
+  if (folders.length === 0) return UNREADABLE
+  const { anchor: anchors = [], key, json = false } = values
+  return verifyAll(folders, { anchors, key, json }, terminal)
 }

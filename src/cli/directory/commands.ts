@@ -1,30 +1,22 @@
 /** `postern client`, `user`, `business`, `fund` and `role`. */
-import { parseArgs } from 'node:util'
-import { DURATION_PATTERN, parseDuration } from '../../kernel/units.ts'
-import { type Subcommand, UsageError } from '../command.ts'
-import { ORDER } from '../order-options.ts'
+import { parseDuration } from '../../kernel/units.ts'
+import type { Terminal } from '../command.ts'
+import type { Given } from '../options.ts'
+import { BUSINESS, CLIENT, FUND, ROLE, USER } from '../tables/directory.ts'
 import { printJson, readPassword } from '../terminal.ts'
-import { nounCommand } from './noun-command.ts'
-import { JSON_TOO, NAMES, namesOf, onDirectory } from './noun-task.ts'
-import { endedLines, showSecret } from './record-text.ts'
+import { commandOf } from '../verbs.ts'
+import { nounWorks } from './noun-command.ts'
+import { type NounTask, onDirectory } from './noun-task.ts'
+import { endedLines, endedRows, showSecret } from './record-text.ts'
 
 const OVERLAP = '1d'
 
-function overlapOf(given: string): number {
-  if (!new RegExp(DURATION_PATTERN).test(given))
-    throw new UsageError(`--overlap: expected a duration such as "12h" or "7d", got "${given}"`)
-  return parseDuration(given)
-}
+type RotateGiven = Given<(typeof CLIENT.verbs)['rotate-secret']>
 
-const rotateSecret: Subcommand['run'] = (args, terminal) => {
-  const { positionals, values } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { ...JSON_TOO, overlap: { type: 'string', default: OVERLAP } },
-  })
-  const [id = ''] = namesOf(NAMES.client, positionals)
-  const overlap = overlapOf(values.overlap)
-  const work: Parameters<typeof onDirectory>[0]['work'] = async (directory) => {
+function rotateSecret({ positionals, values }: RotateGiven, terminal: Terminal): Promise<number> {
+  const [id = ''] = positionals
+  const overlap = parseDuration(values.overlap ?? OVERLAP)
+  const work: NounTask['work'] = async (directory) => {
     const { record, secret } = await directory.rotateSecret(id, overlap)
     if (values.json === true) printJson({ record, secret }, terminal)
     else showSecret(id, secret, terminal)
@@ -38,33 +30,22 @@ const rotateSecret: Subcommand['run'] = (args, terminal) => {
   return onDirectory({ noun: 'client', order: values, terminal, work })
 }
 
-const setPassword: Subcommand['run'] = async (args, terminal) => {
-  const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: ORDER })
-  const [username = ''] = namesOf(NAMES.user, positionals)
+type PasswordGiven = Given<(typeof USER.verbs)['set-password']>
+
+async function setPassword({ positionals, values }: PasswordGiven, terminal: Terminal): Promise<number> {
+  const [username = ''] = positionals
   const password = await readPassword(terminal, true)
-  const work: Parameters<typeof onDirectory>[0]['work'] = async (directory) => {
+  const work: NounTask['work'] = async (directory) => {
     const { ended } = await directory.setPassword(username, password)
-    terminal.stdout.write(`${username}: password changed\n${endedLines(username, ended).join('')}`)
+    if (values.json === true)
+      printJson({ username, changed: ['password'], ended: endedRows(ended) }, terminal)
+    else terminal.stdout.write(`${username}: password changed\n${endedLines(username, ended).join('')}`)
   }
   return onDirectory({ noun: 'user', order: values, terminal, work })
 }
 
-export const clientCommand = nounCommand('client', {
-  'rotate-secret': {
-    usage: 'rotate-secret ID [--overlap 1d] [--json]',
-    summary: 'Make another secret. The old one stays valid for the overlap (0s: not at all)',
-    run: rotateSecret,
-  },
-})
-
-export const userCommand = nounCommand('user', {
-  'set-password': {
-    usage: 'set-password USERNAME',
-    summary: 'Change the password, typed or piped in. The user must log in again everywhere',
-    run: setPassword,
-  },
-})
-
-export const businessCommand = nounCommand('business')
-export const fundCommand = nounCommand('fund')
-export const roleCommand = nounCommand('role')
+export const clientCommand = commandOf(CLIENT, { ...nounWorks('client'), 'rotate-secret': rotateSecret })
+export const userCommand = commandOf(USER, { ...nounWorks('user'), 'set-password': setPassword })
+export const businessCommand = commandOf(BUSINESS, nounWorks('business'))
+export const fundCommand = commandOf(FUND, nounWorks('fund'))
+export const roleCommand = commandOf(ROLE, nounWorks('role'))

@@ -1,18 +1,15 @@
 /** `postern NOUN list`. */
-import { parseArgs } from 'node:util'
 import type { Page } from '../../contracts/store.ts'
 import type { NounName, Written } from '../../directory/nouns.ts'
 import { NOUNS } from '../../directory/nouns.ts'
 import type { DirectoryOrders } from '../../operations/directory-orders.ts'
-import { type Subcommand, type Terminal, UsageError } from '../command.ts'
+import type { Terminal } from '../command.ts'
+import type { Given } from '../options.ts'
+import type { BUSINESS } from '../tables/directory.ts'
 import { printAll, printJson } from '../terminal.ts'
-import { JSON_TOO, NAMES, namesOf, onDirectory } from './noun-task.ts'
+import { onDirectory } from './noun-task.ts'
 import { listLines } from './record-text.ts'
 
-const text = { type: 'string' } as const
-const OPTIONS = { ...JSON_TOO, prefix: text, after: text, limit: text, all: { type: 'boolean' } } as const
-
-const LIMIT = /^([1-9][0-9]{0,2}|1000)$/
 const ROWS = '100'
 /** Rows of a page where all are wanted. */
 const MOST_ROWS = 1000
@@ -52,12 +49,12 @@ async function* everyLine(
 }
 
 export const listRecords =
-  (noun: NounName): Subcommand['run'] =>
-  (args, terminal) => {
-    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS })
-    const within = namesOf(NAMES[noun].slice(0, -1), positionals)
+  (noun: NounName) =>
+  (
+    { values, positionals: within }: Given<typeof BUSINESS.verbs.list>,
+    terminal: Terminal,
+  ): Promise<number> => {
     const { prefix, after, limit = ROWS, all = false, json = false } = values
-    if (!LIMIT.test(limit)) throw new UsageError('--limit: expected a number from 1 to 1000')
     const page = { after, limit: Number(limit), ...(prefix !== undefined && { prefix }) }
     const wanted: Wanted = { noun, within, page, json, terminal }
     const work = (directory: DirectoryOrders): Promise<void> =>

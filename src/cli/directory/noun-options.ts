@@ -5,6 +5,7 @@ import { applyMergePatch } from '../../http/merge-patch.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { ChangesOf } from '../../directory/planned-change.ts'
 import { UsageError } from '../command.ts'
+import type { Options } from '../options.ts'
 
 /** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`. */
 type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree'
@@ -16,6 +17,8 @@ export interface NounOption {
   readonly shape: Shape
   /** What follows the name in a help text. */
   readonly value: string
+  /** The only values there are. */
+  readonly words: readonly string[] | undefined
   readonly description: string
 }
 
@@ -44,9 +47,8 @@ function shapeOf(view: SchemaView): Shape {
   return mapItem(view) === undefined ? 'tree' : 'map'
 }
 
-function valueOf(member: string, view: SchemaView): string {
+function valueOf(member: string, view: SchemaView, words: readonly string[] | undefined): string {
   if (view.type === 'boolean') return ''
-  const words = wordsOf(view.items ?? view)
   if (words !== undefined) return words.join('|')
   if (view[MARK] === 'duration') return 'DURATION'
   return VALUES[member] ?? (view.type === 'object' ? 'NAME=VALUE' : 'TEXT')
@@ -56,10 +58,13 @@ function valueOf(member: string, view: SchemaView): string {
 export const optionsOf = (noun: NounName): readonly NounOption[] =>
   Object.entries(viewOf(NOUNS[noun].schema).properties ?? {})
     .filter(([member]) => !isElsewhere(noun, member))
-    .map(([member, view]) => ({
-      ...{ member, name: ITEMS[member] ?? kebab(member), shape: shapeOf(view) },
-      ...{ value: valueOf(member, view), description: view.description ?? '' },
-    }))
+    .map(([member, view]) => {
+      const words = wordsOf(view.items ?? view)?.map(String)
+      return {
+        ...{ member, name: ITEMS[member] ?? kebab(member), shape: shapeOf(view), words },
+        ...{ value: valueOf(member, view, words), description: view.description ?? '' },
+      }
+    })
 
 const isElsewhere = (noun: NounName, member: string): boolean =>
   member === 'disabled' || NOUNS[noun].names.includes(member) || Object.hasOwn(NOUNS[noun].hidden, member)
@@ -68,28 +73,20 @@ const isElsewhere = (noun: NounName, member: string): boolean =>
 export const editOptionsOf = (noun: NounName): readonly NounOption[] =>
   optionsOf(noun).filter(({ member }) => !NOUNS[noun].fixed.includes(member))
 
-/** For `parseArgs`. */
-export const argumentsOf = (options: readonly NounOption[]) =>
+/** As a table of options has them. */
+export const argumentsOf = (options: readonly NounOption[]): Options =>
   Object.fromEntries(
-    options.map(({ name, shape }) => [
+    options.map(({ name, shape, value, description, words }) => [
       name,
       shape === 'flag'
-        ? ({ type: 'boolean' } as const)
-        : ({ type: 'string', multiple: shape !== 'text' } as const),
+        ? ({ type: 'boolean', negatable: true, help: description } as const)
+        : ({
+            ...{ type: 'string', value, help: description, multiple: shape !== 'text' },
+            // Not `words`: an edit takes an empty text too.
+            ...(words !== undefined && { proposes: words }),
+          } as const),
     ]),
   )
-
-const COLUMN = 34
-
-/** `--scope TEXT …                    Scope values that …`, a line for each. */
-export const helpOf = (options: readonly NounOption[]): readonly string[] =>
-  options.flatMap(({ name, shape, value, description }) => {
-    const repeated = shape === 'list' || shape === 'map' || shape === 'tree' ? ' …' : ''
-    const usage = shape === 'flag' ? `--[no-]${name}` : `--${name} ${value}${repeated}`
-    return usage.length < COLUMN
-      ? [`${usage.padEnd(COLUMN)}${description}`]
-      : [usage, `${' '.repeat(COLUMN)}${description}`]
-  })
 
 type Tree = { [key: string]: string | Tree }
 

@@ -60,6 +60,10 @@ export function recordLines(record: Written): readonly string[] {
   return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`.trimEnd().concat('\n'))
 }
 
+/** What has ended, for programs. */
+export const endedRows = (ended: readonly EndedLoss[]): readonly object[] =>
+  ended.map(({ loss, ended: counts }) => ({ ...loss.tokens, ...counts }))
+
 /** `tally: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens` */
 export function endedLines(name: string, ended: readonly EndedLoss[]): readonly string[] {
   const scopes = ended.flatMap(({ loss: { tokens } }) => ('scope' in tokens ? [tokens.scope] : []))

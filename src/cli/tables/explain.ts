@@ -12,7 +12,7 @@ export const EXPLAIN = {
         'Without a running service, the package export postern/explain tells the same of a configuration file.',
       ],
       arguments: [
-        { name: 'METHOD', optional: true, words: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+        { name: 'METHOD', optional: true, proposes: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
         { name: 'PATH', optional: true },
       ],
       options: {

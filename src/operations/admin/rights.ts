@@ -1,5 +1,6 @@
 /** What each role of the admin API may do (C12.2.4). */
-import type { ADMIN, ROLES } from '../config.ts'
+import type { ADMIN } from '../config.ts'
+import type { ROLES } from '../operator-token.ts'
 
 /**
  * What a route needs. `view`: status and metrics. `inspect`: what decides, such as the configuration, and why.

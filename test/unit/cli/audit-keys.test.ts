@@ -39,7 +39,7 @@ it('C12.2.2 `postern audit hash` says what stands in its way', async () => {
   })
   expect(await run(['audit', 'hash'], data)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/expected one file/),
+    stderr: expect.stringMatching(/expected FILE, got nothing/),
   })
   expect(await run(['audit', 'hash', file], data, 'audit: { enabled: false }\n')).toMatchObject({
     code: 2,
