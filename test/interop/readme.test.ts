@@ -165,6 +165,22 @@ describe('README.md', () => {
     },
   )
 
+  it('C10 serves a configuration of the reader before a service of theirs', { timeout: 90_000 }, async () => {
+    const own = blocksOf('README.md').find(({ command }) => command.includes('postern -- init my'))
+    const folder = join(data, 'my')
+    const command = own?.command
+      .replaceAll(/\bmy\b/g, folder)
+      .replaceAll('127.0.0.1:9000', `127.0.0.1:${ports.UPSTREAM_PORT}`)
+    const gateway = await inTerminal(command ?? 'false', ports.POSTERN_PORT)
+    try {
+      expect(existsSync(join(folder, 'postern.yaml'))).toBe(true)
+      const url = `http://127.0.0.1:${ports.POSTERN_PORT}/api/1.0/b/EXAMPLE/fund-data/fund-list`
+      expect((await fetch(url)).status).toBe(401)
+    } finally {
+      await gateway.stop()
+    }
+  })
+
   it('links to files that are there', () => {
     const links = [...README.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
