@@ -70,6 +70,15 @@ export interface User {
   readonly claims: PersonClaims
 }
 
+export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+/** How a client authenticates at the token endpoint (RFC 7591 §2). */
+export type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
+
+/** The methods that some client has. Never rejects. */
+export interface ClientMethods {
+  current(): Promise<ReadonlySet<ClientAuthMethod>>
+}
+
 /** Clients and users. A promise rejects if the directory cannot be reached. */
 export interface People {
   findClient(id: string): Promise<Client | undefined>

@@ -40,6 +40,8 @@ export interface Runtime {
   readonly conversions: Conversions
   /** C4.14: the header must be spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
+  /** C6.1.3: `bearer` is taken as `Bearer` is. */
+  readonly anySchemeCase: boolean
   /** Absent where pages of other origins may not call (C4.18). */
   readonly cors: Cors | undefined
 }

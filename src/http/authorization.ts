@@ -4,6 +4,8 @@ import { isToken } from './header-text.ts'
 export interface AuthorizationRules {
   /** The setting of C4.14: the header's name counts only if spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
+  /** The setting of C6.1.3: the scheme counts in any case, as RFC 9110 §11.1 says. */
+  readonly anySchemeCase: boolean
 }
 
 export type NoCredentials = { readonly kind: 'none' } | { readonly kind: 'other-scheme' }
@@ -33,13 +35,20 @@ function authorizationOf(head: Head, { strictHeaderNames }: AuthorizationRules):
   return at === -1 ? undefined : head.rawHeaders[at + 1]
 }
 
+const startsInAnyCase = (value: string, scheme: string): boolean =>
+  value.slice(0, scheme.length).toLowerCase() === scheme.toLowerCase()
+
 /**
- * What follows the scheme and its spaces. The scheme's case counts (C4.14, C6.1.2). Empty if the scheme is followed by
+ * What follows the scheme and its spaces. The scheme's case counts, unless the rules say otherwise (C4.14, C6.1.2). Empty if the scheme is followed by
  * nothing, or by something that is no space.
  */
-function afterScheme(value: string | undefined, scheme: string): string | NoCredentials {
+function afterScheme(
+  value: string | undefined,
+  scheme: string,
+  { anySchemeCase }: AuthorizationRules,
+): string | NoCredentials {
   if (value === undefined || value === '') return NONE
-  if (!value.startsWith(scheme)) return OTHER_SCHEME
+  if (!value.startsWith(scheme) && !(anySchemeCase && startsInAnyCase(value, scheme))) return OTHER_SCHEME
   let at = scheme.length
   // A character of a token behind `Bearer` makes it the name of another scheme.
   if (value[at] !== ' ') return isToken(value[at] ?? '') ? OTHER_SCHEME : ''
@@ -63,14 +72,14 @@ export function parseBearer(
   rules: AuthorizationRules,
   isKnown: (token: string) => boolean = NEVER,
 ): BearerCredentials {
-  const token = afterScheme(authorizationOf(head, rules), 'Bearer')
+  const token = afterScheme(authorizationOf(head, rules), 'Bearer', rules)
   if (typeof token !== 'string') return token
   return isKnown(token) || BEARER_TOKEN.test(token) ? { kind: 'token', token } : MALFORMED
 }
 
 /** The client's id and secret by HTTP Basic (C6.1.2, RFC 7617): strict base64 of UTF-8, no control characters. */
 export function parseBasic(head: Head, rules: AuthorizationRules): BasicCredentials {
-  const encoded = afterScheme(authorizationOf(head, rules), 'Basic')
+  const encoded = afterScheme(authorizationOf(head, rules), 'Basic', rules)
   if (typeof encoded !== 'string') return encoded
   const text = decodeBase64(encoded)
   const colon = text?.indexOf(':') ?? -1

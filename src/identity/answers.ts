@@ -8,6 +8,10 @@ type Headers = Answer['headers']
 /** Seconds; `Retry-After` of a fault that names no time itself. */
 const RETRY_AFTER = 5
 
+/** C6.1.3: some clients send the type back as the scheme, and C4.14 takes `Bearer` only. */
+export const tokenType = ({ config }: StepDependencies): 'Bearer' | 'bearer' =>
+  config.strictRfc6749 ? 'Bearer' : 'bearer'
+
 /** C6.1.3; as RFC 6749 §5.1 says if `strictRfc6749` is set. */
 const tokenHeaders = ({ config }: StepDependencies): Headers => ({
   'Content-Type': 'application/json;charset=UTF-8',

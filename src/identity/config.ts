@@ -147,7 +147,8 @@ export const identitySchema = section(
     pages,
     strictRfc6749: flag({
       default: false,
-      description: 'Answer at the token endpoint as RFC 6749 says: `no-store`, and 401 for `invalid_client`.',
+      description:
+        'Do as RFC 6749 says: the token endpoint answers with `no-store`, with `token_type` `Bearer`, and with 401 for `invalid_client`; the schemes `Bearer` and `Basic` count in any case.',
     }),
     guessing,
   },

@@ -2,7 +2,14 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
-import type { Client, PasswordHasher, PasswordVerifier, People, User } from '../contracts/people.ts'
+import type {
+  Client,
+  ClientMethods,
+  PasswordHasher,
+  PasswordVerifier,
+  People,
+  User,
+} from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
@@ -53,6 +60,12 @@ export interface IdentityDeps {
   readonly config: IdentityConfig
   /** C4.14, C6.1.2: the header must be spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
+  /** C6.1.3: `basic` is taken as `Basic` is. */
+  readonly anySchemeCase: boolean
+  /** Characters of a request target that the public listener takes. */
+  readonly longestTarget: number
+  /** For the discovery document. */
+  readonly clientMethods: ClientMethods
   /** Undefined if pages of other origins may not call (C4.18). */
   readonly cors?: Cors | undefined
   /** Undefined if there are no pages for those who write clients (C11.4). */

@@ -1,5 +1,5 @@
 import type { Answer } from '../contracts/exchange.ts'
-import type { PasswordVerifier } from '../contracts/people.ts'
+import type { ClientAuthMethod, PasswordVerifier } from '../contracts/people.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Consents } from './browser/consents.ts'
 import type { SessionCookie, Sessions } from './browser/sessions.ts'
@@ -25,8 +25,10 @@ export interface StepDependencies extends IdentityDeps {
   readonly consents: Consents
   readonly cookie: SessionCookie
   readonly theme: Theme
-  /** The discovery document, as JSON. */
+  /** The discovery document, as JSON, with every method of authentication that an endpoint takes. */
   readonly metadata: string
+  /** Headers of every answer: where the issuer is https, browsers come by https only. */
+  readonly transport: Answer['headers']
 }
 
 /** One step of an endpoint: takes what is known so far, and returns it with what it has found out, or throws a Fault. */
@@ -50,7 +52,7 @@ export interface Endpoint {
   /** The member of the discovery document that has its URL; absent if it is not announced. */
   readonly announcedAs?: string
   /** How clients authenticate there: `…_auth_methods_supported` of the discovery document (RFC 8414 §2). */
-  readonly authMethods?: readonly string[]
+  readonly authMethods?: readonly ClientAuthMethod[]
 }
 
 /**

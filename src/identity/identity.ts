@@ -44,6 +44,7 @@ export function openIdentity(deps: IdentityDeps): Identity {
     clientFailures: openClientFailures(deps),
     guessing: guardGuessing(deps.attempts ?? openLockouts(deps)),
     metadata: JSON.stringify(metadata),
+    transport: transportOf(deps.urls),
   }
   const { catalogue, config: identity, developers } = deps
   const endpoints = [
@@ -95,8 +96,15 @@ async function answerAt(
   }
   record(exchange, dependencies, fault ?? attempt.redirectedFault, answer.status)
   const cors = endpoint.crossOrigin ? dependencies.cors : undefined
-  return cors ? { ...answer, headers: cors.onAnswer(exchange.head, answer.headers) } : answer
+  const headers = { ...answer.headers, ...dependencies.transport }
+  return { ...answer, headers: cors ? cors.onAnswer(exchange.head, headers) : headers }
 }
+
+/** C6.2.3, RFC 6797: other hosts of the domain, and lists that ship with browsers, are for the operator to decide. */
+const HTTPS_ONLY = { 'Strict-Transport-Security': 'max-age=31536000' }
+
+const transportOf = ({ issuer }: IdentityDeps['urls']): StepDependencies['transport'] =>
+  issuer.startsWith('https:') ? HTTPS_ONLY : {}
 
 /** The answer to a CORS preflight request (C4.18); undefined if this is none. */
 function preflightAt(

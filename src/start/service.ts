@@ -19,6 +19,7 @@ import type { TokenRevoker, Revocations, RuleGuard } from '../contracts/tokens.t
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { PeopleOpening } from '../directory/module-people/open-people.ts'
+import { DirectoryMethods } from '../directory/client-methods.ts'
 import { LayeredPlaces, type OpenedFunds } from '../directory/places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
@@ -219,6 +220,7 @@ export function compileService(
     bodyLimit: configuration.server.limits.body,
     answerLimit: configuration.server.limits.answer,
     strictHeaderNames: configuration.server.strictHeaderNames,
+    anySchemeCase: configuration.identity.strictRfc6749,
     cors: corsOf(configuration),
   })
   return {
@@ -263,6 +265,13 @@ function openOwnIdentity(
     urls: { issuer: urls.authUrl, api: urls.baseUrl },
     config: configuration.identity,
     strictHeaderNames: configuration.server.strictHeaderNames,
+    anySchemeCase: configuration.identity.strictRfc6749,
+    longestTarget: configuration.server.limits.target,
+    clientMethods: new DirectoryMethods({
+      configured: directory.clients.values(),
+      store: dependencies.store,
+      clock,
+    }),
     cors: corsOf(configuration),
     developers: developerOffer(configuration, description),
   })

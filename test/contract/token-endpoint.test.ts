@@ -308,6 +308,16 @@ describe('C6.1.3: success', () => {
     })
     const good = await post(ALICE, {}, own)
     expect(good).toMatchObject({ status: 200, response: { headers: { 'cache-control': 'no-store' } } })
+    expect(good.json['token_type']).toBe('Bearer')
+    const lowerCase = { headers: { Authorization: basic('acme-books').replace('Basic', 'bAsic') } }
+    expect(await post(ALICE, lowerCase, own)).toMatchObject({ status: 200 })
+    const target = '/api/1.0/u/connect/userinfo'
+    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+      const headers = { Authorization: `${scheme} ${String(good.json['access_token'])}` }
+      expect(await send(own, { target, headers })).toMatchObject({ status: 200 })
+    }
+    const joined = { Authorization: `bearerx ${String(good.json['access_token'])}` }
+    expect(await send(own, { target, headers: joined })).toMatchObject({ status: 401 })
     const bad = await post(ALICE, { headers: { Authorization: basic('nobody') } }, own)
     expect(bad).toMatchObject(refused('invalid_client', 401))
     expect(bad.response.headers['www-authenticate']).toMatch(/^Basic realm="/)

@@ -312,6 +312,13 @@ describe('T6 headers of every page', () => {
     }
   })
 
+  it('C6.2.3 a page outside a client’s flow is kept apart from the window that opened it, no other is', async () => {
+    const apart = (await pages())
+      .filter(([, { headers }]) => headers['Cross-Origin-Opener-Policy'] === 'same-origin')
+      .map(([name]) => name)
+    expect(apart).toEqual(['applications', 'loggedOut'])
+  })
+
   it('C6.2.3 form-action names the client’s origin where the form leads there, and nobody else’s', async () => {
     const actions = (await pages()).map(([name, { headers }]) => [
       name,

@@ -139,6 +139,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
     answerLimit: 1000,
     conversions: new Conversions(),
     strictHeaderNames: false,
+    anySchemeCase: false,
     cors: undefined,
     ...parts.runtime,
   })

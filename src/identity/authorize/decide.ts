@@ -61,8 +61,9 @@ async function sufficientLogin(
   dependencies: StepDependencies,
 ): Promise<Login | undefined> {
   if (login === undefined || prompt.has('login') || prompt.has('select_account')) return undefined
+  // OIDC Core §3.1.2.1: 0 always asks for a login, also within the second of the last one.
   const age = epochSeconds(dependencies.clock) - login.session.authTime
-  if (maxAge !== undefined && age > maxAge) return undefined
+  if (maxAge === 0 || (maxAge !== undefined && age > maxAge)) return undefined
   const hint = await readHint(idTokenHint, dependencies)
   return hint === undefined || hint.subject === login.user.subject ? login : undefined
 }

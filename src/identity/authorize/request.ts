@@ -95,6 +95,29 @@ export function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): R
   return { client: namedClient.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
 }
 
+/** Bytes of UTF-8 (C6.2.1). */
+const LONGEST_STATE = 2048
+/** Characters of the addresses of our own pages beside the request: their path, and a prompt that is added. */
+const OWN_PART = 256
+
+/**
+ * C6.2.1: what our own pages could not carry is refused before a person has typed anything. It is told on a page, since a
+ * redirect could not carry it either.
+ * @throws Fault `oauth_bad_request`
+ */
+export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
+  const { form } = context
+  if (Buffer.byteLength(onlyValue(form, 'state') ?? '') > LONGEST_STATE)
+    throw refuse(`The state is longer than ${LONGEST_STATE} bytes.`)
+  const room = longestTarget - OWN_PART
+  const { length } = queryOfCarried((name) => onlyValue(form, name))
+  if (length > room)
+    throw refuse(
+      `The parameters have ${length} characters when they are percent-encoded, and at most ${room} are allowed: shorten state, nonce or id_token_hint.`,
+    )
+  return context
+}
+
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 
 type Params = ReadonlyMap<string, string>
@@ -174,8 +197,12 @@ export function carry(
   { params }: AuthorizationRequest,
   changes: Readonly<Partial<Record<Carried, string | undefined>>> = {},
 ): string {
+  return queryOfCarried((name) => (name in changes ? changes[name] : params.get(name)))
+}
+
+function queryOfCarried(valueOf: (name: Carried) => string | undefined): string {
   const carried = CARRIED.flatMap((name) => {
-    const value = name in changes ? changes[name] : params.get(name)
+    const value = valueOf(name)
     return value === undefined ? [] : [[name, value]]
   })
   return new URLSearchParams(carried).toString()

@@ -31,7 +31,7 @@ const pagesOf = (parts: DeveloperParts): readonly DeveloperPage[] => [
 
 const readyPage = async (frame: Frame, page: DeveloperPage): Promise<ReadyDocument> =>
   readyDocument(Buffer.from(await renderPage(frame, page)), {
-    ...pageHeaders({}),
+    ...pageHeaders({ alone: true }),
     'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
   })
 

@@ -75,7 +75,7 @@ const tokenAnswer = ({ identity }: DeveloperParts, scopes: readonly string[], lo
   JSON.stringify(
     {
       access_token: 'eyJhbGciOiJFUzI1NiIs…',
-      token_type: 'bearer',
+      token_type: identity.strictRfc6749 ? 'Bearer' : 'bearer',
       expires_in: Math.floor(identity.accessToken.lifetime / 1000),
       scope: [...scopes, `target:b/${login.business}`].join(' '),
     },

@@ -8,6 +8,7 @@ import {
   nameClient,
   readAuthorization,
   readRequest,
+  requireFit,
 } from '../authorize/request.ts'
 import { showConsent, showLogin } from '../authorize/show.ts'
 import { type Login, noteUser, seeOther, browserContextOf } from '../browser/browser-context.ts'
@@ -60,5 +61,5 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
 /** C6.2.1, C6.2.2. */
 export const authorize: Step<Arrived, Answer> = recordRefusals(
   'authorization.refused',
-  flow(readAuthorization, nameClient, redirectingFaults(flow(readRequest, answerRequest), true)),
+  flow(readAuthorization, nameClient, requireFit, redirectingFaults(flow(readRequest, answerRequest), true)),
 )

@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import type { ClientAuthMethod } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { publicDocument } from '../answers.ts'
 import { PERSON_CLAIMS } from '../claims.ts'
@@ -56,9 +57,23 @@ function announcements(issuer: string, endpoints: readonly Endpoint[]): Readonly
 // Short, since both may change by a reload; a new key is published well before it signs (C6.3.4).
 const MAX_AGE_SECONDS = 300
 
+const METHODS_MEMBER = /_auth_methods_supported$/
+/** What RFC 8414 §2 takes where nothing is announced. */
+const USUAL: ClientAuthMethod = 'client_secret_basic'
+
+/** The document with those methods only that some client has: libraries choose from the list. */
+function withMethods(metadata: string, had: ReadonlySet<string>): string {
+  const narrow = (name: string, value: unknown): unknown => {
+    if (!METHODS_MEMBER.test(name) || !Array.isArray(value)) return value
+    const kept = value.filter((method) => had.has(String(method)))
+    return kept.length > 0 ? kept : [USUAL]
+  }
+  return JSON.stringify(JSON.parse(metadata, narrow))
+}
+
 /** C6.3.2. One document serves both addresses. */
-export const answerMetadata: Step<Arrived, Answer> = (_, { metadata }) =>
-  publicDocument(metadata, MAX_AGE_SECONDS)
+export const answerMetadata: Step<Arrived, Answer> = async (_, { metadata, clientMethods }) =>
+  publicDocument(withMethods(metadata, await clientMethods.current()), MAX_AGE_SECONDS)
 
 /** The public keys (C6.3.2, RFC 7517). */
 export const answerKeys: Step<Arrived, Answer> = (_, { publicKeys }) =>

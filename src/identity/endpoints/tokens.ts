@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { RevocationOrder } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
-import { emptyAnswer, privateAnswer } from '../answers.ts'
+import { emptyAnswer, privateAnswer, tokenType } from '../answers.ts'
 import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
@@ -55,7 +55,8 @@ export const introspectToken: Step<ClientAuthenticated, Answer> = async (context
 const INACTIVE = { active: false }
 
 /** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
-async function describe(found: FoundToken, { people, urls }: StepDependencies): Promise<object> {
+async function describe(found: FoundToken, dependencies: StepDependencies): Promise<object> {
+  const { people, urls } = dependencies
   const user = await orUnavailable(people.findUserBySubject(found.subject))
   const holder = await orUnavailable(people.findClient(found.client))
   if (found.spent || user === undefined || holder === undefined) return INACTIVE
@@ -69,7 +70,12 @@ async function describe(found: FoundToken, { people, urls }: StepDependencies): 
     iss: urls.issuer,
     exp: expiresAt,
     // What only an access token has: a refresh token is for us alone, so it has no audience, and its id is a secret's.
-    ...(kind === 'access_token' && { token_type: 'bearer', iat: issuedAt, aud: urls.api, jti: id }),
+    ...(kind === 'access_token' && {
+      token_type: tokenType(dependencies),
+      iat: issuedAt,
+      aud: urls.api,
+      jti: id,
+    }),
   }
 }
 

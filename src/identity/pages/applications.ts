@@ -123,5 +123,5 @@ export function applicationsPage({ form, user, consents, sessions, done }: Appli
         ${sessions.map((session) => sessionItem(session, form))}
       </ul>
     </section>`
-  return { title: T.title, body, wide: true }
+  return { title: T.title, body, wide: true, alone: true }
 }

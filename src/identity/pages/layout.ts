@@ -54,6 +54,11 @@ export interface Page {
   readonly status?: number
   /** Where a form of the page may lead to beside ourselves, also by a redirect: the client's URI (C6.2.3). */
   readonly leadsTo?: string | undefined
+  /**
+   * Whether it stands in no client's flow. A browser then keeps it apart from the window that opened it. The pages of a
+   * flow must not be, since clients open them in a popup and wait for its answer.
+   */
+  readonly alone?: boolean
   /** Of the page's one script. */
   readonly nonce?: string
 }
@@ -88,12 +93,15 @@ function contentPolicy({ leadsTo, nonce }: Pick<Page, 'leadsTo' | 'nonce'>): str
 }
 
 /** What every page is sent with, but for how long it may be kept: nothing may frame it (T6). */
-export const pageHeaders = (page: Pick<Page, 'leadsTo' | 'nonce'>): Readonly<Record<string, string>> => ({
+export const pageHeaders = (
+  page: Pick<Page, 'alone' | 'leadsTo' | 'nonce'>,
+): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': contentPolicy(page),
   'X-Frame-Options': 'DENY',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
+  ...(page.alone && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
 })
 
 /** A gate in a wall, for a deployment without a logo. */

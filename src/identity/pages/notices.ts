@@ -86,5 +86,5 @@ export function loggedOutPage({ back, signIn }: LoggedOutFacts): Page {
         ? html`<p><a href="${signIn}">${LOGOUT.signIn}</a></p>`
         : html`<p><a class="button" href="${back.uri}">${LOGOUT.back(back.client)}</a></p>`
     }`
-  return { title: LOGOUT.doneTitle, body }
+  return { title: LOGOUT.doneTitle, body, alone: back === undefined }
 }

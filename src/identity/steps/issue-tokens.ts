@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { tokenAnswer } from '../answers.ts'
+import { tokenAnswer, tokenType } from '../answers.ts'
 import type { GrantChosen, Granted, ScopeRequested } from '../context.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { give, tokenIssued } from '../records.ts'
@@ -23,7 +23,7 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   dependencies.issuedTokens.prime(access.token, access.principal)
   const body = {
     access_token: access.token,
-    token_type: 'bearer',
+    token_type: tokenType(dependencies),
     expires_in: access.lifetime,
     scope: granted.scope.text,
     ...(refresh && { refresh_token: refresh.token }),

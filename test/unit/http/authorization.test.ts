@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { bearerChallenge, parseBasic, parseBearer, quotedString } from '../../../src/http/authorization.ts'
 import type { Head } from '../../../src/http/head.ts'
 
-const LOOSE = { strictHeaderNames: false }
-const STRICT = { strictHeaderNames: true }
+const LOOSE = { strictHeaderNames: false, anySchemeCase: false }
+const STRICT = { strictHeaderNames: true, anySchemeCase: false }
 
 function headWith(value: string | undefined, name = 'Authorization'): Head {
   return {

@@ -336,6 +336,43 @@ describe('C6.2.2 login and consent', () => {
     expect(answerIn(await agent.logIn(seen))['code']).toBeDefined()
   })
 
+  it('C6.2.1 max_age=0 asks again also within the second of the login', async () => {
+    const { agent } = await obtainCode(openFlow())
+    const silent = await agent.get(authorizePath({ max_age: '0', prompt: 'none' }))
+    expect(answerIn(silent)['error']).toBe('login_required')
+    const again = await agent.get(authorizePath({ max_age: '0' }))
+    expect(answerIn(await agent.logIn(again))['code']).toBeDefined()
+  })
+
+  it.each(['GET', 'POST'])('C6.2.1 a state of 2,048 bytes comes back whole, by %s', async (method) => {
+    const state = '!'.repeat(2048)
+    const agent = new UserAgent(openFlow())
+    const path = authorizePath({ state })
+    const login =
+      method === 'GET'
+        ? await agent.get(path)
+        : await agent.post('/connect/authorize', Object.fromEntries(new URLSearchParams(path.split('?')[1])))
+    const consent = await agent.logIn(login)
+    expect(answerIn(await agent.submit(consent, { decision: 'allow' }))).toMatchObject({
+      code: expect.any(String) as string,
+      state,
+    })
+  })
+
+  it.each([
+    ['a longer state', { state: '!'.repeat(2049) }, 'The state is longer than 2048 bytes.'],
+    ['a state of more bytes than characters', { state: 'é'.repeat(1025) }, 'The state is longer than'],
+    ['parameters that no address can hold', { nonce: '!'.repeat(2600) }, 'are allowed: shorten state, nonce'],
+  ])('C6.2.1 %s is refused on a page, before anything is typed', async (_case, params, words) => {
+    const path = authorizePath(params)
+    const fields = Object.fromEntries(new URLSearchParams(path.split('?')[1]))
+    for (const seen of [await at(path), await new UserAgent(openFlow()).post('/connect/authorize', fields)]) {
+      expect([seen.status, seen.location]).toEqual([400, undefined])
+      expect(seen.text).toContain(words)
+      expect(seen.text).not.toContain('type="password"')
+    }
+  })
+
   it('C6.2.1 by POST from the client’s site, the browser’s cookie decides on the way through GET', async () => {
     const { agent } = await obtainCode(openFlow())
     const query = authorizePath().split('?')[1] ?? ''

@@ -33,6 +33,31 @@ describe('C6.3.2 discovery', () => {
     expect(json.token_endpoint_auth_methods_supported).toContain('client_secret_basic')
   })
 
+  it.each([
+    [['client_secret_basic'], ['client_secret_basic'], ['client_secret_basic']],
+    [['client_secret_basic', 'none'], ['client_secret_basic', 'none'], ['client_secret_basic']],
+    [['none'], ['none'], ['client_secret_basic']],
+    [[], ['client_secret_basic'], ['client_secret_basic']],
+  ] as const)(
+    'C6.3.2 of clients with %j only their methods are announced',
+    async (had, token, introspection) => {
+      const clientMethods = { current: () => Promise.resolve(new Set(had)) }
+      const { json } = await get(OPENID, openTestIdentity({ deps: { clientMethods } }))
+      expect(json).toMatchObject({
+        token_endpoint_auth_methods_supported: token,
+        revocation_endpoint_auth_methods_supported: token,
+        introspection_endpoint_auth_methods_supported: introspection,
+      })
+    },
+  )
+
+  it('C6.2.3 with an https issuer browsers are told to come by https only', async () => {
+    const secure = openTestIdentity({ deps: { urls: { issuer: 'https://id.test', api: API } } })
+    const answers = [await get(OPENID, secure), await get('/.well-known/jwks.json', secure)]
+    for (const { headers } of answers) expect(headers['Strict-Transport-Security']).toBe('max-age=31536000')
+    expect((await get(OPENID)).headers).not.toHaveProperty('Strict-Transport-Security')
+  })
+
   it('C6.3.2 RFC 8414’s address has the same document', async () => {
     expect((await get(RFC8414)).json).toEqual((await get(OPENID)).json)
   })

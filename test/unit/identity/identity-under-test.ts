@@ -5,7 +5,12 @@ import { viewOf } from '../../../src/config/schema-view.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
 import type { Answer, Door, Exchange } from '../../../src/contracts/exchange.ts'
-import type { Client, SigningAlgorithm, User } from '../../../src/contracts/people.ts'
+import {
+  type Client,
+  CLIENT_AUTH_METHODS,
+  type SigningAlgorithm,
+  type User,
+} from '../../../src/contracts/people.ts'
 import type { ConfiguredBusiness } from '../../../src/contracts/places.ts'
 import { SnapshotPlaces } from '../../../src/directory/places.ts'
 import type { Principal } from '../../../src/contracts/principal.ts'
@@ -244,6 +249,9 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     urls: { issuer: ISSUER, api: API },
     config: { ...CONFIG, ...config },
     strictHeaderNames: false,
+    anySchemeCase: false,
+    longestTarget: 8192,
+    clientMethods: { current: () => Promise.resolve(new Set(CLIENT_AUTH_METHODS)) },
     ...deps,
   }
   const identity = openIdentity(all)

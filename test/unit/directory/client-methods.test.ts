@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import { DirectoryMethods } from '../../../src/directory/client-methods.ts'
+import { CLIENT } from '../../../src/directory/stored-directory.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+
+const BASIC = { kind: 'partner', secretPost: false, disabled: false } as const
+const POST = { ...BASIC, secretPost: true }
+const PUBLIC = { ...BASIC, kind: 'public' } as const
+
+function open(configured: readonly (typeof BASIC | typeof POST | typeof PUBLIC)[]) {
+  const clock = movableClock()
+  const store = new MemoryStore(clock)
+  const read: string[] = []
+  const methods = new DirectoryMethods({
+    configured,
+    clock,
+    store: {
+      list: (kind, page) => {
+        read.push(page?.after ?? '')
+        return store.list(kind, page)
+      },
+    },
+  })
+  const add = (id: string, record: object) =>
+    store.create(CLIENT, id, { value: { record: { id, ...record }, ends: {} } })
+  return { add, clock, methods, read, known: async () => [...(await methods.current())].sort() }
+}
+
+describe('C6.3.2 the methods of authentication that some client has', () => {
+  it('are those of the configuration and of the store', async () => {
+    const { add, known } = open([BASIC])
+    await add('app', PUBLIC)
+    expect(await known()).toEqual(['client_secret_basic', 'none'])
+  })
+
+  it('are not those of disabled clients', async () => {
+    const { add, known } = open([{ ...PUBLIC, disabled: true } as never])
+    await add('post', { ...POST, disabled: true })
+    expect(await known()).toEqual([])
+  })
+
+  it('are found on every page of the store, which is read once a minute at most', async () => {
+    const { add, clock, known, read } = open([BASIC])
+    for (let at = 0; at < 1001; at++) await add(`c${String(at).padStart(4, '0')}`, at < 1000 ? BASIC : PUBLIC)
+    expect(await known()).toEqual(['client_secret_basic', 'none'])
+    await known()
+    expect(read).toEqual(['', 'c0999'])
+    await add('d', POST)
+    clock.advance(60_000)
+    expect(await known()).toEqual(['client_secret_basic', 'client_secret_post', 'none'])
+  })
+
+  it('are not looked for where the configuration has all of them', async () => {
+    const { known, read } = open([POST, PUBLIC])
+    expect(await known()).toHaveLength(3)
+    expect(read).toEqual([])
+  })
+
+  it('stay known while the store cannot be read', async () => {
+    const methods = new DirectoryMethods({
+      configured: [BASIC],
+      clock: movableClock(),
+      store: { list: () => Promise.reject(new Fault('identity_unavailable')) },
+    })
+    expect([...(await methods.current())]).toEqual(['client_secret_basic'])
+  })
+})
