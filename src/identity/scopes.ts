@@ -140,8 +140,12 @@ export const leavesChoice = ({ target, values }: RequestedScope): boolean =>
   target === undefined &&
   values.some((value) => value === CHOOSE || value === 'service_profile' || !isIdentityScope(value))
 
-/** Whether the user must choose a business. */
-export const demandsChoice = (scope: RequestedScope): boolean => hasValue(scope, CHOOSE)
+/**
+ * Whether the request is good for nothing without a business: a bare `target:b`, or a data scope without a target. It would
+ * open nothing.
+ */
+export const demandsChoice = ({ target, values }: RequestedScope): boolean =>
+  target === undefined && values.some((value) => value === CHOOSE || !isIdentityScope(value))
 
 /** The scope with the chosen business as its target. It replaces a bare `target:b`. */
 export function chooseBusiness({ values }: RequestedScope, business: Code): RequestedScope {

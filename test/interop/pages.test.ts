@@ -61,6 +61,7 @@ async function walkAllPages(person: Person, look: (name: string) => Promise<void
   await look('login with a wrong password')
   await person.logIn()
   await look('consent with a choice')
+  await page.getByRole('radio').first().check()
   await person.press('Allow')
   await person.backAtClient()
   await person.ask({ scope: 'openid email fund.read target:f/ACME/SUPER1', prompt: 'consent' })

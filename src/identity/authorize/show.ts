@@ -3,7 +3,7 @@ import { isIdentityScope } from '../../scopes/catalogue.ts'
 import { isTargetValue } from '../../scopes/scope-token.ts'
 import { cookieHeaders, type Login, type BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
-import { consentPage, type ConsentFacts } from '../pages/consent.ts'
+import { type BusinessChoice, consentPage, type ConsentFacts } from '../pages/consent.ts'
 import { pageAnswer, type Problem } from '../pages/layout.ts'
 import { loginPage } from '../pages/login.ts'
 import type { GrantedScope } from '../scopes.ts'
@@ -64,19 +64,20 @@ const grantedSomewhere = (
 
 export const nameOf = ({ user }: Login): string => user.claims.name ?? user.username
 
-/** The business that the user chose for this client before, else the first. */
-async function preselect(
+/** The businesses to choose from; one that the user chose for this client before comes first. */
+async function choicesOf(
   { namedClient }: AuthorizationRequest,
   { user }: Login,
   candidates: readonly Candidate[],
   { consents }: StepDependencies,
-): Promise<string | undefined> {
-  const codes: readonly string[] = candidates.map(({ business }) => business.code)
-  const before = await consents.listOf(user.subject)
-  const known = before.find(
-    ({ business, client }) => client === namedClient.id && business !== null && codes.includes(business),
+): Promise<readonly BusinessChoice[]> {
+  const given = await consents.listOf(user.subject)
+  const before = new Set<string | null>(
+    given.filter(({ client }) => client === namedClient.id).map(({ business }) => business),
   )
-  return known?.business ?? codes[0]
+  return candidates
+    .map(({ business: { code, name }, role }) => ({ code, name, role, before: before.has(code) }))
+    .sort((one, other) => Number(other.before) - Number(one.before))
 }
 
 async function placeOf(question: Question, { places }: StepDependencies): Promise<ConsentFacts['place']> {
@@ -112,8 +113,7 @@ export async function showConsent(
     data,
     lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY_MS) : undefined,
     place: await placeOf(question, dependencies),
-    choices: candidates?.map(({ business: { code, name }, role }) => ({ code, name, role })),
-    preselected: candidates && (await preselect(request, login, candidates, dependencies)),
+    choices: candidates && (await choicesOf(request, login, candidates, dependencies)),
     problems,
   })
   return pageAnswer(dependencies.theme, page)

@@ -15,6 +15,8 @@ export interface BusinessChoice {
   readonly code: string
   readonly name: string
   readonly role: string
+  /** Whether the user has allowed this client there before. */
+  readonly before: boolean
 }
 
 export interface ConsentFacts {
@@ -33,7 +35,6 @@ export interface ConsentFacts {
   readonly place: { readonly business: string; readonly fund: string | undefined } | undefined
   /** To choose from (C6.2.2); undefined where there is nothing to choose. */
   readonly choices: readonly BusinessChoice[] | undefined
-  readonly preselected: string | undefined
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
   readonly problems: readonly Problem[]
@@ -47,38 +48,37 @@ const listOf = (title: string, words: readonly string[]): Html | undefined =>
           ${words.map((word) => html`<li>${word}</li>`)}
         </ul>`
 
-function dataTitle({ choices, place }: ConsentFacts): string {
+function dataTitle({ place }: ConsentFacts): string {
   if (place?.fund !== undefined) return T.fundOf(place.fund, place.business)
-  if (place !== undefined) return T.dataOf(place.business)
-  return choices === undefined ? T.dataNowhere : T.data
+  return place === undefined ? T.data : T.dataOf(place.business)
 }
 
-const choiceOf = ({ code, name, role }: BusinessChoice, at: number, preselected: string | undefined): Html =>
+const choiceOf = ({ before, code, name, role }: BusinessChoice, at: number, isOnly: boolean): Html =>
   html`<label class="choice">
     <input
       type="radio"
       name="business"
       id="business-${at}"
       value="${code}"
-      required${code === preselected && html` checked`}
+      required${isOnly && html` checked`}
     />
-    <span><b>${name}</b><small>${T.role(role)}</small></span>
+    <span><b>${name}</b><small>${T.role(role)}${before && ` · ${T.before}`}</small></span>
   </label>`
 
-/** The business picker (C6.2.2). */
+/** The business picker (C6.2.2). Of several none is chosen in advance, so that nobody allows the wrong one. */
 const picker = (choices: readonly BusinessChoice[], facts: ConsentFacts): Html =>
   html`<fieldset>
     <legend>${T.business}</legend>
     <p class="quiet">
       ${T.businessHint(facts.client)}${facts.data.length > 0 && choices.length > 1 && html` ${T.roleLimits}`}
     </p>
-    ${choices.map((choice, at) => choiceOf(choice, at, facts.preselected))}
+    ${choices.map((choice, at) => choiceOf(choice, at, choices.length === 1))}
   </fieldset>`
 
 const whoIs = ({ user, switchUser }: ConsentFacts): Html =>
   html`<p class="quiet who"><span>${T.signedIn(user)}</span> <a href="${switchUser}">${T.switchUser}</a></p>`
 
-/** C6.2.2: who asks, for what, in people's words, and for which business. */
+/** C6.2.2: who asks, for what, in people's words, and for which business. Enter presses the first button. */
 export function consentPage(facts: ConsentFacts): Page {
   const { choices, client, form, lastingDays, leadsTo, problems } = facts
   if (choices?.length === 0) return noBusinessPage(facts)
@@ -93,8 +93,8 @@ export function consentPage(facts: ConsentFacts): Page {
         <p>${lastingDays === undefined ? T.onceText(client) : T.lastingText(client, lastingDays)}</p>
       </div>
       <div class="actions">
-        <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>
         <button type="submit" name="decision" value="allow">${T.allow}</button>
+        <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>
       </div>
     </form>
     <p class="aside quiet">${T.withdraw} <a href="${facts.applications}">${T.applications}</a>.</p>`

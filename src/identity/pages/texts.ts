@@ -26,7 +26,6 @@ export const TEXTS = {
     about: 'About you',
     data: 'In the business you choose',
     dataOf: (business: string) => `At ${business}`,
-    dataNowhere: 'In the data of a business',
     fundOf: (fund: string, business: string) => `In the fund ${fund} of ${business}`,
     lasting: 'Lasting access',
     lastingText: (client: string, days: number) =>
@@ -36,6 +35,7 @@ export const TEXTS = {
     business: 'Which business is it for?',
     businessHint: (client: string) => `${client} gets access to this one only.`,
     role: (role: string) => `Your role: ${role}`,
+    before: 'allowed before',
     noBusiness: 'You have no business to connect',
     noBusinessText: (client: string) =>
       `None of the businesses that ${client} may open is one of yours, or your role there allows nothing of what it asks for. Ask the administrator of your business, or use another account.`,

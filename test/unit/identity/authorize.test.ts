@@ -432,11 +432,11 @@ describe('C6.2.2 the business picker', () => {
     expect(offered((await page(scope)).seen.text)).toEqual(businesses)
   })
 
-  it('C6.2.2 offers what both client and user may use, one preselected', async () => {
+  it('C6.2.2 offers what both client and user may use: one is preselected, of several none is', async () => {
     const { seen } = await page('openid fund.read target:b', 'alice')
     expect(offered(seen.text)).toEqual(['ACME'])
     expect(seen.text.match(/ checked/g)).toHaveLength(1)
-    expect((await page('openid fund.read target:b')).seen.text.match(/ checked/g)).toHaveLength(1)
+    expect((await page('openid fund.read target:b')).seen.text).not.toContain(' checked')
   })
 
   it('C6.2.2 the chosen business becomes the target, and what the role lacks is dropped', async () => {
@@ -465,19 +465,41 @@ describe('C6.2.2 the business picker', () => {
     },
   )
 
+  it('C6.2.2 the first button of every form, which Enter presses, is the one that goes on', async () => {
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const login = await agent.get(authorizePath({ scope: 'openid fund.read target:b' }))
+    const consent = await agent.logIn(login, 'greta')
+    const nobody = await page('openid target:b', 'nina')
+    const logout = await agent.get('/connect/endsession')
+    const first = ({ text }: { text: string }) =>
+      [...text.matchAll(/<form[^]*?<\/form>/g)].map(
+        ([form]) => /<button[^>]* value="([^"]*)"/.exec(form)?.[1],
+      )
+    expect([login, consent, nobody.seen, logout].flatMap(first)).toEqual(['login', 'allow', 'deny', 'logout'])
+  })
+
   it('C6.2.2 with prompt=none it is interaction_required', async () => {
     const { agent } = await page('openid fund.read target:b')
     const path = authorizePath({ scope: 'openid fund.read target:b', prompt: 'none' })
     expect(answerIn(await agent.get(path))['error']).toBe('interaction_required')
   })
 
-  it('C6.2.2 nobody’s business: a bare target can only be denied; identity goes on without one', async () => {
-    const { agent, seen } = await page('openid fund.read target:b', 'nina')
-    expect(seen.text).toContain('You have no business to connect')
-    expect(seen.text).not.toContain('value="allow"')
-    const forced = await agent.submit(seen, { decision: 'allow', business: 'ACME' })
-    expect([forced.status, forced.location]).toEqual([200, undefined])
-    expect(answerIn(await agent.submit(seen, { decision: 'deny' }))['error']).toBe('access_denied')
+  it.each(['openid target:b', 'openid fund.read'])(
+    'C6.2.2 who has no business is told so: %s',
+    async (scope) => {
+      const { agent, seen } = await page(scope, 'nina')
+      expect(seen.text).toContain('You have no business to connect')
+      expect(seen.text).not.toContain('value="allow"')
+      const forced = await agent.submit(seen, { decision: 'allow', business: 'ACME' })
+      expect([forced.status, forced.location]).toEqual([200, undefined])
+      expect(answerIn(await agent.submit(seen, { decision: 'deny' }))['error']).toBe('access_denied')
+      const silent = await agent.get(authorizePath({ scope, prompt: 'none' }))
+      expect(answerIn(silent)['error']).toBe('interaction_required')
+    },
+  )
+
+  it('C6.2.2 what is asked about the person alone goes on without a business', async () => {
     const profile = await page('openid service_profile', 'nina')
     expect(profile.seen.text).toContain('Allow Ledgerline')
   })
@@ -487,12 +509,14 @@ describe('C6.2.2 the business picker', () => {
     expect(answerIn(seen)['error']).toBe('invalid_scope')
   })
 
-  it('C6.2.2 the business chosen before is preselected the next time', async () => {
+  it('C6.2.2 the business chosen before comes first the next time, and is not preselected', async () => {
     const service = openFlow()
     const scope = 'openid fund.read target:b'
     const { agent } = await obtainCode(service, { scope }, { username: 'greta', business: 'GLOBEX' })
     const seen = await agent.get(authorizePath({ scope }))
-    expect(seen.text).toMatch(/value="GLOBEX"\s+required checked/)
+    expect(offered(seen.text)).toEqual(['GLOBEX', 'ACME'])
+    expect(seen.text).toContain('allowed before')
+    expect(seen.text).not.toContain(' checked')
   })
 })
 
