@@ -106,7 +106,9 @@ describe('T6 forms are believed only from the browser that was shown them', () =
     const page = await agent.get(authorizePath())
     const foreign = new UserAgent(service, { 'sec-fetch-site': site })
     foreign.cookie = agent.cookie
-    expect((await foreign.logIn(page)).text).toContain('Please sign in again')
+    const seen = await foreign.logIn(page)
+    expect(seen.text).toContain('<h1>Sign in</h1>')
+    expect(service.verified).toHaveLength(0)
     const own = new UserAgent(service, { 'sec-fetch-site': 'same-origin' })
     own.cookie = agent.cookie
     expect((await own.logIn(page)).text).toContain('Allow Ledgerline')

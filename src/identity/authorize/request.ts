@@ -8,6 +8,7 @@ import { hasValue, limitToClient, parseScope, type RequestedScope } from '../sco
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge } from '../tokens/codes.ts'
 import { isRegistered, RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
+import { checkRequestSize } from './size.ts'
 
 /** An authorization request as sent, repeats and all. */
 export interface FormRead extends Arrived {
@@ -95,26 +96,11 @@ export function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): R
   return { client: namedClient.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
 }
 
-/** Bytes of UTF-8 (C6.2.1). */
-const LONGEST_STATE = 2048
-/** Characters of the addresses of our own pages beside the request: their path, and a prompt that is added. */
-const OWN_PART = 256
-
-/**
- * C6.2.1: what our own pages could not carry is refused before a person has typed anything. It is told on a page, since a
- * redirect could not carry it either.
- * @throws Fault `oauth_bad_request`
- */
+/** C6.2.1: told on a page, since a redirect could not carry it either. */
 export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
   const { form } = context
-  if (Buffer.byteLength(onlyValue(form, 'state') ?? '') > LONGEST_STATE)
-    throw refuse(`The state is longer than ${LONGEST_STATE} bytes.`)
-  const room = longestTarget - OWN_PART
-  const { length } = queryOfCarried((name) => onlyValue(form, name))
-  if (length > room)
-    throw refuse(
-      `The parameters have ${length} characters when they are percent-encoded, and at most ${room} are allowed: shorten state, nonce or id_token_hint.`,
-    )
+  const query = queryOfCarried((name) => onlyValue(form, name))
+  checkRequestSize(query, onlyValue(form, 'state'), longestTarget)
   return context
 }
 

@@ -1,20 +1,46 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { isIdentityScope } from '../../scopes/catalogue.ts'
 import { isTargetValue } from '../../scopes/scope-token.ts'
-import { cookieHeaders, type Login, type BrowserContext } from '../browser/browser-context.ts'
+import type { Form } from '../../http/form.ts'
+import { cookieHeaders, type Login, seeOther, type BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { type BusinessChoice, consentPage, type ConsentFacts } from '../pages/consent.ts'
 import { pageAnswer, type Problem } from '../pages/layout.ts'
-import { loginPage } from '../pages/login.ts'
+import { type LoginFacts, loginPage } from '../pages/login.ts'
+import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
 import type { Candidate } from './decide.ts'
-import { type AuthorizationRequest, carry } from './request.ts'
+import { type AuthorizationRequest, carry, onlyValue } from './request.ts'
 import { DAY_MS } from '../../kernel/units.ts'
 
 /** What a login page is shown again with. */
-export interface LoginAgain {
-  readonly username: string
-  readonly problems: readonly Problem[]
+export interface LoginAgain extends Pick<LoginFacts, 'notice' | 'cookieless'> {
+  readonly username?: string
+  readonly problems?: readonly Problem[]
+}
+
+/**
+ * What happened before a page, which tells it: a form came from a page that was out of date, or was not needed any more.
+ * It is a parameter of the address, so it may not matter who wrote it: it chooses one of our own texts.
+ */
+export type Notice = keyof typeof TEXTS.login.notices
+
+const isNotice = (text: string | undefined): text is Notice =>
+  text !== undefined && Object.hasOwn(TEXTS.login.notices, text)
+
+export const noticeIn = (form: Form): Notice | undefined => {
+  const text = onlyValue(form, 'notice')
+  return isNotice(text) ? text : undefined
+}
+
+/** The request once more, from its beginning. By GET, so that the cookie of this browser comes along, whoever posted. */
+export function restartRequest(
+  request: AuthorizationRequest,
+  { theme }: StepDependencies,
+  notice?: Notice,
+): Answer {
+  const told = notice === undefined ? '' : `&notice=${notice}`
+  return seeOther(theme.at(`/connect/authorize?${carry(request)}${told}`))
 }
 
 /** Longer is no name that anybody typed. */
@@ -33,6 +59,8 @@ export function showLogin(
     client: request && { name: request.namedClient.name, leadsTo: request.back.redirectUri },
     username: (again?.username ?? request?.loginHint ?? '').slice(0, HINT_LENGTH),
     problems: again?.problems ?? [],
+    notice: again?.notice,
+    cookieless: again?.cookieless ?? false,
   })
   return pageAnswer(dependencies.theme, page, cookieHeaders(browser, dependencies))
 }
@@ -94,7 +122,7 @@ export async function showConsent(
   question: Question,
   browser: BrowserContext & { readonly login: Login },
   dependencies: StepDependencies,
-  problems: readonly Problem[] = [],
+  { notice, problems = [] }: { notice?: string | undefined; problems?: readonly Problem[] } = {},
 ): Promise<Answer> {
   const { login, csrf } = browser
   const candidates = 'candidates' in question ? question.candidates : undefined
@@ -115,6 +143,7 @@ export async function showConsent(
     place: await placeOf(question, dependencies),
     choices: candidates && (await choicesOf(request, login, candidates, dependencies)),
     problems,
+    notice,
   })
   return pageAnswer(dependencies.theme, page)
 }

@@ -72,12 +72,18 @@ export function noteUser(attempt: Attempt, { login }: BrowserContext): void {
   if (login !== undefined) Object.assign(attempt, { subject: login.user.subject, proven: 'user' })
 }
 
-/** Whether a form comes from one of our pages in this browser. `Sec-Fetch-Site` is checked in addition to the CSRF token. */
-export function isOwnForm({ head }: Exchange, csrf: string | undefined, browser: BrowserContext): boolean {
+/** Whether the browser says that another site sent the form. Our cookie did not come along then. */
+export function isForeignForm({ head }: Exchange): boolean {
   const site = head.headers['sec-fetch-site']
-  const foreign = site === 'cross-site' || site === 'same-site'
-  return !browser.fresh && !foreign && csrf !== undefined && equalSecrets(csrf, browser.csrf)
+  return site === 'cross-site' || site === 'same-site'
 }
+
+/**
+ * Whether a form comes from one of our pages, as this browser has it now. Otherwise it is foreign, or of a page that was
+ * opened before the cookie changed: in another tab somebody opened a page first, logged in or logged out.
+ */
+export const isOwnForm = (exchange: Exchange, csrf: string | undefined, browser: BrowserContext): boolean =>
+  !browser.fresh && !isForeignForm(exchange) && csrf !== undefined && equalSecrets(csrf, browser.csrf)
 
 /** The headers that a page with a form needs: the cookie, if the browser has none yet. */
 export const cookieHeaders = (

@@ -2,6 +2,7 @@ import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import {
+  isForeignForm,
   isOwnForm,
   type Login,
   seeOther,
@@ -133,7 +134,15 @@ async function answerForm(
 export const applications: Step<Arrived, Answer> = async (context, dependencies) => {
   const { exchange } = context
   const browser = await browserContextOf(exchange, dependencies)
-  if (browser.login === undefined) return showLogin(undefined, browser, dependencies)
-  if (exchange.head.method === 'POST') return answerForm(context, browser.login, browser, dependencies)
+  const posted = exchange.head.method === 'POST'
+  if (posted && isForeignForm(exchange)) return seeOther(dependencies.theme.at(PATH))
+  if (browser.login === undefined)
+    return showLogin(
+      undefined,
+      browser,
+      dependencies,
+      posted ? { notice: TEXTS.login.notices.unanswered } : {},
+    )
+  if (posted) return answerForm(context, browser.login, browser, dependencies)
   return showApplications(browser.login, browser, doneOf(exchange), dependencies)
 }

@@ -4,17 +4,17 @@ import { decide } from '../authorize/decide.ts'
 import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type AuthorizationRead,
-  carry,
   nameClient,
   readAuthorization,
   readRequest,
   requireFit,
 } from '../authorize/request.ts'
-import { showConsent, showLogin } from '../authorize/show.ts'
-import { type Login, noteUser, seeOther, browserContextOf } from '../browser/browser-context.ts'
+import { restartRequest, noticeIn, showConsent, showLogin } from '../authorize/show.ts'
+import { type Login, noteUser, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, give, recordRefusals } from '../records.ts'
 import type { GrantedScope } from '../scopes.ts'
 
@@ -50,12 +50,16 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
   const browser = await browserContextOf(exchange, dependencies)
   noteUser(attempt, browser)
   // A form of another site comes without our SameSite cookie: only the browser's own next step tells who is logged in.
-  if (posted && browser.fresh) return seeOther(dependencies.theme.at(`/connect/authorize?${carry(request)}`))
+  if (posted && browser.fresh) return restartRequest(request, dependencies)
   const decision = await decide(request, browser, dependencies)
-  if (decision.kind === 'login') return showLogin(request, browser, dependencies)
+  const notice = noticeIn(context.form)
+  if (decision.kind === 'login')
+    return showLogin(request, browser, dependencies, { notice: notice && TEXTS.login.notices[notice] })
   const { login } = decision
   if (decision.kind === 'code') return answerCode(context, login, decision.scope, dependencies)
-  return showConsent(request, decision, { ...browser, login }, dependencies)
+  return showConsent(request, decision, { ...browser, login }, dependencies, {
+    notice: notice && TEXTS.consent.notices[notice],
+  })
 }
 
 /** C6.2.1, C6.2.2. */

@@ -2,9 +2,9 @@ import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import { redirectingFaults } from '../authorize/refusals.ts'
-import { type AuthorizationRead, carry, nameClient, readQuery, readRequest } from '../authorize/request.ts'
-import { showConsent } from '../authorize/show.ts'
-import { isOwnForm, noteUser, seeOther, browserContextOf } from '../browser/browser-context.ts'
+import { type AuthorizationRead, nameClient, readQuery, readRequest } from '../authorize/request.ts'
+import { restartRequest, showConsent } from '../authorize/show.ts'
+import { isForeignForm, isOwnForm, noteUser, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
@@ -42,20 +42,25 @@ async function allow(
 
 const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
   const { attempt, exchange, request } = context
-  const startOver = (): Answer => seeOther(dependencies.theme.at(`/connect/authorize?${carry(request)}`))
-  if (exchange.head.method !== 'POST') return startOver()
+  if (exchange.head.method !== 'POST') return restartRequest(request, dependencies)
   const params = paramsOf(await readFields(exchange))
   const browser = await browserContextOf(exchange, dependencies)
   noteUser(attempt, browser)
-  if (!isOwnForm(exchange, params.get('csrf'), browser)) return startOver()
+  if (isForeignForm(exchange)) return restartRequest(request, dependencies)
+  // Nothing is lost by it, so it may come from a page that is out of date.
   if (params.get('decision') === 'deny') throw new Fault('access_denied')
+  if (!isOwnForm(exchange, params.get('csrf'), browser))
+    return restartRequest(request, dependencies, 'unanswered')
   const asked = await decide(request, browser, dependencies)
-  if (asked.kind === 'login' || params.get('decision') !== 'allow') return startOver()
+  if (asked.kind === 'login') return restartRequest(request, dependencies, 'unanswered')
+  if (params.get('decision') !== 'allow') return restartRequest(request, dependencies)
   const scope = allowedScope(asked, params.get('business'))
   if (scope !== undefined) return allow(context, asked, scope, dependencies)
-  if (asked.kind !== 'choice') return startOver()
+  if (asked.kind !== 'choice') return restartRequest(request, dependencies, 'unanswered')
   const problem = { text: TEXTS.consent.missingBusiness, field: 'business-0' }
-  return showConsent(request, asked, { ...browser, login: asked.login }, dependencies, [problem])
+  return showConsent(request, asked, { ...browser, login: asked.login }, dependencies, {
+    problems: [problem],
+  })
 }
 
 /** The consent form (C6.2.2). Its query is the request, judged anew: what the page said cannot be changed on the way. */

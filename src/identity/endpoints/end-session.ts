@@ -2,15 +2,19 @@ import type { Answer } from '../../contracts/exchange.ts'
 import type { Client } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { isRegistered, withQuery } from '../authorize/answer-client.ts'
+import { checkRequestSize } from '../authorize/size.ts'
 import { isOwnForm, seeOther, type BrowserContext, browserContextOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { confirmLogoutPage, loggedOutPage } from '../pages/notices.ts'
+import { TEXTS } from '../pages/texts.ts'
 import { loginEnded, took } from '../records.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { type Hint, readHint } from '../tokens/find-token.ts'
+
+const PATH = '/connect/endsession'
 
 type Params = ReadonlyMap<string, string>
 
@@ -65,6 +69,8 @@ function nextOf(params: Params, client: Client | undefined): string | undefined 
 }
 
 const checkLogout: Step<LogoutParsed, LogoutRead> = async (context, dependencies) => {
+  const { params } = context
+  checkRequestSize(carry(params), params.get('state'), dependencies.longestTarget)
   const hint = await readHint(context.params.get('id_token_hint'), dependencies)
   const namedClient = await clientOf(context.params, hint, dependencies)
   return { ...context, hint, namedClient, next: nextOf(context.params, namedClient) }
@@ -77,11 +83,13 @@ function carry(params: Params): string {
     const value = params.get(name)
     return value === undefined ? [] : [[name, value]]
   })
-  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
+  return new URLSearchParams(pairs).toString()
 }
 
-const own = ({ params }: LogoutParsed, { theme }: StepDependencies): string =>
-  theme.at(`/connect/endsession${carry(params)}`)
+function own({ params }: LogoutParsed, { theme }: StepDependencies): string {
+  const query = carry(params)
+  return theme.at(query === '' ? PATH : `${PATH}?${query}`)
+}
 
 /** The user said so, or the client proved by its hint that it speaks of this very user. */
 function isMeant({ exchange, hint, own }: LogoutRead, browser: BrowserContext): boolean {
@@ -113,6 +121,7 @@ function confirm(context: LogoutRead, browser: BrowserContext, dependencies: Ste
     client: namedClient?.name,
     leadsTo: next,
     stay: dependencies.theme.at('/connect/applications'),
+    notice: context.own && TEXTS.logout.outdated,
   })
   return pageAnswer(dependencies.theme, page)
 }

@@ -5,17 +5,17 @@ import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type AuthorizationRead,
   type AuthorizationRequest,
-  carry,
   carryLoggedIn,
   nameClient,
   readQuery,
   readRequest,
 } from '../authorize/request.ts'
-import { type LoginAgain, showLogin } from '../authorize/show.ts'
+import { restartRequest, type Notice, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,
   browserContextOf,
   browserName,
+  isForeignForm,
   isOwnForm,
   seeOther,
 } from '../browser/browser-context.ts'
@@ -98,6 +98,22 @@ function tooMany(thrown: unknown): undefined {
   throw thrown
 }
 
+/** The form is of a page that was opened before this browser's cookie changed, or no cookie came with it. */
+function answerOutdated(
+  request: AuthorizationRequest | undefined,
+  params: Params,
+  browser: BrowserContext,
+  dependencies: StepDependencies,
+): Answer {
+  if (browser.login !== undefined) return startOver(request, dependencies, 'signedIn')
+  const blocked = browser.fresh && params.has('cookieless')
+  return showLogin(request, browser, dependencies, {
+    username: params.get('username') ?? '',
+    problems: [{ text: blocked ? T.noCookie : T.outdated }],
+    cookieless: browser.fresh,
+  })
+}
+
 async function answerForm(
   context: Arrived,
   request: AuthorizationRequest | undefined,
@@ -106,10 +122,12 @@ async function answerForm(
   const params = paramsOf(await readFields(context.exchange))
   const browser = await browserContextOf(context.exchange, dependencies)
   const username = params.get('username') ?? ''
-  const again = (problems: LoginAgain['problems']): Answer =>
+  const again = (problems: readonly Problem[]): Answer =>
     showLogin(request, browser, dependencies, { username, problems })
-  if (!isOwnForm(context.exchange, params.get('csrf'), browser)) return again([{ text: T.expired }])
+  if (isForeignForm(context.exchange)) return startOver(request, dependencies)
   if (request !== undefined && params.get('decision') === 'cancel') throw new Fault('access_denied')
+  if (!isOwnForm(context.exchange, params.get('csrf'), browser))
+    return answerOutdated(request, params, browser, dependencies)
   const missing = missingFields(params)
   if (missing.length > 0) return again(missing)
   const cookie = await logIn(context, params, browser, dependencies)
@@ -118,8 +136,14 @@ async function answerForm(
 }
 
 /** Opened by its address, as after a reload: the page that leads here. */
-const startOver = (request: AuthorizationRequest | undefined, { theme }: StepDependencies): Answer =>
-  seeOther(theme.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carry(request)}`))
+const startOver = (
+  request: AuthorizationRequest | undefined,
+  dependencies: StepDependencies,
+  notice?: Notice,
+): Answer =>
+  request === undefined
+    ? seeOther(dependencies.theme.at('/connect/applications'))
+    : restartRequest(request, dependencies, notice)
 
 const isPost = ({ exchange }: Arrived): boolean => exchange.head.method === 'POST'
 

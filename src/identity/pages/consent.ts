@@ -3,6 +3,7 @@ import {
   type FormFacts,
   html,
   type Html,
+  noticeBox,
   type Page,
   type Problem,
   problemSummary,
@@ -38,6 +39,8 @@ export interface ConsentFacts {
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
   readonly problems: readonly Problem[]
+  /** What happened meanwhile, if anything did. */
+  readonly notice: string | undefined
 }
 
 const listOf = (title: string, words: readonly string[]): Html | undefined =>
@@ -84,7 +87,7 @@ export function consentPage(facts: ConsentFacts): Page {
   if (choices?.length === 0) return noBusinessPage(facts)
   const title = T.title(client)
   const body = html`<h1>${title}</h1>
-    ${whoIs(facts)} ${problemSummary(T.problem, problems)}
+    ${whoIs(facts)} ${noticeBox(facts.notice)} ${problemSummary(T.problem, problems)}
     <form method="post" action="${form.action}">
       ${csrfField(form)} ${listOf(T.about, facts.about)} ${listOf(dataTitle(facts), facts.data)}
       ${choices && picker(choices, facts)}
@@ -104,7 +107,7 @@ export function consentPage(facts: ConsentFacts): Page {
 function noBusinessPage(facts: ConsentFacts): Page {
   const { client, form, leadsTo } = facts
   const body = html`<h1>${T.noBusiness}</h1>
-    ${whoIs(facts)}
+    ${whoIs(facts)} ${noticeBox(facts.notice)}
     <p>${T.noBusinessText(client)}</p>
     <form method="post" action="${form.action}" class="actions">
       ${csrfField(form)}

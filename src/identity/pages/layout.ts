@@ -161,6 +161,10 @@ export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] 
 export const csrfField = ({ csrf }: FormFacts): Html =>
   html`<input type="hidden" name="csrf" value="${csrf}" />`
 
+/** Tells what happened meanwhile, where there is something to tell. */
+export const noticeBox = (text: string | undefined): Html | undefined =>
+  text === undefined ? undefined : html`<p class="notice" role="status">${text}</p>`
+
 export interface Problem {
   readonly text: string
   /** The id of the field it is about. */

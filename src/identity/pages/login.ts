@@ -3,6 +3,7 @@ import {
   type FormFacts,
   html,
   type Html,
+  noticeBox,
   type Page,
   type Problem,
   problemSummary,
@@ -17,6 +18,10 @@ export interface LoginFacts {
   readonly client: { readonly name: string; readonly leadsTo: string } | undefined
   readonly username: string
   readonly problems: readonly Problem[]
+  /** What happened meanwhile, if anything did. */
+  readonly notice?: string | undefined
+  /** The browser sent no cookie with the form before. If it sends none again, it keeps none. */
+  readonly cookieless?: boolean
 }
 
 interface Field {
@@ -51,8 +56,11 @@ function inputOf(field: Field, problems: readonly Problem[]): Html {
   </div>`
 }
 
+const COOKIELESS = html`<input type="hidden" name="cookieless" value="1" />`
+
 /** C6.2.2. The password is never sent back; the user name is. */
-export function loginPage({ form, client, username, problems }: LoginFacts): Page {
+export function loginPage(facts: LoginFacts): Page {
+  const { form, client, username, problems } = facts
   const name: Field = {
     name: 'username',
     type: 'text',
@@ -71,9 +79,10 @@ export function loginPage({ form, client, username, problems }: LoginFacts): Pag
   }
   const body = html`<h1>${T.title}</h1>
     <p class="lead">${client === undefined ? T.toApplications : T.to(client.name)}</p>
-    ${problemSummary(T.problem, problems)}
+    ${noticeBox(facts.notice)} ${problemSummary(T.problem, problems)}
     <form method="post" action="${form.action}" novalidate>
-      ${csrfField(form)} ${inputOf(name, problems)} ${inputOf(password, problems)}
+      ${csrfField(form)} ${facts.cookieless && COOKIELESS} ${inputOf(name, problems)}
+      ${inputOf(password, problems)}
       <button type="submit" name="decision" value="login">${T.submit}</button>
       ${
         client &&

@@ -1,5 +1,5 @@
 import type { Fault } from '../../kernel/faults.ts'
-import { csrfField, type FormFacts, html, type Page } from './layout.ts'
+import { csrfField, type FormFacts, html, noticeBox, type Page } from './layout.ts'
 import { TEXTS } from './texts.ts'
 
 const ERROR = TEXTS.error
@@ -56,12 +56,15 @@ export interface LogoutFacts {
   readonly leadsTo: string | undefined
   /** Where one gets by staying signed in. */
   readonly stay: string
+  /** What happened meanwhile, if anything did. */
+  readonly notice: string | undefined
 }
 
 /** Asks before it ends a session, since nothing proves that the user meant it (RP-Initiated Logout §2, T6). */
-export function confirmLogoutPage({ form, client, leadsTo, stay }: LogoutFacts): Page {
+export function confirmLogoutPage({ form, client, leadsTo, notice, stay }: LogoutFacts): Page {
   const body = html`<h1>${LOGOUT.title}</h1>
     <p class="lead">${LOGOUT.text(client)}</p>
+    ${noticeBox(notice)}
     <form method="post" action="${form.action}">
       ${csrfField(form)}
       <div class="actions">

@@ -15,8 +15,14 @@ export const TEXTS = {
     missingUsername: 'Enter your user name.',
     missingPassword: 'Enter your password.',
     wrong: 'The user name and password do not match an active account. Check both and try again.',
-    expired:
-      'The page was open for too long, or your browser blocks cookies for this site. Please sign in again.',
+    outdated:
+      'This page was out of date, perhaps because you opened it in another tab too. Please sign in again.',
+    noCookie:
+      'Your browser does not keep the cookie that signing in needs. Allow cookies for this site. Then please sign in again.',
+    notices: {
+      unanswered: 'You were signed out before your answer arrived, so nothing was changed. Sign in to go on.',
+      signedIn: 'You signed in in another tab meanwhile. The application asks you to sign in once more.',
+    },
   },
 
   consent: {
@@ -41,6 +47,11 @@ export const TEXTS = {
       `None of the businesses that ${client} may open is one of yours, or your role there allows nothing of what it asks for. Ask the administrator of your business, or use another account.`,
     problem: 'Nothing was allowed yet',
     missingBusiness: 'Choose a business.',
+    notices: {
+      unanswered:
+        'You signed in again, or as somebody else, before your answer arrived. Nothing was allowed yet: please check and answer again.',
+      signedIn: 'You signed in in another tab meanwhile, so you can go on here.',
+    },
     allow: 'Allow',
     deny: 'Do not allow',
     back: (client: string) => `Return to ${client}`,
@@ -67,7 +78,7 @@ export const TEXTS = {
     done: {
       withdrawn: 'The access was withdrawn. The application has been signed out of your data.',
       ended: 'That browser has been signed out.',
-      expired: 'The page was open for too long, and nothing was changed. Please try again.',
+      expired: 'You signed in again after this page was opened, so nothing was changed. Please try again.',
     },
     unknownBrowser: 'Unknown browser',
   },
@@ -78,6 +89,7 @@ export const TEXTS = {
       client === undefined
         ? 'Do you want to sign out in this browser?'
         : `${client} asks to sign you out in this browser.`,
+    outdated: 'This page was out of date, so you are still signed in. Please answer once more.',
     submit: 'Sign out',
     stay: 'Stay signed in',
     doneTitle: 'You are signed out',

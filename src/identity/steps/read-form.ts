@@ -50,6 +50,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'withdraw',
   'end',
   'done',
+  'notice',
+  'cookieless',
 ])
 
 /**
