@@ -26,6 +26,8 @@ export class Report {
   readonly problems: Problem[] = []
   /** Absolute paths of all files of the configuration, readable or not: the files to watch for changes. */
   readonly files = new Set<string>()
+  /** Names of entries that could not be read. Who refers to one of them is right. */
+  readonly unread = new Set<string>()
   /** The place of a path in the files. Set by the loader. */
   locate: (path: KeyPath) => Place | undefined = () => undefined
 

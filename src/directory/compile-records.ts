@@ -1,8 +1,9 @@
-import { didYouMean, didYouMeanOfFew } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
+import { SCOPE } from '../scopes/config.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../scopes/scope-token.ts'
 import {
   type BusinessRecord,
@@ -32,7 +33,7 @@ export function checkReferences(
   problems: RecordProblems,
 ): boolean {
   if (among.has(name)) return true
-  problems.error(at, `names no ${what} of the directory: "${name}"`, didYouMeanOfFew(name, among.keys()))
+  reportUnknownName(problems, at, `${what} of the directory`, name, among.keys())
   return false
 }
 
@@ -46,11 +47,7 @@ export function checkScopes(
   for (const [index, value] of scopes.entries()) {
     if (isTargetValue(value)) problems.error([...at, index], 'is a target: those follow from `businesses`')
     else if (!catalogue.has(value))
-      problems.error(
-        [...at, index],
-        `names no scope of the catalogue: "${value}"`,
-        didYouMean(value, catalogue.values),
-      )
+      reportUnknownName(problems, [...at, index], SCOPE, value, catalogue.values)
   }
 }
 

@@ -12,12 +12,15 @@ import { durationText } from '../kernel/units.ts'
 export interface RecordProblems {
   error(path: KeyPath, message: string, hint?: string): void
   warn(path: KeyPath, message: string, hint?: string): void
+  /** Names of entries that could not be read: a record may refer to them. */
+  readonly unread: ReadonlySet<string>
 }
 
 /** For a record in the configuration itself. `base` is its key path. */
 export const problemsAt = (report: Report, base: KeyPath): RecordProblems => ({
   error: (path, message, hint) => report.error([...base, ...path], message, hint),
   warn: (path, message, hint) => report.warn([...base, ...path], message, hint),
+  unread: report.unread,
 })
 
 /** Problems reported per file, because a badly generated file has one on every line. */
@@ -42,6 +45,7 @@ export class FileProblems {
     return {
       error: (path, message, hint) => this.#add({ path, message, hint, at, severity: 'error' }),
       warn: (path, message, hint) => this.#add({ path, message, hint, at, severity: 'warning' }),
+      unread: this.#report.unread,
     }
   }
 

@@ -1,3 +1,4 @@
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { Report, KeyPath } from '../config/report.ts'
 import type { OfferedOperation } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'
@@ -6,7 +7,7 @@ import {
   type ActionContext,
   type CompileContext,
   compileOperation,
-  reportUnknown,
+  reportUnknownScopes,
 } from './compile-operation.ts'
 import { RouteCompiler, type ConfiguredRoute } from './compile-routes.ts'
 import type { ActionConfig } from './config.ts'
@@ -46,7 +47,7 @@ export function compileActions(
       path,
       report,
     )
-    if (pattern === undefined || compiled === undefined) continue
+    if (pattern === undefined || !Object.hasOwn(context.areas, config.area)) continue
     const route = { ...compiled, pattern, path }
     configuredRoutes.push(route)
     routes.add(route)
@@ -62,11 +63,8 @@ export function compileActions(
 function reportAreas({ areas, backends, catalogue }: CompileContext, report: Report): void {
   for (const [area, { backend, scopes = [] }] of Object.entries(areas)) {
     if (!backends.has(backend))
-      report.error(
-        ['areas', area, 'backend'],
-        `names no backend; there are ${[...backends.keys()].join(', ')}`,
-      )
-    reportUnknown(scopes, catalogue, ['areas', area, 'scopes'], report)
+      reportUnknownName(report, ['areas', area, 'backend'], 'backend', backend, backends.keys())
+    reportUnknownScopes(scopes, catalogue, ['areas', area, 'scopes'], report)
   }
 }
 
@@ -97,13 +95,10 @@ function compileAction(
   context: ActionContext,
   path: KeyPath,
   report: Report,
-): Pick<ConfiguredRoute, 'action' | 'methods'> | undefined {
+): Pick<ConfiguredRoute, 'action' | 'methods'> {
   const area = Object.hasOwn(context.areas, config.area) ? context.areas[config.area] : undefined
-  if (area === undefined) {
-    report.error([...path, 'area'], `names no area; there are ${Object.keys(context.areas).join(', ')}`)
-    return undefined
-  }
-  if (!context.backends.has(area.backend)) return undefined // reportAreas has reported it
+  if (area === undefined)
+    reportUnknownName(report, [...path, 'area'], 'area', config.area, Object.keys(context.areas))
   const action: Action = {
     slot,
     level: config.level === 'business' ? 'b' : 'f',
@@ -112,10 +107,9 @@ function compileAction(
     parameters: parameterNames(pattern),
     isNested: pattern.length > 1,
   }
-  const methods = Object.entries(config.methods).flatMap(([method, operation]) => {
+  const methods = Object.entries(config.methods).map(([method, operation]) => {
     const at = [...path, 'methods', method]
-    const compiled = compileOperation(action, method, operation, pattern, context, at, report)
-    return compiled === undefined ? [] : [[method, compiled] as const]
+    return [method, compileOperation(action, method, operation, pattern, context, at, report)] as const
   })
   return { action, methods: new Map(methods) }
 }

@@ -1,10 +1,13 @@
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { Report, KeyPath } from '../config/report.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/methods.ts'
 import { compileValidator } from '../http/validate-body.ts'
+import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
+import { SCOPE } from '../scopes/config.ts'
 import { type Action, type BodyRule, compileScopeRule, isReportOnly, type Operation } from './action-table.ts'
 import { compileAuditRule } from './compile-audit-rule.ts'
 import type { RouteCompiler } from './compile-routes.ts'
@@ -29,7 +32,7 @@ export interface ActionContext extends CompileContext {
 
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
 
-/** Compiles one method of an action. Undefined if it names a backend that does not exist. */
+/** Compiles one method of an action, and reports every problem of it. */
 export function compileOperation(
   action: Action,
   method: string,
@@ -38,10 +41,9 @@ export function compileOperation(
   context: ActionContext,
   path: KeyPath,
   report: Report,
-): Operation | undefined {
+): Operation {
   const { catalogue, areas } = context
-  const backend = backendOf(action, method, config, pattern, context, path, report)
-  if (backend === undefined) return undefined
+  const backend = backendOf(action, method, config, pattern, context, path, report) ?? ABSENT
   const versions = [...new Set(config.versions)].sort((a, b) => a - b)
   const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
   if (!versions.includes(defaultVersion))
@@ -116,7 +118,20 @@ function checkWebsocket(
   if (backend.upgrade === undefined) report.error([...path, 'websocket'], 'needs a backend of kind stream')
 }
 
-/** The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7). */
+/** In place of a backend that does not exist, so that the other problems of an operation are told too. */
+const ABSENT: Backend = {
+  name: '',
+  format: 'value',
+  payload: 'bare',
+  answer: () => Promise.reject(new Fault('internal')),
+  upgrade: () => Promise.reject(new Fault('internal')),
+  close: () => Promise.resolve(),
+}
+
+/**
+ * The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7).
+ * Undefined if there is none: of an area's, the area's problem tells it.
+ */
 function backendOf(
   own: Action,
   method: string,
@@ -131,7 +146,8 @@ function backendOf(
   const backend = backends.get(name)
   const at = [...path, 'upstream']
   if (backend === undefined) {
-    report.error([...at, 'backend'], `names no backend; there are ${[...backends.keys()].join(', ')}`)
+    if (upstream?.backend !== undefined)
+      reportUnknownName(report, [...at, 'backend'], 'backend', name, backends.keys())
     return undefined
   }
   const calls = {
@@ -205,17 +221,18 @@ function checkedRule(
 ): ScopeRuleConfig {
   if ((config.any === undefined) === (config.all === undefined))
     report.error(path, 'needs either any or all, so that no action is open to every token')
-  reportUnknown([...(config.any ?? []), ...(config.all ?? [])], catalogue, path, report)
+  for (const key of ['any', 'all'] as const)
+    reportUnknownScopes(config[key] ?? [], catalogue, [...path, key], report)
   return config
 }
 
-/** Reports scope values that are not in the catalogue. */
-export function reportUnknown(
+/** Reports scope values of a list that are not in the catalogue. */
+export function reportUnknownScopes(
   values: readonly string[],
   catalogue: Catalogue,
   path: KeyPath,
   report: Report,
 ): void {
-  for (const value of values)
-    if (!catalogue.has(value)) report.error(path, `names the scope ${value}, which is not in the catalogue`)
+  for (const [index, value] of values.entries())
+    if (!catalogue.has(value)) reportUnknownName(report, [...path, index], SCOPE, value, catalogue.values)
 }

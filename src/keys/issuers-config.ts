@@ -1,5 +1,5 @@
 /** The issuers whose access tokens a sidecar accepts, as configured (C11.2). */
-import { didYouMean } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Report } from '../config/report.ts'
 import {
   choice,
@@ -17,6 +17,7 @@ import {
 } from '../config/schema.ts'
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
+import { SCOPE } from '../scopes/config.ts'
 import { isFetchable } from './issuer-metadata.ts'
 import { SUPPORTED_ALGORITHMS } from './signatures.ts'
 
@@ -26,6 +27,14 @@ const claim = (description: string, more: { default?: string } = {}) =>
     expected: 'a claim, such as "scope", "realm_access.roles" or "https://example.com/business"',
     description,
     ...more,
+  })
+
+/** Of `application`, since the other types are for no tokens: any other name would match none. */
+const mediaTypeName = (description: string) =>
+  literalText({
+    pattern: "^([Aa][Pp]{2}[Ll][Ii][Cc][Aa][Tt][Ii][Oo][Nn]/)?[0-9A-Za-z!#$%&'*+.^_`|~-]{1,127}$",
+    expected: 'the name of a media type, such as "at+jwt" or "JWT"',
+    description,
   })
 
 /** The `audience` of an issuer whose tokens name none. */
@@ -47,7 +56,7 @@ const issuer = section({
   audience: text({
     description: 'The `aud` that a token must have. `none`: not checked; tokens for other services pass too.',
   }),
-  typ: list(text({ description: 'A media type, with or without `application/`, in any case.' }), {
+  typ: list(mediaTypeName('A media type, with or without `application/`, in any case.'), {
     default: ['at+jwt'],
     minItems: 1,
     description: 'Accepted values of the header `typ`. RFC 9068 says `at+jwt`. Some issuers send `JWT`.',
@@ -175,11 +184,7 @@ const checkScopeMap: IssuerCheck = ({ scopeMap = {} }, at, report, catalogue) =>
   for (const [role, values] of Object.entries(scopeMap))
     for (const [index, value] of values.entries())
       if (!catalogue.has(value))
-        report.error(
-          [...at, 'scopeMap', role, index],
-          `names no scope of the catalogue: "${value}"`,
-          didYouMean(value, catalogue.values),
-        )
+        reportUnknownName(report, [...at, 'scopeMap', role, index], SCOPE, value, catalogue.values)
 }
 
 const CHECKS: readonly IssuerCheck[] = [checkAddresses, checkTimes, warnOfRisks, checkScopeMap]

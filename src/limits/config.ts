@@ -1,4 +1,5 @@
 import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Report } from '../config/report.ts'
 import { clientKeyProblem } from '../keys/issuers-config.ts'
 import { compileRate, type Rate } from './buckets.ts'
@@ -147,7 +148,7 @@ export function checkLoad(config: LoadConfig, report: Report, { backends, issuer
   }
   for (const name of Object.keys(config.backends.byName)) {
     if (!backends.has(name))
-      report.error(['load', 'backends', 'byName', name], 'is not a backend of this configuration')
+      reportUnknownName(report, ['load', 'backends', 'byName', name], 'backend', name, backends)
   }
 }
 

@@ -14,7 +14,7 @@ import {
   warnOfLentCredentials,
   warnOfReportOnly,
 } from './dangers.ts'
-import { compileDirectory } from '../directory/compile.ts'
+import { compileDirectory, type Directory } from '../directory/compile.ts'
 import { openPeople } from '../directory/module-people/open-people.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
@@ -33,23 +33,32 @@ import { compileServer } from '../server/config.ts'
 import { compileStore } from '../stores/config.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../supervisor/worker-pool.ts'
+import { checkListeners } from './listeners.ts'
+import { readablePart, type ReadablePart } from './readable-part.ts'
 import { warnOfUndocumented } from './undocumented.ts'
 import { warnOfUnrecordedChanges } from './unrecorded-changes.ts'
 import { unopened } from './unopened-backends.ts'
+import { warnOfUnusedBackends, warnOfUnusedScopes } from './unused.ts'
 
 interface Check {
-  /** Sections that must have been read without a problem. */
+  /** Sections that must have been read; of their entries, those that could be read are there. */
   readonly needs: readonly (keyof Configuration)[]
+  /** Sections that must have been read with all their entries. */
+  readonly whole?: readonly (keyof Configuration)[]
   readonly run: (
     configuration: Configuration,
     report: Report,
     environment: Environment,
-    unreadable: UnreadableSections,
+    shared: Shared,
   ) => unknown
 }
 
-/** Names of the sections in which reading found a problem. A check of theirs would report its consequences. */
-type UnreadableSections = ReadonlySet<unknown>
+/** What several checks use. */
+interface Shared {
+  readonly unreadable: ReadonlySet<unknown>
+  /** The compiled directory; the first call reports its problems. */
+  readonly directory: () => Promise<Directory>
+}
 
 /** Stands for the service's keys, which a check does not open. */
 const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
@@ -60,10 +69,12 @@ const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Rep
 /** Checks of one section or two. They are cheap and open nothing. */
 const SECTION_CHECKS: readonly Check[] = [
   { needs: ['server'], run: ({ server }, report) => compileServer(server, report) },
+  { needs: ['server', 'admin'], run: checkListeners },
   { needs: ['admin'], run: ({ admin }, report) => compileAdmin(admin, report) },
   { needs: ['identity'], run: ({ identity }, report) => compileIdentity(identity, report) },
   {
-    needs: ['audit', 'issuers'],
+    needs: ['audit'],
+    whole: ['issuers'],
     run: (configuration, report) => compileAudit(configuration.audit, isSidecar(configuration), report),
   },
   { needs: ['keys'], run: ({ keys }, report) => compileKeys(keys, report) },
@@ -72,7 +83,8 @@ const SECTION_CHECKS: readonly Check[] = [
     run: (all, report) => compileIssuers(all.issuers, report, catalogueOf(all)),
   },
   {
-    needs: ['load', 'backends', 'issuers'],
+    needs: ['load', 'backends'],
+    whole: ['issuers'],
     run: ({ load, backends, issuers }, report) =>
       checkLoad(load, report, { backends: new Set(Object.keys(backends)), issuers: issuerNames(issuers) }),
   },
@@ -82,7 +94,8 @@ const SECTION_CHECKS: readonly Check[] = [
     run: ({ store, workers }, report) => compileStore(store, countWorkers(workers), report),
   },
   {
-    needs: ['maintenance', 'areas', 'backends', 'directory', 'issuers'],
+    needs: ['maintenance', 'areas', 'backends', 'directory'],
+    whole: ['issuers'],
     run: (all, report) => compileMaintenance(all.maintenance, closableNames(all), report),
   },
   {
@@ -92,12 +105,13 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['backends', 'workers'], run: reportLonelyMemory },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
-  { needs: ['audit', 'data', 'issuers', 'actions'], run: warnOfUnrecordedChanges },
+  { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
-  { needs: ['demo', 'server', 'directory', 'issuers'], run: reportDangers },
-  { needs: ['directory', 'issuers'], run: refusePeopleOfSidecar },
+  { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
+  { needs: ['directory'], whole: ['issuers'], run: refusePeopleOfSidecar },
   {
-    needs: ['developers', 'demo', 'issuers'],
+    needs: ['developers', 'demo'],
+    whole: ['issuers'],
     run: ({ developers, demo, issuers }, report) =>
       checkDevelopers({ developers, demo, sidecar: isSidecar({ issuers }) }, report),
   },
@@ -106,27 +120,23 @@ const SECTION_CHECKS: readonly Check[] = [
 /** The checks that `openParts` (start/service.ts) makes when it opens a configuration for serving. */
 const PART_CHECKS: readonly Check[] = [
   { needs: ['scopes'], run: ({ scopes }, report) => compileScopes(scopes, report) },
+  { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
   {
-    needs: ['directory', 'scopes'],
-    run: (all, report, environment) => compileDirectory(all.directory, catalogueOf(all), report, environment),
-  },
-  {
-    needs: ['directory', 'scopes', 'store', 'data', 'issuers'],
-    run: async (all, report, environment) => {
+    needs: ['directory', 'scopes', 'store', 'data'],
+    whole: ['issuers'],
+    run: async (all, report, _environment, { directory }) => {
       if (isSidecar(all)) return
-      const directory = await compileDirectory(all.directory, catalogueOf(all), new Report(), environment)
-      await inspectStore(all.store, all.data, (store) => reportTakenIds(directory, store, report))
+      const compiled = await directory()
+      await inspectStore(all.store, all.data, (store) => reportTakenIds(compiled, store, report))
     },
   },
   {
     needs: ['directory', 'scopes', 'server'],
-    run: async (all, report, environment) => {
-      const directory = await compileDirectory(all.directory, catalogueOf(all), new Report(), environment)
-      await reportOpenedDemo(all, directory, report)
-    },
+    run: async (all, report, _environment, { directory }) => reportOpenedDemo(all, await directory(), report),
   },
   {
-    needs: ['directory', 'issuers'],
+    needs: ['directory'],
+    whole: ['issuers'],
     run: async ({ directory: { people } }, report) => {
       if (people === undefined) return
       const opened = await openPeople(people, { clock: systemClock, report, note: () => undefined })
@@ -134,8 +144,9 @@ const PART_CHECKS: readonly Check[] = [
     },
   },
   {
-    needs: ['backends', 'vendor', 'issuers'],
-    run: async (all, report, _environment, unreadable) => {
+    needs: ['backends', 'vendor'],
+    whole: ['issuers'],
+    run: async (all, report, _environment, { unreadable }) => {
       const opened = await openBackends(all, report)
       // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
       const backends = new Map(
@@ -168,11 +179,24 @@ const openBackends = (all: Configuration, report: Report): ReturnType<typeof com
     answerLimit: 0, // no call is made
   })
 
-const unreadableSections = ({ problems }: Report): UnreadableSections =>
-  new Set(problems.map(({ path }) => path[0]))
+const areReadable = (keys: readonly (keyof Configuration)[], without: ReadonlySet<unknown>): boolean =>
+  !keys.some((key) => without.has(key))
 
-const areReadable = (keys: readonly (keyof Configuration)[], unreadable: UnreadableSections): boolean =>
-  !keys.some((key) => unreadable.has(key))
+const canRun = ({ needs, whole = [] }: Check, { unreadable, partial }: ReadablePart): boolean =>
+  areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
+
+function sharedBy({ configuration, unreadable }: ReadablePart, report: Report, env: Environment): Shared {
+  let compiled: Promise<Directory> | undefined
+  const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), report, env)
+  return { unreadable, directory: () => (compiled ??= compile()) }
+}
+
+/** Corrects the paths of the problems that checks of a part have found, from the `first` on. */
+function tellPathsInFile({ problems }: Report, first: number, { pathInFile }: ReadablePart): void {
+  const found = problems.splice(first)
+  // One by one: a list of arguments has a limit.
+  for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
+}
 
 export interface LoadedConfiguration {
   /** Absent if the report failed. */
@@ -184,11 +208,24 @@ export interface LoadedConfiguration {
 export function loadConfiguration(file: string, environment: Environment): LoadedConfiguration {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return { report }
-  const unreadable = unreadableSections(report)
-  for (const { needs, run } of SECTION_CHECKS)
-    if (areReadable(needs, unreadable)) run(configuration, report, environment, unreadable)
+  const part = readablePart(configuration, report)
+  const shared = sharedBy(part, report, environment)
+  const first = report.problems.length
+  for (const check of SECTION_CHECKS)
+    if (canRun(check, part)) check.run(part.configuration, report, environment, shared)
+  tellPathsInFile(report, first, part)
   return report.failed ? { report } : { configuration, report }
 }
+
+/** What is told only of a configuration that can be served: otherwise it may follow from a problem. */
+const LAST_CHECKS: readonly Check[] = [
+  { needs: [], run: warnOfUnusedBackends },
+  {
+    needs: [],
+    run: async (all, report, _environment, { directory }) =>
+      warnOfUnusedScopes(all, await directory(), report),
+  },
+]
 
 /** What is told only if it is asked for. */
 const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
@@ -204,8 +241,15 @@ export async function checkConfiguration(
 ): Promise<Report> {
   const { configuration, report } = readConfiguration(file, environment)
   if (configuration === undefined) return report
-  const unreadable = unreadableSections(report)
-  for (const { needs, run } of [...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
-    if (areReadable(needs, unreadable)) await run(configuration, report, environment, unreadable)
+  const part = readablePart(configuration, report)
+  const shared = sharedBy(part, report, environment)
+  const first = report.problems.length
+  const run = async (checks: readonly Check[]): Promise<void> => {
+    for (const check of checks)
+      if (canRun(check, part)) await check.run(part.configuration, report, environment, shared)
+  }
+  await run([...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
+  if (!report.failed) await run(LAST_CHECKS)
+  tellPathsInFile(report, first, part)
   return report
 }

@@ -1,3 +1,4 @@
+import { reportUnknownName } from '../../config/problem-text.ts'
 import type { Report } from '../../config/report.ts'
 import {
   compileOperationBackend,
@@ -57,10 +58,7 @@ function reportUnder(name: string, over: string, { slice, open }: OtherBackends,
   const kind = slice[over]?.kind
   const at = ['backends', name, 'over']
   if (kind === undefined && !open.has(over))
-    report.error(
-      at,
-      `names no backend; there are ${[...new Set([...Object.keys(slice), ...open.keys()])].join(', ')}`,
-    )
+    reportUnknownName(report, at, 'backend', over, new Set([...Object.keys(slice), ...open.keys()]))
   else if (kind !== 'http' && kind !== 'stream')
     report.error(at, 'names a backend that does not forward; expected one of kind http or stream')
 }

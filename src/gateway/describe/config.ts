@@ -13,6 +13,7 @@ import {
   wholeNumber,
   type Static,
 } from '../../config/schema.ts'
+import { reportUnknownName } from '../../config/problem-text.ts'
 import type { Report } from '../../config/report.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json-value.ts'
@@ -139,8 +140,7 @@ export function checkOpenapi(
 ): void {
   const { hide = [], license } = openapi === undefined || openapi === 'off' ? {} : openapi
   for (const [index, name] of hide.entries())
-    if (!areas.includes(name))
-      report.error(['openapi', 'hide', index], `names no area; there are ${areas.join(', ')}`)
+    if (!areas.includes(name)) reportUnknownName(report, ['openapi', 'hide', index], 'area', name, areas)
   if (license?.url !== undefined && license.identifier !== undefined)
     report.error(['openapi', 'license', 'identifier'], 'goes in place of `url`, not beside it')
 }

@@ -1,7 +1,7 @@
 /** Maintenance that the configuration itself says (C9.1). */
 import { duration, list, optional, section, text, type Static } from '../../config/schema.ts'
 import type { KeyPath, Report } from '../../config/report.ts'
-import { didYouMean } from '../../config/problem-text.ts'
+import { unknownName } from '../../config/problem-text.ts'
 import { compileAddressList } from '../../http/addresses.ts'
 import { clientKeyProblem } from '../../keys/issuers-config.ts'
 import { INSTANT_PATTERN } from '../../kernel/instant.ts'
@@ -60,6 +60,8 @@ export interface ClosableNames {
   readonly issuer: ReadonlySet<string> | undefined
   /** Whether the store may have further clients and businesses. */
   readonly stored: boolean
+  /** Names of entries that could not be read. */
+  readonly unread?: ReadonlySet<string>
 }
 
 export interface SwitchProblem {
@@ -73,13 +75,13 @@ export interface SwitchProblem {
 }
 
 function nameProblem(
-  what: Exclude<keyof ClosableNames, 'stored'>,
+  what: Exclude<keyof ClosableNames, 'stored' | 'unread'>,
   name: string,
   names: ClosableNames,
 ): Pick<SwitchProblem, 'message' | 'hint'> | undefined {
   const known = names[what]
-  if (known === undefined || known.has(name)) return undefined
-  return { message: `names no ${what}: "${name}"`, hint: didYouMean(name, known) }
+  if (known === undefined || known.has(name) || names.unread?.has(name) === true) return undefined
+  return unknownName(what, name, known)
 }
 
 const scopeProblem = (scope: ClosureScope, names: ClosableNames) =>
@@ -152,7 +154,10 @@ export function compileMaintenance(
     const compiled = toSwitch(entry)
     if (compiled === undefined) return []
     const at = (member: SwitchProblem['member']): KeyPath => ['maintenance', index, KEYS[member]]
-    for (const { client, business, member, message, hint } of switchProblems(compiled, names))
+    for (const { client, business, member, message, hint } of switchProblems(compiled, {
+      ...names,
+      unread: report.unread,
+    }))
       if (client !== undefined)
         report.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
       else if (business !== undefined)

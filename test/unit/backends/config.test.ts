@@ -143,7 +143,7 @@ describe('C8.9: the configuration of a module over a forwarder', () => {
   })
 
   it.each([
-    ['nothing', 'missing', 'names no backend; there are around, chain, sample, funds'],
+    ['nothing', 'missing', 'names no backend: "missing"'],
     ['itself', 'around', 'names a backend that does not forward; expected one of kind http or stream'],
     ['a module', 'chain', 'names a backend that does not forward; expected one of kind http or stream'],
     ['sample data', 'sample', 'names a backend that does not forward; expected one of kind http or stream'],

@@ -52,7 +52,7 @@ describe('the configuration of areas', () => {
     const { problems, messages } = compile([actionOf()], {
       'fund-data': { backend: 'none', scopes: ['x', 'fund.read'] },
     })
-    expect(problems).toEqual(['areas.fund-data.backend', 'areas.fund-data.scopes'])
+    expect(problems).toEqual(['areas.fund-data.backend', 'areas.fund-data.scopes.0'])
     expect(messages).toContain('x')
   })
 
@@ -118,8 +118,8 @@ describe('the configuration of actions', () => {
       compile([actionOf({ methods: { GET: { ...OPERATION, scopes } } })]).problems
     const path = 'actions.0.methods.GET.scopes'
     expect(problemsOf({ all: ['fund.read', 'fund.write'] })).toEqual([])
-    expect(problemsOf({ any: ['fund.read', 'x'] })).toEqual([path])
-    expect(problemsOf({ all: ['y'] })).toEqual([path])
+    expect(problemsOf({ any: ['fund.read', 'x'] })).toEqual([`${path}.any.1`])
+    expect(problemsOf({ all: ['y'] })).toEqual([`${path}.all.0`])
     expect(problemsOf({})).toEqual([path])
     expect(problemsOf({ any: ['fund.read'], all: ['fund.read'] })).toEqual([path])
   })

@@ -39,6 +39,31 @@ describe('the catalogue of scope values', () => {
     },
   )
 
+  it.each([
+    ['itself', { a: scope('a') }, [['scopes.a.implies.0', 'a → a']]],
+    ['another', { a: scope('b'), b: scope('a') }, [['scopes.a.implies.0', 'a → b → a']]],
+    [
+      'a longer way, entered from outside, and told once',
+      { top: scope('leaf', 'a'), a: scope('leaf', 'b'), b: scope('c'), c: scope('a'), leaf: scope() },
+      [['scopes.a.implies.1', 'a → b → c → a']],
+    ],
+    [
+      'two ways that have nothing in common',
+      { a: scope('a'), b: scope('c'), c: scope('b') },
+      [
+        ['scopes.a.implies.0', 'a → a'],
+        ['scopes.b.implies.0', 'b → c → b'],
+      ],
+    ],
+    ['no cycle: two ways to one value', { a: scope('b', 'c'), b: scope('d'), c: scope('d'), d: scope() }, []],
+  ])('C5.1 refuses a value that implies itself: by %s', (_case, config, expected) => {
+    const told = compile(config).problems.map(([path, message]) => [
+      path,
+      message?.replace('makes it imply itself: ', ''),
+    ])
+    expect(told).toEqual(expected)
+  })
+
   it('C5.1 lets no data scope imply an identity scope', () => {
     expect(compile({ a: scope('openid') }).problems).toHaveLength(1)
   })

@@ -38,6 +38,8 @@ async function check(
       'areas:',
       `  fund-data: { backend: up${area && `, ${area}`} }`,
       '  member-data: { backend: up }',
+      '  spare: { backend: other }',
+      '  samples: { backend: memory }',
       'actions:',
       `  - { level: business, area: fund-data, action: fund-list, methods: { ${method}: { ${operation(list)}${rule} } } }`,
       `  - { level: fund, area: member-data, action: 'members/{memberId}', methods: { GET: { ${operation(member)} } } }`,

@@ -41,6 +41,6 @@ describe('the section openapi', () => {
   it('C11.3.6 hides no area that there is not', async () => {
     const { code, stderr } = await check('openapi: { hide: [nothing] }')
     expect(code).toBe(2)
-    expect(stderr).toContain('openapi.hide[0]  names no area; there are fund-data, member-data')
+    expect(stderr).toContain('openapi.hide[0]  names no area: "nothing" — there are fund-data, member-data')
   })
 })
