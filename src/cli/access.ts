@@ -105,7 +105,7 @@ export const accessCommand = commandOf(ACCESS, {
   '': ({ values }, terminal) => {
     if (values.csv === true && values.json === true)
       throw new UsageError('expected --csv or --json, not both')
-    const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    const file = configurationFile(values.config, terminal)
     return orTellTrouble(async () => {
       const read = await readAccess(file, terminal)
       if (read === undefined) return EXIT.refused

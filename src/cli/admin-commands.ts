@@ -154,7 +154,7 @@ async function findAdminApi(options: OrderOptions, terminal: Terminal): Promise<
   const own = ownToken(options, terminal)
   const given = adminUrl(options, terminal)
   if (given !== undefined && own !== undefined) return { address: given, token: own }
-  const path = configurationFile(options.config === undefined ? [] : [options.config], terminal)
+  const path = configurationFile(options.config, terminal)
   const { configuration, report } = readConfiguration(path, terminal.env)
   if (isUsable(configuration, report))
     return { address: given ?? addressOf(configuration), token: await tokenOf(configuration, own) }

@@ -35,7 +35,7 @@ function copy({ data, file, json }: Copy, terminal: Terminal): number {
 /** `postern backup FILE [--config FILE]`: copies the store, also while it is in use. */
 export const backupCommand = commandOf(BACKUP, {
   '': ({ positionals: [file = ''], values }, terminal) => {
-    const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    const path = configurationFile(values.config, terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration) {
       const act = {

@@ -1,34 +1,23 @@
 /** The commands that read configurations and change nothing. */
-import { parseArgs } from 'node:util'
 import type { Report } from '../config/report.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { accessOf, compareAccess, type AccessChange } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { accessChangeText } from './access-change-text.ts'
-import { configurationFile, EXIT, writeReport, type Terminal, UsageError, type Command } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal, UsageError } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
+import { DIFF } from './tables/access.ts'
+import { CHECK } from './tables/configurations.ts'
+import { printJson } from './terminal.ts'
+import { commandOf } from './verbs.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
-export const checkCommand: Command = {
-  help: `Usage: postern check [FILE] [--strict] [--expect FILE [--json]]
-
-  Reports the problems of a configuration, without serving it. The exit code is 2 if it could not be served.
-
-  --strict        Also lists the operations that do not tell clients their summary, description, data or examples. Any
-                  warning makes the exit code 1
-  --expect FILE   Also whether calls are decided as this file expects: rows of a call, its client, user and target, and
-                  \`allowed\` or the reason of the refusal. Each row that is decided otherwise is shown with its line and
-                  with what would change it: exit code 1. No service needs to run. The store is only read
-  --json          {calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}
-`,
-  async run(args, terminal) {
-    const flag = { type: 'boolean' } as const
-    const options = { expect: { type: 'string' }, json: flag, strict: flag } as const
-    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options })
+export const checkCommand = commandOf(CHECK, {
+  '': async ({ positionals: [named], values }, terminal) => {
     const { expect, json = false, strict = false } = values
     if (json && expect === undefined) throw new UsageError('--json goes with --expect')
-    const file = configurationFile(positionals, terminal)
+    const file = configurationFile(named, terminal)
     const report = await checkConfiguration(file, terminal.env, strict)
     writeReport(file, report, terminal)
     if (report.failed) return EXIT.refused
@@ -36,7 +25,7 @@ export const checkCommand: Command = {
     const code = expect === undefined ? EXIT.done : await checkExpected(file, { expect, json }, terminal)
     return strict && code === EXIT.done && report.problems.length > 0 ? EXIT.failed : code
   },
-}
+})
 
 /** Imported only where it is asked for: it loads what serves. */
 async function checkExpected(file: string, asked: { expect: string; json: boolean }, terminal: Terminal) {
@@ -72,21 +61,8 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
 }
 
 /** `postern diff OLD NEW`: shows who gains and who loses access to which actions. */
-export const diffCommand: Command = {
-  help: `Usage: postern diff OLD NEW [--json]
-
-  Shows who gains (+) and who loses (-) access between two configurations: clients and roles by action, users by
-  their role at a business. Clients and users of the store are included. The store is only read. An area that
-  becomes report-only is open to anybody. The exit code is 2 if the scopes or the directory of one have problems.
-
-  --json   {gained, lost}, each a list of {kind, who, what, where}
-`,
-  async run(args, terminal) {
-    const options = { json: { type: 'boolean' } } as const
-    const { positionals, values } = parseArgs({ args: [...args], allowPositionals: true, options })
-    const [old, next, ...more] = positionals
-    if (old === undefined || next === undefined || more.length > 0)
-      throw new UsageError('expected two configuration files')
+export const diffCommand = commandOf(DIFF, {
+  '': ({ positionals: [old = '', next = ''], values }, terminal) => {
     const before = read(old, terminal)
     const after = read(next, terminal)
     if (before === undefined || after === undefined) return EXIT.refused
@@ -94,12 +70,9 @@ export const diffCommand: Command = {
       const changes = await compare(before, after, terminal)
       if (changes === undefined) return EXIT.refused
       const { gained, lost } = changes
-      terminal.stdout.write(
-        values.json === true
-          ? `${JSON.stringify({ gained, lost }, null, 2)}\n`
-          : accessChangeText({ gained, lost }),
-      )
+      if (values.json === true) printJson({ gained, lost }, terminal)
+      else terminal.stdout.write(accessChangeText({ gained, lost }))
       return EXIT.done
     }, terminal)
   },
-}
+})

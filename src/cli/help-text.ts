@@ -27,20 +27,23 @@ function entry(name: string, text: string, column: number): string {
   return [`  ${head}`, ...more.map((line) => `  ${indent}${line}`)].map((line) => `${line}\n`).join('')
 }
 
+/** The width of the first column that fits these names. */
+export const columnOf = (names: readonly string[]): number =>
+  names.reduce((most, { length }) => (length > most && length <= COLUMN ? length : most), 0) + 2
+
 /** Names and their texts, in two columns. */
-export function entriesText(entries: readonly (readonly [name: string, text: string])[]): string {
-  const widest = entries.reduce(
-    (most, [name]) => (name.length > most && name.length <= COLUMN ? name.length : most),
-    0,
-  )
-  return entries.map(([name, text]) => entry(name, text, widest + 2)).join('')
-}
+export const entriesText = (
+  entries: readonly (readonly [name: string, text: string])[],
+  column = columnOf(entries.map(([name]) => name)),
+): string => entries.map(([name, text]) => entry(name, text, column)).join('')
+
+/** What help texts call the value of an option. */
+export const valueName = ({ kind = 'text', value, words }: Option): string =>
+  words?.join('|') ?? value ?? KINDS[kind].value
 
 /** What stands behind the name of an option; empty of a switch. */
-export function valueText({ type, kind = 'text', value, words, multiple }: Option): string {
-  if (type === 'boolean') return ''
-  return ` ${words?.join('|') ?? value ?? KINDS[kind].value}${multiple === true ? ' …' : ''}`
-}
+const valueText = (option: Option): string =>
+  option.type === 'boolean' ? '' : ` ${valueName(option)}${option.multiple === true ? ' …' : ''}`
 
 const optionText = (name: string, option: Option): string =>
   `${option.short === undefined ? '' : `-${option.short}, `}--${option.negatable === true ? '[no-]' : ''}${name}${valueText(option)}`

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { randomUUID } from 'node:crypto'
 import { Hasher } from '../directory/hasher.ts'
 import { hashSecret } from '../directory/secret-hash.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { firstConfiguration } from './first-configuration.ts'
-import { EXIT, type Terminal, UsageError, type Command } from './command.ts'
+import { EXIT, type Terminal } from './command.ts'
+import { INIT } from './tables/configurations.ts'
+import { printJson } from './terminal.ts'
+import { commandOf } from './verbs.ts'
 import { OWN_FILE } from './default-file.ts'
 
 const PRIVATE_FILE = 0o600
@@ -48,29 +50,28 @@ async function write(folder: string, secrets: Secrets): Promise<void> {
   await writeFile(join(folder, OWN_FILE), text, { flag: 'wx', mode: PRIVATE_FILE })
 }
 
-function show(folder: string, { clientSecret, password }: Secrets, { stdout, stderr }: Terminal): void {
+const SECRETS_TEXT = 'The secret and the password are shown only now: the file has only their hashes.\n'
+
+function show(folder: string, { clientSecret, password }: Secrets, json: boolean, terminal: Terminal): void {
   const file = fromHere(join(folder, OWN_FILE))
-  stdout.write(
-    `configuration  ${file}\n` +
-      `client_id      first-client\n` +
-      `client_secret  ${clientSecret}\n` +
-      `username       first-user\n` +
-      `password       ${password}\n`,
-  )
-  stderr.write(
-    'The secret and the password are shown only now: the file has only their hashes.\n' +
-      `Next: postern check ${file}; UPSTREAM_URL=http://… postern serve ${file}\n`,
+  const shown = {
+    ...{ configuration: file, client_id: 'first-client', client_secret: clientSecret },
+    ...{ username: 'first-user', password },
+  }
+  if (json) printJson(shown, terminal)
+  else
+    for (const [name, value] of Object.entries(shown)) terminal.stdout.write(`${name.padEnd(15)}${value}\n`)
+  terminal.stderr.write(
+    `${SECRETS_TEXT}Next: postern check ${file}; UPSTREAM_URL=http://… postern serve ${file}\n`,
   )
 }
 
 const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'code' in thrown
 
 /** `postern init [FOLDER]`: writes a first configuration that can be served as it is (C10). Overwrites nothing. */
-export const initCommand: Command = {
-  async run(args, terminal) {
-    const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} })
-    if (positionals.length > 1) throw new UsageError(`expected one folder, got ${positionals.length}`)
-    const folder = resolve(positionals[0] ?? '.')
+export const initCommand = commandOf(INIT, {
+  '': async ({ positionals: [named = '.'], values }, terminal) => {
+    const folder = resolve(named)
     const file = join(folder, OWN_FILE)
     if (existsSync(file)) {
       terminal.stderr.write(`postern: ${file} exists already and was not changed. Name another folder.\n`)
@@ -84,7 +85,7 @@ export const initCommand: Command = {
       terminal.stderr.write(`postern: ${thrown.message}\n`)
       return EXIT.failed
     }
-    show(folder, secrets, terminal)
+    show(folder, secrets, values.json === true, terminal)
     return EXIT.done
   },
-}
+})

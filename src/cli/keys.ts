@@ -115,7 +115,7 @@ async function withStore<T>(
 const onKeys =
   (action: Action) =>
   ({ values }: { readonly values: KeysOptions }, terminal: Terminal): number | Promise<number> => {
-    const path = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    const path = configurationFile(values.config, terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
     if (configuration === undefined || report.failed) {
       writeReport(path, report, terminal)

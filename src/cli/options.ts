@@ -3,7 +3,7 @@
  * arguments, its options with their help and their kind of value, and examples. Everything else is made from that table:
  * what is accepted, the words for what is wrong, `--help`, and the completion of shells.
  *
- * To add a verb: write its table, name it in `command-line.ts`, and implement it by `commandOf` (verbs.ts), which parses
+ * To add a verb: write its table, name it in `command-list.ts` and `commands.ts`, and implement it by `commandOf` (verbs.ts), which parses
  * the arguments by the table. Options that many commands have stand in `tables/order.ts`.
  */
 import { parseArgs } from 'node:util'

@@ -1,16 +1,7 @@
-/** The options of the commands that change something: which configuration, why, and by whose token. */
+/** What the options of an order mean (tables/order.ts): which configuration, why, and by whose token. */
 import { readFileSync } from 'node:fs'
 import { MOST_REASON } from '../contracts/audit.ts'
 import { type Terminal, UsageError } from './command.ts'
-import { DEFAULT_FILE } from './default-file.ts'
-
-const text = { type: 'string' } as const
-
-/** For `parseArgs`. */
-export const ORDER = { config: text, reason: text, 'admin-token': text } as const
-
-/** The same, for commands that only a running service carries out. */
-export const SERVICE_ORDER = { ...ORDER, 'admin-url': text } as const
 
 /** The service that a command is for, and who gives the order. */
 export interface OrderOptions {
@@ -23,20 +14,6 @@ export interface OrderOptions {
   /** `--admin-url`: of the admin listener. */
   readonly 'admin-url'?: string | undefined
 }
-
-/** For the help texts of commands. */
-export const ORDER_HELP = `  --reason TEXT         For the log and the audit trail; at most ${MOST_REASON} bytes
-  --admin-token @FILE   Your own token, instead of the one in the data folder. Also POSTERN_ADMIN_TOKEN
-  --config FILE         The configuration that is served`
-
-/** The same, for commands that only a running service carries out. */
-export const SERVICE_ORDER_HELP = `${ORDER_HELP}
-  --admin-url URL       The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL`
-
-/** For the help texts of `client` and `user`. */
-export const DIRECTORY_ORDER_NOTES = `All subcommands take --config FILE (default: ${DEFAULT_FILE}). Those that change something take
---reason TEXT (at most ${MOST_REASON} bytes) and --admin-token @FILE (also POSTERN_ADMIN_TOKEN): your own token, whose name
-the audit trail records. A running service follows within a second.`
 
 /**
  * The reason, as it was given.

@@ -112,7 +112,7 @@ function plain({ operation, groups, clients, roles }: ScopeNeeds) {
 export const scopesCommand = commandOf(SCOPES, {
   '': ({ positionals, values }, terminal) => {
     const [method = '', path = ''] = positionals
-    const file = configurationFile(values.config === undefined ? [] : [values.config], terminal)
+    const file = configurationFile(values.config, terminal)
     return orTellTrouble(async () => {
       const read = await readAccess(file, terminal)
       if (read === undefined) return EXIT.refused

@@ -5,7 +5,9 @@ import { takeBackFromGroup } from '../start/data-group.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { onSignals } from '../server/drain.ts'
 import { ConfigurationError } from '../start/service.ts'
-import { configurationFile, EXIT, writeReport, type Terminal, type Command } from './command.ts'
+import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
+import { SERVE } from './tables/configurations.ts'
+import { commandOf } from './verbs.ts'
 
 /** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */
 const isPlain = (error: unknown): error is Error =>
@@ -120,9 +122,9 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
 }
 
 /** `postern serve [FILE]`: serves until SIGTERM or SIGINT. The exit code is 2 if the file is refused. */
-export const serveCommand: Command = {
-  async run(args, terminal) {
-    const file = configurationFile(args, terminal)
+export const serveCommand = commandOf(SERVE, {
+  '': async ({ positionals: [named] }, terminal) => {
+    const file = configurationFile(named, terminal)
     const loaded = load(file, terminal)
     if (loaded === undefined) return refuse(file, terminal)
     try {
@@ -134,4 +136,4 @@ export const serveCommand: Command = {
       return EXIT.failed
     }
   },
-}
+})

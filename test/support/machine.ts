@@ -61,6 +61,7 @@ export const PARTS = {
   slapd: { use: 'users in LDAP', isThere: () => existsSync(SLAPD) },
   systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
   verdaccio: { use: 'the recipe for a registry', isThere: isServer('verdaccio') },
+  zsh: { use: 'the completion of zsh', isThere: () => runs('zsh', '--version') },
   'a small disk': { use: 'a disk that is full', isThere: canMount },
   'the rights of root': { use: 'files of other users', isThere: () => process.geteuid?.() === 0 },
 } as const satisfies Readonly<Record<string, Part>>

@@ -18,7 +18,7 @@ export function readAudited(
   config: string | undefined,
   terminal: Terminal,
 ): AuditedConfiguration | undefined {
-  const file = configurationFile(config === undefined ? [] : [config], terminal)
+  const file = configurationFile(config, terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {
     writeReport(file, report, terminal)

@@ -62,7 +62,7 @@ export const optionsOf = (noun: NounName): readonly NounOption[] =>
       const words = wordsOf(view.items ?? view)?.map(String)
       return {
         ...{ member, name: ITEMS[member] ?? kebab(member), shape: shapeOf(view), words },
-        ...{ value: valueOf(member, view, words), description: view.description ?? '' },
+        ...{ value: valueOf(member, view, words), description: (view.description ?? '').replace(/\.$/, '') },
       }
     })
 

@@ -36,7 +36,7 @@ export async function withDirectory(
   terminal: Terminal,
 ): Promise<number> {
   checkOrder(order, terminal)
-  const file = configurationFile(order.config === undefined ? [] : [order.config], terminal)
+  const file = configurationFile(order.config, terminal)
   const { configuration, report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {
     writeReport(file, report, terminal)

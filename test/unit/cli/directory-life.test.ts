@@ -192,7 +192,7 @@ describe('postern client and postern user refuse', () => {
     const { stdout } = await run('user add --help')
     expect(stdout).toContain('postern user add USERNAME')
     expect(stdout).not.toContain('set-password USERNAME')
-    expect((await run('--help')).stdout).toMatch(/ {2}init \[FOLDER\]/)
+    expect((await run('--help')).stdout).toMatch(/^ {2}init +Write a first/m)
   })
 })
 

@@ -105,7 +105,7 @@ describe('postern', () => {
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain(`postern: ${told.startsWith('did') ? '' : told}`)
     expect(stderr).toContain(told)
-    expect(stderr).toMatch(/^(Options and examples|All options): postern [a-z ]+ --help$/m)
+    expect(stderr).toMatch(/^(Options|Verbs) and examples: postern [a-z ]+ --help$/m)
     expect(stderr).not.toMatch(/[[\]{}^$]\{|\^\[/)
   })
 

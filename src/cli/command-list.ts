@@ -1,0 +1,157 @@
+/**
+ * All commands of `postern`, in the groups of its help, with what help and completion have to know. What they do is
+ * loaded by `commands.ts`.
+ */
+import type { CommandTable } from './verbs.ts'
+
+export interface CommandRow {
+  /** For the list of all commands. */
+  readonly summary: string
+  /** Its verbs and their options: one in `tables/`. Imported only when it is used. */
+  readonly table: () => Promise<CommandTable>
+}
+
+type Rows = Readonly<Record<string, CommandRow>>
+
+const START = {
+  init: {
+    summary: 'Write a first configuration, with new secrets',
+    table: async () => (await import('./tables/configurations.ts')).INIT,
+  },
+  check: {
+    summary: 'Report the problems of a configuration, without serving it',
+    table: async () => (await import('./tables/configurations.ts')).CHECK,
+  },
+  serve: {
+    summary: 'Serve a configuration',
+    table: async () => (await import('./tables/configurations.ts')).SERVE,
+  },
+  'hash-password': {
+    summary: 'Read a password and print its hash, for `directory.users`',
+    table: async () => (await import('./tables/secrets.ts')).HASH_PASSWORD,
+  },
+  completion: {
+    summary: 'Print what makes a shell complete commands and options',
+    table: async () => (await import('./tables/completion.ts')).COMPLETION,
+  },
+} as const satisfies Rows
+
+const ACCESS = {
+  access: {
+    summary: 'Show who may call what, and what others lack',
+    table: async () => (await import('./tables/access.ts')).ACCESS,
+  },
+  scopes: {
+    summary: 'Show which scopes a call needs, and who has them',
+    table: async () => (await import('./tables/access.ts')).SCOPES,
+  },
+  diff: {
+    summary: 'Show who gains or loses access between two configurations',
+    table: async () => (await import('./tables/access.ts')).DIFF,
+  },
+  explain: {
+    summary: 'Show whether a running service would let a call in, and why not',
+    table: async () => (await import('./tables/explain.ts')).EXPLAIN,
+  },
+} as const satisfies Rows
+
+const DIRECTORY = {
+  client: {
+    summary: 'Manage clients in the store',
+    table: async () => (await import('./tables/directory.ts')).CLIENT,
+  },
+  user: {
+    summary: 'Manage users in the store',
+    table: async () => (await import('./tables/directory.ts')).USER,
+  },
+  business: {
+    summary: 'Manage businesses in the store',
+    table: async () => (await import('./tables/directory.ts')).BUSINESS,
+  },
+  fund: {
+    summary: 'Manage funds in the store',
+    table: async () => (await import('./tables/directory.ts')).FUND,
+  },
+  role: {
+    summary: 'Manage roles in the store',
+    table: async () => (await import('./tables/directory.ts')).ROLE,
+  },
+} as const satisfies Rows
+
+const SERVICE = {
+  status: {
+    summary: 'Show how it is: what is wrong first',
+    table: async () => (await import('./tables/orders.ts')).STATUS,
+  },
+  configuration: {
+    summary: 'Compare its file with what is in force; reload it',
+    table: async () => (await import('./tables/configuration.ts')).CONFIGURATION,
+  },
+  reload: {
+    summary: 'Make it read its configuration again',
+    table: async () => (await import('./tables/orders.ts')).RELOAD,
+  },
+  restart: {
+    summary: 'Replace its worker processes, one by one',
+    table: async () => (await import('./tables/orders.ts')).RESTART,
+  },
+  maintenance: {
+    summary: 'Close it, or a part of it, and open it again',
+    table: async () => (await import('./tables/maintenance.ts')).MAINTENANCE,
+  },
+  lockouts: {
+    summary: 'List users whose logins are delayed after failures, or end the delay',
+    table: async () => (await import('./tables/orders.ts')).LOCKOUTS,
+  },
+  revoke: {
+    summary: 'End sessions, refresh tokens, codes and access tokens',
+    table: async () => (await import('./tables/orders.ts')).REVOKE,
+  },
+  sessions: {
+    summary: 'List logins in browsers, or end them',
+    table: async () => (await import('./tables/revocables.ts')).SESSIONS,
+  },
+  families: {
+    summary: 'List families of refresh tokens, or end them',
+    table: async () => (await import('./tables/revocables.ts')).FAMILIES,
+  },
+  consents: {
+    summary: 'List what users have allowed clients, or end them',
+    table: async () => (await import('./tables/revocables.ts')).CONSENTS,
+  },
+} as const satisfies Rows
+
+const KEEPING = {
+  keys: {
+    summary: 'List the signing keys, make the next ones, find problems',
+    table: async () => (await import('./tables/keeping.ts')).KEYS,
+  },
+  backup: {
+    summary: 'Copy the store to a new file, also while it is in use',
+    table: async () => (await import('./tables/keeping.ts')).BACKUP,
+  },
+  audit: {
+    summary: 'The audit trail: prove it, and ask it who changed what',
+    table: async () => (await import('./tables/audit.ts')).AUDIT,
+  },
+  'admin-token': {
+    summary: 'Make the token of a named operator',
+    table: async () => (await import('./tables/secrets.ts')).ADMIN_TOKEN,
+  },
+} as const satisfies Rows
+
+/** The commands by group. */
+export const GROUPS = {
+  Start: START,
+  'Who has access': ACCESS,
+  'Clients, users and places': DIRECTORY,
+  'A running service': SERVICE,
+  'Keys, store, operators and audit trail': KEEPING,
+} as const satisfies Readonly<Record<string, Rows>>
+
+const BY_NAME = { ...START, ...ACCESS, ...DIRECTORY, ...SERVICE, ...KEEPING }
+
+export type CommandName = keyof typeof BY_NAME
+
+/** The commands by name. */
+export const COMMANDS: Readonly<Record<CommandName, CommandRow>> = BY_NAME

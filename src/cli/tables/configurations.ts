@@ -1,0 +1,68 @@
+/** The tables of the commands that begin with a configuration file: init, check, serve. */
+import { DEFAULT_FILE } from '../default-file.ts'
+import type { CommandTable } from '../verbs.ts'
+import { JSON_ANSWER } from './order.ts'
+
+const FILE = [{ name: 'FILE', kind: 'file', optional: true }] as const
+const FILE_NOTE = `FILE is the configuration. Default: ${DEFAULT_FILE}.`
+
+export const INIT = {
+  verbs: {
+    '': {
+      summary: 'Write a first configuration, with new secrets, that can be served as it is',
+      notes: ['FOLDER is made if it is not there. Default: the working folder. Nothing is overwritten.'],
+      arguments: [{ name: 'FOLDER', kind: 'folder', optional: true }],
+      options: JSON_ANSWER,
+      examples: [{ line: 'postern init my', does: 'write my/postern.yaml' }],
+    },
+  },
+} as const satisfies CommandTable
+
+export const CHECK = {
+  verbs: {
+    '': {
+      summary: 'Report the problems of a configuration, without serving it',
+      notes: [FILE_NOTE, 'The exit code is 2 if it could not be served.'],
+      arguments: FILE,
+      options: {
+        strict: {
+          type: 'boolean',
+          help: 'Also list the operations that do not tell clients their summary, description, data or examples. Any warning makes the exit code 1',
+        },
+        expect: {
+          ...{ type: 'string', kind: 'file' },
+          help: 'Also tell whether calls are decided as this file expects: rows of a call, its client, user and target, and `allowed` or the reason of the refusal. Each row that is decided otherwise is shown with its line and with what would change it: exit code 1. No service needs to run. The store is only read',
+        },
+        json: {
+          type: 'boolean',
+          help: '{calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}',
+        },
+      },
+      examples: [
+        { line: 'postern check my.yaml', does: 'report its problems' },
+        {
+          line: 'postern check my.yaml --expect access.yaml',
+          does: 'compare its decisions with what is expected',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const SERVE = {
+  verbs: {
+    '': {
+      summary: 'Serve a configuration until SIGTERM or SIGINT',
+      notes: [
+        FILE_NOTE,
+        'SIGHUP makes it read its configuration again, SIGUSR2 replaces its worker processes one by one. What it has to tell stands in its log, as lines of JSON. The exit code is 2 if the configuration is refused.',
+      ],
+      arguments: FILE,
+      options: {},
+      examples: [
+        { line: 'postern serve', does: 'serve the default configuration' },
+        { line: 'POSTERN_PORT=8443 postern serve my.yaml', does: 'serve a file of your own on another port' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
