@@ -21,19 +21,41 @@ const refuse = (code: FaultCode, detail: string): Fault => new Fault(code, { det
 
 export const claimedCallers = (dependencies: Needs): ClaimedCallers => ({
   async grant(caller): Promise<ClaimedGrant> {
-    const { catalogue, places } = dependencies
-    const client = await findClient(caller, dependencies)
-    const user = await findUser(caller, dependencies)
-    requireGrant(client, user, dependencies)
-    const requested = parseScope(scopeOf(caller, client), catalogue)
-    const scope = limitToUser(await limitToClient(requested, client, catalogue, places), user, catalogue)
-    const kept = new Set(scope.values)
-    return {
-      principal: principalOf(client, user, scope, dependencies),
-      dropped: requested.values.filter((value) => !kept.has(value)),
-    }
+    const { client, user, scope, dropped } = await resolveCaller(caller, dependencies)
+    return { principal: principalOf(client, user, scope, dependencies), dropped }
   },
 })
+
+/** Whom a token would be for, and its scope. */
+export interface ResolvedCaller {
+  readonly client: Client
+  readonly user: User
+  readonly scope: GrantedScope
+  /** Values that were asked for and are not granted. */
+  readonly dropped: readonly string[]
+}
+
+/**
+ * All checks of the token endpoint but those of secrets (C6.1.0).
+ * @param withheld a value that is not granted, whoever may have it
+ * @throws Fault as `ClaimedCallers.grant` rejects with
+ */
+export async function resolveCaller(
+  caller: ClaimedCaller,
+  dependencies: Needs,
+  withheld?: string,
+): Promise<ResolvedCaller> {
+  const { catalogue, places } = dependencies
+  const client = await findClient(caller, dependencies)
+  const user = await findClaimedUser(caller, dependencies)
+  requireGrant(client, user, dependencies)
+  const requested = parseScope(scopeOf(caller, client), catalogue)
+  const values = requested.values.filter((value) => value !== withheld)
+  const limited = await limitToClient({ ...requested, values }, client, catalogue, places)
+  const scope = limitToUser(limited, user, catalogue)
+  const kept = new Set(scope.values)
+  return { client, user, scope, dropped: requested.values.filter((value) => !kept.has(value)) }
+}
 
 async function findClient({ client: id }: ClaimedCaller, { people }: Needs): Promise<Client> {
   const client = await orUnavailable(people.findClient(id))
@@ -42,7 +64,11 @@ async function findClient({ client: id }: ClaimedCaller, { people }: Needs): Pro
   throw refuse('invalid_client', exists ? 'the client is not enabled' : 'there is no such client')
 }
 
-async function findUser({ user: name }: ClaimedCaller, { people }: Needs): Promise<User> {
+/** @throws Fault `invalid_grant`, `identity_unavailable` */
+export async function findClaimedUser(
+  { user: name }: Pick<ClaimedCaller, 'user'>,
+  { people }: Pick<Needs, 'people'>,
+): Promise<User> {
   const user =
     (await orUnavailable(people.findUserByName(name))) ??
     (await orUnavailable(people.findUserBySubject(name)))

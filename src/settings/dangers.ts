@@ -55,7 +55,7 @@ export async function findDemoSecrets(
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
 /** Where the service can be reached beyond this machine: a listener or a public URL, with its path. */
-function openDoors(configuration: Configuration): KeyPath[] {
+export function openDoors(configuration: Configuration): KeyPath[] {
   const { listen, authUrl, baseUrl } = configuration.server
   const doors: [string, string][] = [['listen', splitListenAddress(listen).host]]
   if (authUrl !== undefined) doors.push(['authUrl', hostOf(authUrl)])

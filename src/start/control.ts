@@ -55,6 +55,7 @@ import type { RevocableOrders } from '../operations/revocable-orders.ts'
 import { RevocableControl } from './revocable-control.ts'
 import { clearingAct, revocationAct } from './order-acts.ts'
 import { orderOf } from './revocation-order.ts'
+import { TestTokenControl } from './test-token-control.ts'
 import { unknownIds } from './unknown-ids.ts'
 
 export interface ControlParts {
@@ -102,6 +103,7 @@ export class ServiceControl implements OperatorControl {
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
   readonly keys: KeyControl | undefined
+  readonly testTokens: TestTokenControl
   readonly onDisk: ConfigurationControl
   readonly #parts: ControlParts
   readonly #editors: ConfiguredEditors
@@ -120,6 +122,7 @@ export class ServiceControl implements OperatorControl {
     this.acts = new ReportedActs(parts.audit)
     this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
     this.keys = isSidecar(configuration) ? undefined : keyControlOf(configuration, parts, this.acts)
+    this.testTokens = new TestTokenControl({ ...parts, configuration: () => this.#configuration })
     this.onDisk = new ConfigurationControl(configuration, { ...parts, store: parts.state.store })
     this.#editors = new ConfiguredEditors(parts)
     this.#explanations = new ExplainControl({ ...parts, isSidecar: isSidecar(configuration) })

@@ -11,6 +11,7 @@ import { takesWebsocket } from '../gateway/checks.ts'
 import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
 import type { ReadyDocument } from '../http/ready-document.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
@@ -23,6 +24,7 @@ import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import type { PublicListener } from '../server/public-listener.ts'
 import { explainPartsOf } from './explain.ts'
 import { recallCall } from './past-calls.ts'
+import { issueTestToken } from './test-tokens.ts'
 import { digestOfHoldings, servedHoldings } from './recorded-holdings.ts'
 import { closablesOf, closeAll, type Closable, openParts, type Parts, type Service } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
@@ -136,6 +138,10 @@ export class ServingWorker implements Worker {
 
   explain(call: DescribedCall): Promise<Explanation> {
     return explainCall(explainPartsOf(this.#current.service, this.dependencies.admission), call)
+  }
+
+  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer> {
+    return issueTestToken(order, this.#current.service, this.dependencies.state)
   }
 
   async recall(requestId: string): Promise<RecalledCall | undefined> {

@@ -10,6 +10,7 @@ import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { timerMs } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
@@ -143,13 +144,21 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     )
   }
 
+  explain(call: DescribedCall): Promise<Explanation> {
+    return this.#askAny((worker) => worker.request({ type: 'explain', call }))
+  }
+
+  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer> {
+    return this.#askAny((worker) => worker.request({ type: 'issueTestToken', order }))
+  }
+
   /** Any worker can tell; if the one that was asked ends, another one is asked. Rejects with OrderError, or its error. */
-  async explain(call: DescribedCall): Promise<Explanation> {
+  async #askAny<T>(ask: (worker: WorkerHandle<C>) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const [worker] = this.#workers.responsive
       if (worker === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
       try {
-        return await worker.request({ type: 'explain', call })
+        return await ask(worker)
       } catch (error) {
         if (!(error instanceof OrderError) || error.end !== 'gone' || attempt === ATTEMPTS) throw error
       }

@@ -2,6 +2,7 @@
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../operations/health.ts'
 import type { TrailHead } from './worker-pool.ts'
@@ -20,6 +21,7 @@ export type Order<C> =
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'drain' | 'close'; readonly id: number }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
+  | { readonly type: 'issueTestToken'; readonly id: number; readonly order: TestTokenOrder }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
   | { readonly type: 'usage'; readonly usage: RateUsage }
@@ -48,6 +50,7 @@ export interface OrderResults {
   readonly commit: undefined
   readonly abort: undefined
   readonly explain: Explanation
+  readonly issueTestToken: TestTokenAnswer
   readonly recall: RecalledCall | undefined
   readonly ping: undefined
   readonly rollTrail: undefined

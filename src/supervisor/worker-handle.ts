@@ -21,6 +21,7 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   ping: 5_000,
   rollTrail: 5_000,
   explain: 5_000,
+  issueTestToken: 5_000,
   recall: 5_000,
   drain: 5_000,
   close: 5_000,

@@ -7,6 +7,7 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../operations/health.ts'
 import type { CallCount } from '../operations/recent-calls.ts'
 import type { PastCall } from '../operations/past-calls.ts'
+import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import type { ClientCounts } from '../operations/metrics/client-tallies.ts'
 import type { Delta, Plan } from '../operations/metrics/metric-counts.ts'
@@ -102,6 +103,8 @@ export interface WorkerPool<C> {
   abort(): Promise<void>
   /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
   explain(call: DescribedCall): Promise<Explanation>
+  /** Issues a test token, and does not record it (C11.5.7). */
+  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer>
   /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
   recall(requestId: string): Promise<RecalledCall | undefined>
   /**

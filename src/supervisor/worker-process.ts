@@ -3,6 +3,7 @@ import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
+import type { TestTokenOrder } from '../contracts/test-tokens.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/metric-counts.ts'
 import type { Reports, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
@@ -111,6 +112,13 @@ class Channel implements Reports {
   }
 }
 
+/** What one worker is asked, and answers for all. */
+const answersOf = <C>(serving: () => WorkerPool<C>) => ({
+  explain: (call: DescribedCall) => serving().explain(call),
+  issueTestToken: (order: TestTokenOrder) => serving().issueTestToken(order),
+  recall: (requestId: string) => serving().recall(requestId),
+})
+
 /** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps the process alive. */
 export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   const channel = new Channel()
@@ -134,8 +142,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
     abort: () => get().abort(),
-    explain: (call: DescribedCall) => get().explain(call),
-    recall: (requestId: string) => get().recall(requestId),
+    ...answersOf(get),
     // The answer alone shows that the event loop runs.
     ping: () => undefined,
     // Also while it starts: its trail may be open already. One that could not start has closed it.
@@ -150,6 +157,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   const valueOf = (order: Extract<Order<C>, { id: number }>): unknown => {
     if ('configuration' in order) return work[order.type](order.configuration)
     if (order.type === 'explain') return work.explain(order.call)
+    if (order.type === 'issueTestToken') return work.issueTestToken(order.order)
     if (order.type === 'recall') return work.recall(order.requestId)
     return work[order.type]()
   }

@@ -26,14 +26,16 @@ export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: Ide
 /**
  * Issues an access token (C6.1.8, RFC 9068 §2).
  * @param family of the refresh token that is issued with it
+ * @param longest its longest lifetime in seconds, where that is shorter than the client's
  * @throws Fault `invalid_grant` if a rule has revoked the user, client, business or family since the call began
  */
 export async function issueAccessToken(
-  { asOf, client, user, scope }: Granted,
+  { asOf, client, user, scope }: Pick<Granted, 'asOf' | 'client' | 'user' | 'scope'>,
   family: string | undefined,
   { clock, config, rules, signer, urls }: StepDependencies,
+  longest = Number.POSITIVE_INFINITY,
 ): Promise<AccessToken> {
-  const lifetime = lifetimeOf(client, config)
+  const lifetime = Math.min(longest, lifetimeOf(client, config))
   const { subject } = user
   const issuedAt = epochSeconds(clock)
   const begun = { subject, client: client.id, business: scope.target?.business, family }

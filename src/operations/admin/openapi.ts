@@ -12,6 +12,7 @@ import { IF_MATCH } from './conditions.ts'
 import { CONFIGURATION_ROUTES } from './configuration.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { STATUS_ROUTE } from './status.ts'
+import { TEST_TOKEN_ROUTE } from './test-tokens.ts'
 import { REVOCABLE_ROUTES } from './revocables.ts'
 import { rolesWith } from './rights.ts'
 import { type AdminRoute, type AnswerHeader, MERGE_PATCH, ok, problemsSchema, type Schema } from './routes.ts'
@@ -180,6 +181,7 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
     ...CONFIGURATION_ROUTES,
     ...REVOCABLE_ROUTES,
     ...KEY_ROUTES,
+    TEST_TOKEN_ROUTE,
     EXPLAIN_ROUTE,
     PAST_CALL_ROUTE,
     ...DIRECTORY_ROUTES,

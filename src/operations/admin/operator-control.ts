@@ -15,6 +15,7 @@ import type { PastAnswer } from '../past-calls.ts'
 import type { Status } from '../status/status.ts'
 import type { ReportedActs } from '../reported-acts.ts'
 import type { RevocableOrders } from '../revocable-orders.ts'
+import type { TestTokenOrders } from '../test-token-orders.ts'
 
 /** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
 export type ReloadOutcome =
@@ -60,6 +61,7 @@ export interface OperatorControl {
   readonly onDisk: ConfigurationOrders
   /** Absent in a sidecar, which signs nothing. */
   readonly keys: KeyOrders | undefined
+  readonly testTokens: TestTokenOrders
   /** How the service is: all processes, and what is wrong. */
   status(): Promise<Status>
   /**

@@ -46,6 +46,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       end: (...told) => (asked.push(told), Promise.resolve({ outcome: 'unknown' })),
     },
     keys: undefined,
+    testTokens: { issue: () => Promise.reject(new Error('not for these tests')) },
     onDisk: {
       standing: () => ({ file: undefined, digest: 'd', loadedAt: 0, refused: undefined }),
       check: () => Promise.resolve({ unreadable: ['no file'] }),

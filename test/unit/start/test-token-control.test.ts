@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { NO_TRAIL } from '../../../src/contracts/audit.ts'
+import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
+import { TestTokenControl, type TestTokenParts } from '../../../src/start/test-token-control.ts'
+import { OrderError } from '../../../src/supervisor/open-orders.ts'
+
+const WISH = { client: undefined, user: 'alice', target: undefined, scope: undefined }
+const OPERATOR = { operator: 'admin', via: '127.0.0.1', channel: 'admin' } as const
+
+const read = (file: string): Configuration => {
+  const { configuration } = readConfiguration(file, { POSTERN_PORT: '8080' })
+  if (configuration === undefined) throw new Error(`${file} cannot be read`)
+  return configuration
+}
+
+const DEMO = read('config/demo.yaml')
+const served = (server: Partial<Configuration['server']>): Configuration => ({
+  ...DEMO,
+  server: { ...DEMO.server, ...server },
+})
+
+type Issue = TestTokenParts['pool']['issueTestToken']
+
+const issueBy = (configuration: Configuration, issueTestToken: Issue) =>
+  new TestTokenControl({
+    pool: { port: 8080, issueTestToken },
+    audit: NO_TRAIL,
+    recorder: { note: () => undefined },
+    configuration: () => configuration,
+  }).issue(WISH, OPERATOR)
+
+const unasked: Issue = () => Promise.reject(new Error('no process is to be asked'))
+
+describe('C11.5.7 orders for test tokens', () => {
+  it.each([
+    [
+      'the listener',
+      served({ listen: '0.0.0.0:8080' }),
+      /^server\.listen: only a service that is on loopback/,
+    ],
+    ['the API', served({ baseUrl: 'https://api.example.com' }), /^server\.baseUrl: /],
+    ['the issuer', served({ authUrl: 'https://login.example.com' }), /^server\.authUrl: /],
+    [
+      'all of them',
+      served({ listen: '[::]:80', authUrl: 'https://a.example' }),
+      /^server\.listen, server\.auth/,
+    ],
+    ['a sidecar', read('config/sidecar.yaml'), /^a sidecar issues no tokens/],
+  ])('C11.5.7 are refused off loopback, and no process is asked: %s', async (_what, configuration, why) => {
+    expect(await issueBy(configuration, unasked)).toEqual({
+      outcome: 'closed',
+      why: expect.stringMatching(why),
+    })
+  })
+
+  it('C11.5.7 are 503 where no process answers, or none can reach the directory', async () => {
+    const gone: Issue = () => Promise.reject(new OrderError('gone', 'no worker'))
+    await expect(issueBy(DEMO, gone)).rejects.toMatchObject({ statusCode: 503 })
+    const unreachable: Issue = () =>
+      Promise.resolve({ outcome: 'refused', reason: 'identity_unavailable', why: 'the store' })
+    await expect(issueBy(DEMO, unreachable)).rejects.toMatchObject({ code: 'identity_unavailable' })
+  })
+})
