@@ -1,4 +1,4 @@
-import { reportUnknownName } from '../config/problem-text.ts'
+import { didYouMeanOfFew, reportUnknownName } from '../config/problem-text.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
@@ -139,7 +139,11 @@ const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalog
   const targets = values.filter(isTargetValue)
   const strange = values.find((value) => !isTargetValue(value) && !allowed.has(value))
   if (strange !== undefined)
-    problems.error(['defaultScope'], `holds "${strange}", which the client’s \`scopes\` do not allow`)
+    problems.error(
+      ['defaultScope'],
+      `holds "${strange}", which the client’s \`scopes\` do not allow`,
+      didYouMeanOfFew(strange, allowed),
+    )
   if (targets.length > 1) problems.error(['defaultScope'], 'holds more than one target')
   for (const value of targets)
     if (!businesses.includes(parseTarget(value)?.business ?? ''))

@@ -77,7 +77,7 @@ class DirectoryReader {
       environment: this.#environment,
       report: this.#report,
     }
-    if (file !== undefined) await readRecords({ file, schema, ...at }, take)
+    if (file !== undefined) await readRecords({ file, schema, key, ...at }, take)
     return found
   }
 

@@ -156,16 +156,25 @@ export interface RecordFile<T extends TSchema> {
   /** The key that names the file. */
   readonly path: KeyPath
   readonly schema: T
+  /** The member that names a record. */
+  readonly key: string
   readonly environment: Environment
   readonly report: Report
 }
 
+/** The name of a record that could not be read, if at least that could. */
+const nameOf = (value: unknown, key: string): readonly string[] => {
+  const name =
+    typeof value === 'object' ? (value as Readonly<Record<string, unknown>> | null)?.[key] : undefined
+  return typeof name === 'string' ? [name] : []
+}
+
 /**
  * Passes every valid record of a JSON Lines file to `visit`, in order. Problems go to the report, also that the file
- * can't be read.
+ * can't be read; names of records that have one, to its `unread`.
  */
 export async function readRecords<T extends TSchema>(
-  { file, path, schema, environment, report }: RecordFile<T>,
+  { file, path, schema, key, environment, report }: RecordFile<T>,
   visit: (record: Static<T>, problems: RecordProblems) => void,
 ): Promise<void> {
   const fileProblems = new FileProblems(report, path, file)
@@ -176,6 +185,7 @@ export async function readRecords<T extends TSchema>(
     const value = parseLine(text, problems)
     const record = value === undefined ? undefined : convert(value, line, problems)
     if (record !== undefined) visit(record, problems)
+    else for (const name of nameOf(value, key)) report.unread.add(name)
   }
   try {
     for await (const batch of batchesOfLines(file)) for (const [line, text] of batch) take(line, text)

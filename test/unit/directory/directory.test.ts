@@ -357,6 +357,19 @@ describe('a directory in JSON Lines', () => {
     expect(JSON.stringify(report.problems)).not.toContain('hunter2')
   })
 
+  it('C11.6.1 makes no problem of what refers to a record that could not be read', async () => {
+    const { told } = await compile(
+      { ...directory, clients: {}, files: { clients: 'clients.jsonl' } },
+      { 'clients.jsonl': lines({ id: 'acme-books', ...client, agreemnt: 1 }) },
+    )
+    expect(told).toEqual([expect.stringMatching(/^files\.clients\.agreemnt is not a known key/)])
+  })
+
+  it('C11.6.1 suggests the scope value that a default scope probably means', async () => {
+    const { report } = await compile(withClient({ defaultScope: 'fund.raed' }))
+    expect(report.problems.map(({ hint }) => hint)).toEqual(['did you mean "fund.read"?'])
+  })
+
   it('tells twenty problems of a file and how many more there are', async () => {
     const { told } = await compile(here, { 'users.jsonl': '{}x\n'.repeat(100) })
     expect(told).toHaveLength(21)
