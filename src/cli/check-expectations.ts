@@ -5,10 +5,9 @@ import { isSidecar } from '../settings/configuration.ts'
 import { type Expectation, type PartyNames, readExpectations } from '../settings/expectations.ts'
 import type { Parties } from '../settings/parties.ts'
 import { openExplainer } from '../start/explainer.ts'
-import { countOf, EXIT, writeReport, type Terminal } from './command.ts'
+import { countOf, type Terminal } from './command.ts'
 import { printable } from './explanation-text.ts'
 import { readAccess, type ReadAccess } from './read-access.ts'
-import { printJson } from './terminal.ts'
 
 /** In a sidecar, others know who exists; users that code of the operator's finds cannot be listed. */
 function namesOf({ configuration, parties }: ReadAccess): PartyNames {
@@ -48,7 +47,8 @@ async function mismatchesOf(
   }
 }
 
-interface Row extends Mismatch {
+/** A mismatch with its row. */
+export interface MismatchRow extends Mismatch {
   readonly file: string
   readonly line: number
   readonly call: string
@@ -57,13 +57,24 @@ interface Row extends Mismatch {
   readonly target: string | undefined
 }
 
-function rowOf(mismatch: Mismatch, calls: readonly Expectation[], report: Report, file: string): Row {
+function rowOf(mismatch: Mismatch, calls: readonly Expectation[], report: Report, file: string): MismatchRow {
   const { call = '', client, user, target } = calls[mismatch.row] ?? {}
   const place = report.locate(['calls', mismatch.row])
   return { file: place?.file ?? file, line: place?.line ?? 0, ...{ call, client, user, target }, ...mismatch }
 }
 
-function rowText({ file, line, row, call, client, user, target, expected, actual, words }: Row): string {
+function rowText({
+  file,
+  line,
+  row,
+  call,
+  client,
+  user,
+  target,
+  expected,
+  actual,
+  words,
+}: MismatchRow): string {
   const who = client === undefined ? 'without a token' : `by ${client} for ${user ?? ''}`
   const where = target === undefined ? '' : ` at ${target}`
   const told = `${file}:${line}  ${pathText(['calls', row])}  ${call}, ${who}${where}: expected ${expected}, is ${actual}`
@@ -71,26 +82,34 @@ function rowText({ file, line, row, call, client, user, target, expected, actual
   return `${printable(told)}\n${why.join('')}`
 }
 
-/** After the configuration was found fit to be served. The promise gives the exit code. */
+export interface Compared {
+  /** The problems of the file with the expectations. If it has failed, nothing was compared. */
+  readonly report: Report
+  readonly calls: number
+  readonly mismatches: readonly MismatchRow[]
+}
+
+/**
+ * Compares a configuration that was found fit to be served. Undefined, after the problems were written, if it is so no
+ * more.
+ */
 export async function checkExpectations(
   file: string,
-  { expect, json }: { readonly expect: string; readonly json: boolean },
+  expect: string,
   terminal: Terminal,
-): Promise<number> {
+): Promise<Compared | undefined> {
   const read = await readAccess(file, terminal)
-  if (read === undefined) return EXIT.refused
+  if (read === undefined) return undefined
   const { calls, report } = readExpectations(expect, terminal.env, namesOf(read))
-  if (report.failed) {
-    writeReport(expect, report, terminal)
-    return EXIT.refused
-  }
-  const mismatches = await mismatchesOf(calls, file, read.parties, terminal)
-  const rows = mismatches.map((mismatch) => rowOf(mismatch, calls, report, expect))
-  if (json) printJson({ calls: calls.length, mismatches: rows }, terminal)
-  else {
-    const met = calls.length - rows.length
-    const summary = rows.length === 0 ? countOf(met, 'call') : `${met} of ${countOf(calls.length, 'call')}`
-    terminal.stdout.write(`${rows.map(rowText).join('')}${expect}: ${summary} decided as expected\n`)
-  }
-  return rows.length === 0 ? EXIT.done : EXIT.failed
+  if (report.failed) return { report, calls: 0, mismatches: [] }
+  const found = await mismatchesOf(calls, file, read.parties, terminal)
+  const mismatches = found.map((mismatch) => rowOf(mismatch, calls, report, expect))
+  return { report, calls: calls.length, mismatches }
+}
+
+/** The mismatches and their number, for people. */
+export function comparedText(expect: string, { calls, mismatches }: Compared): string {
+  const met = calls - mismatches.length
+  const summary = mismatches.length === 0 ? countOf(met, 'call') : `${met} of ${countOf(calls, 'call')}`
+  return `${mismatches.map(rowText).join('')}${expect}: ${summary} decided as expected\n`
 }

@@ -1,11 +1,12 @@
 /** The commands that read configurations and change nothing. */
-import type { Report } from '../config/report.ts'
+import { problemRows, type Report } from '../config/report.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { accessOf, compareAccess, type AccessChange } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { accessChangeText } from './access-change-text.ts'
-import { configurationFile, EXIT, writeReport, type Terminal, UsageError } from './command.ts'
+import type { Compared } from './check-expectations.ts'
+import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 import { DIFF } from './tables/access.ts'
 import { CHECK } from './tables/configurations.ts'
@@ -14,24 +15,60 @@ import { commandOf } from './verbs.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand = commandOf(CHECK, {
-  '': async ({ positionals: [named], values }, terminal) => {
-    const { expect, json = false, strict = false } = values
-    if (json && expect === undefined) throw new UsageError('--json goes with --expect')
-    const file = configurationFile(named, terminal)
-    const report = await checkConfiguration(file, terminal.env, strict)
-    writeReport(file, report, terminal)
-    if (report.failed) return EXIT.refused
-    if (!json) terminal.stdout.write(`${file}: can be served\n`)
-    const code = expect === undefined ? EXIT.done : await checkExpected(file, { expect, json }, terminal)
-    return strict && code === EXIT.done && report.problems.length > 0 ? EXIT.failed : code
-  },
+  '': ({ positionals: [named], values }, terminal) =>
+    orStoreTrouble(async () => {
+      const file = configurationFile(named, terminal)
+      const { expect, json = false, strict = false } = values
+      const report = await checkConfiguration(file, terminal.env, strict)
+      if (!json) writeChecked(file, report, terminal)
+      const found =
+        expect === undefined || report.failed
+          ? NOTHING_EXPECTED
+          : await checkExpected(file, expect, json, terminal)
+      if (json) printJson(checkedJson(file, report, found.compared), terminal)
+      const isWarned = strict && report.problems.length > 0
+      return report.failed ? EXIT.refused : found.code === EXIT.done && isWarned ? EXIT.failed : found.code
+    }, terminal),
 })
 
-/** Imported only where it is asked for: it loads what serves. */
-async function checkExpected(file: string, asked: { expect: string; json: boolean }, terminal: Terminal) {
-  const { checkExpectations } = await import('./check-expectations.ts')
-  return orStoreTrouble(() => checkExpectations(file, asked, terminal), terminal)
+function writeChecked(file: string, report: Report, terminal: Terminal): void {
+  writeReport(file, report, terminal)
+  if (!report.failed) terminal.stdout.write(`${file}: can be served\n`)
 }
+
+/** What became of the comparison with a file of expectations. */
+interface Expected {
+  readonly code: number
+  /** Absent if nothing was compared. */
+  readonly compared?: Compared | undefined
+}
+
+const NOTHING_EXPECTED: Expected = { code: EXIT.done }
+
+/** Imported only where it is asked for: it loads what serves. */
+async function checkExpected(
+  file: string,
+  expect: string,
+  json: boolean,
+  terminal: Terminal,
+): Promise<Expected> {
+  const { checkExpectations, comparedText } = await import('./check-expectations.ts')
+  const compared = await checkExpectations(file, expect, terminal)
+  if (compared === undefined) return { code: EXIT.refused }
+  const { report, mismatches } = compared
+  if (!json) writeReport(expect, report, terminal)
+  if (report.failed) return { code: EXIT.refused, compared }
+  if (!json) terminal.stdout.write(comparedText(expect, compared))
+  return { code: mismatches.length === 0 ? EXIT.done : EXIT.failed, compared }
+}
+
+/** The answer for programs. Problems of the expectations are told as those of the configuration, with their file. */
+const checkedJson = (file: string, report: Report, compared: Compared | undefined) => ({
+  file,
+  canBeServed: !report.failed,
+  problems: [report, ...(compared === undefined ? [] : [compared.report])].flatMap(problemRows),
+  ...(compared?.report.failed === false && { calls: compared.calls, mismatches: compared.mismatches }),
+})
 
 interface Read {
   readonly file: string

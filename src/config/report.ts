@@ -86,13 +86,35 @@ export const reportText = (report: Report): string =>
     .map((each) => `${each}\n`)
     .join('')
 
+/** The problems of a report with their places, in the order of the files. */
+const located = (report: Report): Located[] =>
+  report.problems.map((problem) => ({ problem, place: report.placeOf(problem) })).sort(byPlace)
+
 /**
  * One line for each problem, in the order of the files: `config/demo.yaml:31  actions[3].methods.GET.scopes  expected …,
  * got … — did you mean …?`. Contains no secret. `severity`: only those; all if not given.
  */
 export const problemLines = (report: Report, severity?: Problem['severity']): string[] =>
-  report.problems
-    .filter((problem) => severity === undefined || problem.severity === severity)
-    .map((problem) => ({ problem, place: report.placeOf(problem) }))
-    .sort(byPlace)
+  located(report)
+    .filter(({ problem }) => severity === undefined || problem.severity === severity)
     .map(line)
+
+/** A problem for programs. Null where there is none: no line in the environment, no path of a whole file. No secret. */
+export interface ProblemRow {
+  readonly severity: Problem['severity']
+  readonly file: string | null
+  readonly line: number | null
+  readonly path: string | null
+  readonly message: string
+  readonly hint: string | null
+}
+
+/** The same as `problemLines`, for programs. */
+export const problemRows = (report: Report): ProblemRow[] =>
+  located(report).map(({ place, problem: { severity, path, message, hint = null } }) => ({
+    severity,
+    file: place?.file ?? null,
+    line: place === undefined || place.line === 0 ? null : place.line,
+    path: path.length === 0 ? null : pathText(path),
+    ...{ message, hint },
+  }))

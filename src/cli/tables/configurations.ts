@@ -35,11 +35,12 @@ export const CHECK = {
         },
         json: {
           type: 'boolean',
-          help: '{calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}',
+          help: '{file, canBeServed, problems: [{severity, file, line, path, message, hint}]}; with --expect also {calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}',
         },
       },
       examples: [
         { line: 'postern check my.yaml', does: 'report its problems' },
+        { line: 'postern check my.yaml --strict --json', does: 'the same for a CI, which warnings fail too' },
         {
           line: 'postern check my.yaml --expect access.yaml',
           does: 'compare its decisions with what is expected',

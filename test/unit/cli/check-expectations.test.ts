@@ -152,8 +152,7 @@ describe('postern check --expect', () => {
     expect(await run('scope: fund.read,')).toMatchObject({ code: 0 })
   })
 
-  it('C14.6 refuses --json without --expect, and checks nothing of a configuration that has problems', async () => {
-    expect((await runVerb(['check', DEMO, '--json'])).code).toBe(2)
+  it('C14.6 checks nothing of a configuration that has problems', async () => {
     const { code, stdout } = await check(`  - { ${LIST}, expect: allowed }\n`, { changes: 'vendor: NO' })
     expect([code, stdout]).toEqual([2, ''])
   })
