@@ -193,3 +193,11 @@ function ownMatches(ranges: readonly AcceptRange[], produced: string): readonly 
     .map((each) => ({ type: each.type, range: each }))
   return range === undefined ? narrowed : [...narrowed, { type: produced, range }]
 }
+
+/** Whether a client would rather have an HTML page than anything else that it names, as browsers would. */
+export function prefersPage(lines: AcceptLines): boolean {
+  const [best] = [...(parseAccept(typeof lines === 'string' ? [lines] : (lines ?? [])) ?? [])].sort(
+    byPreference,
+  )
+  return best !== undefined && best.q > 0 && best.type === 'text/html'
+}

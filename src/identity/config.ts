@@ -10,6 +10,7 @@ import {
   path,
   section,
   text,
+  url,
   wholeNumber,
 } from '../config/schema.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
@@ -88,8 +89,22 @@ const pages = section(
       expected: 'a colour such as "#3a5bd0"',
       description: 'Colour of buttons, links and marks. It is adjusted as far as text must stay legible.',
     }),
+    help: optional(url({ description: 'Page for people who cannot sign in. Every page links to it.' })),
+    contact: optional(
+      text({ description: 'E-mail address, telephone number or web address for questions, on every page.' }),
+    ),
+    footer: optional(
+      text({ description: 'Line at the foot of every page, such as the name and address of the company.' }),
+    ),
+    timeZone: text({
+      default: 'UTC',
+      description: 'Time zone of the times on the pages, such as `Australia/Sydney`.',
+    }),
   },
-  { default: {}, description: 'Name and theme of the login and consent pages.' },
+  {
+    default: {},
+    description: 'Name and theme of the login and consent pages, and what stands at their foot.',
+  },
 )
 
 export const identitySchema = section(
@@ -165,7 +180,17 @@ function checkLogo(logo: string | undefined, report: Report): void {
   else if (!existsSync(logo)) report.error(['identity', 'pages', 'logo'], 'names a file that does not exist')
 }
 
-/** Reports what the schema cannot check: lifetimes that are too short, too long or contradict each other, and the logo. */
+function checkTimeZone(timeZone: string, report: Report): void {
+  try {
+    // Of the default, nothing is loaded for it at the start.
+    if (timeZone !== 'UTC') new Intl.DateTimeFormat('en', { timeZone })
+  } catch {
+    const expected = 'expected the name of a time zone, such as "Australia/Sydney" or "UTC"'
+    report.error(['identity', 'pages', 'timeZone'], expected)
+  }
+}
+
+/** Reports what the schema cannot check: lifetimes that are too short, too long or contradict each other, the logo and the time zone. */
 export function compileIdentity(slice: IdentityConfig, report: Report): IdentityConfig {
   const { accessToken, idToken, refreshToken, code, session } = slice
   const lifetimes = { accessToken, idToken, refreshToken, code, session }
@@ -174,6 +199,7 @@ export function compileIdentity(slice: IdentityConfig, report: Report): Identity
   if (refreshToken.grace >= refreshToken.lifetime)
     report.error(['identity', 'refreshToken', 'grace'], 'must be shorter than the lifetime')
   checkLogo(slice.pages.logo, report)
+  checkTimeZone(slice.pages.timeZone, report)
   if (accessToken.lifetime > LONGEST_ACCESS_TOKEN)
     report.error(
       ['identity', 'accessToken', 'lifetime'],

@@ -16,6 +16,7 @@ import { guardGuessing, systemTimer } from './guessing/guessing.ts'
 import { recordLockout } from './guessing/lockout-record.ts'
 import { LocalLockouts } from './guessing/lockouts.ts'
 import { compileTheme } from './pages/theme.ts'
+import { answerUnknownPath } from './unknown-path.ts'
 import { openCodes } from './tokens/codes.ts'
 import { openFamilies } from './tokens/families.ts'
 
@@ -63,7 +64,7 @@ const openLockouts = ({ audit, clock, config }: IdentityDeps): LocalLockouts =>
 /**
  * The door of the identity endpoints (C6). Each endpoint answers its own faults.
  * @param current gives the identity in force; called once per call
- * @param elsewhere answers every path that is not an endpoint, with a 404 in an envelope (C2.3)
+ * @param elsewhere answers every other path with a 404 in an envelope, unless a person asks for a page (C2.3)
  */
 export const identityDoor =
   (current: () => Identity, elsewhere: Door): Door =>
@@ -72,9 +73,15 @@ export const identityDoor =
     const { target } = exchange
     const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
     return endpoint === undefined
-      ? elsewhere(exchange)
+      ? (answerPerson(exchange, dependencies) ?? elsewhere(exchange))
       : withStoreBudget(() => answerAt(endpoint, exchange, dependencies))
   }
+
+function answerPerson(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {
+  const answer = answerUnknownPath(exchange, dependencies)
+  if (answer !== undefined) record(exchange, dependencies, new Fault('outside'), answer.status)
+  return answer
+}
 
 async function answerAt(
   endpoint: Endpoint,

@@ -77,32 +77,22 @@ export class Entrance {
 
 /** The doors behind the public listener. */
 export interface Doors {
-  /** `/api`, and every path that no other door takes: those are answered in an envelope too (C2.3). */
+  /** `/api`; in a sidecar every other path too, which it answers in an envelope (C2.3). */
   readonly api: Door
   /** `/.well-known/openapi.json` (C11.3.8). */
   readonly description: Door
-  /** `/connect/*`, `/.well-known/*` and `/developers…`. Absent in a sidecar (C11.2). */
+  /** Every other path. Absent in a sidecar (C11.2). */
   readonly identity: Door | undefined
 }
 
 const API = 'api'
 const DESCRIPTION_PATH = '/.well-known/openapi.json'
 
-/**
- * Chooses the door by the path alone, never by Host (contract, preface). The identity paths stand below the path of
- * `{auth_url}`, if it has one; RFC 8414 metadata stands above it.
- */
-export function compileRouting(doors: Doors, authUrl: string): (target: RequestTarget | Fault) => Door {
-  const { api, description, identity } = doors
-  const below = new URL(authUrl).pathname.replace(/\/$/, '')
-  const prefixes = [
-    '/.well-known/',
-    ...['/.well-known/', '/connect/', '/developers'].map((path) => below + path),
-  ]
+/** Chooses the door by the path alone, never by Host (contract, preface). */
+export function compileRouting(doors: Doors): (target: RequestTarget | Fault) => Door {
+  const { api, description, identity = api } = doors
   return (target) => {
     if (target instanceof Fault || target.segments[0] === API) return api
-    if (target.path === DESCRIPTION_PATH) return description
-    if (identity === undefined) return api
-    return prefixes.some((prefix) => target.path.startsWith(prefix)) ? identity : api
+    return target.path === DESCRIPTION_PATH ? description : identity
   }
 }

@@ -29,7 +29,6 @@ export interface PublicListenerOptions {
 /** What stands behind the listener. Needs the service's URLs, and so is made after the port is known. */
 export interface BehindListener {
   readonly doors: Doors
-  readonly authUrl: string
   readonly authorities: Authorities
   readonly renderFault: RenderFault
   /** Whether a websocket that is asked for at this target is to be taken; absent takes none. */
@@ -99,7 +98,7 @@ export async function bindPublicListener(options: PublicListenerOptions): Promis
 
 function partsOf(
   { config, trustedProxies, recorder, clock, earlyAdmission }: PublicListenerOptions,
-  { doors, authUrl, authorities, renderFault, takesWebsocket }: BehindListener,
+  { doors, authorities, renderFault, takesWebsocket }: BehindListener,
   watch: SlowBodies,
   isDraining: () => boolean,
 ): ListenerParts {
@@ -108,7 +107,7 @@ function partsOf(
   const upgrades = new Upgrades({ authorities, limits, takesWebsocket, isDraining })
   const entrance = new Entrance({
     rules: { authorities, trustedProxies, limits, clock, watch, scheme },
-    route: compileRouting(doors, authUrl),
+    route: compileRouting(doors),
     renderFault,
     recorder,
     clock,

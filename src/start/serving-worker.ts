@@ -269,7 +269,6 @@ export class ServingWorker implements Worker {
         description: this.#counted(description),
         identity: identity && this.#counted(identity),
       },
-      authUrl: this.urls.authUrl,
       authorities,
       // Read at each call: a reload may change the vendor or the default format.
       renderFault: (...args) => this.#current.service.renderFault(...args),

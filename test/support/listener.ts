@@ -125,7 +125,6 @@ export async function startListener(
   }
   listener.open({
     doors: { api: watched, description: watched, identity },
-    authUrl: url,
     authorities: compileAuthorities([url]),
     renderFault: renderSimply,
   })

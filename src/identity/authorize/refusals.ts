@@ -46,7 +46,7 @@ export const refuseAsPage: Refusal = (fault, dependencies, id) => {
   const retryAfter = String(fault.facts.retryAfter ?? 5)
   return pageAnswer(
     dependencies.theme,
-    errorPage(fault, id),
+    errorPage(fault, id, { applications: dependencies.theme.at('/connect/applications') }),
     fault.status === 503 ? { 'Retry-After': retryAfter } : {},
   )
 }

@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import { contactAddress } from './contact.ts'
 import { TEXTS } from './texts.ts'
 import type { Theme } from './theme.ts'
 
@@ -43,6 +44,9 @@ function render(slot: Slot): string {
 export const html = (strings: TemplateStringsArray, ...slots: readonly Slot[]): Html =>
   new Markup(strings.map((text, at) => text + render(slots[at])).join(''))
 
+/** A text that is HTML already: of files of ours only (T6). */
+export const verbatim = (text: string): Html => new Markup(text)
+
 /** A page as one of the files beside this one makes it. */
 export interface Page {
   readonly title: string
@@ -59,8 +63,8 @@ export interface Page {
    * flow must not be, since clients open them in a popup and wait for its answer.
    */
   readonly alone?: boolean
-  /** Of the page's one script. */
-  readonly nonce?: string
+  /** The source expression of the page's one script: a nonce or a hash (CSP 3 §2.3.1). */
+  readonly script?: string
 }
 
 /** What a form of ours needs to be believed (see browser/browser-context.ts). */
@@ -79,13 +83,13 @@ export function sourceOf(uri: string): string {
   return /^https?:$/.test(protocol) && !hostname.startsWith('[') ? origin : protocol
 }
 
-function contentPolicy({ leadsTo, nonce }: Pick<Page, 'leadsTo' | 'nonce'>): string {
+function contentPolicy({ leadsTo, script }: Pick<Page, 'leadsTo' | 'script'>): string {
   const formAction = leadsTo === undefined ? "'self'" : `'self' ${sourceOf(leadsTo)}`
   return [
     "default-src 'none'",
     "style-src 'self'",
     "img-src 'self'",
-    ...(nonce === undefined ? [] : [`script-src 'nonce-${nonce}'`]),
+    ...(script === undefined ? [] : [`script-src ${script}`]),
     `form-action ${formAction}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
@@ -94,7 +98,7 @@ function contentPolicy({ leadsTo, nonce }: Pick<Page, 'leadsTo' | 'nonce'>): str
 
 /** What every page is sent with, but for how long it may be kept: nothing may frame it (T6). */
 export const pageHeaders = (
-  page: Pick<Page, 'alone' | 'leadsTo' | 'nonce'>,
+  page: Pick<Page, 'alone' | 'leadsTo' | 'script'>,
 ): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': contentPolicy(page),
@@ -143,13 +147,30 @@ export function documentOf(theme: Theme, { title, head, body }: DocumentParts): 
   return `${text.toString()}\n`
 }
 
+/** A contact as configured: a link where a browser can open it, else its text. */
+export function contactLink(contact: string): Html {
+  const address = contactAddress(contact)
+  return address === undefined ? html`${contact}` : html`<a href="${address}">${contact}</a>`
+}
+
+/** Where people find help, and who serves them, as far as it is configured. */
+function footerOf({ contact, footer, help }: Theme): Html | undefined {
+  const parts = [
+    help !== undefined && html`<a href="${help}">${TEXTS.footer.help}</a>`,
+    contact !== undefined && html`<span>${TEXTS.footer.contact} ${contactLink(contact)}</span>`,
+    footer !== undefined && html`<span>${footer}</span>`,
+  ].filter((part) => part !== false)
+  return parts.length === 0 ? undefined : html`<footer>${parts}</footer>`
+}
+
 const UNLISTED = html`<meta name="robots" content="noindex" />`
 
 /** A page for one person, now: nobody keeps it (T6). */
 export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] = {}): Answer {
   const { title, wide = false, status = 200 } = page
   const body = html`<header class="brand">${brandOf(theme)}</header>
-    <main${wide && html` class="wide"`}>${page.body}</main>`
+    <main${wide && html` class="wide"`}>${page.body}</main>
+    ${footerOf(theme)}`
   return {
     status,
     headers: { ...pageHeaders(page), 'Cache-Control': 'no-store', ...headers },

@@ -8,6 +8,7 @@ import {
   type Problem,
   problemSummary,
 } from './layout.ts'
+import { SHOW_PASSWORD } from './script.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.login
@@ -31,6 +32,8 @@ interface Field {
   readonly value: string
   readonly autocomplete: string
   readonly focus: boolean
+  /** For the script that shows the password. */
+  readonly data?: Html
 }
 
 function inputOf(field: Field, problems: readonly Problem[]): Html {
@@ -38,7 +41,7 @@ function inputOf(field: Field, problems: readonly Problem[]): Html {
   const problem = problems.find((each) => each.field === name)
   return html`<div class="field">
     <label for="${name}">${field.label}</label>
-    <input
+    <div${field.data && html` class="secret"`}><input
       id="${name}"
       name="${name}"
       type="${field.type}"
@@ -48,10 +51,10 @@ function inputOf(field: Field, problems: readonly Problem[]): Html {
       autocorrect="off"
       spellcheck="false"
       maxlength="1024"
-      required${field.focus && html` autofocus`}${
+      required${field.data}${field.focus && html` autofocus`}${
         problem && html` aria-invalid="true" aria-describedby="${name}-wrong"`
       }
-    />
+    /></div>
     ${problem && html`<p class="wrong" id="${name}-wrong">${problem.text}</p>`}
   </div>`
 }
@@ -76,6 +79,8 @@ export function loginPage(facts: LoginFacts): Page {
     value: '',
     autocomplete: 'current-password',
     focus: username !== '',
+    data: html` data-show="${T.show}" data-hide="${T.hide}" data-show-label="${T.showLabel}"
+    data-hide-label="${T.hideLabel}"`,
   }
   const body = html`<h1>${T.title}</h1>
     <p class="lead">${client === undefined ? T.toApplications : T.to(client.name)}</p>
@@ -90,6 +95,8 @@ export function loginPage(facts: LoginFacts): Page {
           <button class="link" type="submit" name="decision" value="cancel">${T.cancel(client.name)}</button>
         </p>`
       }
-    </form>`
-  return { title: T.title, body, leadsTo: client?.leadsTo, status: problems.length === 0 ? 200 : 422 }
+    </form>
+    ${SHOW_PASSWORD.element}`
+  const status = problems.length === 0 ? 200 : 422
+  return { title: T.title, body, leadsTo: client?.leadsTo, status, script: SHOW_PASSWORD.source }
 }

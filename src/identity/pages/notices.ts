@@ -4,20 +4,69 @@ import { TEXTS } from './texts.ts'
 
 const ERROR = TEXTS.error
 
-/** What went wrong, for a person: the fixed text of the table of faults (C2.6), and what to quote. */
-export function errorPage(fault: Fault, id: string): Page {
-  const ours = fault.status === 503
-  const title = ours ? ERROR.unavailableTitle : ERROR.title
+/** The texts for people that a fault has; else those for any fault of its kind. */
+function wordsFor(fault: Fault): { readonly title: string; readonly text: string; readonly next: string } {
+  const { code, publicText, status } = fault
+  if (status === 503) return { ...ERROR.unavailable, text: publicText }
+  if (status >= 500) return ERROR.ours
+  return { ...ERROR.request, ...ERROR.faults[code] }
+}
+
+export interface WaysOn {
+  /** The list of connected applications. */
+  readonly applications: string
+}
+
+/** What went wrong, in people's words, with a way on; and for those who can mend it the text of the fault (C2.6). */
+export function errorPage(fault: Fault, id: string, { applications }: WaysOn): Page {
+  const { next, text, title } = wordsFor(fault)
+  const ours = fault.status >= 500
   const body = html`<h1>${title}</h1>
-    <p class="notice alert" role="alert">${fault.publicText}</p>
-    <p>${ours ? ERROR.nextUnavailable : ERROR.next}</p>
+    <p class="notice alert" role="alert">${text}</p>
+    <p>${next}</p>
+    <p>
+      ${
+        ours
+          ? // The address of this page: by GET, whatever led here.
+            html`<a class="button second" href="">${ERROR.again}</a>`
+          : html`<a href="${applications}">${ERROR.applications}</a>`
+      }
+    </p>
     <dl class="facts">
+      ${
+        !ours &&
+        html`<dt>${ERROR.reason}</dt>
+          <dd>${fault.publicText}</dd>`
+      }
       <dt>${ERROR.code}</dt>
       <dd>${fault.row.oauth}</dd>
-      <dt>${ERROR.request}</dt>
+      <dt>${ERROR.requestId}</dt>
       <dd>${id}</dd>
     </dl>`
   return { title, body, status: fault.status }
+}
+
+const NOT_FOUND = TEXTS.notFound
+
+export interface NotFoundFacts {
+  /** Whether it is `/`: nobody mistyped that. */
+  readonly top: boolean
+  readonly name: string
+  readonly applications: string
+  /** Undefined where there are no such pages. */
+  readonly developers: string | undefined
+}
+
+/** For people at an address that has no page (C2.3). */
+export function notFoundPage({ applications, developers, name, top }: NotFoundFacts): Page {
+  const title = top ? NOT_FOUND.topTitle(name) : NOT_FOUND.title
+  const body = html`<h1>${title}</h1>
+    <p class="lead">${top ? NOT_FOUND.topText : NOT_FOUND.text}</p>
+    <ul class="ways">
+      <li><a href="${applications}">${NOT_FOUND.applications}</a></li>
+      ${developers !== undefined && html`<li><a href="${developers}">${NOT_FOUND.developers}</a></li>`}
+    </ul>`
+  return { title, body, status: 404, alone: true }
 }
 
 const FORM_POST = TEXTS.formPost
@@ -43,7 +92,7 @@ export function formPostPage({ client, redirectUri, params, nonce }: FormPostFac
     <script nonce="${nonce}">
       document.forms[0].submit()
     </script>`
-  return { title: FORM_POST.title, body, leadsTo: redirectUri, nonce }
+  return { title: FORM_POST.title, body, leadsTo: redirectUri, script: `'nonce-${nonce}'` }
 }
 
 const LOGOUT = TEXTS.logout
@@ -84,10 +133,7 @@ export interface LoggedOutFacts {
 export function loggedOutPage({ back, signIn }: LoggedOutFacts): Page {
   const body = html`<h1>${LOGOUT.doneTitle}</h1>
     <p class="lead">${LOGOUT.doneText}</p>
-    ${
-      back === undefined
-        ? html`<p><a href="${signIn}">${LOGOUT.signIn}</a></p>`
-        : html`<p><a class="button" href="${back.uri}">${LOGOUT.back(back.client)}</a></p>`
-    }`
+    ${back !== undefined && html`<p><a class="button" href="${back.uri}">${LOGOUT.back(back.client)}</a></p>`}
+    <p><a href="${signIn}">${LOGOUT.signIn}</a></p>`
   return { title: LOGOUT.doneTitle, body, alone: back === undefined }
 }

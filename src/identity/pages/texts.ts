@@ -1,3 +1,5 @@
+import type { FaultCode } from '../../kernel/fault-table.ts'
+
 /** Every text of the pages (C6.2.3), so that a deployment's language is changed in one place. */
 export const TEXTS = {
   language: 'en',
@@ -9,6 +11,10 @@ export const TEXTS = {
     toApplications: 'to see and manage your connected applications',
     username: 'User name',
     password: 'Password',
+    show: 'Show',
+    showLabel: 'Show password',
+    hide: 'Hide',
+    hideLabel: 'Hide password',
     submit: 'Sign in',
     cancel: (client: string) => `Cancel and return to ${client}`,
     problem: 'You are not signed in',
@@ -93,7 +99,7 @@ export const TEXTS = {
     submit: 'Sign out',
     stay: 'Stay signed in',
     doneTitle: 'You are signed out',
-    doneText: 'You can close this window now.',
+    doneText: 'Nobody can use your account in this browser without your password. You can close this window.',
     back: (client: string) => `Return to ${client}`,
     signIn: 'Sign in again',
   },
@@ -105,11 +111,50 @@ export const TEXTS = {
   },
 
   error: {
-    title: 'This did not work',
-    unavailableTitle: 'Please try again shortly',
-    next: 'Go back to the application and start again. If it happens again, tell its makers what this page says.',
-    nextUnavailable: 'Nothing is lost. Wait a moment, then load this page again.',
+    request: {
+      title: 'You cannot go on from here',
+      text: 'The application that sent you here made a mistake in its request. You did nothing wrong.',
+      next: 'Go back to the application and start again. If it happens again, tell its support what this page says.',
+    },
+    ours: {
+      title: 'Something went wrong here',
+      text: 'This is a fault of this service, not yours.',
+      next: 'Try again in a few minutes. If it happens again, tell our support what this page says.',
+    },
+    unavailable: {
+      title: 'Please try again shortly',
+      next: 'Nothing is lost. Wait a moment, then try again.',
+    },
+    /** For single faults, where there is more to say. */
+    faults: {
+      authorize_bad_client: {
+        title: 'This application is not known here',
+        text: 'The application that sent you here may have been removed, or its link is out of date.',
+      },
+      authorize_bad_redirect: {
+        title: 'The way back is not safe',
+        text: 'The application wants to send you on to an address that it has not registered with us. So that nobody can read your data there, you are not sent on.',
+      },
+    } as Readonly<Partial<Record<FaultCode, { readonly title: string; readonly text: string }>>>,
+    again: 'Try again',
+    applications: 'Your connected applications',
+    reason: 'Reason',
     code: 'Error',
-    request: 'X-Request-Id',
+    requestId: 'X-Request-Id',
+  },
+
+  notFound: {
+    title: 'There is no page at this address',
+    text: 'The address may be mistyped or out of date. You can go on here:',
+    topTitle: (name: string) => name,
+    topText:
+      'Applications use this address to sign you in and to read data that you allow. You can go on here:',
+    applications: 'See and manage your connected applications',
+    developers: 'Read how to write an application',
+  },
+
+  footer: {
+    help: 'Help',
+    contact: 'Contact:',
   },
 } as const

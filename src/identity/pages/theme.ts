@@ -82,6 +82,12 @@ export interface Theme {
   readonly name: string
   readonly logo: Asset | undefined
   readonly stylesheet: Asset
+  /** Address of a page for people who need help. */
+  readonly help: string | undefined
+  readonly contact: string | undefined
+  readonly footer: string | undefined
+  /** IANA name. */
+  readonly timeZone: string
   /** The path of an identity endpoint, below the issuer's own path. */
   readonly at: (path: string) => string
 }
@@ -105,13 +111,18 @@ export const asset = (bytes: Buffer, contentType: string, path: string): Asset =
 }
 
 /** Reads the logo and the stylesheet. At load: what is wrong with the logo, `compileIdentity` has told. */
-export function compileTheme({ name, logo, accent }: IdentityConfig['pages'], issuerPath: string): Theme {
+export function compileTheme(pages: IdentityConfig['pages'], issuerPath: string): Theme {
+  const { accent, contact, footer, help, logo, name, timeZone } = pages
   const at = (path: string): string => `${issuerPath}${path}`
   const css = Buffer.from(RULES + schemeRules(accent))
   const picture = logo === undefined ? undefined : LOGO_TYPES.get(extname(logo).toLowerCase())
   return {
     name,
     at,
+    help,
+    contact,
+    footer,
+    timeZone,
     stylesheet: asset(css, 'text/css; charset=utf-8', at(STYLESHEET_PATH)),
     logo:
       logo === undefined || picture === undefined

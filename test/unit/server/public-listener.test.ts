@@ -418,7 +418,6 @@ describe('time', () => {
     const url = `http://127.0.0.1:${listener.port}`
     listener.open({
       doors: { api: echoDoor, description: echoDoor, identity: undefined },
-      authUrl: url,
       authorities: compileAuthorities([url]),
       renderFault: renderSimply,
     })
@@ -468,14 +467,14 @@ describe('draining', () => {
 })
 
 describe('routing', () => {
-  it('sends identity paths to the identity door and everything else to the api door', async () => {
+  it('C2.3 sends /api to the api door and everything else to the identity door', async () => {
     const { port, seen } = await startListener(undefined, {
       identity: () => ({ status: 200, headers: {}, body: 'identity' }),
     })
-    for (const path of ['/connect/token', '/.well-known/jwks.json']) {
+    for (const path of ['/connect/token', '/.well-known/jwks.json', '/', '/x/api', '/apiary']) {
       expect((await sendRaw(port, get(path))).body).toBe('identity')
     }
-    for (const path of ['/', '/api/1.0', '/connect', '/connected/token', '/x/connect/token']) {
+    for (const path of ['/api', '/api/1.0', '/api/connect/token']) {
       await sendRaw(port, get(path))
       expect(seen.at(-1)?.head.rawTarget).toBe(path)
     }

@@ -15,7 +15,7 @@ function withLogo(name: string, text = '<svg xmlns="http://www.w3.org/2000/svg"/
 
 describe('C6.2.3 the look of a deployment', () => {
   it('C6.2.3 name, logo and accent come from the configuration', async () => {
-    const pages = { name: 'Acme & Sons', logo: withLogo('acme.svg'), accent: '#0a7a4b' }
+    const pages = { name: 'Acme & Sons', logo: withLogo('acme.svg'), timeZone: 'UTC', accent: '#0a7a4b' }
     const agent = new UserAgent(openFlow({ config: { pages } }))
     const page = await agent.get(authorizePath())
     expect(page.text).toContain('<title>Sign in · Acme &amp; Sons</title>')
@@ -34,7 +34,8 @@ describe('C6.2.3 the look of a deployment', () => {
   it('C6.2.3 a stylesheet of other content has another address', () => {
     const hrefs = ['#0a7a4b', '#3a5bd0'].map(
       (accent) =>
-        openFlow({ config: { pages: { name: 'x', accent } } }).identity.dependencies.theme.stylesheet.href,
+        openFlow({ config: { pages: { name: 'x', accent, timeZone: 'UTC' } } }).identity.dependencies.theme
+          .stylesheet.href,
     )
     expect(new Set(hrefs).size).toBe(2)
   })
