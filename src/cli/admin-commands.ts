@@ -121,29 +121,45 @@ interface ExitCodes {
 
 const USUAL: ExitCodes = { of: () => EXIT.done, trouble: EXIT.failed }
 
+/** Asks the admin API. Rejects with AdminTrouble if nobody answers, or the service refuses. */
+export type AdminCaller = (call: AdminCall) => Promise<unknown>
+
 /**
- * Calls the admin API of the service that serves `--config` (its default is in default-file.ts), and prints what
- * `show` makes of the answer. The promise gives the exit code. It does not reject if the service refuses or does not answer.
+ * Does what asks the admin API of the service that serves `--config` (its default is in default-file.ts). The promise gives
+ * the exit code: that of the work; or `trouble`, after the reason was written, if the service refuses or does not answer.
  */
-export async function callAdminApi(
+export async function usingAdminApi(
+  options: OrderOptions,
+  terminal: Terminal,
+  work: (ask: AdminCaller) => Promise<number>,
+  trouble: number = EXIT.failed,
+): Promise<number> {
+  try {
+    const access = await findAdminApi(options, terminal)
+    if (access === undefined) return EXIT.refused
+    return await work(async (call) => (await requestAt(access, call)).json())
+  } catch (error) {
+    if (!(error instanceof AdminTrouble)) throw error
+    terminal.stderr.write(`postern: ${error.message}\n`)
+    return trouble
+  }
+}
+
+/** Calls the admin API, and prints what `show` makes of the answer. The promise gives the exit code, as above. */
+export function callAdminApi(
   call: AdminCall,
   options: AnswerOptions,
   terminal: Terminal,
   show: (answer: never) => string,
   exit: ExitCodes = USUAL,
 ): Promise<number> {
-  try {
-    const access = await findAdminApi(options, terminal)
-    if (access === undefined) return EXIT.refused
-    const answer = (await (await requestAt(access, call)).json()) as never
+  const work = async (ask: AdminCaller): Promise<number> => {
+    const answer = (await ask(call)) as never
     if (options.json === true) printJson(answer, terminal)
     else terminal.stdout.write(show(answer))
     return exit.of(answer)
-  } catch (error) {
-    if (!(error instanceof AdminTrouble)) throw error
-    terminal.stderr.write(`postern: ${error.message}\n`)
-    return exit.trouble
   }
+  return usingAdminApi(options, terminal, work, exit.trouble)
 }
 
 /**

@@ -53,6 +53,14 @@ const ACCESS = {
     summary: 'Show whether a running service would let a call in, and why not',
     table: async () => (await import('./tables/explain.ts')).EXPLAIN,
   },
+  token: {
+    summary: 'Print an access token to try a running service with',
+    table: async () => (await import('./tables/try.ts')).TOKEN,
+  },
+  try: {
+    summary: 'Call a running service as a user, and show why it was let in or refused',
+    table: async () => (await import('./tables/try.ts')).TRY,
+  },
 } as const satisfies Rows
 
 const DIRECTORY = {

@@ -12,6 +12,8 @@ export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   scopes: async () => (await import('./scopes.ts')).scopesCommand,
   diff: async () => (await import('./check.ts')).diffCommand,
   explain: async () => (await import('./explain.ts')).explainCommand,
+  token: async () => (await import('./token.ts')).tokenCommand,
+  try: async () => (await import('./try.ts')).tryCommand,
   client: async () => (await import('./directory/commands.ts')).clientCommand,
   user: async () => (await import('./directory/commands.ts')).userCommand,
   business: async () => (await import('./directory/commands.ts')).businessCommand,

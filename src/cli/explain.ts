@@ -1,6 +1,4 @@
 /** `postern explain`: asks the running service how it would decide a call, and why (C14.1). */
-import { readFile } from 'node:fs/promises'
-import { buffer } from 'node:stream/consumers'
 import type { Explanation } from '../contracts/explanation.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { EXIT, type Terminal, UsageError } from './command.ts'
@@ -9,6 +7,7 @@ import { explanationText } from './explanation-text.ts'
 import type { Given } from './options.ts'
 import { checkedReason } from './order-options.ts'
 import { EXPLAIN } from './tables/explain.ts'
+import { readBytes } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 /** By outcome. Whatever kept the answer away counts as `unknown`. */
@@ -16,17 +15,6 @@ const EXITS: Readonly<Record<Explanation['outcome'], number>> = {
   'let in': EXIT.done,
   refused: EXIT.failed,
   unknown: EXIT.refused,
-}
-
-/** The bytes that an argument names: itself, `@FILE`, or `@-` for standard input. @throws UsageError */
-async function bytesOf(argument: string, { stdin }: Terminal): Promise<Buffer> {
-  if (!argument.startsWith('@')) return Buffer.from(argument)
-  if (argument === '@-') return buffer(stdin)
-  try {
-    return await readFile(argument.slice(1))
-  } catch (error) {
-    throw new UsageError(`${argument}: ${(error as Error).message}`)
-  }
 }
 
 type Parsed = Given<(typeof EXPLAIN.verbs)['']>
@@ -55,8 +43,8 @@ async function readQuestion({ values, positionals }: Parsed, terminal: Terminal)
   const body = {
     ...{ method, path, headers: header, client, user, target, scope, from },
     reason: checkedReason(values),
-    token: token === undefined ? undefined : (await bytesOf(token, terminal)).toString().trim(),
-    bodyBase64: data === undefined ? undefined : (await bytesOf(data, terminal)).toString('base64'),
+    token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
+    bodyBase64: data === undefined ? undefined : (await readBytes(data, terminal)).toString('base64'),
     by: operatorName(terminal),
   }
   return { body, values }

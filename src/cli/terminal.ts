@@ -1,9 +1,10 @@
 /** What commands ask on the terminal, and how they print. */
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { countOf, type Terminal, UsageError } from './command.ts'
 import { hasCode } from '../kernel/thrown.ts'
 
@@ -58,6 +59,17 @@ export async function readPassword(terminal: Terminal, twice = false): Promise<s
   if (typed && twice && (await promptHidden('Again: ', terminal)) !== password)
     throw new UsageError('the two passwords differ')
   return password
+}
+
+/** The bytes that an argument names: itself, `@FILE`, or `@-` for standard input. @throws UsageError */
+export async function readBytes(argument: string, { stdin }: Terminal): Promise<Buffer> {
+  if (!argument.startsWith('@')) return Buffer.from(argument)
+  if (argument === '@-') return buffer(stdin)
+  try {
+    return await readFile(argument.slice(1))
+  } catch (error) {
+    throw new UsageError(`${argument}: ${(error as Error).message}`)
+  }
 }
 
 const GAP = '  '

@@ -87,7 +87,8 @@ export async function limitToClient(
   places: Places,
 ): Promise<RequestedScope> {
   const { target } = requested
-  if (target !== undefined && !(await isOpenTo(client, target, places))) throw otherTarget()
+  if (target !== undefined && !(await isOpenTo(client, target, places)))
+    throw otherTarget('the client may not have this target, or there is no such business or fund')
   return keepOfClient(requested, client, catalogue)
 }
 
@@ -116,7 +117,9 @@ export async function isOpenTo(client: Client, target: Target, places: Places): 
   return places.exists(target.business, fund) ?? places.look(target.business, fund)
 }
 
-const otherTarget = (): Fault => refuse('The target is none that can be granted here.')
+/** The client is not told which of the two it is: it learns nothing of other businesses. `detail` is for operators. */
+const otherTarget = (detail: string): Fault =>
+  new Fault('invalid_scope', { say: 'The target is none that can be granted here.', detail })
 
 /**
  * The part of the scope that the user may have at the target's business (C5.4, C5.5). Scope values about the person are
@@ -126,7 +129,8 @@ const otherTarget = (): Fault => refuse('The target is none that can be granted 
 export function limitToUser(requested: RequestedScope, user: User, catalogue: Catalogue): GrantedScope {
   const { target } = requested
   const access = target === undefined ? undefined : user.access.get(target.business)
-  if (target !== undefined && access === undefined) throw otherTarget()
+  if (target !== undefined && access === undefined)
+    throw otherTarget('the user may do nothing at this business')
   const allowed = access === undefined ? undefined : catalogue.close(access.scopes)
   const kept = keep(requested, (value) => isIdentityScope(value) || (allowed?.has(value) ?? true))
   return { ...kept, text: joinScope(kept.values) }

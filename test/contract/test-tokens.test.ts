@@ -91,7 +91,7 @@ describe('C11.5.7 a test token', () => {
     expect((await ask(service, { user: 'carol', target: 'b/INITECH' })).body).toEqual({
       error: 'no such token can be had',
       problems: [
-        'invalid_scope  no client is granted such a token; ledgerline: The target is none that can be granted here.',
+        'invalid_scope  no client is granted such a token; ledgerline: the client may not have this target, or there is no such business or fund',
       ],
     })
   })
@@ -105,8 +105,8 @@ describe('C11.5.7 a test token', () => {
     ['no such user', { user: 'nobody' }, 'invalid_grant  there is no such user'],
     ['no such user, and no client', { client: undefined, user: 'nobody' }, 'invalid_grant  there is no such'],
     ['a user of other clients', { client: 'globex-ledger' }, 'invalid_grant  the user is none of this'],
-    ['a business of others', { target: 'b/INITECH' }, 'invalid_scope  The target is none'],
-    ['a user of no right there', { user: 'bob' }, 'invalid_scope  The target is none'],
+    ['a business of others', { target: 'b/INITECH' }, 'invalid_scope  the client may not have'],
+    ['a user of no right there', { user: 'bob' }, 'invalid_scope  the user may do nothing at'],
     ['no such scope', { scope: 'fund.raed' }, 'invalid_scope  fund.raed is not a scope value'],
     ['only offline_access', { scope: 'offline_access' }, 'invalid_scope  None of the values'],
   ])('C11.5.7 is refused as the token endpoint refuses: %s', async (_case, change, problem) => {

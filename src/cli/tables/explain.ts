@@ -1,5 +1,5 @@
 import type { CommandTable } from '../verbs.ts'
-import { JSON_ANSWER, SERVICE_ORDER } from './order.ts'
+import { CALL_PARTS, JSON_ANSWER, METHOD_AND_PATH, SERVICE_ORDER } from './order.ts'
 
 export const EXPLAIN = {
   verbs: {
@@ -11,10 +11,7 @@ export const EXPLAIN = {
         'The exit code is 0 if the call is let in, 1 if it is refused, 2 if that could not be told.',
         'Without a running service, the package export postern/explain tells the same of a configuration file.',
       ],
-      arguments: [
-        { name: 'METHOD', optional: true, proposes: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
-        { name: 'PATH', optional: true },
-      ],
+      arguments: METHOD_AND_PATH.map((argument) => ({ ...argument, optional: true })),
       options: {
         token: {
           ...{ type: 'string', kind: 'at-file', value: 'TOKEN|@FILE' },
@@ -30,14 +27,7 @@ export const EXPLAIN = {
           ...{ type: 'string', value: '"A B"' },
           help: 'Its scope. Default: the default scope of the client, else all that the client may have',
         },
-        header: {
-          ...{ type: 'string', short: 'H', value: '"Name: value"', multiple: true },
-          help: 'A header line',
-        },
-        data: {
-          ...{ type: 'string', short: 'd', kind: 'at-file', value: 'BODY|@FILE' },
-          help: 'The body. Give its Content-Type by -H',
-        },
+        ...CALL_PARTS,
         from: {
           ...{ type: 'string', value: 'ADDRESS' },
           help: 'Where the call comes from. Default: loopback. Behind a trusted proxy, the address of the proxy',

@@ -1,10 +1,28 @@
 /** Options that many commands have: which configuration, why, by whose token, and how the answer is printed. */
 import { MOST_REASON } from '../../contracts/audit.ts'
 import { DEFAULT_FILE } from '../default-file.ts'
-import type { Options } from '../options.ts'
+import type { Argument, Options } from '../options.ts'
 
 export const JSON_ANSWER = {
   json: { type: 'boolean', help: 'Print the answer as JSON, for programs' },
+} as const satisfies Options
+
+/** Of a call that a command makes, or asks about. */
+export const METHOD_AND_PATH = [
+  { name: 'METHOD', proposes: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+  { name: 'PATH' },
+] as const satisfies readonly Argument[]
+
+/** Parts of such a call. */
+export const CALL_PARTS = {
+  header: {
+    ...{ type: 'string', short: 'H', value: '"Name: value"', multiple: true },
+    help: 'A header line',
+  },
+  data: {
+    ...{ type: 'string', short: 'd', kind: 'at-file', value: 'BODY|@FILE' },
+    help: 'The body. Give its Content-Type by -H',
+  },
 } as const satisfies Options
 
 export const CONFIG = {

@@ -41,16 +41,23 @@ function requireOpen(from: string, { switches }: StepDependencies): void {
   if (closure !== undefined && !closure.admitsAddress(from)) throw new Fault('identity_maintenance')
 }
 
+/** It asks for a refresh token, and none is given. */
+const WITHHELD = 'offline_access'
+
 async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Promise<TestToken> {
   const { asOf } = dependencies.rules
-  const { client, user, scope, dropped } = await resolveCaller(caller, dependencies, 'offline_access')
+  const { client, user, scope, dropped } = await resolveCaller(caller, dependencies, WITHHELD)
   const granted = { asOf, client, user, scope }
   const longest = LONGEST_TEST_TOKEN / 1000
   const { token, lifetime, principal } = await issueAccessToken(granted, undefined, dependencies, longest)
   return {
     ...{ token, id: principal.tokenId ?? '', client: client.id, subject: user.subject },
     ...{ scope: scope.text, target: scope.values.find(isTargetValue), ...placeOf(scope) },
-    ...{ expiresIn: lifetime, dropped },
+    // Where no scope was asked for, the client's own may have it.
+    ...{
+      expiresIn: lifetime,
+      dropped: caller.scope ? dropped : dropped.filter((value) => value !== WITHHELD),
+    },
   }
 }
 

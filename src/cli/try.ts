@@ -1,0 +1,86 @@
+/** `postern try METHOD PATH`: a call with a test token, its answer, and why (C11.5.7). */
+import type { Explanation } from '../contracts/explanation.ts'
+import type { UsableTestToken } from '../operations/test-token-orders.ts'
+import { type AdminCaller, operatorName, usingAdminApi } from './admin-commands.ts'
+import { EXIT, type Terminal } from './command.ts'
+import { type Call, type CallAnswer, makeCall, NoAnswer } from './make-call.ts'
+import type { Given } from './options.ts'
+import { TRY } from './tables/try.ts'
+import { printJson, readBytes } from './terminal.ts'
+import { grantText, testTokenCall } from './token.ts'
+import { answerText, plainAnswer, whyText } from './try-text.ts'
+import { commandOf } from './verbs.ts'
+
+type Parsed = Given<(typeof TRY.verbs)['']>
+
+/** The business that a path of the API names: what follows `/b/` or `/f/`. */
+const businessIn = (path: string): string | undefined => /^\/api\/[^/]+\/[bf]\/([^/?]+)/.exec(path)?.[1]
+
+async function callOf({ values, positionals }: Parsed, terminal: Terminal): Promise<Call> {
+  const [method = '', path = ''] = positionals
+  const { header: headers = [], data } = values
+  return {
+    method,
+    path,
+    headers,
+    body: data === undefined ? Buffer.alloc(0) : await readBytes(data, terminal),
+  }
+}
+
+/** Asked behind the call, so that it explains the limits as the call met them. */
+function explain(ask: AdminCaller, { method, path, headers, body }: Call, token: string, terminal: Terminal) {
+  const described = { method, path, headers, bodyBase64: body.toString('base64'), token }
+  const asked = {
+    method: 'POST',
+    path: '/explain',
+    body: { ...described, by: operatorName(terminal) },
+  } as const
+  return ask(asked) as Promise<Explanation>
+}
+
+interface Tried {
+  readonly issued: UsableTestToken
+  readonly call: Call
+  readonly answer: CallAnswer
+  readonly explanation: Explanation
+}
+
+function show({ issued, call, answer, explanation }: Tried, json: boolean, terminal: Terminal): void {
+  const { method, path } = call
+  const { client, subject, scope, target, expiresIn, dropped } = issued
+  const granted = { client, subject, scope, target, expiresIn, dropped }
+  if (json) printJson({ granted, call: { method, path }, answer: plainAnswer(answer), explanation }, terminal)
+  else
+    terminal.stdout.write(
+      [
+        `token: ${grantText(issued)}\n`,
+        `${method} ${path}\n\n`,
+        answerText(answer),
+        '\n',
+        whyText(explanation),
+      ].join(''),
+    )
+}
+
+export const tryCommand = commandOf(TRY, {
+  '': async (given, terminal) => {
+    const { values, positionals } = given
+    const business = values.business ?? businessIn(positionals[1] ?? '')
+    const order = testTokenCall({ ...values, business }, terminal)
+    const call = await callOf(given, terminal)
+    return usingAdminApi(values, terminal, async (ask) => {
+      const issued = (await ask(order)) as UsableTestToken
+      const bearer = `Authorization: Bearer ${issued.token}`
+      try {
+        const answer = await makeCall(issued.api, { ...call, headers: [...call.headers, bearer] })
+        const explanation = await explain(ask, call, issued.token, terminal)
+        show({ issued, call, answer, explanation }, values.json === true, terminal)
+        return answer.status < 400 ? EXIT.done : EXIT.failed
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error
+        terminal.stderr.write(`postern: ${error.message}\n`)
+        return EXIT.refused
+      }
+    })
+  },
+})
