@@ -115,41 +115,8 @@ export function didYouMean(given: string, known: Iterable<string>): string | und
   return word === undefined ? undefined : `did you mean "${word}"?`
 }
 
-/** Takes problems: a report, or the problems of one record. */
-interface Problems {
-  error(path: KeyPath, message: string, hint?: string): void
-  /** Names of entries that could not be read. */
-  readonly unread: ReadonlySet<string>
-}
-
-/** Fewer names than this are listed. */
-const LISTED = 12
-
-/** What is wrong with a name that is not a known one: `names no area: "fnud-data" — did you mean "fund-data"?` */
-export function unknownName(
-  what: string,
-  name: string,
-  known: Iterable<string>,
-): { readonly message: string; readonly hint: string | undefined } {
-  const names = [...Iterator.from(known).take(FEW + 1)]
-  const listed = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`
-  const hint = didYouMeanOfFew(name, names) ?? (names.length < LISTED ? listed : undefined)
-  return { message: `names no ${what}: "${name}"`, hint }
-}
-
-/** Reports a name that is not a known one. Nothing if it is that of an entry that could not be read. */
-export function reportUnknownName(
-  problems: Problems,
-  path: KeyPath,
-  ...asked: Parameters<typeof unknownName>
-): void {
-  if (problems.unread.has(asked[1])) return
-  const { message, hint } = unknownName(...asked)
-  problems.error(path, message, hint)
-}
-
 /** Comparing more names than this would take too long. */
-const FEW = 500
+export const FEW = 500
 
 /** `didYouMean` among names of which there may be very many: undefined then. */
 export function didYouMeanOfFew(given: string, known: Iterable<string>): string | undefined {

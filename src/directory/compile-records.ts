@@ -1,4 +1,5 @@
-import { didYouMeanOfFew, reportUnknownName } from '../config/problem-text.ts'
+import { didYouMeanOfFew } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'

@@ -1,4 +1,4 @@
-import { reportUnknownName } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Report, KeyPath } from '../config/report.ts'
 import type { OfferedOperation } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'

@@ -1,4 +1,4 @@
-import { reportUnknownName } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Report, KeyPath } from '../config/report.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'

@@ -1,5 +1,5 @@
 import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
-import { reportUnknownName } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/unknown-name.ts'
 import type { KeyPath, Report } from '../config/report.ts'
 import { clientKeyProblem } from '../keys/issuers-config.ts'
 import { compileRate, type Rate } from './buckets.ts'

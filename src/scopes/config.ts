@@ -1,7 +1,7 @@
 /** The deployment's scope values, as configured (C5.1). */
 import { list, mapOf, section, text, type Static } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
-import { reportUnknownName } from '../config/problem-text.ts'
+import { reportUnknownName } from '../config/unknown-name.ts'
 import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'
 import { isTargetValue, SCOPE_TOKEN_PATTERN } from './scope-token.ts'
 

@@ -1,4 +1,4 @@
-import { reportUnknownName } from '../../config/problem-text.ts'
+import { reportUnknownName } from '../../config/unknown-name.ts'
 import type { Report } from '../../config/report.ts'
 import {
   compileOperationBackend,

@@ -92,7 +92,7 @@ directory:
       expect.stringMatching(/^load\.backends\.byName\.smaple {2}names no backend: "smaple"/),
       expect.stringMatching(/^maintenance\[1\]\.scope {2}names no area: "fnuds"/),
       expect.stringMatching(
-        /^directory\.users\.ann\.customers\[1\] {2}names no client of the directory: "boks"/,
+        /^directory\.users\.ann\.customers\[1\] {2}names no client of the directory: "boks" — did you mean "books"\?/,
       ),
       expect.stringMatching(
         /^directory\.users\.ann\.access\.ACNE {2}names no business of the directory: "ACNE"/,
