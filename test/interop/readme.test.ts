@@ -139,7 +139,7 @@ describe('README.md', () => {
     expect(screen).toMatch(/^# Postern\n/)
     expect(screen.match(/^- /gm)).toHaveLength(4)
     expect(screen.match(/^```sh\n.*?^```$/gms)).toHaveLength(2)
-    expect(screen).toMatch(/\/b\/ACME\/.*\/b\/GLOBEX\//s)
+    expect(screen).toMatch(/ try .*\/b\/ACME\/.* try .*\/b\/GLOBEX\//s)
   })
 
   it('names commands that package.json has', () => {
