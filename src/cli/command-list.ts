@@ -16,7 +16,7 @@ type Rows = Readonly<Record<string, CommandRow>>
 const START = {
   init: {
     summary: 'Write a first configuration, with new secrets',
-    table: async () => (await import('./tables/configurations.ts')).INIT,
+    table: async () => (await import('./tables/init.ts')).INIT,
   },
   check: {
     summary: 'Report the problems of a configuration, without serving it',

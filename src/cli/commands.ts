@@ -3,7 +3,7 @@ import type { CommandName } from './command-list.ts'
 import type { Command } from './command.ts'
 
 export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
-  init: async () => (await import('./init.ts')).initCommand,
+  init: async () => (await import('./init/init.ts')).initCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   serve: async () => (await import('./serve.ts')).serveCommand,
   'hash-password': async () => (await import('./hash-password.ts')).hashPasswordCommand,

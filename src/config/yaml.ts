@@ -1,5 +1,5 @@
 /**
- * Reads YAML 1.2 (core schema) as a tree with line numbers. Only this file imports `yaml`. Its traps:
+ * Reads YAML 1.2 (core schema) as a tree with line numbers, by `yaml`. Its traps:
  * - `uniqueKeys` compares every pair of keys, which is quadratic: repeated keys are found here instead;
  * - aliases can expand exponentially: they are counted;
  * - `Alias.resolve` walks through the whole document each time: all targets are found in one walk here;

@@ -26,7 +26,7 @@ const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
 /**
  * RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces.
  */
-const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
+export const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
 /** Whatever a person can type on one line; no space at either end. */
 export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$`
 /** No control character, no half of a character, and no end of a line. */

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AROUND, BACKEND, PACKAGED, PEOPLE } from '../support/package-modules.ts'
+import { postForm } from '../support/oauth.ts'
 import { issueToken } from '../support/tokens.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -45,6 +46,22 @@ const untilServing = (child: ChildProcessWithoutNullStreams): Promise<string> =>
         if (url !== undefined) resolve(url)
       })
   })
+
+/** Types a command into a shell, and ends it and all that it started after `work` with the URL that it serves. */
+async function withServed<T>(
+  command: string,
+  where: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const child = spawn('bash', ['-c', command], { ...where, detached: true })
+  const exited = once(child, 'exit')
+  try {
+    return await work(await untilServing(child))
+  } finally {
+    process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
+    await exited
+  }
+}
 
 /** What `npm pack --json` tells; sizes in bytes. */
 interface Packed {
@@ -174,6 +191,23 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect((refused as { stdout: string }).stdout).toContain('Uint8Array')
   }, 60_000)
 
+  it('C10 serves its own first configuration by the command that init prints', async () => {
+    const { stdout } = await run('npx', ['postern', 'init', 'my own', '--business', 'ACME', '--json'], {
+      ...{ cwd: project, env: environment() },
+    })
+    const made = JSON.parse(stdout) as Record<
+      'serve' | 'client_id' | 'client_secret' | 'username' | 'password',
+      string
+    >
+    expect(made.serve).toBe("npx postern serve 'my own/postern.yaml'")
+    await withServed(made.serve, { cwd: project, env: environment() }, async (url) => {
+      const { client_id: client, client_secret: secret, username, password } = made
+      const params = { grant_type: 'password', username, password }
+      const { status, json } = await postForm({ authUrl: url }, '/connect/token', { client, secret, params })
+      expect([status, json.scope]).toEqual([200, expect.stringContaining('target:b/ACME')])
+    })
+  })
+
   it.each(['file.yaml', 'package.yaml', 'people.yaml'])('finds %s can be served', async (file) => {
     expect((await postern('check', file)).stdout).toBe(`${file}: can be served\n`)
   })
@@ -234,17 +268,10 @@ describe('C10 the packed file in an empty folder', () => {
   })
 
   /** Serves until it has said where; answers what a call without a token gets. */
-  async function callServed(...args: readonly string[]): Promise<Response> {
-    const child = spawn('npx', npx('serve', ...args), { cwd: folder, env: environment(), detached: true })
-    const exited = once(child, 'exit')
-    try {
-      const url = await untilServing(child)
-      return await fetch(`${url}/api/1.0/b/ACME/fund-data/fund-list`)
-    } finally {
-      process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
-      await exited
-    }
-  }
+  const callServed = (command: string): Promise<Response> =>
+    withServed(command, { cwd: folder, env: environment() }, (url) =>
+      fetch(`${url}/api/1.0/b/ACME/fund-data/fund-list`),
+    )
 
   it('says what to do, and each of its two ways serves', { timeout: 180_000 }, async () => {
     const refused = run('npx', npx('serve'), { cwd: folder, env: environment() })
@@ -252,10 +279,11 @@ describe('C10 the packed file in an empty folder', () => {
     expect(error.code).toBe(2)
     const [, demo = ''] = /postern serve (\S+demo\.yaml)\n/.exec(error.stderr) ?? []
     expect(error.stderr).toMatch(/^ {2}postern init /m)
-    expect((await callServed(demo)).status).toBe(401)
+    expect((await callServed(['npx', ...npx('serve', demo)].join(' '))).status).toBe(401)
 
-    await run('npx', npx('init'), { cwd: folder, env: environment() })
+    const { stderr } = await run('npx', npx('init'), { cwd: folder, env: environment() })
     expect(await readdir(folder)).toContain('postern.yaml')
-    expect((await callServed()).status).toBe(401)
+    const [printed = ''] = /(?<=^Serve it:\n {2}).+/m.exec(stderr) ?? []
+    expect((await callServed(printed)).status).toBe(401)
   })
 })

@@ -181,6 +181,21 @@ describe('README.md', () => {
     }
   })
 
+  it('C10 serves it by the command that init prints in a clone', { timeout: 90_000 }, async () => {
+    const folder = join(data, 'printed')
+    const init = ['run', '-s', 'postern', '--', 'init', folder, '--business', 'ACME']
+    const { stderr } = await promisify(execFile)('npm', init, { cwd: ROOT, env: environment() })
+    const [printed = ''] = /(?<=^Serve it:\n {2}).+/m.exec(stderr) ?? []
+    expect(printed).toBe(`npm run -s postern -- serve ${folder}/postern.yaml`)
+    const gateway = await inTerminal(printed, ports.POSTERN_PORT)
+    try {
+      const url = `http://127.0.0.1:${ports.POSTERN_PORT}/api/1.0/b/ACME/fund-data/fund-list`
+      expect((await fetch(url)).status).toBe(401)
+    } finally {
+      await gateway.stop()
+    }
+  })
+
   it('links to files that are there', () => {
     const links = [...README.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])

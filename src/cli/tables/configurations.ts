@@ -1,22 +1,10 @@
-/** The tables of the commands that begin with a configuration file: init, check, serve. */
+/** The tables of the commands that read a configuration file: check, serve, diff. */
 import { DEFAULT_FILE } from '../default-file.ts'
 import type { CommandTable } from '../verbs.ts'
 import { JSON_ANSWER } from './order.ts'
 
 const FILE = [{ name: 'FILE', kind: 'file', optional: true }] as const
 const FILE_NOTE = `FILE is the configuration. Default: ${DEFAULT_FILE}.`
-
-export const INIT = {
-  verbs: {
-    '': {
-      summary: 'Write a first configuration, with new secrets, that can be served as it is',
-      notes: ['FOLDER is made if it is not there. Default: the working folder. Nothing is overwritten.'],
-      arguments: [{ name: 'FOLDER', kind: 'folder', optional: true }],
-      options: JSON_ANSWER,
-      examples: [{ line: 'postern init my', does: 'write my/postern.yaml' }],
-    },
-  },
-} as const satisfies CommandTable
 
 export const CHECK = {
   verbs: {

@@ -1,0 +1,123 @@
+/** The text of the configuration that `postern init` writes. */
+import { writeYaml } from '../../config/write-yaml.ts'
+import type { Answers } from './answers.ts'
+import { SAMPLE_ACTIONS, SAMPLE_SERVICE } from './sample-service.ts'
+import type { DescribedService } from './service.ts'
+
+/** The parts of the configuration that differ each time. */
+export interface FirstConfiguration extends Answers {
+  /** The data folder. */
+  readonly data: string
+  /** Today, as `2026-01-15`. */
+  readonly agreement: string
+  readonly secretHash: string
+  readonly subject: string
+  readonly passwordHash: string
+  /** Undefined: the sample. */
+  readonly service: DescribedService | undefined
+}
+
+/** A JSON string is valid YAML, whatever it contains. */
+const quoted = (text: string): string => JSON.stringify(text)
+
+const indented = (text: string, spaces: number): string =>
+  text.replace(/^(?=.)/gm, ' '.repeat(spaces)).trimEnd()
+
+const head = ({ data }: FirstConfiguration): string => `# A Postern configuration.
+#   postern check FILE    reports its problems
+#   postern serve FILE    serves it
+# Every option, with its default: config/reference.md of Postern.
+
+server:
+  listen: 127.0.0.1:8080
+  # The public addresses, once the service has a name and TLS:
+  # authUrl: https://id.example.com
+  # baseUrl: https://api.example.com
+  # trustedProxies: [10.0.0.0/8]
+admin:
+  listen: 127.0.0.1:9090
+  # The first start makes the token of the admin API, in the data folder. On an address other than loopback, set it:
+  # token: { file: /run/secrets/admin-token }
+
+data: ${quoted(data)} # keys and state; relative to the folder that Postern is started in
+
+# Clients name a version of an action by a media type that has this word: application/vnd.example.action.v1+json
+vendor: example
+`
+
+const businessText = ({ code, name }: Answers['businesses'][number], usesFunds: boolean): string =>
+  `${quoted(code)}:\n  name: ${quoted(name)}\n${
+    usesFunds ? '  funds: any # only the service knows them; or a list of codes, [SUPER1, SUPER2]\n' : ''
+  }`
+
+/** The scope of a request that names none: all that the service has, at the first business. */
+const defaultScope = ({ businesses }: FirstConfiguration, scopes: readonly string[]): string =>
+  [...scopes, `target:b/${businesses[0]?.code ?? ''}`].join(' ')
+
+const directory = (own: FirstConfiguration, { scopes, readScopes, usesFunds }: DescribedService): string => {
+  const names = Object.keys(scopes)
+  const codes = own.businesses.map(({ code }) => quoted(code))
+  return `
+directory:
+  businesses: # by the code, as in paths and in targets: target:b/${own.businesses[0]?.code ?? ''}
+${indented(own.businesses.map((business) => businessText(business, usesFunds)).join(''), 4)}
+
+  roles: # what a user may do at a business
+    Administrator: { scopes: ${JSON.stringify(names)} }
+    Read-only: { scopes: ${JSON.stringify(readScopes)} }
+
+  # Clients and users of this file are changed here only. To add others without a change of this file:
+  #   postern client add ID --kind partner --name NAME …
+  #   postern user add USERNAME --access ${own.businesses[0]?.code ?? ''}=Read-only …
+  clients:
+    ${quoted(own.client)}:
+      kind: customer # may use the password grant. partner: code flow. public: code flow without a secret
+      name: ${quoted(own.client)} # for people
+      secrets: [${quoted(own.secretHash)}]
+      grants: [password, refresh_token]
+      agreement: ${own.agreement} # the day on which the customer agreement was signed
+      businesses: [${codes.join(', ')}]
+      scopes: ${JSON.stringify(['openid', 'profile', 'offline_access', ...names])}
+      # What a request gets that names no scope.
+      defaultScope: ${quoted(defaultScope(own, names))}
+
+  users:
+    ${quoted(own.user)}:
+      subject: ${quoted(own.subject)} # the claim sub: never change it, never give it to another user
+      password: ${quoted(own.passwordHash)}
+      customers: [${quoted(own.client)}]
+      access: { ${codes.map((code) => `${code}: Administrator`).join(', ')} }
+      claims: { name: ${quoted(own.user)} }
+`
+}
+
+const scopesText = ({ scopes }: DescribedService): string => `
+# What clients may ask for. The consent page shows the description.
+${writeYaml({ scopes }, 2)}`
+
+const backendText = ({ upstream }: FirstConfiguration, { path }: DescribedService): string => `
+# Where the data comes from. The environment variable UPSTREAM_URL, if it is set, is the address of this service. The
+# service is told who calls and for which business by the headers X-Postern-Subject, -Client, -Scope, -Business and
+# -Fund; nobody but Postern must be able to reach it.
+backends:
+  service:
+    kind: http
+    target: { env: UPSTREAM_URL, default: ${quoted(upstream)} }
+${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
+
+const actionsText = ({ areas, actions }: DescribedService): string => `
+${writeYaml({ areas }, 3)}
+# What may be called, and with which scopes.
+${writeYaml({ actions }, 6)}`
+
+/** The configuration as YAML. */
+export function configurationText(own: FirstConfiguration): string {
+  const service = own.service ?? SAMPLE_SERVICE
+  return [
+    head(own),
+    scopesText(service),
+    directory(own, service),
+    backendText(own, service),
+    own.service === undefined ? SAMPLE_ACTIONS : actionsText(service),
+  ].join('')
+}

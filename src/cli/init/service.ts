@@ -1,0 +1,40 @@
+/** What the configuration of a service's areas and actions is made of, as `postern init` writes it. */
+import type { BodySchema } from '../../http/body-schema.ts'
+
+export type Level = 'business' | 'fund'
+
+/** A method of an action, as in the configuration. */
+export interface DescribedMethod {
+  readonly summary?: string
+  readonly description?: string
+  readonly scopes: { readonly any: readonly string[] } | { readonly all: readonly string[] }
+  readonly items?: Readonly<Record<string, string>>
+  readonly body?: { readonly required?: false; readonly schema?: BodySchema }
+  readonly consumes?: readonly string[]
+  readonly produces?: readonly string[]
+  readonly data?: BodySchema
+  readonly upstream?: { readonly path: string }
+}
+
+/** An action, as in the configuration. */
+export interface DescribedAction {
+  readonly level: Level
+  readonly area: string
+  readonly action: string
+  readonly methods: Readonly<Record<string, DescribedMethod>>
+}
+
+/** The sections of the configuration that depend on the service. */
+export interface DescribedService {
+  readonly scopes: Readonly<
+    Record<string, { readonly description: string; readonly implies?: readonly string[] }>
+  >
+  /** Those that change nothing. */
+  readonly readScopes: readonly string[]
+  readonly areas: Readonly<Record<string, { readonly backend: string; readonly description?: string }>>
+  readonly actions: readonly DescribedAction[]
+  /** The path that the service is asked for; undefined: the client's. */
+  readonly path: string | undefined
+  /** Whether an action is of a fund. */
+  readonly usesFunds: boolean
+}

@@ -1,0 +1,120 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { answersOf } from '../../../src/cli/init/answers.ts'
+import { serveCommandText } from '../../../src/cli/init/serve-command.ts'
+import { runVerb } from '../../support/command-line.ts'
+import { configFiles } from '../../support/config-files.ts'
+
+const emptyFolder = (): string => dirname(configFiles({})('any'))
+
+describe('postern init', () => {
+  it('C10 takes what options tell: the service, businesses with their names, the client, the user', async () => {
+    const folder = emptyFolder()
+    const options = [
+      ...['--upstream', 'https://funds.internal:8443/v2', '--business', 'ACME=Acme: "Advisory" & Co'],
+      ...['--business', 'GLOBEX', '--client', 'books', '--user', 'alice', '--json'],
+    ]
+    const { code, stdout, stderr } = await runVerb(['init', folder, ...options])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout)).toMatchObject({ client_id: 'books', username: 'alice' })
+    const file = join(folder, 'postern.yaml')
+    const text = readFileSync(file, 'utf8')
+    expect(text).toContain('default: "https://funds.internal:8443/v2"')
+    expect(text).toContain('name: "Acme: \\"Advisory\\" & Co"')
+    expect(text).toContain(
+      'defaultScope: "fund.details.read fund.details.maintain business.fund.list target:b/ACME"',
+    )
+    expect(await runVerb(['check', file])).toMatchObject({ code: 0, stderr: '' })
+    const access = await runVerb(['access', '--config', file, '--business', 'GLOBEX'])
+    expect(access.stdout).toContain('alice')
+  })
+
+  it.each([
+    [['--upstream', 'funds'], '--upstream: expected a URL'],
+    [['--upstream', 'http://me:secret@funds'], '--upstream: expected a URL'],
+    [['--business', 'A/B'], '--business: expected a code that can stand in a path'],
+    [['--business', 'ACME', '--business', 'acme'], '--business: acme stands twice'],
+    [['--client', 'two words'], '--client: expected at most 128 characters of ASCII'],
+    [['--user', ' '], '--user: expected a name of at most 128 characters'],
+    [['--bussiness', 'ACME'], 'did you mean "--business"?'],
+  ])('C10 refuses %j, says why, and writes nothing', async (options, why) => {
+    const folder = emptyFolder()
+    const { code, stdout, stderr } = await runVerb(['init', folder, ...options])
+    expect(stderr).toContain(why)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
+  })
+
+  /** A terminal on which these lines are typed, each at a question. */
+  function typing(lines: readonly string[]) {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true })
+    const stderr = new PassThrough()
+    let shown = ''
+    const left = [...lines]
+    stderr.on('data', (chunk: Buffer) => {
+      shown += chunk.toString()
+      if (!shown.endsWith(']: ')) return
+      const next = left.shift()
+      if (next === undefined) stdin.end()
+      else stdin.write(`${next}\n`)
+    })
+    const terminal = { env: {}, stdin: stdin as unknown as NodeJS.ReadStream, stderr, stdout: stderr }
+    return { terminal, shown: () => shown }
+  }
+
+  it('C10 asks on a terminal for what no option tells, again after a wrong answer; an empty one is the default', async () => {
+    const { terminal, shown } = typing(['not a url', 'http://127.0.0.1:9001', 'ACME GLOBEX', ''])
+    const asked = { upstream: 'http://127.0.0.1:9000', yes: false }
+    expect(await answersOf({ user: 'alice' }, asked, terminal)).toEqual({
+      upstream: 'http://127.0.0.1:9001',
+      businesses: [
+        { code: 'ACME', name: 'ACME' },
+        { code: 'GLOBEX', name: 'GLOBEX' },
+      ],
+      client: 'first-client',
+      user: 'alice',
+    })
+    expect(shown().match(/\]: /g)).toHaveLength(4)
+    expect(shown()).toContain('expected a URL such as http://127.0.0.1:9000')
+  })
+
+  it('C10 takes the defaults where the input ends, or --yes says so', async () => {
+    const usual = { upstream: 'http://127.0.0.1:9000', client: 'first-client', user: 'first-user' }
+    const asked = { upstream: usual.upstream, yes: false }
+    expect(await answersOf({}, asked, typing([]).terminal)).toMatchObject(usual)
+    const silent = typing([])
+    expect(await answersOf({}, { ...asked, yes: true }, silent.terminal)).toMatchObject(usual)
+    expect(silent.shown()).toBe('')
+  })
+})
+
+describe('the command that postern init prints', () => {
+  const entryOf = (path: string) => {
+    const files = configFiles({ 'src/main.ts': '', 'node_modules/postern/dist/main.js': '' })
+    const cwd = dirname(files('any'))
+    mkdirSync(join(cwd, 'node_modules/.bin'))
+    symlinkSync('../postern/dist/main.js', join(cwd, 'node_modules/.bin/postern'))
+    writeFileSync(join(cwd, 'postern'), '')
+    return { node: '/opt/node', cwd, entry: join(cwd, path) }
+  }
+
+  it.each([
+    ['src/main.ts', { npm_lifecycle_event: 'postern' }, 'npm run -s postern -- serve'],
+    ['node_modules/.bin/postern', { npm_command: 'exec' }, 'npx postern serve'],
+    ['node_modules/postern/dist/main.js', {}, 'npx postern serve'],
+  ])('C10 names the program as it was started: %s %j', (path, environment, expected) => {
+    expect(serveCommandText('my/postern.yaml', { ...entryOf(path), environment })).toBe(
+      `${expected} my/postern.yaml`,
+    )
+  })
+
+  it('C10 is postern itself where the shell finds it, else a path; words are quoted for the shell', () => {
+    const started = entryOf('postern')
+    const inPath = { ...started, environment: { PATH: `/bin:${started.cwd}` } }
+    expect(serveCommandText("it's/postern.yaml", inPath)).toBe("postern serve 'it'\\''s/postern.yaml'")
+    const once = { ...inPath, environment: { ...inPath.environment, npm_command: 'exec' } }
+    expect(serveCommandText('postern.yaml', once)).toBe(`/opt/node ${started.cwd}/postern serve postern.yaml`)
+  })
+})
