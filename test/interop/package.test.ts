@@ -191,22 +191,30 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect((refused as { stdout: string }).stdout).toContain('Uint8Array')
   }, 60_000)
 
-  it('C10 serves its own first configuration by the command that init prints', async () => {
-    const { stdout } = await run('npx', ['postern', 'init', 'my own', '--business', 'ACME', '--json'], {
-      ...{ cwd: project, env: environment() },
-    })
-    const made = JSON.parse(stdout) as Record<
-      'serve' | 'client_id' | 'client_secret' | 'username' | 'password',
-      string
-    >
-    expect(made.serve).toBe("npx postern serve 'my own/postern.yaml'")
-    await withServed(made.serve, { cwd: project, env: environment() }, async (url) => {
-      const { client_id: client, client_secret: secret, username, password } = made
-      const params = { grant_type: 'password', username, password }
-      const { status, json } = await postForm({ authUrl: url }, '/connect/token', { client, secret, params })
-      expect([status, json.scope]).toEqual([200, expect.stringContaining('target:b/ACME')])
-    })
-  })
+  it(
+    'C10 serves its own first configuration by the command that init prints',
+    { timeout: 90_000 },
+    async () => {
+      const { stdout } = await run('npx', ['postern', 'init', 'my own', '--business', 'ACME', '--json'], {
+        ...{ cwd: project, env: environment() },
+      })
+      const made = JSON.parse(stdout) as Record<
+        'serve' | 'client_id' | 'client_secret' | 'username' | 'password',
+        string
+      >
+      expect(made.serve).toBe("npx postern serve 'my own/postern.yaml'")
+      await withServed(made.serve, { cwd: project, env: environment() }, async (url) => {
+        const { client_id: client, client_secret: secret, username, password } = made
+        const params = { grant_type: 'password', username, password }
+        const { status, json } = await postForm({ authUrl: url }, '/connect/token', {
+          client,
+          secret,
+          params,
+        })
+        expect([status, json.scope]).toEqual([200, expect.stringContaining('target:b/ACME')])
+      })
+    },
+  )
 
   it.each(['file.yaml', 'package.yaml', 'people.yaml'])('finds %s can be served', async (file) => {
     expect((await postern('check', file)).stdout).toBe(`${file}: can be served\n`)
