@@ -134,7 +134,7 @@ export async function answersOf(
   { upstream, yes }: { readonly upstream: string; readonly yes: boolean },
   terminal: Terminal,
 ): Promise<Answers> {
-  if (yes || terminal.stdin.isTTY !== true) return answersBy(takeUsual, given, upstream)
+  if (yes || !terminal.stdin.isTTY) return answersBy(takeUsual, given, upstream)
   const { ask, close } = askOn(terminal)
   try {
     return await answersBy(ask, given, upstream)

@@ -77,7 +77,10 @@ function show(
     ...{ configuration: file, client_id: client, client_secret: clientSecret },
     ...{ username: user, password },
   }
-  if (asJson) return printJson({ ...shown, serve }, terminal)
+  if (asJson) {
+    printJson({ ...shown, serve }, terminal)
+    return
+  }
   for (const [name, value] of Object.entries(shown)) terminal.stdout.write(`${name.padEnd(15)}${value}\n`)
   terminal.stderr.write(
     `The secret and the password are shown only now: the file has only their hashes.\nServe it:\n  ${serve}\n`,

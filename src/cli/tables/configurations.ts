@@ -1,7 +1,6 @@
-/** The tables of the commands that read a configuration file: check, serve, diff. */
+/** The tables of the commands that read a configuration file: check and serve. */
 import { DEFAULT_FILE } from '../default-file.ts'
 import type { CommandTable } from '../verbs.ts'
-import { JSON_ANSWER } from './order.ts'
 
 const FILE = [{ name: 'FILE', kind: 'file', optional: true }] as const
 const FILE_NOTE = `FILE is the configuration. Default: ${DEFAULT_FILE}.`
