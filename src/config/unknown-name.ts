@@ -34,7 +34,7 @@ export function unknownName(
   unread: ReadonlySet<string> = new Set(),
 ): UnknownName {
   const names = [...Iterator.from(known).take(FEW + 1)]
-  const near = didYouMeanOfFew(name, [...names, ...unread])
+  const near = didYouMeanOfFew(name, unread.size > FEW ? names : [...names, ...unread])
   return {
     message: `names no ${what}: "${name}"`,
     hint: near ?? (unread.size === 0 ? listOf(names) : undefined),
