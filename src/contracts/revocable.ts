@@ -19,7 +19,7 @@ export interface RevocableRecord {
   readonly scopes?: readonly string[] | undefined
   /** When the user logged in; of a consent: when it was given last. */
   readonly begunAt: number
-  /** Of a family: when a refresh token of it was used last. */
+  /** When a page of the session, or a refresh token of the family, was used last. */
   readonly lastUsedAt?: number | undefined
   /** Undefined for a consent, which stays until it is withdrawn. */
   readonly endsAt?: number | undefined

@@ -35,9 +35,10 @@ interface Kind {
 
 function readSession({ key: id, value, expiresAt: endsAt }: Entry, { rules }: RevocableRecordsParts) {
   const record = value as SessionRecord
-  const { subject, authTime, browser } = record
+  const { subject, authTime, browser, lastUsedAt } = record
+  const begunAt = authTime * 1000
   return Promise.resolve(
-    isOver(record, rules) ? undefined : { id, subject, begunAt: authTime * 1000, endsAt, browser },
+    isOver(record, rules) ? undefined : { id, subject, begunAt, lastUsedAt, endsAt, browser },
   )
 }
 

@@ -55,7 +55,8 @@ describe('operators', { timeout: 30_000 }, () => {
         sessions: [
           {
             ...{ id: expect.stringMatching(/^[\w-]{43}$/), subject: ALICE, browser: expect.any(String) },
-            ...{ begun: expect.stringMatching(/Z$/), expires: expect.stringMatching(/Z$/) },
+            ...{ begun: expect.stringMatching(/Z$/), lastUsed: expect.stringMatching(/Z$/) },
+            expires: expect.stringMatching(/Z$/),
           },
         ],
       },

@@ -54,6 +54,7 @@ async function loginOf(
       await took(sessionRevoked(exchange, session, 'service'), dependencies)
     return undefined
   }
+  await sessions.noteUse(session, exchange.clientAddress)
   return { session, user }
 }
 

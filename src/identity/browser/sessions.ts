@@ -50,15 +50,22 @@ export type SessionRecord = {
   readonly authTime: number
   /** Shown to the user in the list of sessions: "Firefox on Windows". */
   readonly browser: string
+  /** Network address of the last use, and its time in milliseconds since the epoch; absent if an older version wrote it. */
+  readonly address?: string
+  readonly lastUsedAt?: number
   /** `RuleGuard.asOf` of the login; absent if an older version began the session. */
   readonly asOf?: number
 }
 
 export interface Session extends SessionRecord {
   readonly key: string
+  readonly version: number
 }
 
-export type NewSession = Required<Omit<SessionRecord, 'authTime'>>
+export type NewSession = Required<Omit<SessionRecord, 'authTime' | 'lastUsedAt'>>
+
+/** How exactly the time of the last use is kept: each page would be a write otherwise. */
+const USE_STEP_MS = 60_000
 
 /** A session that is drawn. Its cookie is of no use before `begin` has stored it. */
 export interface DrawnSession {
@@ -77,6 +84,8 @@ export interface Sessions {
   draw(login: NewSession): DrawnSession
   /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
   find(cookie: string): Promise<Session | undefined>
+  /** Keeps the time and the address of a use, once a minute at most. */
+  noteUse(session: Session, address: string): Promise<void>
   listOf(subject: string): Promise<readonly Session[]>
   /** Ends the session if it is that user's. False if there is none. */
   end(key: string, subject: string): Promise<boolean>
@@ -84,7 +93,11 @@ export interface Sessions {
 
 const keyOf = (cookie: string): string => createHash('sha256').update(cookie).digest('base64url')
 
-const sessionOf = ({ key, value }: Entry): Session => ({ key, ...(value as SessionRecord) })
+const sessionOf = ({ key, value, version }: Entry): Session => ({
+  key,
+  version,
+  ...(value as SessionRecord),
+})
 
 /** Whether a revocation rule has ended the session. */
 export const isOver = ({ asOf, authTime, subject }: SessionRecord, rules: RuleGuard): boolean =>
@@ -104,13 +117,19 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
       const key = keyOf(cookie)
       const begin = async (): Promise<void> => {
         const { subject } = login
-        const value: SessionRecord = { ...login, authTime: epochSeconds(clock) }
+        const value: SessionRecord = { ...login, authTime: epochSeconds(clock), lastUsedAt: clock.now() }
         const expiresAt = clock.now() + config.session.lifetime
         await store.create(SESSION, key, { value, expiresAt, indexes: { subject } })
       }
       return { key, cookie, begin }
     },
     find: (cookie) => find(keyOf(cookie)),
+    async noteUse({ key, version, ...record }, address) {
+      const now = clock.now()
+      if (now - (record.lastUsedAt ?? 0) < USE_STEP_MS) return
+      // Whoever changed or ended it meanwhile was later.
+      await store.replace(SESSION, key, version, { ...record, address, lastUsedAt: now })
+    },
     async listOf(subject) {
       const entries = await store.listBy(SESSION, 'subject', subject)
       const live = entries.map(sessionOf).filter((session) => !isOver(session, rules))

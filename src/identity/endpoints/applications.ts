@@ -70,13 +70,13 @@ async function showApplications(
     form: { action: dependencies.theme.at(PATH), csrf: browser.csrf },
     user: nameOf({ session, user }),
     consents: await Promise.all(consents.map((consent) => listConsent(consent, dependencies))),
-    sessions: sessions.map(({ authTime, browser, key }): SessionListed => ({
-      key,
-      browser,
+    sessions: sessions.map(({ address, authTime, browser, key, lastUsedAt }): SessionListed => ({
+      ...{ address, browser, key, lastUsedAt },
       current: key === session.key,
       at: authTime * 1000,
     })),
     done,
+    timeZone: dependencies.theme.timeZone,
   })
   return pageAnswer(dependencies.theme, page)
 }
@@ -86,19 +86,28 @@ async function endSession(
   { session, user }: Login,
   exchange: Exchange,
   dependencies: StepDependencies,
-): Promise<Answer | Done> {
-  const { subject } = user
-  const ended = await dependencies.sessions.end(key, subject)
-  const login = { key, subject }
-  if (ended)
-    await took(
-      key === session.key ? loginEnded(exchange, login) : sessionRevoked(exchange, login, 'user'),
-      dependencies,
-    )
-  noteCall(exchange, dependencies, 'info', 'logout', { subject })
-  if (key !== session.key) return 'ended'
-  const page = loggedOutPage({ back: undefined, signIn: dependencies.theme.at(PATH) })
-  return pageAnswer(dependencies.theme, page, { 'Set-Cookie': dependencies.cookie.clear() })
+): Promise<void> {
+  const login = { key, subject: user.subject }
+  if (!(await dependencies.sessions.end(key, user.subject))) return
+  const own = key === session.key
+  await took(own ? loginEnded(exchange, login) : sessionRevoked(exchange, login, 'user'), dependencies)
+}
+
+/** The user's own session comes last, so that the form can be sent again where the others could not all be ended. */
+async function endEverywhere(
+  login: Login,
+  exchange: Exchange,
+  dependencies: StepDependencies,
+): Promise<void> {
+  const { session, user } = login
+  const all = await dependencies.sessions.listOf(user.subject)
+  const others = all.filter(({ key }) => key !== session.key)
+  for (const { key } of [...others, session]) await endSession(key, login, exchange, dependencies)
+}
+
+function sayGoodbye({ cookie, theme }: StepDependencies, everywhere: boolean): Answer {
+  const page = loggedOutPage({ back: undefined, signIn: theme.at(PATH), everywhere })
+  return pageAnswer(theme, page, { 'Set-Cookie': cookie.clear() })
 }
 
 async function withdraw(
@@ -125,9 +134,12 @@ async function answerForm(
   const consent = params.get('withdraw')
   if (consent !== undefined) return over(await withdraw(consent, login, exchange, dependencies))
   const session = params.get('end')
-  if (session === undefined) return seeOther(dependencies.theme.at(PATH))
-  const ended = await endSession(session, login, exchange, dependencies)
-  return typeof ended === 'string' ? over(ended) : ended
+  const everywhere = params.has('everywhere')
+  if (session === undefined && !everywhere) return seeOther(dependencies.theme.at(PATH))
+  if (session === undefined) await endEverywhere(login, exchange, dependencies)
+  else await endSession(session, login, exchange, dependencies)
+  noteCall(exchange, dependencies, 'info', 'logout', { subject: login.user.subject })
+  return everywhere || session === login.session.key ? sayGoodbye(dependencies, everywhere) : over('ended')
 }
 
 /** "Your connected applications": lists what was consented to and where one is logged in, and ends either (C6.2.2). */

@@ -81,7 +81,12 @@ async function beginSession(
 ): Promise<string> {
   const { sessions } = dependencies
   const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  const { begin, cookie, key } = sessions.draw({ subject, browser: name, asOf })
+  const { begin, cookie, key } = sessions.draw({
+    subject,
+    browser: name,
+    address: exchange.clientAddress,
+    asOf,
+  })
   const replace = async (): Promise<void> => {
     // Whoever is logged in there now is so no more.
     if (before !== undefined && (await sessions.end(before.session.key, before.user.subject)))

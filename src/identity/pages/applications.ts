@@ -18,8 +18,12 @@ export interface SessionListed {
   readonly key: string
   readonly browser: string
   readonly current: boolean
-  /** Milliseconds since the epoch. */
+  /** Of the login. Milliseconds since the epoch. */
   readonly at: number
+  /** Milliseconds since the epoch. */
+  readonly lastUsedAt: number | undefined
+  /** Network address of the last use. */
+  readonly address: string | undefined
 }
 
 export type Done = keyof typeof T.done
@@ -31,6 +35,8 @@ export interface ApplicationsFacts {
   readonly sessions: readonly SessionListed[]
   /** What was done a moment ago. */
   readonly done: Done | undefined
+  /** Of the times on the page: an IANA name. */
+  readonly timeZone: string
 }
 
 interface Formats {
@@ -38,27 +44,33 @@ interface Formats {
   readonly moment: Intl.DateTimeFormat
 }
 
-let known: Formats | undefined
+/** By time zone. */
+const known = new Map<string, Formats>()
 
 /** Made at the first page: the names of months are read then, which would take some 15 ms of each start. */
-const formats = (): Formats =>
-  (known ??= {
-    day: new Intl.DateTimeFormat(TEXTS.locale, { dateStyle: 'long', timeZone: 'UTC' }),
-    // Nobody here knows where the user is: a time of day needs its zone beside it.
-    moment: new Intl.DateTimeFormat(TEXTS.locale, {
-      day: 'numeric',
-      month: 'long',
-      year: 'numeric',
-      hour: 'numeric',
-      minute: '2-digit',
-      timeZone: 'UTC',
-      timeZoneName: 'short',
-    }),
-  })
+function formatsIn(timeZone: string): Formats {
+  const formats = known.get(timeZone) ?? makeFormats(timeZone)
+  known.set(timeZone, formats)
+  return formats
+}
 
-const timeOf = (at: number, format: keyof Formats): Html => {
+const makeFormats = (timeZone: string): Formats => ({
+  day: new Intl.DateTimeFormat(TEXTS.locale, { dateStyle: 'long', timeZone }),
+  // Nobody here knows where the user is: a time of day needs its zone beside it.
+  moment: new Intl.DateTimeFormat(TEXTS.locale, {
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: 'numeric',
+    minute: '2-digit',
+    timeZone,
+    timeZoneName: 'short',
+  }),
+})
+
+const timeOf = (at: number, format: Intl.DateTimeFormat): Html => {
   const date = new Date(at)
-  return html`<time datetime="${date.toISOString()}">${formats()[format].format(date)}</time>`
+  return html`<time datetime="${date.toISOString()}">${format.format(date)}</time>`
 }
 
 /** A form of one button, which says to a screen reader what it is about. */
@@ -70,7 +82,7 @@ const buttonFor = (form: FormFacts, name: string, value: string, label: string, 
     </button>
   </form>`
 
-const consentItem = (consent: ConsentListed, form: FormFacts): Html => {
+const consentItem = (consent: ConsentListed, form: FormFacts, { day }: Formats): Html => {
   const { at, business, client, key, lasting, scopes } = consent
   return html`<li>
     <div>
@@ -79,23 +91,39 @@ const consentItem = (consent: ConsentListed, form: FormFacts): Html => {
       <ul>
         ${scopes.map((scope) => html`<li>${scope}</li>`)}
       </ul>
-      <p class="quiet">${T.granted} ${timeOf(at, 'day')}${lasting && html` · ${T.lasting}`}</p>
+      <p class="quiet">${T.granted} ${timeOf(at, day)}${lasting && html` · ${T.lasting}`}</p>
     </div>
     ${buttonFor(form, 'withdraw', key, T.withdraw, T.withdrawFrom(client, business))}
   </li>`
 }
 
-const sessionItem = ({ at, browser, current, key }: SessionListed, form: FormFacts): Html =>
-  html`<li>
+const sessionItem = (session: SessionListed, form: FormFacts, { moment }: Formats): Html => {
+  const { address, at, browser, current, key, lastUsedAt } = session
+  return html`<li>
     <div>
       <h3>${browser}${current && html` · ${T.here}`}</h3>
-      <p class="quiet">${T.since} ${timeOf(at, 'moment')}</p>
+      <p class="quiet">${T.since} ${timeOf(at, moment)}</p>
+      ${lastUsedAt !== undefined && html`<p class="quiet">${T.lastUsed} ${timeOf(lastUsedAt, moment)}</p>`}
+      ${address !== undefined && html`<p class="quiet">${T.address} ${address}</p>`}
     </div>
     ${buttonFor(form, 'end', key, T.endSession, T.endSessionOf(browser))}
   </li>`
+}
+
+/** Where there is but one login, its own button does the same. */
+const everywhere = (sessions: readonly SessionListed[], form: FormFacts): Html | undefined =>
+  sessions.length < 2
+    ? undefined
+    : html`<form method="post" action="${form.action}" class="everywhere">
+        ${csrfField(form)}
+        <button class="second" type="submit" name="everywhere" value="1">${T.endEverywhere}</button>
+        <p class="quiet">${T.endEverywhereText}</p>
+      </form>`
 
 /** "Your connected applications": what was consented to and where one is signed in, each with its end. */
-export function applicationsPage({ form, user, consents, sessions, done }: ApplicationsFacts): Page {
+export function applicationsPage(facts: ApplicationsFacts): Page {
+  const { consents, done, form, sessions, timeZone, user } = facts
+  const formats = formatsIn(timeZone)
   const body = html`<h1>${T.title}</h1>
     <p class="lead">${T.signedIn(user)}</p>
     ${
@@ -113,15 +141,16 @@ export function applicationsPage({ form, user, consents, sessions, done }: Appli
         consents.length === 0
           ? html`<p class="quiet">${T.noConsents}</p>`
           : html`<ul class="cards">
-              ${consents.map((consent) => consentItem(consent, form))}
+              ${consents.map((consent) => consentItem(consent, form, formats))}
             </ul>`
       }
     </section>
     <section aria-labelledby="sessions">
       <h2 id="sessions">${T.sessions}</h2>
       <ul class="cards">
-        ${sessions.map((session) => sessionItem(session, form))}
+        ${sessions.map((session) => sessionItem(session, form, formats))}
       </ul>
+      ${everywhere(sessions, form)}
     </section>`
   return { title: T.title, body, wide: true, alone: true }
 }

@@ -79,8 +79,7 @@ export function loginPage(facts: LoginFacts): Page {
     value: '',
     autocomplete: 'current-password',
     focus: username !== '',
-    data: html` data-show="${T.show}" data-hide="${T.hide}" data-show-label="${T.showLabel}"
-    data-hide-label="${T.hideLabel}"`,
+    data: html` data-show="${T.show}" data-hide="${T.hide}" data-what="${T.showWhat}"`,
   }
   const body = html`<h1>${T.title}</h1>
     <p class="lead">${client === undefined ? T.toApplications : T.to(client.name)}</p>

@@ -128,12 +128,15 @@ export interface LoggedOutFacts {
   /** A registered address of a client, to go on at. */
   readonly back: { readonly client: string; readonly uri: string } | undefined
   readonly signIn: string
+  /** In every browser, and not in this one only. */
+  readonly everywhere?: boolean
 }
 
-export function loggedOutPage({ back, signIn }: LoggedOutFacts): Page {
-  const body = html`<h1>${LOGOUT.doneTitle}</h1>
+export function loggedOutPage({ back, everywhere = false, signIn }: LoggedOutFacts): Page {
+  const title = everywhere ? LOGOUT.doneEverywhereTitle : LOGOUT.doneTitle
+  const body = html`<h1>${title}</h1>
     <p class="lead">${LOGOUT.doneText}</p>
     ${back !== undefined && html`<p><a class="button" href="${back.uri}">${LOGOUT.back(back.client)}</a></p>`}
     <p><a href="${signIn}">${LOGOUT.signIn}</a></p>`
-  return { title: LOGOUT.doneTitle, body, alone: back === undefined }
+  return { title, body, alone: back === undefined }
 }

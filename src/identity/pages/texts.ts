@@ -12,9 +12,9 @@ export const TEXTS = {
     username: 'User name',
     password: 'Password',
     show: 'Show',
-    showLabel: 'Show password',
     hide: 'Hide',
-    hideLabel: 'Hide password',
+    /** For screen readers, after the word on the button. */
+    showWhat: 'password',
     submit: 'Sign in',
     cancel: (client: string) => `Cancel and return to ${client}`,
     problem: 'You are not signed in',
@@ -79,6 +79,11 @@ export const TEXTS = {
     sessions: 'Where you are signed in',
     here: 'This browser',
     since: 'Signed in on',
+    lastUsed: 'Last used on',
+    address: 'From the network address',
+    endEverywhere: 'Sign out everywhere',
+    endEverywhereText:
+      'Signs you out in every browser, also in this one. Applications with access keep it until you withdraw it.',
     endSession: 'Sign out',
     endSessionOf: (browser: string) => `of ${browser}`,
     done: {
@@ -99,6 +104,7 @@ export const TEXTS = {
     submit: 'Sign out',
     stay: 'Stay signed in',
     doneTitle: 'You are signed out',
+    doneEverywhereTitle: 'You are signed out everywhere',
     doneText: 'Nobody can use your account in this browser without your password. You can close this window.',
     back: (client: string) => `Return to ${client}`,
     signIn: 'Sign in again',

@@ -49,6 +49,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'business',
   'withdraw',
   'end',
+  'everywhere',
   'done',
   'notice',
   'cookieless',

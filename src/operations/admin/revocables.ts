@@ -78,7 +78,7 @@ const row: Schema = members(
     scopes: { type: 'array', items: { type: 'string' }, description: 'Scope values, without the target.' },
     browser: text('Of a session: such as `Firefox on Windows`.'),
     begun: text('When the user logged in; of a consent: when it was given last.'),
-    lastUsed: text('Of a family: when a refresh token of it was used last.'),
+    lastUsed: text('When a page of the session, or a refresh token of the family, was used last.'),
     expires: text('When it ends by itself.'),
   },
   ['id', 'subject', 'begun'],

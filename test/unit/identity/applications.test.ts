@@ -108,6 +108,54 @@ describe('C6.2.2 connected applications', () => {
     expect((await here.get(PATH)).text).toContain('User name')
   })
 
+  it('C6.2.2 tells when and from where each login was used last, once a minute at most, in the configured zone', async () => {
+    const { pages } = openFlow().deps.config
+    const service = openFlow({ config: { pages: { ...pages, timeZone: 'Australia/Sydney' } } })
+    const here = new UserAgent(service)
+    await here.logIn(await here.get(PATH))
+    const version = async () => (await service.store.list('session'))[0]?.version
+    const before = await version()
+    service.clock.at += 59_000
+    await here.get(PATH)
+    expect(await version()).toBe(before)
+    service.clock.at += 86_400_000 / 4
+    const { text } = await here.get(PATH)
+    expect(text).toContain('192.0.2.7')
+    expect(text).toMatch(/Signed in on <time[^>]*>1 June 2026 at 10:00 am AEST/)
+    const next = await here.get(PATH)
+    expect(next.text).toMatch(/Last used on <time[^>]*>1 June 2026 at 4:00 pm AEST/)
+    expect(await version()).toBe((before ?? 0) + 1)
+  })
+
+  it('C6.2.2 a login that an older version wrote is listed without what it does not tell', async () => {
+    const service = openFlow()
+    const here = new UserAgent(service)
+    await here.logIn(await here.get(PATH))
+    const [entry] = await service.store.list('session')
+    const { asOf, authTime, browser, subject } = entry!.value
+    const older = { asOf, authTime, browser, subject }
+    await service.store.create('session', 'older', { value: older, indexes: { subject: 'sub-alice' } })
+    expect(valuesOf(await here.get(PATH), 'end')).toHaveLength(2)
+  })
+
+  it('C6.2.2 signs out everywhere, and nobody else', async () => {
+    const service = openFlow()
+    const [here, elsewhere, greta] = [1, 2, 3].map(() => new UserAgent(service))
+    const alone = await here!.logIn(await here!.get(PATH))
+    expect(alone.text).not.toContain('Sign out everywhere')
+    await elsewhere!.logIn(await elsewhere!.get(PATH))
+    await greta!.logIn(await greta!.get(PATH), 'greta')
+    const page = await here!.get(PATH)
+    expect((await here!.submit(page, { everywhere: '1', csrf: 'x' })).text).toContain('nothing was changed')
+    expect(await service.store.list('session')).toHaveLength(3)
+    const seen = await here!.submit(page, { everywhere: '1' })
+    expect(seen.text).toContain('You are signed out everywhere')
+    expect(String(seen.headers['Set-Cookie'])).toContain('Max-Age=0')
+    const left = await service.store.list('session')
+    expect(left.map(({ value }) => value['subject'])).toEqual(['sub-greta'])
+    for (const agent of [here!, elsewhere!]) expect((await agent.get(PATH)).text).toContain('User name')
+  })
+
   it('T6 changes nothing without the page’s token', async () => {
     const { agent } = await obtainCode(openFlow())
     const page = await agent.get(PATH)
