@@ -9,7 +9,6 @@ import type { Act } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { type ActOutcome, ReportedActs } from '../operations/reported-acts.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import { openTrailKeeper } from '../start/trail-keeper.ts'
 import { AdminTrouble, operatorName, requestAdmin } from './admin-commands.ts'
 import { EXIT, type Terminal } from './command.ts'
 import { checkedReason, checkOrder, type OrderOptions, ownToken } from './order-options.ts'
@@ -61,6 +60,8 @@ async function openOwnBook(
   const note = (level: string): void => {
     if (level === 'error') failed = true
   }
+  // Only here: what reads, and what a running service records, needs no keeper of the trail.
+  const { openTrailKeeper } = await import('../start/trail-keeper.ts')
   const keeper = await openTrailKeeper(configuration, { clock: systemClock, recorder: { note } })
   if (keeper?.trail === undefined || keeper.lock === undefined) {
     await keeper?.close()

@@ -19,7 +19,7 @@ import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { SCOPE } from '../scopes/config.ts'
 import { isFetchable } from './issuer-metadata.ts'
-import { SUPPORTED_ALGORITHMS } from './signatures.ts'
+import { SUPPORTED_ALGORITHMS } from './algorithms.ts'
 
 const claim = (description: string, more: { default?: string } = {}) =>
   literalText({

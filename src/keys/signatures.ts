@@ -17,46 +17,12 @@ import {
 } from 'jose'
 import type { Claims } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
+import { ALGORITHMS } from './algorithms.ts'
 
 /** A JSON Web Key as it was read. Nothing of it is trusted yet. */
 export type Jwk = Readonly<Record<string, unknown>>
 
-interface AlgorithmRow {
-  readonly kty: string
-  /** The curves that fit; undefined for RSA. */
-  readonly crv?: readonly string[]
-  /** The public members, in the order that JWKS shows them (RFC 7518 §6). */
-  readonly members: readonly string[]
-}
-
-const EC_MEMBERS = ['kty', 'crv', 'x', 'y'] as const
-const rsa: AlgorithmRow = { kty: 'RSA', members: ['kty', 'n', 'e'] }
-const ec = (crv: string): AlgorithmRow => ({ kty: 'EC', crv: [crv], members: EC_MEMBERS })
-const ed: AlgorithmRow = { kty: 'OKP', crv: ['Ed25519'], members: ['kty', 'crv', 'x'] }
-
-/**
- * The asymmetric algorithms of the IANA registry. `none` and HMAC have no row, so no configuration can allow them
- * (T3.1).
- */
-const ALGORITHMS: ReadonlyMap<string, AlgorithmRow> = new Map(
-  Object.entries({
-    RS256: rsa,
-    RS384: rsa,
-    RS512: rsa,
-    PS256: rsa,
-    PS384: rsa,
-    PS512: rsa,
-    ES256: ec('P-256'),
-    ES384: ec('P-384'),
-    ES512: ec('P-521'),
-    EdDSA: ed,
-    Ed25519: ed,
-  }),
-)
-
 const MIN_RSA_BITS = 2048
-
-export const SUPPORTED_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()]
 
 /** Whether the key may be used with the algorithm: by type, curve, and its own `alg` and `use` if it has them. */
 export function fitsAlgorithm(jwk: Jwk, algorithm: string): boolean {

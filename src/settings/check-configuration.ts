@@ -1,6 +1,6 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
 import { compileAudit } from '../audit/config.ts'
-import { compileBackends } from '../backends/config.ts'
+import { compileBackends } from '../backends/open.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'

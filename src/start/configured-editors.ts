@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { AdminError } from '../operations/admin/errors.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import type { State } from './dependencies.ts'
+import type { State } from './state.ts'
 
 export interface EditorParts {
   readonly state: Pick<State, 'store' | 'feed' | 'tokenRevoker'>

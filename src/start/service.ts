@@ -1,6 +1,6 @@
 /** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type BackendDependencies, compileBackends } from '../backends/config.ts'
+import { type BackendDependencies, compileBackends } from '../backends/open.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Environment } from '../config/references.ts'
 import { Report } from '../config/report.ts'

@@ -16,7 +16,7 @@ import { Exposition } from '../operations/metrics/exposition.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
-import { admitState, type State } from './dependencies.ts'
+import { admitState, type State } from './state.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import {

@@ -6,10 +6,10 @@ import { DirectoryRefusal } from '../../directory/stored-editing.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { DirectoryOrders } from '../../operations/directory-orders.ts'
-import { RelayRecorder } from '../../operations/log/log.ts'
+import { NO_RECORDER } from '../../contracts/recorder.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../../settings/configuration.ts'
 import { openConfiguredEditors } from '../../start/configured-editors.ts'
-import { openState, type State } from '../../start/dependencies.ts'
+import { openState, type State } from '../../start/state.ts'
 import { type ActKeeper, DirectoryControl } from '../../start/directory-control.ts'
 import { openMeasures } from '../../start/measures.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../stores/open-store.ts'
@@ -95,7 +95,7 @@ const exitOf = (thrown: unknown): number =>
 async function withState<T>(configuration: Configuration, work: (state: State) => Promise<T>): Promise<T> {
   const parts = {
     clock: systemClock,
-    recorder: new RelayRecorder(),
+    recorder: NO_RECORDER,
     audit: NO_TRAIL,
     appended: () => undefined,
     measures: openMeasures(configuration),

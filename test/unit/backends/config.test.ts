@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { compileBackends } from '../../../src/backends/config.ts'
+import { compileBackends } from '../../../src/backends/open.ts'
 import type { BackendsConfig } from '../../../src/backends/config.ts'
 import { Report } from '../../../src/config/report.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
