@@ -1,12 +1,8 @@
 /** How commands call the admin API of a running service. */
 import { userInfo } from 'node:os'
-import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
-import type { Report } from '../config/report.ts'
-import { isSidecar, readConfiguration, type Configuration } from '../settings/configuration.ts'
-import { planAudit } from '../audit/config.ts'
-import { runningService } from '../audit/lock.ts'
-import { localUrl } from '../kernel/listen-address.ts'
-import { readAdminToken } from '../operations/admin/token-file.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { type AdminAccess, AdminTrouble } from './admin-access.ts'
+import { EXIT, type Terminal } from './command.ts'
 import { adminUrl, type OrderOptions, ownToken } from './order-options.ts'
 import { printJson } from './terminal.ts'
 
@@ -18,60 +14,25 @@ export interface AdminCall {
   readonly body?: Readonly<Record<string, unknown>>
 }
 
-/** The message goes to stderr, and the exit code is 1. */
-export class AdminTrouble extends Error {}
-
 interface Refusal {
   readonly error?: string
   readonly problems?: readonly string[]
-}
-
-const SECTIONS = ['admin', 'audit', 'data', 'issuers']
-
-/** Only what says where the service is must be free of problems: maintenance must work while the file is being edited. */
-const isUsable = (configuration: Configuration | undefined, report: Report): configuration is Configuration =>
-  configuration !== undefined &&
-  !report.problems.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
-
-async function tokenOf({ admin, data }: Configuration, own: string | undefined): Promise<string> {
-  if (own !== undefined) return own
-  if (admin.token !== undefined) return admin.token
-  try {
-    return await readAdminToken(data)
-  } catch (error) {
-    throw new AdminTrouble(`the admin token cannot be read: ${(error as Error).message}`)
-  }
-}
-
-/**
- * Where the admin API of the service with this configuration is: where a running one says, since it may have been started
- * with another port; else as the configuration says.
- */
-function addressOf(configuration: Configuration): string {
-  const { admin, audit, data } = configuration
-  const folder = planAudit(audit, data, isSidecar(configuration))?.folder
-  return (folder && runningService(folder)) ?? localUrl(admin.listen)
 }
 
 /**
  * Sends a request. Rejects with AdminTrouble if nobody answers, or the service refuses.
  *
  * @param own the operator's own token
- * @param address the URL of the admin listener. Default: see `addressOf`
+ * @param address the URL of the admin listener. Default: as configured-admin.ts finds it
  */
 export async function requestAdmin(
   configuration: Configuration,
   call: AdminCall,
   own?: string,
-  address = addressOf(configuration),
+  address?: string,
 ): Promise<Response> {
-  return requestAt({ address, token: await tokenOf(configuration, own) }, call)
-}
-
-/** An admin API, and the token for it. */
-interface AdminAccess {
-  readonly address: string
-  readonly token: string
+  const { adminAccess } = await import('./configured-admin.ts')
+  return requestAt(await adminAccess(configuration, { token: own, address }), call)
 }
 
 async function requestAt({ address, token }: AdminAccess, call: AdminCall): Promise<Response> {
@@ -170,13 +131,7 @@ async function findAdminApi(options: OrderOptions, terminal: Terminal): Promise<
   const own = ownToken(options, terminal)
   const given = adminUrl(options, terminal)
   if (given !== undefined && own !== undefined) return { address: given, token: own }
-  const path = configurationFile(options.config, terminal)
-  const { configuration, report } = readConfiguration(path, terminal.env)
-  if (isUsable(configuration, report))
-    return { address: given ?? addressOf(configuration), token: await tokenOf(configuration, own) }
-  writeReport(path, report, terminal)
-  terminal.stderr.write(
-    'postern: it does not say where the service is: give --admin-url and your own token\n',
-  )
-  return undefined
+  // Only here: a configuration with all its sections is most of what such a command loads.
+  const { readAdminAccess } = await import('./configured-admin.ts')
+  return readAdminAccess(options.config, { token: own, address: given }, terminal)
 }

@@ -6,8 +6,8 @@ import { type Expectation, type PartyNames, readExpectations } from '../settings
 import type { Parties } from '../settings/parties.ts'
 import { openExplainer } from '../start/explainer.ts'
 import { countOf, type Terminal } from './command.ts'
-import { printable } from './explanation-text.ts'
 import { readAccess, type ReadAccess } from './read-access.ts'
+import { printable } from './terminal.ts'
 
 /** In a sidecar, others know who exists; users that code of the operator's finds cannot be listed. */
 function namesOf({ configuration, parties }: ReadAccess): PartyNames {

@@ -1,13 +1,7 @@
 /** An explanation as people read it on a terminal. */
 import type { ExplainedCheck, Explanation, Refusal } from '../contracts/explanation.ts'
 import { NO_TOKEN } from '../settings/expectations.ts'
-
-/** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
-export const printable = (text: string): string =>
-  text.replace(
-    /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+import { printable } from './terminal.ts'
 
 const COLUMNS = { clause: 8, verdict: 22 }
 

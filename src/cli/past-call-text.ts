@@ -1,6 +1,7 @@
 /** What was decided about a call of the past, as people read it on a terminal (C14.4). */
 import type { PastAnswer, PastCall } from '../operations/past-calls.ts'
-import { explanationText, printable } from './explanation-text.ts'
+import { explanationText } from './explanation-text.ts'
+import { printable } from './terminal.ts'
 
 /** As the admin API answers it. */
 export type AnsweredPast = Omit<PastAnswer, 'then'> & {

@@ -1,6 +1,6 @@
 /** A status as a page for people: what is wrong comes first. */
 import type { Status, UpstreamStatus } from '../operations/status/status.ts'
-import { printable } from './explanation-text.ts'
+import { printable } from './terminal.ts'
 
 const LABEL = 15
 

@@ -72,6 +72,13 @@ export async function readBytes(argument: string, { stdin }: Terminal): Promise<
   }
 }
 
+/** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
+export const printable = (text: string): string =>
+  text.replace(
+    /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
 const GAP = '  '
 
 /** Rows below their headings as lines, each column as wide as its widest cell. */

@@ -2,7 +2,7 @@
 import { type AuditRow, type Progress, type ScanEnd, TrailReadError } from '../../contracts/audit-query.ts'
 import { whyNoTrail } from '../../audit/find/segments.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
-import { AdminTrouble } from '../admin-commands.ts'
+import { AdminTrouble } from '../admin-access.ts'
 import { countOf, EXIT, type Terminal, UsageError } from '../command.ts'
 import type { OrderOptions } from '../order-options.ts'
 import { printAll, rowLines } from '../terminal.ts'

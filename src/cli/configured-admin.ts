@@ -1,0 +1,63 @@
+/** Where the admin API of a service is, and the token for it, by its configuration. */
+import { planAudit } from '../audit/config.ts'
+import { runningService } from '../audit/lock.ts'
+import type { Report } from '../config/report.ts'
+import { localUrl } from '../kernel/listen-address.ts'
+import { readAdminToken } from '../operations/admin/token-file.ts'
+import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
+import { type AdminAccess, AdminTrouble } from './admin-access.ts'
+import { configurationFile, type Terminal, writeReport } from './command.ts'
+
+const SECTIONS = ['admin', 'audit', 'data', 'issuers']
+
+/** Only what says where the service is must be free of problems: maintenance must work while the file is being edited. */
+const isUsable = (configuration: Configuration | undefined, report: Report): configuration is Configuration =>
+  configuration !== undefined &&
+  !report.problems.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
+
+async function tokenOf({ admin, data }: Configuration): Promise<string> {
+  if (admin.token !== undefined) return admin.token
+  try {
+    return await readAdminToken(data)
+  } catch (error) {
+    throw new AdminTrouble(`the admin token cannot be read: ${(error as Error).message}`)
+  }
+}
+
+/**
+ * Where the admin API of the service with this configuration is: where a running one says, since it may have been started
+ * with another port; else as the configuration says.
+ */
+function addressOf(configuration: Configuration): string {
+  const { admin, audit, data } = configuration
+  const folder = planAudit(audit, data, isSidecar(configuration))?.folder
+  return (folder && runningService(folder)) ?? localUrl(admin.listen)
+}
+
+/** What was given beside the configuration goes before it. */
+type GivenAccess = { readonly [Name in keyof AdminAccess]: string | undefined }
+
+/** Rejects with AdminTrouble if the token cannot be read. */
+export const adminAccess = async (
+  configuration: Configuration,
+  { token, address }: GivenAccess,
+): Promise<AdminAccess> => ({
+  address: address ?? addressOf(configuration),
+  token: token ?? (await tokenOf(configuration)),
+})
+
+/** Undefined, after the problems were written, if the configuration does not say where the service is. */
+export async function readAdminAccess(
+  config: string | undefined,
+  given: GivenAccess,
+  terminal: Terminal,
+): Promise<AdminAccess | undefined> {
+  const path = configurationFile(config, terminal)
+  const { configuration, report } = readConfiguration(path, terminal.env)
+  if (isUsable(configuration, report)) return adminAccess(configuration, given)
+  writeReport(path, report, terminal)
+  terminal.stderr.write(
+    'postern: it does not say where the service is: give --admin-url and your own token\n',
+  )
+  return undefined
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, it } from 'vitest'
+import { ROOT } from '../../support/spawn-postern.ts'
+
+/** What a file imports when it is loaded: no types, and nothing by `import()`. */
+const importsOf = (file: string): readonly string[] =>
+  [...readFileSync(file, 'utf8').matchAll(/^(?:import|export) (?!type\b)[^;'"]*?from '([^']+)'/gm)].map(
+    ([, specifier = '']) => specifier,
+  )
+
+/** Our own modules and the libraries that are loaded with a file. */
+function loadedBy(file: string): {
+  readonly own: ReadonlySet<string>
+  readonly libraries: readonly string[]
+} {
+  const own = new Set<string>()
+  const libraries = new Set<string>()
+  const visit = (path: string): void => {
+    if (own.has(path)) return
+    own.add(path)
+    for (const specifier of importsOf(path))
+      if (specifier.startsWith('.')) visit(join(dirname(path), specifier))
+      else if (!specifier.startsWith('node:')) libraries.add(specifier)
+  }
+  visit(join(ROOT, file))
+  return { own, libraries: [...libraries] }
+}
+
+it.each(['status', 'maintenance', 'orders', 'revocables', 'configuration'])(
+  'C11.6 a command that only calls the admin API loads few modules: %s',
+  (name) => {
+    const { own, libraries } = loadedBy(`src/cli/${name}.ts`)
+    expect(libraries).toEqual([])
+    expect(own.size).toBeLessThan(30)
+  },
+)
+
+it('C11.6 the commands of the directory load neither the service nor its log', () => {
+  const { own, libraries } = loadedBy('src/cli/directory/commands.ts')
+  expect(libraries.toSorted()).toEqual(['lru-cache', 'yaml'])
+  expect(own.size).toBeLessThan(170)
+})
