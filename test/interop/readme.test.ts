@@ -125,6 +125,13 @@ function expectShown(blocks: readonly Block[], outputs: readonly string[]): void
   }
 }
 
+const OWN = 'Your own service in five minutes'
+/** With a folder of this test in place of `my`, its data in it, and our service in place of the reader's. */
+const inFolder = (command: string, folder: string): string =>
+  `export POSTERN_DATA=\n${command}`
+    .replaceAll(/\bmy\b/g, folder)
+    .replaceAll('127.0.0.1:9000', `127.0.0.1:${ports.UPSTREAM_PORT}`)
+
 const UPSTREAM = 'The same data in a service behind it'
 const TOUR = typedOf('config/tour.md')
 const demoTour = TOUR.filter(({ heading }) => heading !== UPSTREAM)
@@ -147,7 +154,11 @@ describe('README.md', () => {
       blocksOf('README.md')
         .filter(isTerminal)
         .map(({ command }) => command.split('\n')[0]),
-    ).toEqual(['npm ci && npm start', 'npm run -s postern -- init my', 'npm ci && npm test'])
+    ).toEqual([
+      'npm ci && npm start',
+      'npm run -s postern -- init my --upstream http://127.0.0.1:9000 --business ACME --user alice',
+      'npm ci && npm test',
+    ])
     for (const name of ['start', 'test', 'postern']) expect(scriptsOf()[name]).toBeDefined()
   })
 
@@ -157,7 +168,7 @@ describe('README.md', () => {
     async () => {
       const demo = await inTerminal('npm start', ports.POSTERN_PORT)
       try {
-        const blocks = typedOf('README.md')
+        const blocks = typedOf('README.md').filter(({ heading }) => heading !== OWN)
         expectShown(blocks, await typed(blocks))
       } finally {
         await demo.stop()
@@ -166,18 +177,18 @@ describe('README.md', () => {
   )
 
   it('C10 serves a configuration of the reader before a service of theirs', { timeout: 90_000 }, async () => {
-    const own = blocksOf('README.md').find(({ command }) => command.includes('postern -- init my'))
-    const folder = join(data, 'my')
-    const command = own?.command
-      .replaceAll(/\bmy\b/g, folder)
-      .replaceAll('127.0.0.1:9000', `127.0.0.1:${ports.UPSTREAM_PORT}`)
-    const gateway = await inTerminal(command ?? 'false', ports.POSTERN_PORT)
+    const own = blocksOf('README.md')
+      .filter(({ heading }) => heading === OWN)
+      .map(({ command, ...block }) => ({ ...block, command: inFolder(command, join(data, 'my')) }))
+    const [setUp, ...calls] = own
+    const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
+    const gateway = await inTerminal(setUp?.command ?? 'false', ports.POSTERN_PORT)
     try {
-      expect(existsSync(join(folder, 'postern.yaml'))).toBe(true)
-      const url = `http://127.0.0.1:${ports.POSTERN_PORT}/api/1.0/b/EXAMPLE/fund-data/fund-list`
-      expect((await fetch(url)).status).toBe(401)
+      expect(calls).toHaveLength(1)
+      expectShown(calls, await typed(calls))
     } finally {
       await gateway.stop()
+      await upstream.stop()
     }
   })
 
