@@ -103,6 +103,28 @@ describe('C6.2 in a browser', { timeout: 120_000, ...needing('chromium') }, () =
     expect(tokens.scope).toContain('target:b/GLOBEX')
   })
 
+  it('C6.2.3 the password can be seen while it is typed, and hidden again', async () => {
+    const person = await Person.enter(scene)
+    await person.open('/connect/applications')
+    const field = person.page.getByLabel('Password')
+    await person.page.getByLabel('User name').fill('alice')
+    await field.fill('wrong')
+    await person.press('Show password')
+    expect(await field.getAttribute('type')).toBe('text')
+    await person.press('Hide password')
+    expect(await field.getAttribute('type')).toBe('password')
+    await person.press('Show password')
+    await field.press('Enter')
+    await person.page.waitForSelector('text=do not match an active account')
+    expect(await field.inputValue()).toBe('')
+  })
+
+  it('C6.2.3 without scripts the login page has no button that does nothing', async () => {
+    const person = await Person.enter(scene, { javaScriptEnabled: false })
+    await person.open('/connect/applications')
+    expect(await person.page.getByRole('button').allInnerTexts()).toEqual(['Sign in'])
+  })
+
   it('C6.2.1 form_post arrives by itself with JavaScript, and by its button without', async () => {
     for (const javaScriptEnabled of [true, false]) {
       const person = await Person.enter(scene, { javaScriptEnabled })

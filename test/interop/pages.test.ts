@@ -12,7 +12,7 @@ const ALBUM = process.env['POSTERN_TEST_SCREENSHOTS']
 
 const VIEWPORTS = [
   { width: 320, height: 640 },
-  { width: 390, height: 844 },
+  { width: 768, height: 1024 },
   { width: 1280, height: 860 },
 ]
 
@@ -57,6 +57,9 @@ async function walkAllPages(person: Person, look: (name: string) => Promise<void
   await page.getByLabel('User name').fill('alice')
   await person.press('Sign in')
   await look('login without a password')
+  await page.getByLabel('Password').fill('a password')
+  await person.press('Show password')
+  await look('login with the password shown')
   await person.logIn('alice', 'wrong')
   await look('login with a wrong password')
   await person.logIn()
@@ -75,6 +78,19 @@ async function walkAllPages(person: Person, look: (name: string) => Promise<void
   await person.ask({ client_id: 'nobody'.repeat(100), scope: 'x'.repeat(500), state: 'y'.repeat(500) })
   await look('error of a long request')
   await photographFormPost(person, look)
+  await person.open('/')
+  await look('top')
+  await person.open('/conect/authorize')
+  await look('mistyped')
+  const elsewhere = await Person.enter(person.scene)
+  await elsewhere.open('/connect/applications')
+  await elsewhere.logIn()
+  await person.open('/connect/applications')
+  await look('applications with two logins')
+  await elsewhere.press('Sign out everywhere')
+  await person.ask()
+  await look('login after a logout elsewhere')
+  await person.logIn()
   await person.open('/connect/endsession')
   await look('logout')
   await person.press('Sign out')

@@ -9,6 +9,13 @@ export const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 export const EVERYTHING = 'openid profile email offline_access fund.read business.fund.list target:b'
 
+/** What stands at the foot of the pages. */
+const FOOT = {
+  help: 'https://help.example/sign-in',
+  contact: 'support@example.com',
+  footer: 'Acme Advisory Pty Ltd, 1 Example Street, Sydney NSW 2000',
+}
+
 /** A Postern, and a client whose pages it leads back to. */
 export interface Scene {
   readonly postern: StartedPostern
@@ -32,7 +39,7 @@ export async function openScene(): Promise<Scene> {
 }
 
 function withClientAt(configuration: Configuration, origin: string): Configuration {
-  const { directory } = configuration
+  const { directory, identity } = configuration
   const ledgerline = {
     ...directory.clients['ledgerline']!,
     redirectUris: [`${origin}/callback`],
@@ -40,6 +47,7 @@ function withClientAt(configuration: Configuration, origin: string): Configurati
   }
   return {
     ...configuration,
+    identity: { ...identity, pages: { ...identity.pages, ...FOOT } },
     directory: { ...directory, clients: { ...directory.clients, ledgerline } },
   }
 }

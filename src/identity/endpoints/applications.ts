@@ -65,7 +65,9 @@ async function showApplications(
   dependencies: StepDependencies,
 ): Promise<Answer> {
   const consents = await dependencies.consents.listOf(user.subject)
-  const sessions = await dependencies.sessions.listOf(user.subject)
+  const all = await dependencies.sessions.listOf(user.subject)
+  const isHere = ({ key }: { readonly key: string }): boolean => key === session.key
+  const sessions = [...all.filter(isHere), ...all.filter((each) => !isHere(each))]
   const page = applicationsPage({
     form: { action: dependencies.theme.at(PATH), csrf: browser.csrf },
     user: nameOf({ session, user }),

@@ -22,7 +22,7 @@ export function errorPage(fault: Fault, id: string, { applications }: WaysOn): P
   const { next, text, title } = wordsFor(fault)
   const ours = fault.status >= 500
   const body = html`<h1>${title}</h1>
-    <p class="notice alert" role="alert">${text}</p>
+    <p class="notice${fault.status !== 503 && ' alert'}" role="alert">${text}</p>
     <p>${next}</p>
     <p>
       ${
@@ -36,7 +36,7 @@ export function errorPage(fault: Fault, id: string, { applications }: WaysOn): P
       ${
         !ours &&
         html`<dt>${ERROR.reason}</dt>
-          <dd>${fault.publicText}</dd>`
+          <dd class="words">${fault.publicText}</dd>`
       }
       <dt>${ERROR.code}</dt>
       <dd>${fault.row.oauth}</dd>
