@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { postForm } from '../support/oauth.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
-import { ALL_AT_ACME, issueToken, MEMBER } from '../support/tokens.ts'
+import { ALL_AT_ACME, issueToken, MEMBER, type TokenResponse } from '../support/tokens.ts'
 
 const API = '/api/1.0'
 const ACME = `${API}/b/ACME/fund-data`
@@ -102,6 +103,22 @@ describe('C10: reads', () => {
     const { CommunicationPreferences, ...rest } = await version(2)
     expect(CommunicationPreferences).toBeDefined()
     expect(rest).toEqual(await version(1))
+  })
+
+  it('C10: a member id means the same member in capitals', async () => {
+    const capitals = MEMBER_DETAIL.replace(MEMBER, MEMBER.toUpperCase())
+    expect(await data(capitals)).toEqual(await data(MEMBER_DETAIL))
+  })
+
+  it('C10: a token request of globex-ledger may leave out the scope', async () => {
+    const asked = await postForm(world.gateway, '/connect/token', {
+      params: { grant_type: 'password', username: 'bob', password: 'bob-password' },
+      client: 'globex-ledger',
+    })
+    const { access_token: token, scope } = asked.json as TokenResponse
+    expect(scope).toBe('openid profile business.fund.list fund.read target:b/GLOBEX')
+    const list = `${API}/b/GLOBEX/fund-data/fund-list`
+    expect(await ask({ ...world, token }, list)).toMatchObject({ status: 200 })
   })
 
   it('C10: a member id of the right shape that nobody has is 404', async () => {

@@ -27,7 +27,8 @@ const withPeople =
     const { directory } = loaded
     const changed = {
       ...directory,
-      clients: merged(directory.clients, clients, 'globex-ledger'),
+      // This one has no default scope.
+      clients: merged(directory.clients, clients, 'acme-books'),
       users: merged(directory.users, users, 'carol'),
     }
     return patientGuessing({ ...loaded, directory: changed as never })

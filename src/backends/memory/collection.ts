@@ -27,6 +27,8 @@ const refuse = (say: string): never => {
 export class MemoryCollection {
   readonly per: CollectionFacts['per']
   readonly #key: string
+  /** A key as records are found by it: a UUID is the same in capitals (RFC 9562 §4). */
+  readonly #normalized: (key: string) => string
   readonly #validate: BodyValidator
   readonly #partitions = new Map<string, Map<string, JsonObject>>()
 
@@ -34,6 +36,7 @@ export class MemoryCollection {
   constructor({ per, key, fields, records }: CollectionFacts) {
     this.per = per
     this.#key = key
+    this.#normalized = fields[key]?.format === 'uuid' ? (text) => text.toLowerCase() : (text) => text
     const shape: BodySchema = { type: 'object', properties: fields, additionalProperties: false }
     this.#validate = compileValidator(shape)
     for (const [place, list] of Object.entries(records))
@@ -46,7 +49,7 @@ export class MemoryCollection {
 
   /** @throws Fault upstream_not_found */
   get(place: string, key: string): JsonObject {
-    const record = this.#partitions.get(place)?.get(key)
+    const record = this.#partitions.get(place)?.get(this.#normalized(key))
     if (record === undefined) throw new Fault('upstream_not_found')
     return record
   }
@@ -73,7 +76,7 @@ export class MemoryCollection {
       return refuse(
         `${this.#key} must be made of printable ASCII without spaces, slashes, quotes and backslashes.`,
       )
-    if (this.#partitions.get(place)?.has(key)) refuse(`${this.#key} is taken.`)
+    if (this.#partitions.get(place)?.has(this.#normalized(key))) refuse(`${this.#key} is taken.`)
     this.#put(place, key, merged(defaults, given))
     return key
   }
@@ -83,8 +86,10 @@ export class MemoryCollection {
     const record = this.get(place, key)
     this.#validate(changes)
     const given = changes[this.#key]
-    if (given !== undefined && given !== record[this.#key]) refuse(`${this.#key} cannot be changed.`)
-    this.#put(place, key, merged(record, changes))
+    const own = this.#keyOf(record)
+    const isOwn = typeof given === 'string' && this.#normalized(given) === this.#normalized(own)
+    if (given !== undefined && !isOwn) refuse(`${this.#key} cannot be changed.`)
+    this.#put(place, key, merged(record, { ...changes, [this.#key]: own }))
   }
 
   #keyOf(record: JsonObject): string {
@@ -95,6 +100,6 @@ export class MemoryCollection {
 
   #put(place: string, key: string, record: JsonObject): void {
     const partition = this.#partitions.get(place) ?? new Map<string, JsonObject>()
-    this.#partitions.set(place, partition.set(key, record))
+    this.#partitions.set(place, partition.set(this.#normalized(key), record))
   }
 }

@@ -59,7 +59,8 @@ directory:
 
   it('tells what clients gain and lose, by action and business', async () => {
     const { out } = await diff(
-      'directory: { clients: { globex-ledger: { businesses: [ACME], scopes: [fund.details.read] } } }',
+      `directory: { clients: { globex-ledger: {
+        businesses: [ACME], scopes: [fund.details.read], defaultScope: fund.details.read } } }`,
     )
     expect(out.split('\n')).toEqual(
       expect.arrayContaining([
