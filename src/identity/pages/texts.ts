@@ -1,7 +1,8 @@
 import type { FaultCode } from '../../kernel/fault-table.ts'
+import { isolatingNames } from './isolated.ts'
 
 /** Every text of the pages (C6.2.3), so that a deployment's language is changed in one place. */
-export const TEXTS = {
+export const TEXTS = isolatingNames({
   language: 'en',
   locale: 'en-AU',
 
@@ -163,4 +164,4 @@ export const TEXTS = {
     help: 'Help',
     contact: 'Contact:',
   },
-} as const
+} as const)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { accentsOf } from '../../../../src/identity/pages/theme.ts'
+import { accentsOf } from '../../../../src/identity/pages/accent.ts'
 
 /** WCAG 2.2, written down a second time. */
 function luminance(hex: string): number {
@@ -24,16 +24,26 @@ describe('C6.2.3 the accent colour', () => {
       fc.property(colours, (hex) => {
         const { light, dark } = accentsOf(hex)
         for (const surface of ['#f4f5f8', '#ffffff'])
-          expect(contrast(light.accent, surface)).toBeGreaterThan(4.5)
+          expect(contrast(light.text, surface)).toBeGreaterThan(4.5)
         for (const surface of ['#0f1117', '#181b23', '#1e222b'])
-          expect(contrast(dark.accent, surface)).toBeGreaterThan(4.5)
-        for (const { accent, onAccent } of [light, dark])
-          expect(contrast(accent, onAccent)).toBeGreaterThan(4.5)
+          expect(contrast(dark.text, surface)).toBeGreaterThan(4.5)
+        for (const { ground, onGround } of [light, dark])
+          expect(contrast(ground, onGround)).toBeGreaterThan(4.5)
       }),
     )
   })
 
   it('C6.2.3 a colour that is legible already stays as it is', () => {
-    expect(accentsOf('#3a5bd0').light).toEqual({ accent: '#3a5bd0', onAccent: '#ffffff' })
+    expect(accentsOf('#3a5bd0').light).toEqual({
+      ground: '#3a5bd0',
+      onGround: '#ffffff',
+      text: '#3a5bd0',
+    })
+  })
+
+  it('C6.2.3 buttons keep the colour that was configured, with text that reads on it', () => {
+    const { light, dark } = accentsOf('#ffcc00')
+    expect([light.ground, light.onGround]).toEqual(['#ffcc00', '#000000'])
+    expect([dark.ground, dark.onGround]).toEqual(['#ffcc00', '#000000'])
   })
 })
