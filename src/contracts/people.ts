@@ -23,6 +23,9 @@ export interface Client {
   readonly agreement?: string
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris: readonly string[]
+  /** Pages of its own, for people (RFC 7591 §2, `policy_uri` and `tos_uri`). */
+  readonly policyUri?: string
+  readonly tosUri?: string
   readonly disabled: boolean
   /** Seconds. */
   readonly accessTokenLifetime?: number

@@ -5,6 +5,7 @@ import {
   flag,
   kinds,
   list,
+  literalText,
   mapOf,
   opaque,
   optional,
@@ -91,6 +92,14 @@ export const role = {
   }),
 }
 
+/** A page of a client's own, for people. */
+const page = (description: string) =>
+  literalText({
+    pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s<>"]*)?$',
+    expected: 'an http:// or https:// URL',
+    description,
+  })
+
 const client = {
   kind: choice(['customer', 'partner', 'public'], {
     description:
@@ -136,6 +145,8 @@ const client = {
     unique: true,
     description: 'URIs that a browser may be sent to after logout.',
   }),
+  policyUri: optional(page('Address of its privacy policy. The consent page links to it.')),
+  tosUri: optional(page('Address of its terms of service. The consent page links to it.')),
   disabled: flag({ default: false, description: 'Refuse all its requests.' }),
   accessTokenLifetime: optional(
     duration({

@@ -25,6 +25,7 @@ import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import type { Conversions } from '../gateway/conversion/conversions.ts'
+import { changingScopes } from '../gateway/changing-scopes.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import { compileFaultRenderer, type FaultRenderer } from '../gateway/render.ts'
 import type { Runtime } from '../gateway/runtime.ts'
@@ -266,6 +267,7 @@ function openOwnIdentity(
     config: configuration.identity,
     strictHeaderNames: configuration.server.strictHeaderNames,
     anySchemeCase: configuration.identity.strictRfc6749,
+    changingScopes: changingScopes(configuration.actions, catalogue),
     longestTarget: configuration.server.limits.target,
     clientMethods: new DirectoryMethods({
       configured: directory.clients.values(),

@@ -174,6 +174,6 @@ describe('C6.2 in a browser', { timeout: 120_000, ...needing('chromium') }, () =
     await person.page.setContent(`<form method="post" action="${scene.postern.authUrl}/connect/login">
       <input name="username" value="alice"><input name="password" value="alice-password"><button>go</button></form>`)
     await person.press('go')
-    await person.page.waitForSelector('text=Please sign in again')
+    await person.page.waitForSelector('text=to see and manage your connected applications')
   })
 })

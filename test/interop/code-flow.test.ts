@@ -49,7 +49,7 @@ async function openPerson(): Promise<Person> {
     allow: async (url) => {
       await page.goto(url.href)
       await page.getByLabel('User name').fill('alice')
-      await page.getByLabel('Password').fill('alice-password')
+      await page.getByLabel('Password', { exact: true }).fill('alice-password')
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByLabel('Acme Advisory').check()
       await page.getByRole('button', { name: 'Allow', exact: true }).click()

@@ -88,7 +88,7 @@ export class Person {
 
   async logIn(username = 'alice', password = `${username}-password`): Promise<void> {
     await this.page.getByLabel('User name').fill(username)
-    await this.page.getByLabel('Password').fill(password)
+    await this.page.getByLabel('Password', { exact: true }).fill(password)
     await this.press('Sign in')
   }
 

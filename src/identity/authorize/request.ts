@@ -174,6 +174,9 @@ const CARRIED = [
   'max_age',
   'login_hint',
   'id_token_hint',
+  // Of our own: what the business picker shows.
+  'find',
+  'from',
 ] as const
 
 type Carried = (typeof CARRIED)[number]
@@ -201,5 +204,7 @@ export function carryLoggedIn(request: AuthorizationRequest): string {
     prompt: prompt === '' ? undefined : prompt,
     max_age: undefined,
     id_token_hint: undefined,
+    find: undefined,
+    from: undefined,
   })
 }

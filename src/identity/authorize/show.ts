@@ -4,11 +4,13 @@ import { isTargetValue } from '../../scopes/scope-token.ts'
 import type { Form } from '../../http/form.ts'
 import { cookieHeaders, type Login, seeOther, type BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
-import { type BusinessChoice, consentPage, type ConsentFacts } from '../pages/consent.ts'
+import { type AskingClient, consentPage, type ConsentFacts, type DataWord } from '../pages/consent.ts'
 import { pageAnswer, type Problem } from '../pages/layout.ts'
 import { type LoginFacts, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
+import { anyAppMayTake } from './answer-client.ts'
+import { pickerOf } from './choices.ts'
 import type { Candidate } from './decide.ts'
 import { type AuthorizationRequest, carry, onlyValue } from './request.ts'
 import { DAY_MS } from '../../kernel/units.ts'
@@ -68,17 +70,18 @@ export function showLogin(
 /** What the user is asked: the scope as it stands, or businesses to choose from. */
 export type Question = { readonly scope: GrantedScope } | { readonly candidates: readonly Candidate[] }
 
-/** Of people's words for scope values: those about the person, and those about data; in request order. */
+/** Scope values in people's words: those about the person, and those about data; in request order. */
 export function describeScope(
   values: readonly string[],
-  { catalogue }: StepDependencies,
-): { about: readonly string[]; data: readonly string[]; lasting: boolean } {
+  { catalogue, changingScopes }: StepDependencies,
+): { about: readonly string[]; data: readonly DataWord[]; lasting: boolean } {
   const said = values.filter((value) => !isTargetValue(value) && value !== 'offline_access')
-  const words = (chosen: readonly string[]): readonly string[] =>
-    chosen.map((value) => catalogue.get(value)?.description ?? value)
+  const wordOf = (value: string): string => catalogue.get(value)?.description ?? value
   return {
-    about: words(said.filter(isIdentityScope)),
-    data: words(said.filter((value) => !isIdentityScope(value))),
+    about: said.filter(isIdentityScope).map(wordOf),
+    data: said
+      .filter((value) => !isIdentityScope(value))
+      .map((value) => ({ text: wordOf(value), changes: changingScopes.has(value) })),
     lasting: values.includes('offline_access'),
   }
 }
@@ -92,28 +95,19 @@ const grantedSomewhere = (
 
 export const nameOf = ({ user }: Login): string => user.claims.name ?? user.username
 
-/** The businesses to choose from; one that the user chose for this client before comes first. */
-async function choicesOf(
-  { namedClient }: AuthorizationRequest,
-  { user }: Login,
-  candidates: readonly Candidate[],
-  { consents }: StepDependencies,
-): Promise<readonly BusinessChoice[]> {
-  const given = await consents.listOf(user.subject)
-  const before = new Set<string | null>(
-    given.filter(({ client }) => client === namedClient.id).map(({ business }) => business),
-  )
-  return candidates
-    .map(({ business: { code, name }, role }) => ({ code, name, role, before: before.has(code) }))
-    .sort((one, other) => Number(other.before) - Number(one.before))
-}
-
 async function placeOf(question: Question, { places }: StepDependencies): Promise<ConsentFacts['place']> {
   const target = 'scope' in question ? question.scope.target : undefined
   if (target === undefined) return undefined
   const found = await places.findBusinesses([target.business])
   const business = found.get(target.business)?.name ?? target.business
   return { business, fund: target.level === 'fund' ? target.fund : undefined }
+}
+
+/** Who asks. An address on the person's own device says nothing to them. */
+function askingClient({ back, namedClient }: AuthorizationRequest): AskingClient {
+  const { name, policyUri, tosUri } = namedClient
+  const isOnDevice = anyAppMayTake(back.redirectUri, namedClient)
+  return { name, policyUri, tosUri, host: isOnDevice ? undefined : new URL(back.redirectUri).host }
 }
 
 /** The consent page (C6.2.2). */
@@ -128,9 +122,10 @@ export async function showConsent(
   const candidates = 'candidates' in question ? question.candidates : undefined
   const values = 'scope' in question ? question.scope.values : grantedSomewhere(request, question.candidates)
   const { about, data, lasting } = describeScope(values, dependencies)
+  const parts = { consents: dependencies.consents, at: dependencies.theme.at }
   const page = consentPage({
     form: { action: dependencies.theme.at(`/connect/consent?${carry(request)}`), csrf },
-    client: request.namedClient.name,
+    client: askingClient(request),
     leadsTo: request.back.redirectUri,
     user: nameOf(login),
     switchUser: dependencies.theme.at(
@@ -141,7 +136,7 @@ export async function showConsent(
     data,
     lastingDays: lasting ? Math.ceil(dependencies.config.refreshToken.lifetime / DAY_MS) : undefined,
     place: await placeOf(question, dependencies),
-    choices: candidates && (await choicesOf(request, login, candidates, dependencies)),
+    picker: candidates && (await pickerOf(request, login.user.subject, candidates, parts)),
     problems,
     notice,
   })

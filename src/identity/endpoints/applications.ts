@@ -52,7 +52,7 @@ async function listConsent(consent: Consent, dependencies: StepDependencies): Pr
     key,
     client: name ?? consent.client,
     business: business === null ? undefined : (found.get(business)?.name ?? business),
-    scopes: [...about, ...data],
+    scopes: [...about, ...data.map(({ text }) => text)],
     lasting,
     at,
   }

@@ -8,21 +8,31 @@ import {
   type Problem,
   problemSummary,
 } from './layout.ts'
+import { isShortened } from './names-in-texts.ts'
+import { choices, type Picker, searchForm } from './picker.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.consent
 
-export interface BusinessChoice {
-  readonly code: string
+/** Something of a business's data, in people's words. */
+export interface DataWord {
+  readonly text: string
+  /** Whether it lets the client change data. */
+  readonly changes: boolean
+}
+
+/** Who asks, as its registration says. */
+export interface AskingClient {
   readonly name: string
-  readonly role: string
-  /** Whether the user has allowed this client there before. */
-  readonly before: boolean
+  /** Host of the redirect URI; undefined for an app on the person's device. */
+  readonly host: string | undefined
+  readonly policyUri: string | undefined
+  readonly tosUri: string | undefined
 }
 
 export interface ConsentFacts {
   readonly form: FormFacts
-  readonly client: string
+  readonly client: AskingClient
   readonly leadsTo: string
   readonly user: string
   /** The same request, with another user. */
@@ -30,12 +40,11 @@ export interface ConsentFacts {
   readonly applications: string
   /** In people's words, about the person. */
   readonly about: readonly string[]
-  /** In people's words, about the business's data. */
-  readonly data: readonly string[]
+  readonly data: readonly DataWord[]
   /** The business (and fund) that the request names. */
   readonly place: { readonly business: string; readonly fund: string | undefined } | undefined
   /** To choose from (C6.2.2); undefined where there is nothing to choose. */
-  readonly choices: readonly BusinessChoice[] | undefined
+  readonly picker: Picker | undefined
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
   readonly problems: readonly Problem[]
@@ -43,58 +52,74 @@ export interface ConsentFacts {
   readonly notice: string | undefined
 }
 
-const listOf = (title: string, words: readonly string[]): Html | undefined =>
-  words.length === 0
+const listOf = (title: string, items: readonly Html[]): Html | undefined =>
+  items.length === 0
     ? undefined
     : html`<h2>${title}</h2>
         <ul class="scopes">
-          ${words.map((word) => html`<li>${word}</li>`)}
+          ${items}
         </ul>`
+
+/** What changes data looks different, and says so in words too. */
+const dataItem = ({ changes, text }: DataWord): Html =>
+  changes ? html`<li class="changes">${text} <small>${T.changes}</small></li>` : html`<li>${text}</li>`
 
 function dataTitle({ place }: ConsentFacts): string {
   if (place?.fund !== undefined) return T.fundOf(place.fund, place.business)
   return place === undefined ? T.data : T.dataOf(place.business)
 }
 
-const choiceOf = ({ before, code, name, role }: BusinessChoice, at: number, isOnly: boolean): Html =>
-  html`<label class="choice">
-    <input
-      type="radio"
-      name="business"
-      id="business-${at}"
-      value="${code}"
-      required${isOnly && html` checked`}
-    />
-    <span><b>${name}</b><small>${T.role(role)}${before && ` · ${T.before}`}</small></span>
-  </label>`
-
-/** The business picker (C6.2.2). Of several none is chosen in advance, so that nobody allows the wrong one. */
-const picker = (choices: readonly BusinessChoice[], facts: ConsentFacts): Html =>
-  html`<fieldset>
-    <legend>${T.business}</legend>
-    <p class="quiet">
-      ${T.businessHint(facts.client)}${facts.data.length > 0 && choices.length > 1 && html` ${T.roleLimits}`}
-    </p>
-    ${choices.map((choice, at) => choiceOf(choice, at, choices.length === 1))}
-  </fieldset>`
-
 const whoIs = ({ user, switchUser }: ConsentFacts): Html =>
   html`<p class="quiet who"><span>${T.signedIn(user)}</span> <a href="${switchUser}">${T.switchUser}</a></p>`
 
-/** C6.2.2: who asks, for what, in people's words, and for which business. Enter presses the first button. */
+const wholeName = ({ name }: AskingClient): Html | undefined =>
+  isShortened(name)
+    ? html`<details class="quiet">
+        <summary>${TEXTS.picker.wholeName}</summary>
+        <p>${name}</p>
+      </details>`
+    : undefined
+
+/** A page of the client's, in a window of its own: this one goes on. */
+const ownPage = (uri: string | undefined, text: string): Html | undefined =>
+  uri === undefined
+    ? undefined
+    : html`<a href="${uri}" target="_blank" rel="noopener noreferrer"
+        >${text}<span class="unseen"> ${T.newWindow}</span></a
+      >`
+
+/** Where the data goes, and for how long. */
+function terms({ client, lastingDays }: ConsentFacts): Html {
+  const { host, name, policyUri, tosUri } = client
+  const links = [ownPage(policyUri, T.policy), ownPage(tosUri, T.tos)].filter((link) => link !== undefined)
+  return html`<div class="lasting">
+    ${lastingDays !== undefined && html`<h2 class="unseen">${T.lasting}</h2>`}
+    <p>${lastingDays === undefined ? T.onceText(name) : T.lastingText(name, lastingDays)}</p>
+    <p>${host === undefined ? T.goesToDevice(name) : T.goesTo(host)}</p>
+    ${links.length > 0 && html`<p class="links">${links}</p>`}
+  </div>`
+}
+
+const hintOf = ({ client, data, picker }: ConsentFacts): string =>
+  data.length > 0 && picker?.isOnly === false
+    ? `${T.businessHint(client.name)} ${T.roleLimits}`
+    : T.businessHint(client.name)
+
+/**
+ * C6.2.2: who asks, for which business, and for what, in people's words. The first button of the form allows: Enter presses
+ * it.
+ */
 export function consentPage(facts: ConsentFacts): Page {
-  const { choices, client, form, lastingDays, leadsTo, problems } = facts
-  if (choices?.length === 0) return noBusinessPage(facts)
-  const title = T.title(client)
+  const { client, data, form, leadsTo, picker, problems } = facts
+  if (picker !== undefined && picker.found === 0 && picker.search === undefined) return noBusinessPage(facts)
+  const title = T.title(client.name)
+  const about = facts.about.map((text) => html`<li>${text}</li>`)
   const body = html`<h1>${title}</h1>
-    ${whoIs(facts)} ${noticeBox(facts.notice)} ${problemSummary(T.problem, problems)}
+    ${wholeName(client)} ${whoIs(facts)} ${noticeBox(facts.notice)} ${problemSummary(T.problem, problems)}
+    ${picker && searchForm(picker)}
     <form method="post" action="${form.action}">
-      ${csrfField(form)} ${listOf(T.about, facts.about)} ${listOf(dataTitle(facts), facts.data)}
-      ${choices && picker(choices, facts)}
-      <div class="lasting">
-        ${lastingDays !== undefined && html`<h2 class="unseen">${T.lasting}</h2>`}
-        <p>${lastingDays === undefined ? T.onceText(client) : T.lastingText(client, lastingDays)}</p>
-      </div>
+      ${csrfField(form)} ${picker && choices(picker, hintOf(facts))}
+      ${listOf(dataTitle(facts), data.map(dataItem))} ${listOf(T.about, about)} ${terms(facts)}
       <div class="actions">
         <button type="submit" name="decision" value="allow">${T.allow}</button>
         <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>
@@ -107,11 +132,14 @@ export function consentPage(facts: ConsentFacts): Page {
 function noBusinessPage(facts: ConsentFacts): Page {
   const { client, form, leadsTo } = facts
   const body = html`<h1>${T.noBusiness}</h1>
-    ${whoIs(facts)} ${noticeBox(facts.notice)}
-    <p>${T.noBusinessText(client)}</p>
+    <<<<<<< HEAD ${whoIs(facts)} ${noticeBox(facts.notice)}
+    <p>${T.noBusinessText(client.name)}</p>
+    ======= ${whoIs(facts)}
+    <p>${T.noBusinessText(client.name)}</p>
+    >>>>>>> 41c4630 (wip)
     <form method="post" action="${form.action}" class="actions">
       ${csrfField(form)}
-      <button type="submit" name="decision" value="deny">${T.back(client)}</button>
+      <button type="submit" name="decision" value="deny">${T.back(client.name)}</button>
     </form>`
   return { title: T.noBusiness, body, leadsTo }
 }

@@ -1,8 +1,19 @@
 import type { FaultCode } from '../../kernel/fault-table.ts'
-import { isolatingNames } from './isolated.ts'
+import { withNames } from './names-in-texts.ts'
+
+const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, { readonly title: string; readonly text: string }>>> = {
+  authorize_bad_client: {
+    title: 'This application is not known here',
+    text: 'The application that sent you here may have been removed, or its link is out of date.',
+  },
+  authorize_bad_redirect: {
+    title: 'The way back is not safe',
+    text: 'The application wants to send you on to an address that it has not registered with us. So that nobody can read your data there, you are not sent on.',
+  },
+}
 
 /** Every text of the pages (C6.2.3), so that a deployment's language is changed in one place. */
-export const TEXTS = isolatingNames({
+export const TEXTS = withNames({
   language: 'en',
   locale: 'en-AU',
 
@@ -45,10 +56,13 @@ export const TEXTS = isolatingNames({
       `${client} keeps this access when you are not there, for up to ${days === 1 ? 'a day' : `${days} days`} or until you withdraw it.`,
     onceText: (client: string) => `${client} has this access for a short time after you allow it.`,
     roleLimits: 'What your role at a business does not include is left out.',
-    business: 'Which business is it for?',
+    changes: 'changes data',
+    goesTo: (host: string) => `The data goes to ${host}.`,
+    goesToDevice: (client: string) => `${client} is an app on your device. The data goes there.`,
+    policy: 'Privacy policy',
+    tos: 'Terms of service',
+    newWindow: '(opens in a new window)',
     businessHint: (client: string) => `${client} gets access to this one only.`,
-    role: (role: string) => `Your role: ${role}`,
-    before: 'allowed before',
     noBusiness: 'You have no business to connect',
     noBusinessText: (client: string) =>
       `None of the businesses that ${client} may open is one of yours, or your role there allows nothing of what it asks for. Ask the administrator of your business, or use another account.`,
@@ -64,6 +78,22 @@ export const TEXTS = isolatingNames({
     back: (client: string) => `Return to ${client}`,
     withdraw: 'You can withdraw it at any time under',
     applications: 'connected applications',
+  },
+
+  picker: {
+    business: 'Which business is it for?',
+    find: 'Find a business by name or code',
+    search: 'Search',
+    role: (role: string) => `Your role: ${role}`,
+    before: 'allowed before',
+    wholeName: 'Show the whole name',
+    count: (first: number, last: number, all: number, find: string) => {
+      const shown = first === 1 && last === all ? `${all}` : `${first} to ${last} of ${all}`
+      return find === '' ? `${shown} businesses` : `${shown} found for “${find}”`
+    },
+    none: (find: string) => `No business of yours has “${find}” in its name or code.`,
+    previous: 'Previous businesses',
+    next: 'More businesses',
   },
 
   applications: {
@@ -133,16 +163,7 @@ export const TEXTS = isolatingNames({
       next: 'Nothing is lost. Wait a moment, then try again.',
     },
     /** For single faults, where there is more to say. */
-    faults: {
-      authorize_bad_client: {
-        title: 'This application is not known here',
-        text: 'The application that sent you here may have been removed, or its link is out of date.',
-      },
-      authorize_bad_redirect: {
-        title: 'The way back is not safe',
-        text: 'The application wants to send you on to an address that it has not registered with us. So that nobody can read your data there, you are not sent on.',
-      },
-    } as Readonly<Partial<Record<FaultCode, { readonly title: string; readonly text: string }>>>,
+    faults: FAULT_TEXTS,
     again: 'Try again',
     applications: 'Your connected applications',
     reason: 'Reason',

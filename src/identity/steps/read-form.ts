@@ -47,6 +47,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'csrf',
   'decision',
   'business',
+  'find',
+  'from',
   'withdraw',
   'end',
   'everywhere',

@@ -250,6 +250,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     config: { ...CONFIG, ...config },
     strictHeaderNames: false,
     anySchemeCase: false,
+    changingScopes: new Set(['fund.maintain']),
     longestTarget: 8192,
     clientMethods: { current: () => Promise.resolve(new Set(CLIENT_AUTH_METHODS)) },
     ...deps,
