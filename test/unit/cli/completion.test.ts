@@ -87,8 +87,6 @@ describe('postern completion zsh', needing('zsh'), () => {
   it.each([
     ['postern maintenance ', 'from --from on'],
     ['postern maintenance on --b', 'Calls for this business'],
-    ['postern admin-token add ann --role ', 'operate'],
-    ['postern serve config/demo.y', 'config/demo.yaml'],
   ])('C11.6 completes "%s"', async (typed, shown) => {
     expect(await inZsh(typed, shown)).toContain(shown)
   })
