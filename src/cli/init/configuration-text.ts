@@ -45,10 +45,13 @@ data: ${quoted(data)} # keys and state; relative to the folder that Postern is s
 vendor: example
 `
 
+const FUNDS = {
+  yes: 'funds: any # only the service knows them; or a list of codes, [SUPER1, SUPER2]',
+  no: 'funds: [] # no action is of a fund',
+} as const
+
 const businessText = ({ code, name }: Answers['businesses'][number], usesFunds: boolean): string =>
-  `${quoted(code)}:\n  name: ${quoted(name)}\n${
-    usesFunds ? '  funds: any # only the service knows them; or a list of codes, [SUPER1, SUPER2]\n' : ''
-  }`
+  `${quoted(code)}:\n  name: ${quoted(name)}\n  ${FUNDS[usesFunds ? 'yes' : 'no']}\n`
 
 /** The scope of a request that names none: all that the service has, at the first business. */
 const defaultScope = ({ businesses }: FirstConfiguration, scopes: readonly string[]): string =>
@@ -93,7 +96,7 @@ ${indented(own.businesses.map((business) => businessText(business, usesFunds)).j
 
 const scopesText = ({ scopes }: DescribedService): string => `
 # What clients may ask for. The consent page shows the description.
-${writeYaml({ scopes }, 2)}`
+${writeYaml({ scopes })}`
 
 const backendText = ({ upstream }: FirstConfiguration, { path }: DescribedService): string => `
 # Where the data comes from. The environment variable UPSTREAM_URL, if it is set, is the address of this service. The
@@ -106,9 +109,9 @@ backends:
 ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
 
 const actionsText = ({ areas, actions }: DescribedService): string => `
-${writeYaml({ areas }, 3)}
+${writeYaml({ areas })}
 # What may be called, and with which scopes.
-${writeYaml({ actions }, 6)}`
+${writeYaml({ actions })}`
 
 /** The configuration as YAML. */
 export function configurationText(own: FirstConfiguration): string {

@@ -5,8 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { Hasher } from '../../directory/hasher.ts'
 import { hashSecret } from '../../directory/secret-hash.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import { messageOf } from '../../kernel/thrown.ts'
-import { EXIT, type Terminal } from '../command.ts'
+import { EXIT, type Terminal, writeReport } from '../command.ts'
 import { OWN_FILE } from '../default-file.ts'
 import type { Given } from '../options.ts'
 import { INIT } from '../tables/init.ts'
@@ -14,6 +13,7 @@ import { printJson } from '../terminal.ts'
 import { commandOf } from '../verbs.ts'
 import { type Answers, answersOf } from './answers.ts'
 import { configurationText } from './configuration-text.ts'
+import type { Described } from './described.ts'
 import { serveCommandText } from './serve-command.ts'
 import type { DescribedService } from './service.ts'
 
@@ -62,40 +62,69 @@ async function write(
   await writeFile(join(folder, OWN_FILE), text, { flag: 'wx', mode: PRIVATE_FILE })
 }
 
-function show(
-  file: string,
-  { client, user }: Answers,
-  { clientSecret, password }: Secrets,
-  asJson: boolean,
-  terminal: Terminal,
-): void {
-  const serve = serveCommandText(file, {
-    ...{ environment: terminal.env, cwd: process.cwd() },
+interface Made {
+  readonly file: string
+  readonly answers: Answers
+  readonly secrets: Secrets
+  /** What of the description the file does not say. */
+  readonly notes: readonly string[]
+}
+
+const serveText = (file: string, { env }: Terminal): string =>
+  serveCommandText(file, {
+    ...{ environment: env, cwd: process.cwd() },
     ...{ node: process.execPath, entry: process.argv[1] ?? '' },
   })
+
+function show({ file, answers, secrets, notes }: Made, asJson: boolean, terminal: Terminal): void {
+  const serve = serveText(file, terminal)
   const shown = {
-    ...{ configuration: file, client_id: client, client_secret: clientSecret },
-    ...{ username: user, password },
+    ...{ configuration: file, client_id: answers.client, client_secret: secrets.clientSecret },
+    ...{ username: answers.user, password: secrets.password },
   }
   if (asJson) {
-    printJson({ ...shown, serve }, terminal)
+    printJson({ ...shown, notes, serve }, terminal)
     return
   }
   for (const [name, value] of Object.entries(shown)) terminal.stdout.write(`${name.padEnd(15)}${value}\n`)
+  if (notes.length > 0) terminal.stderr.write(`Not in the file, or yours to decide:\n${notes.join('\n')}\n\n`)
   terminal.stderr.write(
     `The secret and the password are shown only now: the file has only their hashes.\nServe it:\n  ${serve}\n`,
   )
 }
 
-async function writeFirst(folder: string, values: InitValues, terminal: Terminal): Promise<void> {
-  const answers = await answersOf(values, { upstream: USUAL_UPSTREAM, yes: values.yes === true }, terminal)
+/** Imported only where it is asked for: it loads a reader of OpenAPI. */
+async function describedBy(values: InitValues): Promise<Described | undefined> {
+  if (values.from === undefined) return undefined
+  const { readDescribed } = await import('./described.ts')
+  const parameters = { business: values['business-parameter'], fund: values['fund-parameter'] }
+  return readDescribed(values.from, parameters, USUAL_UPSTREAM)
+}
+
+async function writeFirst(folder: string, values: InitValues, terminal: Terminal): Promise<number> {
+  const described = await describedBy(values)
+  const usual = { upstream: described?.upstream ?? USUAL_UPSTREAM, yes: values.yes === true }
+  const answers = await answersOf(values, usual, terminal)
   const secrets = drawSecrets()
-  await write(folder, answers, undefined, secrets)
-  show(fromHere(join(folder, OWN_FILE)), answers, secrets, values.json === true, terminal)
+  await write(folder, answers, described?.service, secrets)
+  const file = fromHere(join(folder, OWN_FILE))
+  show({ file, answers, secrets, notes: described?.notes ?? [] }, values.json === true, terminal)
+  return described === undefined ? EXIT.done : checkWritten(file, terminal)
+}
+
+/** A description may hold what only the check of the whole file finds. */
+async function checkWritten(file: string, terminal: Terminal): Promise<number> {
+  const { checkConfiguration } = await import('../../settings/check-configuration.ts')
+  const report = await checkConfiguration(file, terminal.env)
+  if (!report.failed) return EXIT.done
+  writeReport(file, report, terminal)
+  terminal.stderr.write('postern: these lines must be corrected before the file can be served\n')
+  return EXIT.failed
 }
 
 /** What an operator can correct: the folder cannot be written, the description cannot be read. */
-const isPlain = (thrown: unknown): boolean => thrown instanceof Error && 'code' in thrown
+const isPlain = (thrown: unknown): thrown is Error =>
+  thrown instanceof Error && ('code' in thrown || thrown.name === 'DescriptionError')
 
 /** `postern init [FOLDER]`: writes a first configuration that can be served as it is (C10). Overwrites nothing. */
 export const initCommand = commandOf(INIT, {
@@ -107,12 +136,11 @@ export const initCommand = commandOf(INIT, {
       return EXIT.failed
     }
     try {
-      await writeFirst(folder, values, terminal)
+      return await writeFirst(folder, values, terminal)
     } catch (thrown) {
       if (!isPlain(thrown)) throw thrown
-      terminal.stderr.write(`postern: ${messageOf(thrown)}\n`)
+      terminal.stderr.write(`postern: ${thrown.message}\n`)
       return EXIT.failed
     }
-    return EXIT.done
   },
 })

@@ -1,0 +1,156 @@
+/** The operations of a description, in one shape for OpenAPI 3.1, 3.0 and 2.0. */
+import { isJsonObject } from '../../../http/json-pointer.ts'
+import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
+import { lineOf, listOf, nameOf, objectOf, textOf, textsOf, wordsOf } from './parts.ts'
+
+/** Media types in lower case, without parameters, each with its schema if it has one. */
+export type Contents = ReadonlyMap<string, JsonValue | undefined>
+
+export interface DescribedOperation {
+  /** The whole description. */
+  readonly document: JsonObject
+  /** Where it stands in the description. */
+  readonly at: readonly string[]
+  readonly path: string
+  /** In upper case; also those that a configuration cannot have. */
+  readonly method: string
+  readonly tag: string | undefined
+  readonly summary: string | undefined
+  readonly description: string | undefined
+  /** Each with `name`, `in` and `schema`. */
+  readonly parameters: readonly JsonObject[]
+  readonly body: { readonly required: boolean; readonly contents: Contents } | undefined
+  /** Of the successful answers. */
+  readonly answers: Contents
+  /** Names of headers of those answers. */
+  readonly headers: readonly string[]
+  /** Alternatives; each names schemes, with the scopes that they need. */
+  readonly security: readonly JsonObject[]
+  /** Sections that a configuration cannot say. */
+  readonly unsaid: readonly string[]
+}
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+
+const plainType = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
+
+const contentsOf = (content: JsonValue | undefined): Contents =>
+  new Map(
+    Object.entries(objectOf(content)).map(([type, media]) => [plainType(type), objectOf(media)['schema']]),
+  )
+
+const sameSchema = (types: readonly string[], schema: JsonValue | undefined): Contents =>
+  new Map(types.map((type) => [plainType(type), schema]))
+
+/** Those of the path hold for each operation that has none of the same name and place. */
+function parametersOf(shared: JsonObject, operation: JsonObject): readonly JsonObject[] {
+  const all = [...listOf(shared['parameters']), ...listOf(operation['parameters'])].filter(isJsonObject)
+  const byPlace = new Map(all.map((each) => [`${nameOf(each['in'])} ${nameOf(each['name'])}`, each]))
+  // In 2.0 the parameter is its own schema.
+  return [...byPlace.values()].map((each) =>
+    each['schema'] === undefined ? { ...each, schema: each } : each,
+  )
+}
+
+const FORM = 'application/x-www-form-urlencoded'
+
+const isFile = (parameter: JsonObject): boolean => parameter['type'] === 'file'
+
+/** The fields of a form of OpenAPI 2.0 as one schema. */
+function formOf(fields: readonly JsonObject[], consumes: readonly string[]): DescribedOperation['body'] {
+  const usual = fields.some(isFile) ? 'multipart/form-data' : FORM
+  const names = fields.filter(({ required }) => required === true).map(({ name }) => nameOf(name))
+  const schema: JsonObject = {
+    ...{ type: 'object', required: names },
+    properties: Object.fromEntries(
+      fields.map((field) => [nameOf(field['name']), { ...field, required: null }]),
+    ),
+  }
+  return {
+    required: names.length > 0,
+    contents: sameSchema(consumes.length > 0 ? consumes : [usual], schema),
+  }
+}
+
+function bodyOf(
+  operation: JsonObject,
+  parameters: readonly JsonObject[],
+  consumes: readonly string[],
+): DescribedOperation['body'] {
+  const described = operation['requestBody']
+  if (isJsonObject(described))
+    return { required: described['required'] === true, contents: contentsOf(described['content']) }
+  const body = parameters.find((each) => each['in'] === 'body')
+  const fields = parameters.filter((each) => each['in'] === 'formData')
+  if (body === undefined) return fields.length === 0 ? undefined : formOf(fields, consumes)
+  const types = consumes.length > 0 ? consumes : ['application/json']
+  return { required: body['required'] === true, contents: sameSchema(types, body['schema']) }
+}
+
+const successesOf = (operation: JsonObject): readonly JsonObject[] =>
+  Object.entries(objectOf(operation['responses']))
+    .filter(([status]) => /^2/.test(status))
+    .map(([, response]) => objectOf(response))
+
+function answersOf(successes: readonly JsonObject[], produces: readonly string[]): Contents {
+  const types = produces.length > 0 ? produces : ['application/json']
+  return new Map(
+    successes.flatMap((response) => [
+      ...contentsOf(response['content']),
+      ...(response['schema'] === undefined ? [] : sameSchema(types, response['schema'])),
+    ]),
+  )
+}
+
+function operationOf(document: JsonObject, path: string, method: string): DescribedOperation {
+  const shared = objectOf(objectOf(document['paths'])[path])
+  const operation = objectOf(shared[method])
+  const parameters = parametersOf(shared, operation)
+  const successes = successesOf(operation)
+  const typesOf = (name: string): readonly string[] => textsOf(operation[name] ?? document[name])
+  return {
+    document,
+    at: ['paths', path, method],
+    path,
+    method: method.toUpperCase(),
+    tag: textsOf(operation['tags'])[0],
+    summary: lineOf(operation['summary']),
+    description: wordsOf(operation['description']),
+    parameters,
+    body: bodyOf(operation, parameters, typesOf('consumes')),
+    answers: answersOf(successes, typesOf('produces')),
+    headers: successes.flatMap((response) => Object.keys(objectOf(response['headers']))),
+    security: listOf(operation['security'] ?? document['security']).filter(isJsonObject),
+    unsaid: ['callbacks', 'servers'].filter((name) => (operation[name] ?? shared[name]) !== undefined),
+  }
+}
+
+/** In the order of the description. */
+export const operationsOf = (document: JsonObject): readonly DescribedOperation[] =>
+  Object.entries(objectOf(document['paths'])).flatMap(([path, item]) =>
+    Object.keys(objectOf(item))
+      .filter((method) => METHODS.some((known) => known === method))
+      .map((method) => operationOf(document, path, method)),
+  )
+
+/** The address that the description names first; undefined if it names none. It may be a path alone. */
+export function describedAddress(document: JsonObject): string | undefined {
+  const server = objectOf(listOf(document['servers'])[0])
+  const url = textOf(server['url'])
+  const variables = objectOf(server['variables'])
+  if (url !== undefined)
+    return url.replaceAll(/\{([^{}]+)\}/g, (_all, name: string) =>
+      nameOf(objectOf(variables[name])['default']),
+    )
+  const host = textOf(document['host'])
+  const basePath = textOf(document['basePath']) ?? ''
+  if (host === undefined) return basePath === '' ? undefined : basePath
+  const schemes = textsOf(document['schemes'])
+  return `${schemes.includes('https') || schemes.length === 0 ? 'https' : 'http'}://${host}${basePath}`
+}
+
+/** How the service knows its callers, by the names of the schemes. */
+export const schemesOf = (document: JsonObject): JsonObject => {
+  const current = objectOf(document['components'])['securitySchemes']
+  return objectOf(current ?? document['securityDefinitions'])
+}

@@ -1,0 +1,100 @@
+/** Reads an OpenAPI description with its lines. Only this file imports `@apidevtools/swagger-parser`. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { Report } from '../../../config/report.ts'
+import type { ConfigNode } from '../../../config/tree.ts'
+import { readYaml } from '../../../config/yaml.ts'
+import { isJsonObject, parseJsonPointer } from '../../../http/json-pointer.ts'
+import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
+import { messageOf } from '../../../kernel/thrown.ts'
+
+/** The description cannot be read. The message says why. */
+export class DescriptionError extends Error {
+  override readonly name = 'DescriptionError'
+}
+
+export interface Description {
+  /** References are replaced by what they name; those of a schema that contains itself are left (`$ref`). */
+  readonly document: JsonObject
+  /** The line of a part, or of the last part on the way that is there. */
+  readonly lineOf: (path: readonly string[]) => number
+  /** Where the description breaks the rules of OpenAPI. */
+  readonly breaches: readonly { readonly path: readonly string[]; readonly why: string }[]
+}
+
+/** Files beside it are read; nothing is fetched. */
+const OPTIONS = { resolve: { http: false }, dereference: { circular: 'ignore' } } as const
+
+const MOST_BREACHES = 20
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
+/** @throws DescriptionError if it is no YAML or JSON, of another version, or names what is not there */
+async function dereferenced(file: string): Promise<JsonObject> {
+  try {
+    const document = (await SwaggerParser.dereference(resolve(file), OPTIONS)) as unknown as JsonValue
+    if (isJsonObject(document)) return document
+  } catch (thrown) {
+    throw new DescriptionError(`${file}: ${firstLine(messageOf(thrown))}`, { cause: thrown })
+  }
+  throw new DescriptionError(`${file}: expected an OpenAPI description`)
+}
+
+interface SchemaBreach {
+  readonly instancePath: string
+  readonly message?: string
+}
+
+/** A description that breaks rules can often be used all the same, so they are told and do not end the work. */
+async function breachesOf(document: JsonObject): Promise<Description['breaches']> {
+  try {
+    await SwaggerParser.validate(structuredClone(document) as never, OPTIONS)
+    return []
+  } catch (thrown) {
+    const details = (thrown as { readonly details?: readonly SchemaBreach[] }).details
+    if (details === undefined) return [{ path: [], why: firstLine(messageOf(thrown)) }]
+    return details.slice(0, MOST_BREACHES).map(({ instancePath, message = 'is wrong' }) => ({
+      path: parseJsonPointer(instancePath),
+      why: message,
+    }))
+  }
+}
+
+function childOf(node: ConfigNode, step: string): ConfigNode | undefined {
+  if (node.shape === 'map') return node.entries.get(step)?.node
+  return node.shape === 'list' ? node.items[Number(step)] : undefined
+}
+
+function lineIn(tree: ConfigNode, path: readonly string[]): number {
+  let node = tree
+  let { line } = tree.at
+  for (const step of path) {
+    const next = childOf(node, step)
+    if (next === undefined) break
+    line = (node.shape === 'map' ? node.entries.get(step)?.at.line : undefined) ?? next.at.line
+    node = next
+  }
+  return line
+}
+
+/**
+ * Reads OpenAPI 3.1, 3.0 or 2.0 as YAML or JSON.
+ *
+ * @throws DescriptionError
+ */
+export async function readDescription(file: string): Promise<Description> {
+  let source: string
+  try {
+    source = readFileSync(file, 'utf8')
+  } catch (thrown) {
+    throw new DescriptionError(messageOf(thrown), { cause: thrown })
+  }
+  const document = await dereferenced(file)
+  const tree = readYaml(source, file, new Report())
+  return {
+    document,
+    lineOf: (path) => lineIn(tree, path),
+    breaches: await breachesOf(document),
+  }
+}

@@ -1,0 +1,296 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parse } from 'yaml'
+import { describe, expect, it } from 'vitest'
+import { runVerb } from '../../support/command-line.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { postForm } from '../../support/oauth.ts'
+import { postern } from '../../support/start-postern.ts'
+import { answerJson, startUpstream } from '../../support/start-upstream.ts'
+
+const PETS = `openapi: 3.0.3
+info: { title: Pets, version: '1.0' }
+servers:
+  - url: https://{host}/v2/
+    variables: { host: { default: pets.internal } }
+tags: [{ name: Pet Store, description: All about pets. }]
+components:
+  securitySchemes:
+    key: { type: apiKey, in: header, name: X-Key }
+    login:
+      type: oauth2
+      flows: { clientCredentials: { tokenUrl: 'https://id.example.com', scopes: { 'pets:write': Change pets } } }
+  schemas:
+    Pet:
+      type: object
+      required: [id, name]
+      properties:
+        id: { type: string, format: uuid, readOnly: true }
+        name: { type: string, maxLength: 20 }
+        kind: { type: string, enum: [cat, dog], nullable: true }
+        price: { type: number, minimum: 0, exclusiveMinimum: true }
+        parent: { $ref: '#/components/schemas/Pet' }
+paths:
+  /pets:
+    get:
+      tags: [Pet Store]
+      summary: List pets
+      responses:
+        '200':
+          description: Pets
+          content: { application/json: { schema: { type: array, items: { $ref: '#/components/schemas/Pet' } } } }
+    post:
+      tags: [Pet Store]
+      security: [{ login: ['pets:write'] }]
+      requestBody:
+        required: true
+        content: { application/json: { schema: { $ref: '#/components/schemas/Pet' } } }
+      responses: { '201': { description: Made } }
+    trace: { responses: { '200': { description: Traced } } }
+  /pets/{pet-id}:
+    parameters: [{ name: pet-id, in: path, required: true, schema: { type: integer } }]
+    get: { tags: [Pet Store], responses: { '200': { description: A pet } } }
+    delete: { tags: [Pet Store], responses: { '204': { description: Gone } } }
+  /pets/{pet-id}/photo:
+    put:
+      tags: [Pet Store]
+      parameters: [{ name: pet-id, in: path, required: true, schema: { type: integer } }]
+      requestBody: { content: { image/png: {} } }
+      responses: { '200': { description: The photo, content: { image/png: {} } } }
+  /businesses/{businessId}/funds/{fundId}/members/{memberId}.json:
+    parameters:
+      - { name: businessId, in: path, required: true, schema: { type: string } }
+      - { name: fundId, in: path, required: true, schema: { type: string } }
+      - { name: memberId, in: path, required: true, schema: { type: string, format: uuid } }
+    get: { responses: { '200': { description: A member, content: { application/json: {} } } } }
+`
+
+interface Written {
+  readonly scopes: unknown
+  readonly areas: unknown
+  readonly actions: readonly { readonly action: string; readonly methods: Record<string, unknown> }[]
+  readonly backends: { readonly service: { readonly target: { readonly default: string } } }
+}
+
+/** The configuration that is made of a description, what was told, and the file. */
+async function made(description: string, ...options: readonly string[]) {
+  const from = configFiles({ 'api.yaml': description })('api.yaml')
+  const folder = join(dirname(from), 'own')
+  const { code, stdout, stderr } = await runVerb(['init', folder, '--from', from, '--json', ...options])
+  expect([code, stderr]).toEqual([0, ''])
+  const shown = JSON.parse(stdout) as Record<'client_id' | 'client_secret' | 'username' | 'password', string>
+  const { notes } = JSON.parse(stdout) as { notes: readonly string[] }
+  const file = join(folder, 'postern.yaml')
+  const written = parse(readFileSync(file, 'utf8')) as Written
+  return { file, shown, written, notes: notes.map((note) => note.replace(from, 'api.yaml')) }
+}
+
+/** `METHOD action` of all that is written. */
+const callsOf = ({ actions }: Written): readonly string[] =>
+  actions.flatMap(({ action, methods }) => Object.keys(methods).map((method) => `${method} ${action}`))
+
+describe('postern init --from', () => {
+  it('C10 makes areas, actions, types and scopes of OpenAPI 3.0, and tells line by line what it cannot say', async () => {
+    const { written, notes, file } = await made(PETS)
+    expect(callsOf(written)).toEqual([
+      ...['GET pets', 'POST pets', 'GET pets/{pet_id:integer}', 'DELETE pets/{pet_id:integer}'],
+      ...['PUT pets/{pet_id:integer}/photo', 'GET members/{memberId:uuid}'],
+    ])
+    expect(written.backends.service.target.default).toBe('https://pets.internal/v2')
+    expect(written.areas).toEqual({
+      'pet-store': { backend: 'service', description: 'All about pets.' },
+      businesses: { backend: 'service' },
+    })
+    expect(written.scopes).toEqual({
+      'pet-store.read': { description: 'See pet-store' },
+      'pets:write': { description: 'Change pets' },
+      'pet-store.maintain': { description: 'See and change pet-store', implies: ['pet-store.read'] },
+      'businesses.read': { description: 'See businesses' },
+    })
+    const pet = {
+      type: 'object',
+      properties: {
+        id: { type: 'string', format: 'uuid' },
+        name: { type: 'string', maxLength: 20 },
+        kind: { type: ['string', 'null'], enum: ['cat', 'dog', null] },
+        price: { type: 'number', minimum: 0 },
+        parent: {},
+      },
+    }
+    expect(written.actions[0]?.methods).toEqual({
+      GET: {
+        ...{ summary: 'List pets', scopes: { any: ['pet-store.read'] } },
+        data: {
+          type: 'object',
+          properties: { Items: { type: 'array', items: { ...pet, required: ['id', 'name'] } } },
+        },
+      },
+      // What is read only need not be sent.
+      POST: { scopes: { all: ['pets:write'] }, body: { schema: { ...pet, required: ['name'] } } },
+    })
+    expect(notes).toEqual([
+      'api.yaml:9  the service asks for key; if it shall go on: backends.service.headers: { X-Key: { env: UPSTREAM_KEY } }',
+      'api.yaml:25  GET /pets: the schema of the answer is without exclusiveMinimum, Pet within itself',
+      'api.yaml:32  POST /pets: the schema of the body is without exclusiveMinimum, Pet within itself',
+      'api.yaml:39  TRACE /pets: left out: TRACE is no method of an action',
+    ])
+    expect(await runVerb(['check', file])).toMatchObject({ code: 0, stdout: `${file}: can be served\n` })
+  })
+
+  it('C10 serves it at once: the first client calls, and the service is asked as its description says', async () => {
+    const upstream = await startUpstream(answerJson({ Name: 'First' }))
+    const { file, shown } = await made(PETS, '--business', 'ACME', '--upstream', `${upstream.url}/v2`)
+    const service = await postern({ file })
+    const { client_id: client, client_secret: secret, username, password } = shown
+    const params = { grant_type: 'password', username, password }
+    const { json } = await postForm(service, '/connect/token', { client, secret, params })
+    const headers = {
+      Authorization: `Bearer ${String(json['access_token'])}`,
+      'Content-Type': 'application/json',
+    }
+    const call = async (path: string, body?: string) => {
+      const method = body === undefined ? 'GET' : 'POST'
+      const url = `${service.baseUrl}/api/1.0${path}`
+      return (await fetch(url, { method, headers, ...(body !== undefined && { body }) })).status
+    }
+    const member = '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f'
+    expect(await call('/b/ACME/pet-store/pets')).toBe(200)
+    expect(await call('/b/ACME/pet-store/pets/12?full=1')).toBe(200)
+    expect(await call('/b/ACME/pet-store/pets', '{"name":"Rex"}')).toBe(200)
+    expect(await call(`/f/ACME/SUPER1/businesses/members/${member}`)).toBe(200)
+    expect(await call('/b/ACME/pet-store/pets', '{"name":"much longer than twenty"}')).toBe(400)
+    expect(await call('/b/ACME/pet-store/pets/rex')).toBe(404)
+    expect(upstream.requests.map(({ method, target }) => `${method} ${target}`)).toEqual([
+      ...['GET /v2/pets', 'GET /v2/pets/12?full=1', 'POST /v2/pets'],
+      `GET /v2/businesses/ACME/funds/SUPER1/members/${member}.json`,
+    ])
+  })
+
+  it('C10 reads OpenAPI 3.1 as JSON, with alternatives, scopes to choose from, and types that tie', async () => {
+    const ok = { '200': { description: 'ok' } }
+    const order = {
+      allOf: [
+        { type: 'object', properties: { Code: { type: 'string' } }, required: ['Code'] },
+        { type: 'object', properties: { State: { anyOf: [{ type: 'string' }, { type: 'null' }] } } },
+      ],
+    }
+    const of = (name: string, schema: unknown) => [{ name, in: 'path', required: true, schema }]
+    const { written, notes } = await made(
+      JSON.stringify(
+        {
+          openapi: '3.1.0',
+          info: { title: 'Orders', version: '1' },
+          components: {
+            securitySchemes: { login: { type: 'openIdConnect', openIdConnectUrl: 'https://id.example.com' } },
+          },
+          paths: {
+            '/tenants/{tenantId}/orders': {
+              post: {
+                security: [{ login: ['orders.make'] }, { login: ['orders.all', 'openid'] }],
+                requestBody: { content: { 'application/vnd.shop+json': { schema: order } } },
+                responses: ok,
+              },
+            },
+            '/states/{state}': {
+              get: { parameters: of('state', { enum: ['open', 'shut'] }), responses: ok },
+            },
+            '/codes/{code}': { get: { parameters: of('code', { pattern: '^[A-Z]{2}$' }), responses: ok } },
+            '/things/{id}': { get: { parameters: of('id', { type: 'integer' }), responses: ok } },
+            '/things/{name}/x': { get: { parameters: of('name', { type: 'string' }), responses: ok } },
+            '/a b/{x}-{y}': { get: { responses: ok } },
+          },
+        },
+        null,
+        2,
+      ),
+      ...['--business', 'ACME'],
+    )
+    expect(callsOf(written)).toEqual([
+      ...['POST orders', 'GET states/{state:/open|shut/}', 'GET codes/{code:/[A-Z]{2}/}'],
+      ...['GET things/{id}', 'GET things/{name}/x'],
+    ])
+    expect(written.actions[0]?.methods['POST']).toEqual({
+      scopes: { any: ['orders.make', 'orders.all'] },
+      body: {
+        required: false,
+        schema: {
+          type: 'object',
+          required: ['Code'],
+          properties: { Code: { type: 'string' }, State: { type: ['string', 'null'] } },
+        },
+      },
+      upstream: { path: '/tenants/{business}/orders' },
+    })
+    expect(notes.filter((note) => !note.includes('breaks a rule'))).toEqual([
+      expect.stringContaining('GET /things/{id}: {id} takes any segment'),
+      expect.stringContaining('GET /a b/{x}-{y}: left out: the segment'),
+    ])
+  })
+
+  it('C10 reads OpenAPI 2.0, with its forms and bodies', async () => {
+    const { written, notes } = await made(`swagger: '2.0'
+info: { title: Old, version: '1' }
+host: old.internal:8443
+basePath: /api
+schemes: [https]
+consumes: [application/json]
+produces: [application/json]
+paths:
+  /orders:
+    post:
+      parameters:
+        - { name: order, in: body, required: true, schema: { $ref: '#/definitions/Order' } }
+      responses: { 200: { description: Made, schema: { $ref: '#/definitions/Order' } } }
+  /orders/{id}/paper:
+    post:
+      consumes: [multipart/form-data]
+      parameters:
+        - { name: id, in: path, required: true, type: string, format: uuid }
+        - { name: paper, in: formData, type: file }
+      responses: { 200: { description: Kept } }
+definitions:
+  Order: { type: object, properties: { Code: { type: string, maxLength: 9 } } }
+`)
+    const order = { type: 'object', properties: { Code: { type: 'string', maxLength: 9 } } }
+    expect(written.backends.service.target.default).toBe('https://old.internal:8443/api')
+    expect(written.actions).toEqual([
+      {
+        ...{ level: 'business', area: 'orders', action: 'orders' },
+        methods: { POST: { scopes: { any: ['orders.maintain'] }, body: { schema: order }, data: order } },
+      },
+      {
+        ...{ level: 'business', area: 'orders', action: 'orders/{id:uuid}/paper' },
+        methods: { POST: { scopes: { any: ['orders.maintain'] }, consumes: ['multipart/form-data'] } },
+      },
+    ])
+    // Without a business in its paths, the service must know it in another way.
+    expect(notes).toEqual([expect.stringContaining('api.yaml  no path names a business')])
+  })
+
+  it.each([
+    ['openapi: 4.0.0\npaths: {}\n', 'Unsupported OpenAPI version: 4.0.0'],
+    ['openapi: [\n', 'api.yaml: '],
+    ['just a text', 'api.yaml: '],
+    [PETS.replace("schemas/Pet' } } } }", "schemas/None' } } } }"), 'None'],
+    [
+      "openapi: 3.1.0\ninfo: { title: A, version: '1' }\npaths: {}\n",
+      'describes no operation that can be served',
+    ],
+    [undefined, 'ENOENT'],
+  ])('C10 refuses a description that it cannot use, and writes nothing: %#', async (description, why) => {
+    const from = configFiles(description === undefined ? {} : { 'api.yaml': description })('api.yaml')
+    const folder = join(dirname(from), 'own')
+    const { code, stdout, stderr } = await runVerb(['init', folder, '--from', from])
+    expect(stderr).toContain(why)
+    expect(stderr).not.toMatch(/^ +at /m)
+    expect([code, stdout, existsSync(folder)]).toEqual([1, '', false])
+  })
+
+  it('C10 tells where a description breaks the rules of OpenAPI, and takes what it can', async () => {
+    const { written, notes } = await made(
+      PETS.replace("info: { title: Pets, version: '1.0' }", 'info: { title: Pets }'),
+    )
+    expect(callsOf(written)).toHaveLength(6)
+    expect(notes).toContainEqual(expect.stringMatching(/^api\.yaml:2 {2}breaks a rule of OpenAPI: .*version/))
+  })
+})
