@@ -27,7 +27,7 @@ const noteText = (file: string, { line, what }: Note): string =>
 function addressOf(address: string | undefined, usual: string): string {
   const url = URL.parse(address ?? '', `${usual}/`)
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
-  return url !== null && isHttp ? `${url.origin}${url.pathname.replace(/\/+$/, '')}` : usual
+  return url !== null && isHttp ? `${url.origin}${url.pathname.replace(/\/$/, '')}` : usual
 }
 
 /**
