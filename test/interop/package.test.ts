@@ -42,7 +42,7 @@ const untilServing = (child: ChildProcessWithoutNullStreams): Promise<string> =>
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => {
         output += chunk.toString()
-        const [, url] = /serving \S+ at (http:\/\/\S+)/.exec(output) ?? []
+        const [, url] = /serving .+ at (http:\/\/\S+)/.exec(output) ?? []
         if (url !== undefined) resolve(url)
       })
   })
