@@ -20,13 +20,16 @@ const runs = (program: string, ...args: string[]): boolean => {
   return error === undefined && status === 0
 }
 
-/** Where `npm ci --prefix .config/servers` puts servers that bring many packages. */
+/** Where `npm ci --prefix .config/servers` puts servers and clients that bring many packages. */
 export const SERVERS = fileURLToPath(new URL('../../.config/servers/node_modules', import.meta.url))
 const isServer = (name: string) => (): boolean => existsSync(join(SERVERS, name))
 
 export const CHROMIUM = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromium'
 export const NGINX = '/usr/sbin/nginx'
 export const SLAPD = '/usr/sbin/slapd'
+export const APACHE = '/usr/sbin/apache2'
+/** The Python that Debian's packages are for. */
+export const SYSTEM_PYTHON = '/usr/bin/python3'
 
 /** The first Python that can verify signatures. */
 export const python = (): string | undefined =>
@@ -42,12 +45,24 @@ function canMount(): boolean {
 }
 
 export const PARTS = {
+  authlib: {
+    use: 'the login through Authlib',
+    isThere: () => runs(SYSTEM_PYTHON, '-c', 'import authlib, requests'),
+  },
   chromium: { use: 'the pages and the code flow in a browser', isThere: () => existsSync(CHROMIUM) },
   curl: { use: 'the commands of the README', isThere: () => runs('curl', '--version') },
+  'clients of npm': {
+    use: 'the login through clients that others wrote',
+    isThere: isServer('express-openid-connect'),
+  },
   'json-server': { use: 'the recipe for it', isThere: isServer('json-server') },
   lighttpd: {
     use: 'the recipe for files',
     isThere: () => existsSync('/usr/sbin/lighttpd') && existsSync('/usr/lib/lighttpd/mod_webdav.so'),
+  },
+  mod_auth_openidc: {
+    use: 'the login through Apache',
+    isThere: () => existsSync('/usr/lib/apache2/modules/mod_auth_openidc.so'),
   },
   nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
   openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
