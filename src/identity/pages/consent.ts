@@ -132,11 +132,8 @@ export function consentPage(facts: ConsentFacts): Page {
 function noBusinessPage(facts: ConsentFacts): Page {
   const { client, form, leadsTo } = facts
   const body = html`<h1>${T.noBusiness}</h1>
-    <<<<<<< HEAD ${whoIs(facts)} ${noticeBox(facts.notice)}
+    ${whoIs(facts)} ${noticeBox(facts.notice)}
     <p>${T.noBusinessText(client.name)}</p>
-    ======= ${whoIs(facts)}
-    <p>${T.noBusinessText(client.name)}</p>
-    >>>>>>> 41c4630 (wip)
     <form method="post" action="${form.action}" class="actions">
       ${csrfField(form)}
       <button type="submit" name="decision" value="deny">${T.back(client.name)}</button>

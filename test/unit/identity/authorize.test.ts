@@ -490,6 +490,8 @@ describe('C6.2.2 the business picker', () => {
     async (scope) => {
       const { agent, seen } = await page(scope, 'nina')
       expect(seen.text).toContain('You have no business to connect')
+      expect(seen.text.split('Signed in as')).toHaveLength(2)
+      expect(seen.text).not.toMatch(/<<<|===|>>>/)
       expect(seen.text).not.toContain('value="allow"')
       const forced = await agent.submit(seen, { decision: 'allow', business: 'ACME' })
       expect([forced.status, forced.location]).toEqual([200, undefined])
