@@ -115,9 +115,11 @@ export async function printAll(
   }
 }
 
-/** Writes a value as indented JSON. */
+/** A value as indented JSON. */
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
 export const printJson = (value: unknown, { stdout }: Terminal): void => {
-  stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+  stdout.write(jsonText(value))
 }
 
 export const countOfFamilies = (count: number): string =>

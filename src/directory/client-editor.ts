@@ -15,6 +15,7 @@ import {
   type PlannedChange,
   type PlannedStep,
   planRemoval,
+  type UnshownSecret,
 } from './planned-change.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { FoundRecord } from './record-editor.ts'
@@ -77,6 +78,9 @@ export class ClientEditor {
     const value: StoredClient = { record, ends: {} }
     return {
       ...{ record, warnings: report.problems },
+      ...(secret !== undefined && {
+        unshown: { secret, client: this.#ofStore({ key: id, value, version: 0 }) },
+      }),
       commit: async () => {
         if (!(await this.#parts.store.create(CLIENT, id, { value }))) throw alreadyThere('client', id)
         await announce(this.#parts, { client: id })
@@ -115,11 +119,20 @@ export class ClientEditor {
    * A new secret, which is valid everywhere when the commit resolves with it. The old one stays valid for `overlap`
    * milliseconds. While two secrets are valid, only an overlap of 0 is accepted, which ends both.
    */
-  async planSecret(id: string, overlap: number): Promise<PlannedStep<string>> {
-    const secret = newSecret()
+  async planSecret(
+    id: string,
+    overlap: number,
+    secret = newSecret(),
+  ): Promise<PlannedStep<string> & { readonly unshown: UnshownSecret }> {
     const hash = hashSecret(secret)
-    const step = await this.#planStep(id, (client) => this.#rotated(client, hash, overlap))
-    return { ...step, commit: async (exactly) => (await step.commit(exactly)) && secret }
+    let value: StoredClient | undefined
+    const step = await this.#planStep(id, (client) => (value = this.#rotated(client, hash, overlap)))
+    if (value === undefined) throw new TypeError('the client was not rotated')
+    const client = this.#ofStore({ key: id, value, version: 0 })
+    return {
+      ...{ ...step, unshown: { secret, client } },
+      commit: async (exactly) => (await step.commit(exactly)) && secret,
+    }
   }
 
   /** A change of what is written of the client. Refuses one that `add` would refuse. */
@@ -217,7 +230,7 @@ export class ClientEditor {
     refuseTaken(this.#parts, { client: id })
   }
 
-  #ofStore({ key, value, version }: Entry): FoundClient {
+  #ofStore({ key, value, version }: Pick<Entry, 'key' | 'value' | 'version'>): FoundClient {
     const client = readStoredClient(value)
     const now = this.#parts.clock.now()
     const validSecrets = liveSecrets(client, now).length

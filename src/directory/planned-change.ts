@@ -51,10 +51,25 @@ export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   readonly warnings: readonly Problem[]
 }
 
+/** A secret that was drawn and is not in force yet, and the client as it will be with it. */
+export interface UnshownSecret {
+  readonly secret: string
+  readonly client: {
+    readonly key: string
+    readonly record: object
+    readonly source: 'store' | 'configuration'
+    readonly version: number | undefined
+    readonly validSecrets: number
+    readonly oldSecretEndsAt: number | undefined
+  }
+}
+
 /** A new record that was checked, and is not in the store yet. */
 export interface PlannedAdd<R = object> {
   readonly record: R
   readonly warnings: readonly Problem[]
+  /** Of a client that has a secret. */
+  readonly unshown?: UnshownSecret
   /**
    * Resolves with the secret of a client, to be shown once. Rejects with DirectoryRefusal if somebody else has taken the name
    * meanwhile, and with Fault `identity_unavailable`.

@@ -41,6 +41,11 @@ export class OvertakenError extends Error {
   }
 }
 
+/**
+ * Shows a new secret with its client, before it is stored: where the promise rejects, it is not, and the order rejects so.
+ */
+export type ShowSecret = (secret: string, client: Written) => Promise<void>
+
 /** Whether a version, by its tag, is the one that is meant. */
 export type IsMeant = (tag: string) => boolean
 
@@ -53,7 +58,8 @@ export interface DirectoryOrders {
   /** A page of the records of both layers. `within` are the names before the last one: of funds their business. */
   list(noun: NounName, within: readonly string[], page: Page): Promise<ListedPage<Written>>
   show(at: RecordAt): Promise<ShownRecord>
-  add(noun: NounName, written: Written): Promise<AddedRecord>
+  /** @param show of a secret */
+  add(noun: NounName, written: Written, show?: ShowSecret): Promise<AddedRecord>
   edit(at: RecordAt, changes: ChangesOf, isMeant?: IsMeant): Promise<EditedRecord>
   disable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord>
   enable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord>
@@ -63,6 +69,7 @@ export interface DirectoryOrders {
     client: string,
     overlap: number,
     isMeant?: IsMeant,
+    show?: ShowSecret,
   ): Promise<ShownRecord & { readonly secret: string }>
   setPassword(username: string, password: unknown, isMeant?: IsMeant): Promise<SwitchedRecord>
 }

@@ -6,10 +6,11 @@ import { addedFacts, changeFacts } from '../directory/change-facts.ts'
 import type { Editors, NounEditor } from '../directory/editors.ts'
 import type { ListedPage } from '../directory/listing.ts'
 import { keyOfNames, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
-import type { ChangesOf, PlannedChange, PlannedStep } from '../directory/planned-change.ts'
+import type { ChangesOf, PlannedAdd, PlannedChange, PlannedStep } from '../directory/planned-change.ts'
 import { shownForm, showRecord, type ShownRecord, tagOf } from '../directory/shown-record.ts'
 import { ATTEMPTS, changedByOthers, DirectoryRefusal } from '../directory/stored-editing.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
+import { newSecret } from '../kernel/ids.ts'
 import type { Act } from '../operations/acts.ts'
 import {
   type AddedRecord,
@@ -18,6 +19,7 @@ import {
   type IsMeant,
   OvertakenError,
   type RecordAt,
+  type ShowSecret,
   type SwitchedRecord,
 } from '../operations/directory-orders.ts'
 import { LESSENED } from '../settings/takes-away.ts'
@@ -50,6 +52,11 @@ const OBJECTS: Readonly<Record<NounName, (names: readonly string[]) => AuditObje
   role: ([id]) => ({ kind: 'role', id }),
 }
 
+const showFirst = async (
+  { unshown }: Pick<PlannedAdd, 'unshown'>,
+  show: ShowSecret | undefined,
+): Promise<void> => unshown && show?.(unshown.secret, shownForm('client', unshown.client))
+
 export class DirectoryControl implements DirectoryOrders {
   readonly #parts: DirectoryControlParts
 
@@ -75,7 +82,7 @@ export class DirectoryControl implements DirectoryOrders {
     return showRecord(noun, await editors[noun].show(keyOfNames(names)))
   }
 
-  async add(noun: NounName, given: Written): Promise<AddedRecord> {
+  async add(noun: NounName, given: Written, show?: ShowSecret): Promise<AddedRecord> {
     const { defaults, names, hashed } = NOUNS[noun]
     refuseHidden(noun, given, hashed)
     const written = { ...defaults?.(given), ...given }
@@ -83,7 +90,10 @@ export class DirectoryControl implements DirectoryOrders {
     const planned = await editor.planAdd(written)
     const at = { noun, names: names.map((name) => String(written[name])) }
     const act = { ...actOf(at, 'added', written['subject']), change: addedFacts(noun, written) }
-    const secret = await this.#parts.keeper.keep(act, true, () => planned.commit())
+    const secret = await this.#parts.keeper.keep(act, true, async () => {
+      await showFirst(planned, show)
+      return planned.commit()
+    })
     return { ...(await this.show(at)), secret, warnings: planned.warnings }
   }
 
@@ -128,11 +138,24 @@ export class DirectoryControl implements DirectoryOrders {
     client: string,
     overlap: number,
     isMeant?: IsMeant,
+    show?: ShowSecret,
   ): Promise<ShownRecord & { readonly secret: string }> {
     const editors = await this.#parts.editors()
+    // Drawn and shown once, however often the step is planned.
+    const secret = newSecret()
+    let unshown = show
     const at: RecordAt = { noun: 'client', names: [client] }
+    const planShown = async () => {
+      const step = await editors.client.planSecret(client, overlap, secret)
+      const commit = async (exactly?: boolean): Promise<string | undefined> => {
+        await showFirst(step, unshown)
+        unshown = undefined
+        return step.commit(exactly)
+      }
+      return { ...step, commit }
+    }
     const { result } = await this.#doLatest(at, isMeant, {
-      ...{ plan: () => editors.client.planSecret(client, overlap), gives: () => true },
+      ...{ plan: planShown, gives: () => true },
       act: () => ({ ...actOf(at, 'secret_rotated'), change: { overlapMs: overlap } }),
     })
     return { ...(await this.show(at)), secret: result }

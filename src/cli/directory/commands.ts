@@ -7,7 +7,7 @@ import { printJson, readPassword } from '../terminal.ts'
 import { commandOf } from '../verbs.ts'
 import { nounWorks } from './noun-command.ts'
 import { type NounTask, onDirectory } from './noun-task.ts'
-import { endedLines, endedRows, showSecret } from './record-text.ts'
+import { endedLines, endedRows, secretShower } from './record-text.ts'
 
 const OVERLAP = '1d'
 
@@ -17,9 +17,8 @@ function rotateSecret({ positionals, values }: RotateGiven, terminal: Terminal):
   const [id = ''] = positionals
   const overlap = parseDuration(values.overlap ?? OVERLAP)
   const work: NounTask['work'] = async (directory) => {
-    const { record, secret } = await directory.rotateSecret(id, overlap)
-    if (values.json === true) printJson({ record, secret }, terminal)
-    else showSecret(id, secret, terminal)
+    const show = secretShower(values.json === true, terminal)
+    const { record } = await directory.rotateSecret(id, overlap, undefined, show)
     const ends = record['oldSecretEndsAt']
     terminal.stderr.write(
       typeof ends === 'string'

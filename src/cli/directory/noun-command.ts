@@ -9,7 +9,7 @@ import { editOptionsOf, givenChanges, givenRecord, optionNames, optionsOf } from
 import { onDirectory } from './noun-task.ts'
 import { listRecords } from './list-records.ts'
 import { linesOf } from './open-directory.ts'
-import { endedLines, endedRows, recordLines, showSecret } from './record-text.ts'
+import { endedLines, endedRows, recordLines, idLine, secretShower } from './record-text.ts'
 
 /** What every verb of the directory is given: options of the noun beside the usual ones. */
 interface Given {
@@ -28,15 +28,10 @@ function warn(noun: NounName, warnings: readonly Problem[], { stderr }: Terminal
   for (const line of linesOf(warnings, optionNames(noun))) stderr.write(`postern: ${line} (warning)\n`)
 }
 
-/** What is printed of a new record: of a client its id and its secret, so that a script can cut them out. */
-function showAdded(
-  { noun, names }: RecordAt,
-  record: Written,
-  secret: string | undefined,
-  terminal: Terminal,
-): void {
+/** What is printed of a new record. A client with a secret was shown already. */
+function showAdded({ noun, names }: RecordAt, record: Written, terminal: Terminal): void {
   if (noun === 'client') {
-    showSecret(names[0] ?? '', secret, terminal)
+    terminal.stdout.write(idLine(names[0] ?? ''))
     return
   }
   const subject = noun === 'user' ? ` with the subject ${String(record['subject'])}` : ''
@@ -50,10 +45,13 @@ const add =
     const given = givenRecord(optionsOf(noun), values)
     const secrets = noun === 'user' ? { password: await readPassword(terminal, true) } : {}
     const work = async (directory: DirectoryOrders): Promise<void> => {
-      const { record, secret, warnings } = await directory.add(noun, { ...given, ...named, ...secrets })
+      const written = { ...given, ...named, ...secrets }
+      const show = secretShower(values.json === true, terminal)
+      const { record, secret, warnings } = await directory.add(noun, written, show)
       warn(noun, warnings, terminal)
-      if (values.json === true) printJson({ record, ...(secret !== undefined && { secret }) }, terminal)
-      else showAdded({ noun, names }, record, secret, terminal)
+      if (secret !== undefined) return
+      if (values.json === true) printJson({ record }, terminal)
+      else showAdded({ noun, names }, record, terminal)
     }
     return onDirectory({ noun, order: values, terminal, work })
   }

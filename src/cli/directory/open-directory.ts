@@ -15,6 +15,7 @@ import { openMeasures } from '../../start/measures.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../stores/open-store.ts'
 import { StoreError } from '../../stores/store-error.ts'
 import { configurationFile, EXIT, type Terminal, writeReport } from '../command.ts'
+import { NotShown } from './record-text.ts'
 import { checkOrder, type OrderOptions } from '../order-options.ts'
 import { recorded, type RecordedOrder } from '../recorded-act.ts'
 
@@ -124,6 +125,7 @@ function explain(thrown: unknown, options: OptionNames, { stderr }: Terminal): n
 
 function reasonOf(thrown: unknown): string | undefined {
   if (thrown instanceof StoreError) return thrown.message
+  if (thrown instanceof NotShown) return `nothing was stored: ${thrown.message}`
   if (thrown instanceof Fault && thrown.code === 'identity_unavailable')
     return 'The store did not answer in time. The change may have been made: list the entries, then try again if it is missing.'
   return undefined

@@ -2,7 +2,9 @@
 import type { NounName, Written } from '../../directory/nouns.ts'
 import type { EndedLoss } from '../../directory/planned-change.ts'
 import { countOf, type Terminal } from '../command.ts'
-import { countOfFamilies, rowLines } from '../terminal.ts'
+import { codeOrMessage } from '../../kernel/thrown.ts'
+import type { ShowSecret } from '../../operations/directory-orders.ts'
+import { countOfFamilies, jsonText, rowLines } from '../terminal.ts'
 
 /** A cell of a list. */
 type Cell = (record: Written) => string
@@ -94,10 +96,26 @@ function endedText({ loss: { tokens }, ended: { sessions, families, codes } }: E
   return `what was issued${where}: ${counts.join(', ')}, and the access tokens`
 }
 
-/** Shows a new secret, the only time. */
-export function showSecret(id: string, secret: string | undefined, { stdout, stderr }: Terminal): void {
-  stdout.write(`client_id      ${id}\n`)
-  if (secret === undefined) return
-  stdout.write(`client_secret  ${secret}\n`)
-  stderr.write('The secret is shown only now: the store has only its hash.\n')
-}
+/** A secret could not be shown, and so it was not stored. */
+export class NotShown extends Error {}
+
+/**
+ * Shows a new secret, the only time and before it is stored; with its client as JSON, or alone. The promise rejects with
+ * NotShown if nobody can have read it. All of it is written at once, so that a reader of one line (`| head -1`) ends nothing.
+ */
+export const secretShower =
+  (json: boolean, { stdout, stderr }: Terminal): ShowSecret =>
+  async (secret, client) => {
+    const told = json
+      ? jsonText({ record: client, secret })
+      : `${idLine(textOf(client['id']))}client_secret  ${secret}\n`
+    await new Promise<void>((resolve, reject) => {
+      stdout.write(told, (error) => {
+        if (error) reject(new NotShown(`the secret could not be shown (${codeOrMessage(error)})`))
+        else resolve()
+      })
+    })
+    if (!json) stderr.write('The secret is shown only now: the store has only its hash.\n')
+  }
+
+export const idLine = (id: string): string => `client_id      ${id}\n`
