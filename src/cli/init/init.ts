@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { Hasher } from '../../directory/hasher.ts'
@@ -9,7 +9,6 @@ import { EXIT, type Terminal, writeReport } from '../command.ts'
 import { OWN_FILE } from '../default-file.ts'
 import type { Given } from '../options.ts'
 import { INIT } from '../tables/init.ts'
-import { printJson } from '../terminal.ts'
 import { commandOf } from '../verbs.ts'
 import { type Answers, answersOf } from './answers.ts'
 import { configurationText } from './configuration-text.ts'
@@ -76,17 +75,28 @@ const serveText = (file: string, { env }: Terminal): string =>
     ...{ node: process.execPath, entry: process.argv[1] ?? '' },
   })
 
-function show({ file, answers, secrets, notes }: Made, asJson: boolean, terminal: Terminal): void {
+/** Rejects if standard output cannot be written. In one piece: a reader that goes away has all of it, or nothing. */
+const print = (text: string, { stdout }: Terminal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stdout.write(text, (error) => (error ? reject(error) : resolve()))
+  })
+
+async function show(
+  { file, answers, secrets, notes }: Made,
+  asJson: boolean,
+  terminal: Terminal,
+): Promise<void> {
   const serve = serveText(file, terminal)
   const shown = {
     ...{ configuration: file, client_id: answers.client, client_secret: secrets.clientSecret },
     ...{ username: answers.user, password: secrets.password },
   }
   if (asJson) {
-    printJson({ ...shown, notes, serve }, terminal)
+    await print(`${JSON.stringify({ ...shown, notes, serve }, null, 2)}\n`, terminal)
     return
   }
-  for (const [name, value] of Object.entries(shown)) terminal.stdout.write(`${name.padEnd(15)}${value}\n`)
+  const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(15)}${value}\n`)
+  await print(lines.join(''), terminal)
   if (notes.length > 0) terminal.stderr.write(`Not in the file, or yours to decide:\n${notes.join('\n')}\n\n`)
   terminal.stderr.write(
     `The secret and the password are shown only now: the file has only their hashes.\nServe it:\n  ${serve}\n`,
@@ -108,7 +118,13 @@ async function writeFirst(folder: string, values: InitValues, terminal: Terminal
   const secrets = drawSecrets()
   await write(folder, answers, described?.service, secrets)
   const file = fromHere(join(folder, OWN_FILE))
-  show({ file, answers, secrets, notes: described?.notes ?? [] }, values.json === true, terminal)
+  try {
+    await show({ file, answers, secrets, notes: described?.notes ?? [] }, values.json === true, terminal)
+  } catch (thrown) {
+    // Nobody knows its secrets, and another try would find the file in its way.
+    await rm(file)
+    throw thrown
+  }
   return described === undefined ? EXIT.done : checkWritten(file, terminal)
 }
 

@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { answersOf } from '../../../src/cli/init/answers.ts'
+import { runCommandLine } from '../../../src/cli/command-line.ts'
 import { serveCommandText } from '../../../src/cli/init/serve-command.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
@@ -44,6 +45,16 @@ describe('postern init', () => {
     const { code, stdout, stderr } = await runVerb(['init', folder, ...options])
     expect(stderr).toContain(why)
     expect([code, stdout]).toEqual([2, ''])
+    expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
+  })
+
+  it('C10 leaves no file whose secrets could not be shown', async () => {
+    const folder = emptyFolder()
+    const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => done(gone) })
+    const stderr = new PassThrough().resume()
+    const terminal = { env: {}, stdin: new PassThrough() as unknown as NodeJS.ReadStream, stdout, stderr }
+    expect(await runCommandLine(['init', folder], terminal)).toBe(1)
     expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
   })
 
