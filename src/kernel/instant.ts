@@ -6,5 +6,9 @@ export const INSTANT_PATTERN =
 
 const INSTANT = new RegExp(INSTANT_PATTERN)
 
+/** Date.parse takes the 30th of February for the 2nd of March. */
+const isDay = (day: string): boolean => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+
 /** Whether it is a moment that exists: `2026-02-30T…` is none. */
-export const isInstant = (text: string): boolean => INSTANT.test(text) && !Number.isNaN(Date.parse(text))
+export const isInstant = (text: string): boolean =>
+  INSTANT.test(text) && !Number.isNaN(Date.parse(text)) && isDay(text.slice(0, 10))

@@ -35,7 +35,7 @@ const ITEMS: Readonly<Record<string, string>> = {
 
 const VALUES: Readonly<Record<string, string>> = {
   ...{ access: 'BUSINESS=ROLE', customers: 'ID', businesses: 'CODE', agreement: 'DAY' },
-  ...{ redirectUris: 'URI', postLogoutRedirectUris: 'URI' },
+  ...{ redirectUris: 'URI', postLogoutRedirectUris: 'URI', policyUri: 'URI', tosUri: 'URI' },
 }
 
 const kebab = (member: string): string => member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)

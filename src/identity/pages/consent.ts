@@ -121,7 +121,7 @@ export function consentPage(facts: ConsentFacts): Page {
       ${csrfField(form)} ${picker && choices(picker, hintOf(facts))}
       ${listOf(dataTitle(facts), data.map(dataItem))} ${listOf(T.about, about)} ${terms(facts)}
       <div class="actions">
-        <button type="submit" name="decision" value="allow">${T.allow}</button>
+        ${picker?.found !== 0 && html`<button type="submit" name="decision" value="allow">${T.allow}</button>`}
         <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>
       </div>
     </form>

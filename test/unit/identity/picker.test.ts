@@ -69,6 +69,7 @@ describe('C6.2.2 many businesses to choose from', () => {
     ['', undefined],
   ])('are searched by words of name and code: %j', async (find, codes) => {
     const { seen } = await ask(45, { find })
+    expect(seen.text.includes('value="allow"')).toBe(codes?.length !== 0)
     if (codes === undefined) expect(offered(seen)).toHaveLength(20)
     else expect(offered(seen)).toEqual(codes)
     expect(seen.text).not.toContain(' checked')
