@@ -59,7 +59,11 @@ describe('C2.2: the envelope in XML', () => {
   it('C2.2: an error is Error with Code and Message, byte for byte', async () => {
     const { body } = await send(gateway, { target: '/api', headers: XML })
     expect(body).toBe(
-      envelopeOf('xml', 'API_NOT_IMPLEMENTED', 'This API version is not implemented. Use /api/1.0/.'),
+      envelopeOf(
+        'xml',
+        'API_NOT_IMPLEMENTED',
+        'This API version is not implemented. The only version is 1.0: begin the path with /api/1.0/.',
+      ),
     )
   })
 
