@@ -104,7 +104,12 @@ export class Person {
   }
 
   async backAtClient(): Promise<URLSearchParams> {
-    await this.page.waitForURL(`${this.scene.client.origin}/**`)
+    await this.page.waitForURL(`${this.scene.client.origin}/**`).catch(async (error: unknown) => {
+      const shown = await this.page.locator('body').innerText()
+      throw new Error(`the browser is not at the client but at ${this.page.url()}: ${shown}`, {
+        cause: error,
+      })
+    })
     return this.scene.client.received()
   }
 }
