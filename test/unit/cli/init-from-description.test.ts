@@ -99,13 +99,13 @@ describe('postern init --from', () => {
     expect(written.backends.service.target.default).toBe('https://pets.internal/v2')
     expect(written.areas).toEqual({
       'pet-store': { backend: 'service', description: 'All about pets.' },
-      businesses: { backend: 'service' },
+      members: { backend: 'service' },
     })
     expect(written.scopes).toEqual({
-      'pet-store.read': { description: 'See pet-store' },
+      'pet-store.read': { description: 'See Pet Store' },
       'pets:write': { description: 'Change pets' },
-      'pet-store.maintain': { description: 'See and change pet-store', implies: ['pet-store.read'] },
-      'businesses.read': { description: 'See businesses' },
+      'pet-store.maintain': { description: 'See and change Pet Store', implies: ['pet-store.read'] },
+      'members.read': { description: 'See members' },
     })
     const pet = {
       type: 'object',
@@ -130,8 +130,8 @@ describe('postern init --from', () => {
     })
     expect(notes).toEqual([
       'api.yaml:9  the service asks for key; if it shall go on: backends.service.headers: { X-Key: { env: UPSTREAM_KEY } }',
-      'api.yaml:25  GET /pets: the schema of the answer is without exclusiveMinimum, Pet within itself',
-      'api.yaml:32  POST /pets: the schema of the body is without exclusiveMinimum, Pet within itself',
+      'api.yaml:25  GET /pets: of the schema of the answer these are left out: exclusiveMinimum, what Pet contains of itself',
+      'api.yaml:32  POST /pets: of the schema of the body these are left out: exclusiveMinimum, what Pet contains of itself',
       'api.yaml:39  TRACE /pets: left out: TRACE is no method of an action',
     ])
     expect(await runVerb(['check', file])).toMatchObject({ code: 0, stdout: `${file}: can be served\n` })
@@ -157,7 +157,7 @@ describe('postern init --from', () => {
     expect(await call('/b/ACME/pet-store/pets')).toBe(200)
     expect(await call('/b/ACME/pet-store/pets/12?full=1')).toBe(200)
     expect(await call('/b/ACME/pet-store/pets', '{"name":"Rex"}')).toBe(200)
-    expect(await call(`/f/ACME/SUPER1/businesses/members/${member}`)).toBe(200)
+    expect(await call(`/f/ACME/SUPER1/members/members/${member}`)).toBe(200)
     expect(await call('/b/ACME/pet-store/pets', '{"name":"much longer than twenty"}')).toBe(400)
     expect(await call('/b/ACME/pet-store/pets/rex')).toBe(404)
     expect(upstream.requests.map(({ method, target }) => `${method} ${target}`)).toEqual([
@@ -248,6 +248,14 @@ paths:
         - { name: id, in: path, required: true, type: string, format: uuid }
         - { name: paper, in: formData, type: file }
       responses: { 200: { description: Kept } }
+  /orders/{id}/note:
+    post:
+      deprecated: true
+      consumes: [application/x-www-form-urlencoded]
+      parameters:
+        - { name: id, in: path, required: true, type: string, format: uuid }
+        - { name: text, in: formData, type: string, required: true, maxLength: 80 }
+      responses: { 200: { description: Kept } }
 definitions:
   Order: { type: object, properties: { Code: { type: string, maxLength: 9 } } }
 `)
@@ -262,13 +270,77 @@ definitions:
         ...{ level: 'business', area: 'orders', action: 'orders/{id:uuid}/paper' },
         methods: { POST: { scopes: { any: ['orders.maintain'] }, consumes: ['multipart/form-data'] } },
       },
+      {
+        ...{ level: 'business', area: 'orders', action: 'orders/{id:uuid}/note' },
+        methods: {
+          POST: {
+            ...{ description: 'Deprecated.', scopes: { any: ['orders.maintain'] } },
+            body: {
+              schema: {
+                ...{ type: 'object', required: ['text'] },
+                properties: { text: { type: 'string', maxLength: 80 } },
+              },
+            },
+          },
+        },
+      },
     ])
     // Without a business in its paths, the service must know it in another way.
-    expect(notes).toEqual([expect.stringContaining('api.yaml  no path names a business')])
+    expect(notes).toEqual([
+      expect.stringMatching(/^api\.yaml {2}no path names a business.* --business-parameter NAME .*id\)$/),
+      expect.stringContaining('POST /orders/{id}/note: its body reaches the service as JSON'),
+    ])
+  })
+
+  it('C10 proposes scopes by what an operation is about, and a role that only reads', async () => {
+    const ok = { '200': { description: 'ok' } }
+    const login = (...names: readonly string[]) => [{ login: names }]
+    const { written, notes, file } = await made(
+      JSON.stringify({
+        openapi: '3.0.3',
+        info: { title: 'Shop', version: '1' },
+        components: {
+          securitySchemes: {
+            login: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: '/t', scopes: {} } } },
+          },
+        },
+        paths: {
+          '/api/v1/baskets': {
+            get: { security: login('read'), responses: ok },
+            post: { security: login('read', 'write'), responses: ok },
+          },
+          '/api/v1/prices(day={day})': {
+            get: {
+              security: [],
+              parameters: [{ name: 'day', in: 'path', required: true, schema: { type: 'integer' } }],
+              responses: ok,
+            },
+          },
+        },
+      }),
+    )
+    expect(callsOf(written)).toEqual([
+      ...['GET api/v1/baskets', 'POST api/v1/baskets', 'GET api/v1/prices-day/{day:integer}'],
+    ])
+    expect(Object.keys(written.areas as object)).toEqual(['baskets', 'prices-day'])
+    const { directory } = parse(readFileSync(file, 'utf8')) as { directory: { roles: unknown } }
+    expect(directory.roles).toEqual({
+      Administrator: { scopes: ['read', 'write', 'prices-day.read'] },
+      'Read-only': { scopes: ['read', 'prices-day.read'] },
+    })
+    expect(notes).toContainEqual(
+      expect.stringContaining('anybody may call it; here it takes a token with prices-day.read'),
+    )
   })
 
   it.each([
-    ['openapi: 4.0.0\npaths: {}\n', 'Unsupported OpenAPI version: 4.0.0'],
+    ['openapi: 4.0.0\npaths: {}\n', 'expected version 3.1, 3.0 or 2.0 of OpenAPI, got "4.0.0"'],
+    ['swagger: 2.0\npaths: {}\n', 'must be a string'],
+    ['', 'expected an OpenAPI description'],
+    [
+      PETS.replace("'#/components/schemas/Pet'", "'http://127.0.0.1:9/pet.yaml'"),
+      'it refers to http://127.0.0.1:9/pet.yaml, and nothing is fetched',
+    ],
     ['openapi: [\n', 'api.yaml: '],
     ['just a text', 'api.yaml: '],
     [PETS.replace("schemas/Pet' } } } }", "schemas/None' } } } }"), 'None'],
@@ -276,7 +348,7 @@ definitions:
       "openapi: 3.1.0\ninfo: { title: A, version: '1' }\npaths: {}\n",
       'describes no operation that can be served',
     ],
-    [undefined, 'ENOENT'],
+    [undefined, 'api.yaml cannot be read (ENOENT)'],
   ])('C10 refuses a description that it cannot use, and writes nothing: %#', async (description, why) => {
     const from = configFiles(description === undefined ? {} : { 'api.yaml': description })('api.yaml')
     const folder = join(dirname(from), 'own')

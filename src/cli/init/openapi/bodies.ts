@@ -43,7 +43,7 @@ function converted(
 ): ConvertedSchema {
   const made = convertSchema(value, side, document)
   const of = side === 'request' ? 'the body' : 'the answer'
-  if (made.lost.size > 0) tell(`the schema of ${of} is without ${[...made.lost].join(', ')}`)
+  if (made.lost.size > 0) tell(`of the schema of ${of} these are left out: ${[...made.lost].join(', ')}`)
   return made
 }
 

@@ -2,6 +2,7 @@
 import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
 import type { JsonObject } from '../../../http/json-value.ts'
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../service.ts'
+import { noBusinessText } from './business-text.ts'
 import { answerKeys, requestKeys, type Tell } from './bodies.ts'
 import { describedAddress, type DescribedOperation, operationsOf, schemesOf } from './operations.ts'
 import { lineOf, listOf, nameOf, objectOf, slugOf, textOf, wordsOf } from './parts.ts'
@@ -112,12 +113,14 @@ function areTied(types: readonly string[]): boolean {
 function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell): void {
   const cookies = parameters.filter((each) => each['in'] === 'cookie').map(({ name }) => nameOf(name))
   if (cookies.length > 0) tell(`cookies do not reach a service: ${cookies.join(', ')}`)
-  if (unsaid.length > 0) tell(`cannot be said: ${unsaid.join(', ')}`)
+  if (unsaid.length > 0) tell(`left out, since a configuration has nothing like it: ${unsaid.join(', ')}`)
 }
 
 function methodOf({ operation, area, mapped }: Placed, scopes: ProposedScopes, tell: Tell): DescribedMethod {
   const { rule, unsaid } = scopes.ruleOf(operation, area)
   if (unsaid) tell('its scopes are alternatives of several each; one was proposed instead')
+  if (operation.isPublic)
+    tell(`anybody may call it; here it takes a token with ${Object.values(rule).flat().join(' ')}`)
   tellParameters(operation, tell)
   return {
     ...(operation.summary === undefined ? {} : { summary: operation.summary }),
@@ -192,8 +195,10 @@ function tellWhole(document: JsonObject, operations: readonly DescribedOperation
     const at = document['swagger'] === undefined ? ['components', 'securitySchemes'] : ['securityDefinitions']
     if (advice !== undefined) work.tell([...at, name], `the service asks for ${name}; ${advice}`)
   }
-  if (listOf(document['servers']).length > 1) work.tell(['servers'], 'of several servers the first is taken')
-  if (document['webhooks'] !== undefined) work.tell(['webhooks'], 'webhooks cannot be said')
+  if (listOf(document['servers']).length > 1)
+    work.tell(['servers'], 'of several servers the first is taken; --upstream names another')
+  if (document['webhooks'] !== undefined)
+    work.tell(['webhooks'], 'webhooks are left out: Postern carries calls of clients only')
   const headers = [...new Set(operations.flatMap((each) => each.headers))]
   if (headers.length > 0)
     work.tell(
@@ -201,9 +206,6 @@ function tellWhole(document: JsonObject, operations: readonly DescribedOperation
       `answers have the headers ${headers.join(', ')}: name those for clients in backends.service.responseHeaders`,
     )
 }
-
-const NO_BUSINESS =
-  'no path names a business: the service must read it from the header X-Postern-Business, or every business sees the same data'
 
 /** @param targets which parameters of its paths are the codes of businesses and of funds */
 export function describeService(description: Description, targets: TargetParameters): ServiceFromDescription {
@@ -221,7 +223,8 @@ export function describeService(description: Description, targets: TargetParamet
   const actions = actionsOf(placed, scopes, work)
   tellWhole(document, operations, work)
   const isOf = (name: string): boolean => placed.some(({ mapped }) => mapped.path?.includes(name) === true)
-  if (actions.length > 0 && !isOf('{business}')) work.tell(undefined, NO_BUSINESS)
+  if (actions.length > 0 && !isOf('{business}'))
+    work.tell(undefined, noBusinessText(placed.map(({ operation }) => operation.path)))
   return {
     service: {
       ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },

@@ -26,7 +26,9 @@ export interface DescribedOperation {
   readonly headers: readonly string[]
   /** Alternatives; each names schemes, with the scopes that they need. */
   readonly security: readonly JsonObject[]
-  /** Sections that a configuration cannot say. */
+  /** Whether its own security lets anybody call it. */
+  readonly isPublic: boolean
+  /** Sections that have no place in a configuration. */
   readonly unsaid: readonly string[]
 }
 
@@ -62,9 +64,7 @@ function formOf(fields: readonly JsonObject[], consumes: readonly string[]): Des
   const names = fields.filter(({ required }) => required === true).map(({ name }) => nameOf(name))
   const schema: JsonObject = {
     ...{ type: 'object', required: names },
-    properties: Object.fromEntries(
-      fields.map((field) => [nameOf(field['name']), { ...field, required: null }]),
-    ),
+    properties: Object.fromEntries(fields.map(({ name, schema = {} }) => [nameOf(name), schema])),
   }
   return {
     required: names.length > 0,
@@ -102,6 +102,13 @@ function answersOf(successes: readonly JsonObject[], produces: readonly string[]
   )
 }
 
+/** An empty list, or an alternative that asks for nothing. */
+const isPublic = (security: JsonValue | undefined): boolean =>
+  Array.isArray(security) && security.every((each) => Object.keys(objectOf(each)).length === 0)
+
+const descriptionOf = ({ description, deprecated }: JsonObject): string | undefined =>
+  wordsOf(deprecated === true ? `Deprecated. ${textOf(description) ?? ''}`.trim() : description)
+
 function operationOf(document: JsonObject, path: string, method: string): DescribedOperation {
   const shared = objectOf(objectOf(document['paths'])[path])
   const operation = objectOf(shared[method])
@@ -115,12 +122,13 @@ function operationOf(document: JsonObject, path: string, method: string): Descri
     method: method.toUpperCase(),
     tag: textsOf(operation['tags'])[0],
     summary: lineOf(operation['summary']),
-    description: wordsOf(operation['description']),
+    description: descriptionOf(operation),
     parameters,
     body: bodyOf(operation, parameters, typesOf('consumes')),
     answers: answersOf(successes, typesOf('produces')),
     headers: successes.flatMap((response) => Object.keys(objectOf(response['headers']))),
     security: listOf(operation['security'] ?? document['security']).filter(isJsonObject),
+    isPublic: isPublic(operation['security']),
     unsaid: ['callbacks', 'servers'].filter((name) => (operation[name] ?? shared[name]) !== undefined),
   }
 }

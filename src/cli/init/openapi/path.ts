@@ -12,7 +12,7 @@ export interface TargetParameters {
 
 export interface MappedPath {
   readonly level: Level
-  /** A word of the path, for an operation without a tag. */
+  /** A word of the path that names what it is about, for an operation without a tag. */
   readonly word: string
   /** `pets/{petId}`: parameters without their types. */
   readonly action: string
@@ -68,9 +68,12 @@ function segmentOf(text: string, targets: TargetParameters): Segment | string {
       : { sent: text, own, target: undefined }
   }
   const { text: placeholder, target } = placeholderOf(name, targets)
+  const before = slugOf(text.slice(0, text.indexOf('{')))
   return {
     sent: text.replace(PARAMETER, () => placeholder),
-    own: target === undefined ? placeholder : undefined,
+    // `orders({id})` is `orders/{id}`: without the word, it would take the place of every other action.
+    own:
+      target === undefined ? [before, placeholder].filter((part) => part !== undefined).join('/') : undefined,
     target,
   }
 }
@@ -82,6 +85,14 @@ function actionOf(segments: readonly Segment[]): readonly string[] {
   )
   if (own.length > 0) return own
   return [segments.findLast(({ own: text }) => text !== undefined)?.own ?? 'root']
+}
+
+/** Parts at the beginning of a path that tell nothing of what it is about. */
+const GENERAL = /^(?:api|rest|v\d+(?:\.\d+)*)$/i
+
+function wordOf(action: string): string {
+  const words = action.split('/').filter((segment) => !segment.includes('{'))
+  return words.find((word) => !GENERAL.test(word)) ?? words[0] ?? 'api'
 }
 
 const levelOf = (segments: readonly Segment[]): Level =>
@@ -147,10 +158,9 @@ export function mapPath(
   } catch (thrown) {
     return (thrown as Error).message
   }
-  const word = segments.find(({ own }) => own !== undefined && !own.includes('{'))?.own ?? 'api'
   return {
     level: levelOf(segments),
-    word,
+    word: wordOf(action),
     action,
     types,
     untyped,

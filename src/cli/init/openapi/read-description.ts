@@ -7,7 +7,7 @@ import type { ConfigNode } from '../../../config/tree.ts'
 import { readYaml } from '../../../config/yaml.ts'
 import { isJsonObject, parseJsonPointer } from '../../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
-import { messageOf } from '../../../kernel/thrown.ts'
+import { codeOrMessage, messageOf } from '../../../kernel/thrown.ts'
 
 /** The description cannot be read. The message says why. */
 export class DescriptionError extends Error {
@@ -28,7 +28,31 @@ const OPTIONS = { resolve: { http: false }, dereference: { circular: 'ignore' } 
 
 const MOST_BREACHES = 20
 
+/** Of a message of the reader; a reference to another service is not followed. */
+function whyNot(message: string): string {
+  const [, address] = /\$ref pointer "(https?:[^"]+)"/.exec(message) ?? []
+  return address === undefined
+    ? firstLine(message)
+    : `it refers to ${address}, and nothing is fetched: save that file, and refer to the copy`
+}
+
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
+const VERSION = /^(?:3\.[01]\.\d+|2\.0)$/
+
+/** The reader's own words for these are about JSON Schema. @throws DescriptionError */
+function checkKind(tree: ConfigNode, file: string): void {
+  const versions = ['openapi', 'swagger'].flatMap((key) => childOf(tree, key) ?? [])
+  const [version] = versions
+  if (version === undefined)
+    throw new DescriptionError(
+      `${file}: expected an OpenAPI description: its first lines have "openapi: 3.1.0" or the like`,
+    )
+  const given = version.shape === 'scalar' ? version.value : ''
+  // The reader has good words for a number.
+  if (typeof given === 'string' && !VERSION.test(given))
+    throw new DescriptionError(`${file}: expected version 3.1, 3.0 or 2.0 of OpenAPI, got "${given}"`)
+}
 
 /** @throws DescriptionError if it is no YAML or JSON, of another version, or names what is not there */
 async function dereferenced(file: string): Promise<JsonObject> {
@@ -36,7 +60,7 @@ async function dereferenced(file: string): Promise<JsonObject> {
     const document = (await SwaggerParser.dereference(resolve(file), OPTIONS)) as unknown as JsonValue
     if (isJsonObject(document)) return document
   } catch (thrown) {
-    throw new DescriptionError(`${file}: ${firstLine(messageOf(thrown))}`, { cause: thrown })
+    throw new DescriptionError(`${file}: ${whyNot(messageOf(thrown))}`, { cause: thrown })
   }
   throw new DescriptionError(`${file}: expected an OpenAPI description`)
 }
@@ -88,10 +112,11 @@ export async function readDescription(file: string): Promise<Description> {
   try {
     source = readFileSync(file, 'utf8')
   } catch (thrown) {
-    throw new DescriptionError(messageOf(thrown), { cause: thrown })
+    throw new DescriptionError(`${file} cannot be read (${codeOrMessage(thrown)})`, { cause: thrown })
   }
-  const document = await dereferenced(file)
   const tree = readYaml(source, file, new Report())
+  checkKind(tree, file)
+  const document = await dereferenced(file)
   return {
     document,
     lineOf: (path) => lineIn(tree, path),

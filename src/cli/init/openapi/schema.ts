@@ -146,7 +146,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
     const pointer = textOf(value) ?? ''
     const target = pointer.startsWith('#/') ? valueAt(work.document, parseJsonPointer(pointer)) : undefined
     if (target === undefined || work.within.includes(pointer)) {
-      work.lost.add(`${pointer.split('/').at(-1) ?? ''} within itself`)
+      work.lost.add(`what ${pointer.split('/').at(-1) ?? ''} contains of itself`)
       return
     }
     work.within.push(pointer)

@@ -23,7 +23,10 @@ const isOwnScope = (name: string): boolean =>
 export class ProposedScopes {
   readonly #schemes: JsonObject
   readonly #scopes = new Map<string, DescribedService['scopes'][string]>()
-  readonly #changing = new Set<string>()
+  /** Each way in which an operation that changes data is let in: the scopes that it takes together. */
+  readonly #changing: (readonly string[])[] = []
+  /** What operations that only read take. */
+  readonly #reading = new Set<string>()
 
   constructor(schemes: JsonObject) {
     this.#schemes = schemes
@@ -33,9 +36,18 @@ export class ProposedScopes {
     return Object.fromEntries(this.#scopes)
   }
 
-  /** Those that only reading operations need. */
+  /**
+   * Those that change nothing. A scope that a change takes beside others, and that reading takes too, counts as
+   * reading if one of the others is for changes only: it changes nothing alone.
+   */
   get readScopes(): readonly string[] {
-    return [...this.#scopes.keys()].filter((name) => !this.#changing.has(name))
+    const changing = new Set(
+      this.#changing.flatMap((together) => {
+        const own = together.filter((name) => !this.#reading.has(name))
+        return own.length > 0 ? own : together
+      }),
+    )
+    return [...this.#scopes.keys()].filter((name) => !changing.has(name))
   }
 
   /** The rule of an operation, and whether the description says one that cannot be said here. */
@@ -46,9 +58,14 @@ export class ProposedScopes {
     const [first, ...others] = alternatives
     const reads = READING.has(operation.method)
     const unsaid = others.length > 0 && alternatives.some((names) => names.length > 1)
-    if (first === undefined || unsaid) return { rule: { any: [this.#proposed(area, reads)] }, unsaid }
+    if (first === undefined || unsaid) {
+      const label = lineOf(operation.tag) ?? area
+      return { rule: { any: [this.#proposed(area, label, reads)] }, unsaid }
+    }
     const names = [...new Set(alternatives.flat())]
-    for (const name of names) this.#take(name, reads)
+    for (const name of names) this.#take(name)
+    if (reads) for (const name of names) this.#reading.add(name)
+    else this.#changing.push(...alternatives)
     return { rule: others.length > 0 ? { any: names } : { all: names }, unsaid }
   }
 
@@ -58,21 +75,24 @@ export class ProposedScopes {
     )
   }
 
-  #take(name: string, reads: boolean): void {
-    if (!reads) this.#changing.add(name)
+  #take(name: string): void {
     if (this.#scopes.has(name)) return
     const texts = Object.values(this.#schemes).map((scheme) => describedScopes(objectOf(scheme))[name])
     const description = texts.map(lineOf).find((text) => text !== undefined)
     this.#scopes.set(name, { description: description ?? name })
   }
 
-  #proposed(area: string, reads: boolean): string {
+  /** @param label the area as people write it: the consent page shows it */
+  #proposed(area: string, label: string, reads: boolean): string {
     const [read, maintain] = [`${area}.read`, `${area}.maintain`]
-    if (!this.#scopes.has(read)) this.#scopes.set(read, { description: `See ${area}` })
-    if (reads) return read
-    this.#changing.add(maintain)
+    if (!this.#scopes.has(read)) this.#scopes.set(read, { description: `See ${label}` })
+    if (reads) {
+      this.#reading.add(read)
+      return read
+    }
+    this.#changing.push([maintain])
     if (!this.#scopes.has(maintain))
-      this.#scopes.set(maintain, { description: `See and change ${area}`, implies: [read] })
+      this.#scopes.set(maintain, { description: `See and change ${label}`, implies: [read] })
     return maintain
   }
 }
