@@ -82,6 +82,8 @@ function refuseCommand(word: string, { stderr }: Terminal): number {
 /** Runs a command line (the arguments after the name of the program). The promise gives the exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const [word, ...rest] = args
+  // `postern help try` is `postern try --help`.
+  if (word === 'help' && rest[0] !== undefined) return runCommandLine([...rest, '--help'], terminal)
   if (word === '--help' || word === '-h' || word === 'help') terminal.stdout.write(HELP)
   else if (word === '--version') terminal.stdout.write(`postern ${VERSION}\n`)
   else if (word === undefined) {

@@ -3,7 +3,8 @@ import { planAudit } from '../audit/config.ts'
 import { runningService } from '../audit/lock.ts'
 import type { Report } from '../config/report.ts'
 import { localUrl } from '../kernel/listen-address.ts'
-import { readAdminToken } from '../operations/admin/token-file.ts'
+import { hasCode, messageOf } from '../kernel/thrown.ts'
+import { adminTokenFile, readAdminToken } from '../operations/admin/token-file.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
 import { type AdminAccess, AdminTrouble } from './admin-access.ts'
 import { configurationFile, type Terminal, writeReport } from './command.ts'
@@ -20,7 +21,11 @@ async function tokenOf({ admin, data }: Configuration): Promise<string> {
   try {
     return await readAdminToken(data)
   } catch (error) {
-    throw new AdminTrouble(`the admin token cannot be read: ${(error as Error).message}`)
+    throw new AdminTrouble(
+      hasCode(error, 'ENOENT')
+        ? `no service of this configuration has started yet: there is no ${adminTokenFile(data)}. Start it (postern serve), or name the configuration of one that runs: --config`
+        : `the admin token cannot be read: ${messageOf(error)}`,
+    )
   }
 }
 

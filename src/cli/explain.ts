@@ -4,6 +4,7 @@ import { callAdminApi, operatorName } from './admin-commands.ts'
 import { EXIT, type Terminal, UsageError } from './command.ts'
 import { explainPast } from './explain-past.ts'
 import { explanationText } from './explanation-text.ts'
+import { headersWithType } from './make-call.ts'
 import type { Given } from './options.ts'
 import { checkedReason } from './order-options.ts'
 import { EXPLAIN } from './tables/explain.ts'
@@ -40,11 +41,21 @@ async function readQuestion({ values, positionals }: Parsed, terminal: Terminal)
     throw new UsageError('expected a method and a path, such as GET /api/1.0/b/ACME/fund-data/fund-list')
   if (token !== undefined && (values.client !== undefined || values.user !== undefined))
     throw new UsageError('expected --token, or --client and --user: not both')
+  const sent = data === undefined ? undefined : await readBytes(data, terminal)
   const body = {
-    ...{ method, path, headers: header, client, user, target, scope, from },
+    ...{
+      method,
+      path,
+      headers: sent === undefined ? header : headersWithType(header ?? [], sent),
+      client,
+      user,
+      target,
+      scope,
+      from,
+    },
     reason: checkedReason(values),
     token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
-    bodyBase64: data === undefined ? undefined : (await readBytes(data, terminal)).toString('base64'),
+    bodyBase64: sent?.toString('base64'),
     by: operatorName(terminal),
   }
   return { body, values }

@@ -42,6 +42,22 @@ function headersOf(lines: readonly string[]): Record<string, string[]> {
   return headers
 }
 
+/** What a body without a type is, by how it begins: without one, Postern reads each as XML (C4.11). */
+const BEGINNINGS: readonly (readonly [beginning: RegExp, type: string])[] = [
+  [/^\s*[{[]/, 'application/json'],
+  [/^\s*</, 'application/xml'],
+]
+
+const LONGEST_BEGINNING = 100
+
+/** The header lines, and the Content-Type of a body of JSON or XML if they name none. */
+export function headersWithType(lines: readonly string[], body: Buffer): readonly string[] {
+  if (lines.some((line) => /^content-type:/i.test(line))) return lines
+  const beginning = body.subarray(0, LONGEST_BEGINNING).toString('latin1')
+  const [, type] = BEGINNINGS.find(([each]) => each.test(beginning)) ?? []
+  return type === undefined ? lines : [...lines, `Content-Type: ${type}`]
+}
+
 /**
  * @param origin the URL of the API, without a path
  * @throws UsageError if a part of the call cannot be sent. Rejects with NoAnswer.

@@ -179,9 +179,8 @@ function checkCount({ arguments: expected }: Verb, given: readonly string[]): vo
   const most = expected.at(-1)?.repeated === true ? Infinity : expected.length
   if (given.length >= least && given.length <= most) return
   const names = expected.map(argumentText).join(' ')
+  const got = given.length === 0 ? 'nothing' : `${given.length} argument${given.length === 1 ? '' : 's'}`
   throw new UsageError(
-    expected.length === 0
-      ? 'expected options only, got an argument'
-      : `expected ${names}, got ${given.length === 0 ? 'nothing' : `${given.length} of them`}`,
+    expected.length === 0 ? 'expected options only, got an argument' : `expected ${names}, got ${got}`,
   )
 }

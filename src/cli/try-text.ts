@@ -58,11 +58,18 @@ export function plainAnswer(answer: CallAnswer) {
   return { status, headers, ...content, ...(cut !== undefined && { cut }) }
 }
 
+/** What the answer of a backend lacks is in the record of the call. */
+function askedText({ status, headers }: CallAnswer): string {
+  const [, id] = headers.find(([name]) => name.toLowerCase() === 'x-request-id') ?? []
+  if (status < 400 || id === undefined) return ''
+  return `. The ${status} came of that; what went wrong there: postern explain --request ${printable(id)}`
+}
+
 /** Of a call that was let in, no check needs to be told. */
-export function whyText(explanation: Explanation): string {
+export function whyText(explanation: Explanation, answer: CallAnswer): string {
   const { outcome, action } = explanation
   if (outcome !== 'let in' || explanation.reportOnly?.wouldRefuse !== undefined)
     return `why: ${explanationText(explanation)}`
   const behind = action === undefined ? '' : `, and backend ${action.backend} was asked`
-  return `why: let in: every check holds${behind}\n`
+  return `why: let in: every check holds${behind}${askedText(answer)}\n`
 }

@@ -2,8 +2,8 @@
 import type { Explanation } from '../contracts/explanation.ts'
 import type { UsableTestToken } from '../operations/test-token-orders.ts'
 import { type AdminCaller, operatorName, usingAdminApi } from './admin-commands.ts'
-import { EXIT, type Terminal } from './command.ts'
-import { type Call, type CallAnswer, makeCall, NoAnswer } from './make-call.ts'
+import { EXIT, type Terminal, UsageError } from './command.ts'
+import { type Call, type CallAnswer, headersWithType, makeCall, NoAnswer } from './make-call.ts'
 import type { Given } from './options.ts'
 import { TRY } from './tables/try.ts'
 import { printJson, readBytes } from './terminal.ts'
@@ -16,15 +16,16 @@ type Parsed = Given<(typeof TRY.verbs)['']>
 /** The business that a path of the API names: what follows `/b/` or `/f/`. */
 const businessIn = (path: string): string | undefined => /^\/api\/[^/]+\/[bf]\/([^/?]+)/.exec(path)?.[1]
 
+/** Some clients send the whole address (RFC 9112 §3.2.2). */
+const PATH = /^(?:\/|https?:\/\/)/
+
 async function callOf({ values, positionals }: Parsed, terminal: Terminal): Promise<Call> {
   const [method = '', path = ''] = positionals
-  const { header: headers = [], data } = values
-  return {
-    method,
-    path,
-    headers,
-    body: data === undefined ? Buffer.alloc(0) : await readBytes(data, terminal),
-  }
+  if (!PATH.test(path))
+    throw new UsageError('expected a path that begins with "/", such as /api/1.0/b/ACME/fund-data/fund-list')
+  const { header = [], data } = values
+  const body = data === undefined ? Buffer.alloc(0) : await readBytes(data, terminal)
+  return { method, path, headers: headersWithType(header, body), body }
 }
 
 /** Asked behind the call, so that it explains the limits as the call met them. */
@@ -57,7 +58,7 @@ function show({ issued, call, answer, explanation }: Tried, json: boolean, termi
         `${method} ${path}\n\n`,
         answerText(answer),
         '\n',
-        whyText(explanation),
+        whyText(explanation, answer),
       ].join(''),
     )
 }

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { makeCall } from '../../src/cli/make-call.ts'
-import { answerText, plainAnswer } from '../../src/cli/try-text.ts'
+import { answerText, plainAnswer, whyText } from '../../src/cli/try-text.ts'
+import type { Explanation } from '../../src/contracts/explanation.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { bearer, send } from '../support/requests.ts'
@@ -12,6 +13,8 @@ import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
+
+const GET = { method: 'GET', path: '/x', headers: [], body: Buffer.alloc(0) }
 
 let service: StartedPostern
 beforeAll(async () => {
@@ -103,6 +106,34 @@ describe('postern try', () => {
     })
   })
 
+  it('C11.5.7 gives a body of JSON or XML its type, and names an action that was mistyped', async () => {
+    const path = '/api/1.0/b/ACME/fund-data/fund-create'
+    for (const [body, status] of [
+      [' {"Code":"TYPED1","Name":"Typed"}', '200 OK'],
+      ['<Fund><Code>TYPED2</Code><Name>Typed</Name></Fund>', '200 OK'],
+      ['[1', '400 Bad Request'],
+    ] as const)
+      expect((await run(['try', '--user', 'alice', '-d', body, 'POST', path])).stdout).toContain(
+        `\n${status}\n`,
+      )
+    const mistyped = await run(['try', '--user', 'alice', 'GET', LIST.replace('fund-list', 'fund-lists')])
+    expect(mistyped.stdout).toMatch(/has none of this path at business level\. It has .*\bfund-list\b/)
+  })
+
+  it('C11.5.7 names the command that tells what went wrong behind a call that was let in', () => {
+    const unread = {
+      ...GET,
+      status: 503,
+      reason: '',
+      headers: [['X-Request-Id', 'a1']],
+      cut: undefined,
+    } as const
+    const letIn = { outcome: 'let in', action: { backend: 'service' } } as unknown as Explanation
+    expect(whyText(letIn, unread)).toBe(
+      'why: let in: every check holds, and backend service was asked. The 503 came of that; what went wrong there: postern explain --request a1\n',
+    )
+  })
+
   it('C11.5.7 shows the token to nobody, and leaves the records of the token and the question', async () => {
     const { stdout } = await run(['try', '--user', 'alice', '--json', '--reason', 'a look', 'GET', LIST])
     expect(stdout).not.toMatch(/eyJ[\w-]+\.[\w-]+\./)
@@ -118,6 +149,8 @@ describe('postern try', () => {
     ])
     const path = await run(['try', '--user', 'alice', 'GET', `${LIST} x`])
     expect([path.code, path.stderr]).toEqual([2, expect.stringContaining('the call cannot be sent')])
+    const bare = await run(['try', '--user', 'alice', 'GET', LIST.slice(1)])
+    expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('a path that begins with "/"')])
   })
 })
 
@@ -130,8 +163,6 @@ async function answering(answer: RequestListener): Promise<string> {
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
-
-const GET = { method: 'GET', path: '/x', headers: [], body: Buffer.alloc(0) }
 
 describe('the answer to a call that is tried', () => {
   it('C11.5.7 is cut behind one MiB', async () => {

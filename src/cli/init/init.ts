@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { Hasher } from '../../directory/hasher.ts'
 import { hashSecret } from '../../directory/secret-hash.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import { EXIT, type Terminal, writeReport } from '../command.ts'
+import { EXIT, type Terminal, UsageError, writeReport } from '../command.ts'
 import { OWN_FILE } from '../default-file.ts'
 import type { Given } from '../options.ts'
 import { INIT } from '../tables/init.ts'
@@ -13,8 +13,9 @@ import { commandOf } from '../verbs.ts'
 import { type Answers, answersOf } from './answers.ts'
 import { configurationText } from './configuration-text.ts'
 import type { Described } from './described.ts'
-import { serveCommandText } from './serve-command.ts'
-import type { DescribedService } from './service.ts'
+import { SAMPLE_CALL } from './sample-service.ts'
+import { type FirstCall, serveCommandText, type Started, tryCommandText } from './serve-command.ts'
+import type { DescribedAction, DescribedService } from './service.ts'
 
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
@@ -22,6 +23,9 @@ const PRIVATE_FOLDER = 0o700
 const PASSWORD_BYTES = 15
 /** Where the service is in the examples of the documentation. */
 const USUAL_UPSTREAM = 'http://127.0.0.1:9000'
+
+/** Options that say how a description is read. */
+const OF_DESCRIPTIONS = ['business-parameter', 'fund-parameter'] as const
 
 type InitValues = Given<(typeof INIT.verbs)['']>['values']
 
@@ -63,17 +67,28 @@ async function write(
 
 interface Made {
   readonly file: string
+  readonly service: DescribedService | undefined
   readonly answers: Answers
   readonly secrets: Secrets
   /** What of the description the file does not say. */
   readonly notes: readonly string[]
 }
 
-const serveText = (file: string, { env }: Terminal): string =>
-  serveCommandText(file, {
-    ...{ environment: env, cwd: process.cwd() },
-    ...{ node: process.execPath, entry: process.argv[1] ?? '' },
-  })
+const startedBy = ({ env }: Terminal): Started => ({
+  ...{ environment: env, cwd: process.cwd() },
+  ...{ node: process.execPath, entry: process.argv[1] ?? '' },
+})
+
+/** A call that needs nothing but a business in its path; undefined if the service has none. */
+function firstCall({ answers, service }: Made): FirstCall | undefined {
+  const isPlain = ({ level, action, methods }: DescribedAction): boolean =>
+    level === 'business' && !action.includes('{') && Object.hasOwn(methods, 'GET')
+  const { area, action } = (service === undefined ? SAMPLE_CALL : service.actions.find(isPlain)) ?? {}
+  const code = encodeURIComponent(answers.businesses[0]?.code ?? '')
+  return area === undefined
+    ? undefined
+    : { user: answers.user, path: `/api/1.0/b/${code}/${area}/${action ?? ''}` }
+}
 
 /** Rejects if standard output cannot be written. In one piece: a reader that goes away has all of it, or nothing. */
 const print = (text: string, { stdout }: Terminal): Promise<void> =>
@@ -81,25 +96,25 @@ const print = (text: string, { stdout }: Terminal): Promise<void> =>
     stdout.write(text, (error) => (error ? reject(error) : resolve()))
   })
 
-async function show(
-  { file, answers, secrets, notes }: Made,
-  asJson: boolean,
-  terminal: Terminal,
-): Promise<void> {
-  const serve = serveText(file, terminal)
+async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<void> {
+  const { file, answers, secrets, notes } = made
+  const started = startedBy(terminal)
+  const serve = serveCommandText(file, started)
+  const call = firstCall(made)
+  const tried = call === undefined ? undefined : tryCommandText(file, call, started)
   const shown = {
     ...{ configuration: file, client_id: answers.client, client_secret: secrets.clientSecret },
     ...{ username: answers.user, password: secrets.password },
   }
   if (asJson) {
-    await print(`${JSON.stringify({ ...shown, notes, serve }, null, 2)}\n`, terminal)
+    await print(`${JSON.stringify({ ...shown, notes, try: tried, serve }, null, 2)}\n`, terminal)
     return
   }
   const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(15)}${value}\n`)
   await print(lines.join(''), terminal)
   if (notes.length > 0) terminal.stderr.write(`Not in the file, or yours to decide:\n${notes.join('\n')}\n\n`)
   terminal.stderr.write(
-    `The secret and the password are shown only now: the file has only their hashes.\nServe it:\n  ${serve}\n`,
+    `The secret and the password are shown only now: the file has only their hashes.\n${tried === undefined ? '' : `Call it from a second terminal, once it is served:\n  ${tried}\n`}Serve it:\n  ${serve}\n`,
   )
 }
 
@@ -119,7 +134,8 @@ async function writeFirst(folder: string, values: InitValues, terminal: Terminal
   await write(folder, answers, described?.service, secrets)
   const file = fromHere(join(folder, OWN_FILE))
   try {
-    await show({ file, answers, secrets, notes: described?.notes ?? [] }, values.json === true, terminal)
+    const made = { file, answers, secrets, service: described?.service, notes: described?.notes ?? [] }
+    await show(made, values.json === true, terminal)
   } catch (thrown) {
     // Nobody knows its secrets, and another try would find the file in its way.
     await rm(file)
@@ -145,6 +161,9 @@ const isPlain = (thrown: unknown): thrown is Error =>
 /** `postern init [FOLDER]`: writes a first configuration that can be served as it is (C10). Overwrites nothing. */
 export const initCommand = commandOf(INIT, {
   '': async ({ positionals, values }, terminal) => {
+    const alone = OF_DESCRIPTIONS.find((name) => values[name] !== undefined)
+    if (values.from === undefined && alone !== undefined)
+      throw new UsageError(`--${alone} names a parameter of a description: expected --from beside it`)
     const folder = resolve(positionals[0] ?? '.')
     const file = join(folder, OWN_FILE)
     if (existsSync(file)) {

@@ -14,6 +14,9 @@ export const SAMPLE_SERVICE: DescribedService = {
   usesFunds: true,
 }
 
+/** One of its actions, which `init` proposes to try. */
+export const SAMPLE_CALL = { area: 'fund-data', action: 'fund-list' } as const
+
 /** A text, because its comments explain the keys. */
 export const SAMPLE_ACTIONS = `
 areas:

@@ -1,4 +1,4 @@
-/** The command that serves a file, as it can be typed in the folder where this Postern was started. */
+/** The commands that serve a file and try it, as they can be typed in the folder where this Postern was started. */
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Environment } from '../../config/references.ts'
@@ -49,8 +49,22 @@ const PROGRAMS: readonly (readonly [fits: (started: Started) => boolean, program
 /** The program by its path, which runs from anywhere: also what `npx` unpacked for this once. */
 const byPath = ({ node, entry }: Started): string => `${shellWord(node)} ${shellWord(realpathSync(entry))}`
 
-/** @param file a path from the working folder */
-export function serveCommandText(file: string, started: Started): string {
+function programOf(started: Started): string {
   const [, program] = PROGRAMS.find(([fits]) => fits(started)) ?? []
-  return `${program ?? byPath(started)} serve ${shellWord(file)}`
+  return program ?? byPath(started)
 }
+
+/** @param file a path from the working folder */
+export const serveCommandText = (file: string, started: Started): string =>
+  `${programOf(started)} serve ${shellWord(file)}`
+
+/** A call of the API, and who makes it. */
+export interface FirstCall {
+  readonly user: string
+  /** The path; the method is GET. */
+  readonly path: string
+}
+
+/** @param file a path from the working folder */
+export const tryCommandText = (file: string, { user, path }: FirstCall, started: Started): string =>
+  `${programOf(started)} try --config ${shellWord(file)} --user ${shellWord(user)} GET ${shellWord(path)}`

@@ -21,7 +21,7 @@ export const CALL_PARTS = {
   },
   data: {
     ...{ type: 'string', short: 'd', kind: 'at-file', value: 'BODY|@FILE' },
-    help: 'The body. Give its Content-Type by -H',
+    help: 'The body. One that begins like JSON or XML gets that Content-Type; for any other give it by -H',
   },
 } as const satisfies Options
 

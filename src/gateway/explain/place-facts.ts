@@ -1,6 +1,7 @@
 /** What operators are told of actions and places (C14.3): which of the three 404s it is. */
 import { decodeSegment } from '../../http/request-target.ts'
 import { readCode } from '../../scopes/scope-token.ts'
+import type { ActionTable, Route, RouteNode } from '../action-table.ts'
 import { AREA_AT, type NamedAction, targets } from '../checks.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
 import { targetOf } from './token-facts.ts'
@@ -50,13 +51,29 @@ export function describeAction(progress: Progress, { fault }: CheckResult): Chec
       otherLevel: other,
     },
     words: exists
-      ? `No such action: area ${decodeSegment(area)} has none of this path at ${LEVELS[level]} level.${hint(other)}`
+      ? `No such action: area ${decodeSegment(area)} has none of this path at ${LEVELS[level]} level.${hint(other)}${listed(runtime.actions, level, area)}`
       : `No such action: there is no area ${decodeSegment(area)} at ${LEVELS[level]} level.${hint(other)}`,
   }
 }
 
 const hint = (other: string | undefined): string =>
   other === undefined ? '' : ` There is one at ${other} level.`
+
+/** How many actions are named. */
+const MOST_NAMED = 10
+
+/** The actions that the area has at the level: somebody who mistyped one finds it among them. */
+function listed(actions: ActionTable<Route>, level: string, area: string): string {
+  const root = actions.rootOf(level === 'f' ? 'f' : 'b', area)
+  const names = root === undefined ? [] : [...new Set(namesBelow(root))]
+  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : ''
+  return names.length === 0 ? '' : ` It has ${names.slice(0, MOST_NAMED).join(', ')}${more}.`
+}
+
+function namesBelow({ value, literals, parameters }: RouteNode<Route>): readonly string[] {
+  const own = value === undefined ? [] : [...value.methods.values()].map(({ action }) => action.name)
+  return [...own, ...[...literals.values(), ...parameters.map(({ node }) => node)].flatMap(namesBelow)]
+}
 
 /** The level at which there is an action of this area and path; undefined if there is none. */
 function otherLevel({ target, runtime }: Progress, level: string): string | undefined {

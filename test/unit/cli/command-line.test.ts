@@ -23,6 +23,22 @@ describe('postern', () => {
     expect((await postern(['check', '--help'])).stdout).toContain('Usage: postern check [FILE]')
   })
 
+  it('C11.6 has the help on a command by its word too', async () => {
+    expect(await postern(['help', 'client', 'add'])).toEqual(await postern(['client', 'add', '--help']))
+    expect(await postern(['help', 'clint'])).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('did you mean "client"?') },
+    })
+  })
+
+  it('C11.6 says of a service that never started how it is started', async () => {
+    const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: configFiles({})('none') }
+    const { code, stderr } = await postern(['status'], { env })
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^postern: no service of this configuration has started yet: .*postern serve/),
+    ])
+  })
+
   it('tells its version', async () => {
     expect((await postern(['--version'])).stdout).toMatch(/^postern \d+\.\d+\.\d+\n$/)
   })

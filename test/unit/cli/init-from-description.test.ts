@@ -79,10 +79,10 @@ async function made(description: string, ...options: readonly string[]) {
   const { code, stdout, stderr } = await runVerb(['init', folder, '--from', from, '--json', ...options])
   expect([code, stderr]).toEqual([0, ''])
   const shown = JSON.parse(stdout) as Record<'client_id' | 'client_secret' | 'username' | 'password', string>
-  const { notes } = JSON.parse(stdout) as { notes: readonly string[] }
+  const { notes, try: tried } = JSON.parse(stdout) as { notes: readonly string[]; try: string | undefined }
   const file = join(folder, 'postern.yaml')
   const written = parse(readFileSync(file, 'utf8')) as Written
-  return { file, shown, written, notes: notes.map((note) => note.replace(from, 'api.yaml')) }
+  return { file, shown, written, tried, notes: notes.map((note) => note.replace(from, 'api.yaml')) }
 }
 
 /** `METHOD action` of all that is written. */
@@ -91,7 +91,7 @@ const callsOf = ({ actions }: Written): readonly string[] =>
 
 describe('postern init --from', () => {
   it('C10 makes areas, actions, types and scopes of OpenAPI 3.0, and tells line by line what it cannot say', async () => {
-    const { written, notes, file } = await made(PETS)
+    const { written, notes, file, tried } = await made(PETS)
     expect(callsOf(written)).toEqual([
       ...['GET pets', 'POST pets', 'GET pets/{pet_id:integer}', 'DELETE pets/{pet_id:integer}'],
       ...['PUT pets/{pet_id:integer}/photo', 'GET members/{memberId:uuid}'],
@@ -135,6 +135,7 @@ describe('postern init --from', () => {
       'api.yaml:39  TRACE /pets: left out: TRACE is no method of an action',
     ])
     expect(await runVerb(['check', file])).toMatchObject({ code: 0, stdout: `${file}: can be served\n` })
+    expect(tried).toMatch(/GET \/api\/1\.0\/b\/EXAMPLE\/pet-store\/pets$/)
   })
 
   it('C10 serves it at once: the first client calls, and the service is asked as its description says', async () => {

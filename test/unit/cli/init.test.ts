@@ -19,7 +19,10 @@ describe('postern init', () => {
     ]
     const { code, stdout, stderr } = await runVerb(['init', folder, ...options])
     expect([code, stderr]).toEqual([0, ''])
-    expect(JSON.parse(stdout)).toMatchObject({ client_id: 'books', username: 'alice' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ client_id: 'books', username: 'alice' },
+      try: expect.stringMatching(/ --user alice GET \/api\/1\.0\/b\/ACME\/fund-data\/fund-list$/),
+    })
     const file = join(folder, 'postern.yaml')
     const text = readFileSync(file, 'utf8')
     expect(text).toContain('default: "https://funds.internal:8443/v2"')
@@ -40,6 +43,7 @@ describe('postern init', () => {
     [['--client', 'two words'], '--client: expected at most 128 characters of ASCII'],
     [['--user', ' '], '--user: expected a name of at most 128 characters'],
     [['--bussiness', 'ACME'], 'did you mean "--business"?'],
+    [['--fund-parameter', 'fundCode'], 'expected --from beside it'],
   ])('C10 refuses %j, says why, and writes nothing', async (options, why) => {
     const folder = emptyFolder()
     const { code, stdout, stderr } = await runVerb(['init', folder, ...options])

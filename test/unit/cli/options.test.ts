@@ -84,7 +84,7 @@ describe('the options of a verb', () => {
   it('C11.6 arguments too few or too many are told, and not repeated: one may be a password', () => {
     expect(() => parse(VERB, [])).toThrow('expected METHOD [FILE…], got nothing')
     const one = { ...VERB, arguments: [{ name: 'ID' }] }
-    expect(() => parse(one, ['a', 'hunter2'])).toThrow(/^expected ID, got 2 of them$/)
+    expect(() => parse(one, ['a', 'hunter2'])).toThrow(/^expected ID, got 2 arguments$/)
     expect(() => parse({ ...VERB, arguments: [] }, ['hunter2'])).toThrow(
       /^expected options only, got an argument$/,
     )
