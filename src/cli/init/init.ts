@@ -174,6 +174,10 @@ export const initCommand = commandOf(INIT, {
       return await writeFirst(folder, values, terminal)
     } catch (thrown) {
       if (!isPlain(thrown)) throw thrown
+      if (thrown.name === 'AbortError') {
+        terminal.stderr.write('\npostern: stopped. Nothing was written.\n')
+        return EXIT.failed
+      }
       terminal.stderr.write(`postern: ${thrown.message}\n`)
       return EXIT.failed
     }

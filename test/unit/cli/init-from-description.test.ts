@@ -130,6 +130,7 @@ describe('postern init --from', () => {
     })
     expect(notes).toEqual([
       'api.yaml:9  the service asks for key; if it shall go on: backends.service.headers: { X-Key: { env: UPSTREAM_KEY } }',
+      'api.yaml:10  the service asks for login; tokens of clients do not go on. If it shall get one of its own: backends.service.auth',
       'api.yaml:25  GET /pets: of the schema of the answer these are left out: exclusiveMinimum, what Pet contains of itself',
       'api.yaml:32  POST /pets: of the schema of the body these are left out: exclusiveMinimum, what Pet contains of itself',
       'api.yaml:39  TRACE /pets: left out: TRACE is no method of an action',
@@ -223,6 +224,7 @@ describe('postern init --from', () => {
       upstream: { path: '/tenants/{business}/orders' },
     })
     expect(notes.filter((note) => !note.includes('breaks a rule'))).toEqual([
+      expect.stringContaining('the service asks for login; tokens of clients do not go on'),
       expect.stringContaining('GET /things/{id}: {id} takes any segment'),
       expect.stringContaining('GET /a b/{x}-{y}: left out: the segment'),
     ])

@@ -79,6 +79,21 @@ describe('postern init', () => {
     return { terminal, shown: () => shown }
   }
 
+  it('C10 writes nothing where somebody ends the questions by Ctrl+C', async () => {
+    const folder = emptyFolder()
+    const stdin = Object.assign(new PassThrough(), { isTTY: true })
+    const stderr = Object.assign(new PassThrough(), { isTTY: true, columns: 200 })
+    let shown = ''
+    stderr.on('data', (chunk: Buffer) => {
+      shown += chunk.toString()
+      if (/\]: (?:\u001b\[\d+G)?$/.test(shown)) stdin.write('\u0003')
+    })
+    const terminal = { env: {}, stdin: stdin as unknown as NodeJS.ReadStream, stderr, stdout: stderr }
+    expect(await runCommandLine(['init', folder], terminal)).toBe(1)
+    await expect.poll(() => shown).toMatch(/\npostern: stopped\. Nothing was written\.\n$/)
+    expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
+  })
+
   it('C10 asks on a terminal for what no option tells, again after a wrong answer; an empty one is the default', async () => {
     const { terminal, shown } = typing(['not a url', 'http://127.0.0.1:9001', 'ACME GLOBEX', ''])
     const asked = { upstream: 'http://127.0.0.1:9000', yes: false }

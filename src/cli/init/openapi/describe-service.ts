@@ -177,6 +177,8 @@ function areasOf(actions: readonly DescribedAction[], document: JsonObject): Des
   )
 }
 
+const OWN_TOKEN = 'tokens of clients do not go on. If it shall get one of its own: backends.service.auth'
+
 /** How the service wants to know Postern is for people to set: a secret belongs to it. */
 const ADVICE: Readonly<Record<string, (scheme: JsonObject) => string>> = {
   apiKey: (scheme) =>
@@ -185,6 +187,8 @@ const ADVICE: Readonly<Record<string, (scheme: JsonObject) => string>> = {
       : `if it shall go on: backends.service.${scheme['in'] === 'query' ? 'query' : 'headers'}: { ${nameOf(scheme['name'])}: { env: UPSTREAM_KEY } }`,
   basic: () => 'if it shall go on: backends.service.auth.basic',
   http: () => 'if it shall go on: backends.service.auth',
+  oauth2: () => OWN_TOKEN,
+  openIdConnect: () => OWN_TOKEN,
   mutualTLS: () => 'if it shall go on: backends.service.tls.cert and key',
 }
 
