@@ -10,6 +10,7 @@ import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 import type { WorkerDependencies } from '../../src/start/dependencies.ts'
 import { watchAnswers } from './documented.ts'
 import { withQuickPasswords } from './quick-passwords.ts'
+import { readOnce } from './read-once.ts'
 import { giveKey } from './ready-key.ts'
 
 export interface StartOptions {
@@ -56,7 +57,8 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   }
   const own = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
   const { file = own } = options
-  const { configuration: loaded, report } = readConfiguration(file, environment)
+  const read = options.file === undefined ? readOnce : readConfiguration
+  const { configuration: loaded, report } = read(file, environment)
   if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
   const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded
   const configuration = options.change?.(hasty) ?? hasty

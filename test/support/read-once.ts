@@ -1,0 +1,29 @@
+import { readConfiguration, type ReadConfiguration } from '../../src/settings/configuration.ts'
+
+const known = new Map<string, ReadConfiguration>()
+
+/**
+ * A configuration file of this repository, read once per process: to read YAML takes a fifth of a start. What is given is
+ * frozen, because other tests get the same.
+ */
+export function readOnce(
+  file: string,
+  { POSTERN_DATA: data, ...environment }: Readonly<Record<string, string>>,
+): ReadConfiguration {
+  const key = JSON.stringify([file, environment])
+  const read = known.get(key) ?? freeze(readConfiguration(file, environment))
+  known.set(key, read)
+  const { configuration, report } = read
+  return { configuration: configuration && data ? { ...configuration, data } : configuration, report }
+}
+
+function freeze(read: ReadConfiguration): ReadConfiguration {
+  freezeDeeply(read.configuration)
+  return read
+}
+
+function freezeDeeply(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
+  Object.freeze(value)
+  Object.values(value).forEach(freezeDeeply)
+}
