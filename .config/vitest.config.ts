@@ -22,7 +22,7 @@ export default defineConfig({
     isolate: false,
     unstubEnvs: true,
     unstubGlobals: true,
-    // Half of the time a test waits for a socket or a process.
-    maxWorkers: availableParallelism() + 2,
+    // Most of the time a test waits for a socket, a disk or a process.
+    maxWorkers: availableParallelism() * 2 + 2,
   },
 })
