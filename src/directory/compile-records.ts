@@ -6,13 +6,9 @@ import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../scopes/catalogue.ts'
 import { SCOPE } from '../scopes/config.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../scopes/scope-token.ts'
-import {
-  type BusinessRecord,
-  type ClientRecord,
-  CODE_PATTERN,
-  type PersonRecord,
-  type UserRecord,
-} from './config.ts'
+import type { ClientRecord } from './client-config.ts'
+import type { BusinessRecord, PersonRecord, UserRecord } from './config.ts'
+import { CODE_PATTERN } from './names.ts'
 import type { RecordProblems } from './read-records.ts'
 import { redirectTrouble } from './redirect-uri.ts'
 import { isArgon2, isSecretHash } from './secret-hash.ts'

@@ -11,13 +11,8 @@ import {
   compileClient,
   type ReferableNames,
 } from './compile-records.ts'
-import {
-  businessRecordSchema,
-  clientRecordSchema,
-  userRecordSchema,
-  type DirectoryConfig,
-  type UserRecord,
-} from './config.ts'
+import { clientRecordSchema } from './client-config.ts'
+import { businessRecordSchema, userRecordSchema, type DirectoryConfig, type UserRecord } from './config.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'

@@ -1,11 +1,7 @@
 import {
-  choice,
-  day,
-  duration,
   flag,
   kinds,
   list,
-  literalText,
   mapOf,
   opaque,
   optional,
@@ -16,31 +12,21 @@ import {
   type Static,
 } from '../config/schema.ts'
 import { moduleKeys } from '../modules/source.ts'
-
-/**
- * A business or fund code. It is used as it is in a path segment and in a scope value (C3.4, C5.4), so it consists of
- * RFC 3986's pchar without ";" and "%", and is no dot segment.
- */
-export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
-/** Names stand in a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
-const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
-/**
- * RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces.
- */
-export const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
-/** Whatever a person can type on one line; no space at either end. */
-export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}]{1,128}(?<! )$`
-/** No control character, no half of a character, and no end of a line. */
-const ON_ONE_LINE = '[^\\p{Cc}\\p{Cs}\\u2028\\u2029]'
-/** OIDC Core §2: at most 255 ASCII characters. It goes to backends in a header (C8.2). */
-export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
-
-export const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
+import { client } from './client-config.ts'
+import {
+  CLIENT_ID_EXPECTED,
+  CLIENT_ID_PATTERN,
+  code,
+  CODE_PATTERN,
+  nameForPeople,
+  ROLE_EXPECTED,
+  ROLE_PATTERN,
+  SUBJECT_PATTERN,
+  USERNAME_EXPECTED,
+  USERNAME_PATTERN,
+} from './names.ts'
 
 const claim = (description: string) => optional(text({ description }))
-/** The code of a business or fund, as a key of a section. */
-export const code = (description: string) =>
-  text({ description, pattern: CODE_PATTERN, expected: 'a code that can stand in a path, such as "ACME"' })
 
 export const address = section(
   {
@@ -61,14 +47,6 @@ const funds = opaque<Funds>({
   description: 'Codes of its funds, or `any` if only the backend knows them.',
 })
 
-/** The name of a business, a fund or a client: it stands on pages and in tables. */
-export const nameForPeople = (description: string) =>
-  text({
-    description,
-    pattern: `^${ON_ONE_LINE}{1,256}$`,
-    expected: 'a text of at most 256 characters on one line',
-  })
-
 const business = {
   name: nameForPeople('Name for people, and the claim `service_profile.business_name`.'),
   funds,
@@ -76,100 +54,11 @@ const business = {
   phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
 }
 
-/** What a person can read on one line; no space at either end. As long as a user name: it stands in a path too. */
-export const ROLE_PATTERN = `^${NO_DOT_SEGMENT}(?!\\s)${ON_ONE_LINE}{1,128}(?<!\\s)$`
-
-const CLIENT_ID_EXPECTED =
-  'a client id of at most 128 printable ASCII characters, without ":", and not "." or ".."'
-const USERNAME_EXPECTED = 'a user name of at most 128 characters on one line, and not "." or ".."'
-export const ROLE_EXPECTED = 'a name of at most 128 characters on one line, and not "." or ".."'
-
 export const role = {
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
     description:
       'Scope values that a user with this role may grant to a client, with everything that they imply.',
-  }),
-}
-
-/** A page of a client's own, for people. */
-const page = (description: string) =>
-  literalText({
-    pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s<>"]*)?$',
-    expected: 'an http:// or https:// URL',
-    description,
-  })
-
-const client = {
-  kind: choice(['customer', 'partner', 'public'], {
-    description:
-      '`customer`: may use the password grant. `partner`: code flow. `public`: code flow without a secret.',
-  }),
-  name: nameForPeople('Name for people. The consent page shows it.'),
-  secrets: list(secret({ plain: true, description: '`sha256:…` or `$argon2id$…`.' }), {
-    default: [],
-    description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',
-  }),
-  grants: list(choice(GRANTS, { description: 'A grant.' }), {
-    minItems: 1,
-    unique: true,
-    description: 'Grants that it may use.',
-  }),
-  agreement: optional(
-    day({
-      description:
-        'Day on which the customer agreement was signed. The password grant works from then on (UTC).',
-    }),
-  ),
-  businesses: list(text({ description: 'A business code.' }), {
-    default: [],
-    unique: true,
-    description: 'Businesses that its tokens may name as their target.',
-  }),
-  scopes: list(text({ description: 'A scope value.' }), {
-    unique: true,
-    description: 'Scope values that its tokens may have, with everything that they imply.',
-  }),
-  defaultScope: optional(
-    text({
-      description: 'Scope of a request that names none, separated by spaces. It may contain a target.',
-    }),
-  ),
-  redirectUris: list(text({ description: 'An absolute URI.' }), {
-    default: [],
-    unique: true,
-    description: 'URIs that an authorization code may be sent to. They are compared exactly.',
-  }),
-  postLogoutRedirectUris: list(text({ description: 'An absolute URI.' }), {
-    default: [],
-    unique: true,
-    description: 'URIs that a browser may be sent to after logout.',
-  }),
-  policyUri: optional(page('Address of its privacy policy. The consent page links to it.')),
-  tosUri: optional(page('Address of its terms of service. The consent page links to it.')),
-  disabled: flag({ default: false, description: 'Refuse all its requests.' }),
-  accessTokenLifetime: optional(
-    duration({
-      description: 'Lifetime of its access tokens, at most `1d`. Default: `identity.accessToken.lifetime`.',
-    }),
-  ),
-  idTokenAlgorithm: optional(
-    choice(['ES256', 'RS256'], {
-      description: 'Signature algorithm of its id_tokens. Default: `identity.idToken.algorithm`.',
-    }),
-  ),
-  secretPost: flag({
-    default: false,
-    description: 'Allow the secret in the request body (`client_secret_post`).',
-  }),
-  requirePkce: flag({
-    default: false,
-    description:
-      'Require PKCE, also of a request for `openid` with a `nonce`. Public clients always need it.',
-  }),
-  resource: flag({
-    default: false,
-    description: 'It is a resource server: it may introspect tokens of other clients.',
   }),
 }
 
@@ -222,10 +111,6 @@ const user = {
 
 /** A record in a file contains its key. */
 export const businessRecordSchema = section({ code: code('The business code.'), ...business })
-export const clientRecordSchema = section({
-  id: text({ pattern: CLIENT_ID_PATTERN, expected: CLIENT_ID_EXPECTED, description: 'The client id.' }),
-  ...client,
-})
 export const userRecordSchema = section({
   username: text({ pattern: USERNAME_PATTERN, expected: USERNAME_EXPECTED, description: 'The user name.' }),
   ...user,
@@ -239,7 +124,6 @@ export const personRecordSchema = section({
 })
 
 export type BusinessRecord = Static<typeof businessRecordSchema>
-export type ClientRecord = Static<typeof clientRecordSchema>
 export type UserRecord = Static<typeof userRecordSchema>
 export type PersonRecord = Static<typeof personRecordSchema>
 

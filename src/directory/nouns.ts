@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { TSchema } from '../config/schema.ts'
-import { clientRecordSchema, userRecordSchema } from './config.ts'
+import { clientRecordSchema } from './client-config.ts'
+import { userRecordSchema } from './config.ts'
 import { businessSchema, fundSchema, roleSchema } from './place-records.ts'
 
 export type NounName = 'client' | 'user' | 'business' | 'fund' | 'role'

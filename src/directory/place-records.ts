@@ -1,7 +1,8 @@
 /** The records of businesses, funds and roles in the store: their schema, and how they are read and written. */
 import { choice, flag, optional, section, text, type Static, type TSchema } from '../config/schema.ts'
 import type { StoredValue } from '../contracts/store.ts'
-import { address, code, nameForPeople, role, ROLE_EXPECTED, ROLE_PATTERN } from './config.ts'
+import { address, role } from './config.ts'
+import { code, nameForPeople, ROLE_EXPECTED, ROLE_PATTERN } from './names.ts'
 import { defaultsOf } from './read-records.ts'
 
 export const BUSINESS = 'directory_business'

@@ -26,14 +26,8 @@ import type { Reports } from '../supervisor/worker-pool.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
 import { openMeasures } from './measures.ts'
-import {
-  closablesOf,
-  closeAll,
-  compileService,
-  ConfigurationError,
-  openParts,
-  type Parts,
-} from './service.ts'
+import { closablesOf, closeAll, ConfigurationError, openParts, type Parts } from './parts.ts'
+import { compileService } from './service.ts'
 
 export type {
   ExplainedAction,

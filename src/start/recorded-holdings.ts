@@ -13,7 +13,7 @@ import {
 import { type Loss, lossesBetween } from '../directory/losses.ts'
 import { withStored } from '../directory/hidden-records.ts'
 import { isSidecar } from '../settings/configuration.ts'
-import type { Parts } from './service.ts'
+import type { Parts } from './parts.ts'
 import { Fault } from '../kernel/faults.ts'
 import { createHash } from 'node:crypto'
 

@@ -20,7 +20,7 @@ import { compileScopes } from '../scopes/config.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
 import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
 import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './recorded-holdings.ts'
-import { ConfigurationError } from './service.ts'
+import { ConfigurationError } from './parts.ts'
 import { ContentsChanged, type WorkerPool } from '../supervisor/worker-pool.ts'
 
 /** Who ends what people may no longer have. */

@@ -1,32 +1,11 @@
 /** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
-import { setTimeout as wait } from 'node:timers/promises'
-import { type BackendDependencies, compileBackends } from '../backends/open.ts'
-import type { OpenedBackend } from '../backends/opened-backend.ts'
-import type { Environment } from '../config/references.ts'
-import { Report } from '../config/report.ts'
-import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { Configuration } from '../settings/configuration.ts'
 import type { ApiDescription } from '../contracts/api-description.ts'
-import type { Admission } from '../contracts/admission.ts'
-import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Backend } from '../contracts/backend.ts'
-import type { AttemptLimiter } from '../contracts/lockouts.ts'
-import type { PasswordHasher } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
-import type { Store } from '../contracts/store.ts'
-import type { Switches } from '../contracts/switches.ts'
-import type { TokenRevoker, Revocations, RuleGuard } from '../contracts/tokens.ts'
-import { reportOpenedDemo } from '../settings/dangers.ts'
-import { compileDirectory, type Directory } from '../directory/compile.ts'
-import type { PeopleOpening } from '../directory/module-people/open-people.ts'
 import { DirectoryMethods } from '../directory/client-methods.ts'
-import { LayeredPlaces, type OpenedFunds } from '../directory/places.ts'
-import type { StoredDirectory } from '../directory/stored-directory.ts'
-import type { StoredPlaces } from '../directory/stored-places.ts'
-import { reportTakenIds } from '../directory/uniqueness.ts'
-import type { Conversions } from '../gateway/conversion/conversions.ts'
+import { LayeredPlaces } from '../directory/places.ts'
 import { changingScopes } from '../gateway/changing-scopes.ts'
-import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import { compileFaultRenderer, type FaultRenderer } from '../gateway/render.ts'
 import type { Runtime } from '../gateway/runtime.ts'
 import { TokenCheck } from '../gateway/token-check.ts'
@@ -36,73 +15,12 @@ import { Cors } from '../http/cors.ts'
 import type { ReadyDocument } from '../http/ready-document.ts'
 import { openIdentity, type Identity } from '../identity/identity.ts'
 import { userinfo } from '../identity/claims.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { createTokenVerifier } from '../keys/token-verifier.ts'
-import type { IssuerKeys } from '../keys/issuer-keys.ts'
-import type { ServiceKeys } from '../keys/service-keys.ts'
-import type { ClientTallies } from '../operations/metrics/client-tallies.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
-import { compileScopes } from '../scopes/config.ts'
 import type { ServiceUrls } from '../server/config.ts'
 import { describedApi, developerOffer, openapiOf } from './described-api.ts'
-import { type OpenedPeople, openPeopleOf, peopleOf } from './people.ts'
-import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
+import type { Dependencies, Parts } from './parts.ts'
+import { peopleOf } from './people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
-
-/** The parts that outlive a configuration: state, keys, switches, limits. */
-export interface Dependencies {
-  readonly clock: Clock
-  readonly environment: Environment
-  /** Absent in a sidecar, which issues nothing (C11.2). */
-  readonly keys: ServiceKeys | undefined
-  /** The keys of foreign issuers, which only a sidecar has. */
-  readonly issuerKeys: IssuerKeys
-  readonly store: Store
-  readonly hasher: PasswordHasher
-  readonly attempts: AttemptLimiter
-  readonly revocations: Revocations
-  readonly switches: Switches
-  readonly admission: Admission
-  readonly audit: AuditTrail
-  readonly openedFunds: OpenedFunds
-  readonly conversions: Conversions
-  readonly targetChanged: BackendDependencies['targetChanged']
-  readonly retried: BackendDependencies['retried']
-  readonly tokenChanged: BackendDependencies['tokenChanged']
-  readonly moduleFailed: BackendDependencies['moduleFailed']
-  /** Told of what the code of `directory.people` did outside of calls. */
-  readonly peopleFailed: PeopleOpening['note']
-  readonly storedDirectory: StoredDirectory
-  readonly storedPlaces: StoredPlaces
-  readonly rules: RuleGuard
-  readonly tokenRevoker: TokenRevoker
-  /** Counts calls by client. */
-  readonly tallies: ClientTallies
-}
-
-/** The parts of a configuration that need no address yet. */
-export interface Parts {
-  readonly configuration: Configuration
-  readonly catalogue: Catalogue
-  readonly directory: Directory
-  readonly backends: ReadonlyMap<string, OpenedBackend>
-  /** By backend: a digest of its files as they were when it was opened. */
-  readonly contents: ReadonlyMap<string, string>
-  readonly actions: CompiledActions
-  /** The code of `directory.people`. */
-  readonly people: OpenedPeople | undefined
-}
-
-/** What is to be closed when no configuration needs it any more. */
-export const closablesOf = ({
-  backends,
-  people,
-}: Pick<Parts, 'backends' | 'people'>): readonly Closable[] => [
-  ...backends.values(),
-  ...(people === undefined ? [] : [people.module]),
-]
-
-export type Closable = Pick<Backend, 'close'>
 
 /** What the public listener's doors serve. */
 export interface Service {
@@ -116,81 +34,6 @@ export interface Service {
   readonly description: ApiDescription
   /** The same as an OpenAPI document; undefined if there is none (`openapi: off`). */
   readonly document: ReadyDocument | undefined
-}
-
-/** A configuration that cannot be opened. The report lists every problem. */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError'
-  readonly report: Report
-
-  constructor(report: Report) {
-    super('the configuration has problems')
-    this.report = report
-  }
-}
-
-/**
- * Opens what a configuration names. A backend whose configuration and files have not changed is kept, with its
- * connections and its written sample data. Rejects with ConfigurationError; nothing new is left open then.
- */
-export async function openParts(
-  configuration: Configuration,
-  dependencies: Dependencies,
-  before?: Parts,
-): Promise<Parts> {
-  const report = new Report()
-  const { vendor, areas } = configuration
-  const catalogue = compileScopes(configuration.scopes, report)
-  const directory = await compileDirectory(
-    configuration.directory,
-    catalogue,
-    report,
-    dependencies.environment,
-  )
-  await reportOpenedDemo(configuration, directory, report)
-  if (!report.failed && !isSidecar(configuration)) await reportTakenIds(directory, dependencies.store, report)
-  const now = await contentsOf(configuration, 'now')
-  const kept = keptBackends(configuration, now, before)
-  const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
-  const backendParts = {
-    vendor,
-    clock: dependencies.clock,
-    funds: dependencies.openedFunds,
-    signer: dependencies.keys,
-    targetChanged: dependencies.targetChanged,
-    retried: dependencies.retried,
-    tokenChanged: dependencies.tokenChanged,
-    moduleFailed: dependencies.moduleFailed,
-    answerLimit: configuration.server.limits.answer,
-  }
-  const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts, kept)
-  const people = await openPeopleOf(configuration.directory.people, dependencies, report, before?.people)
-  const backends = new Map([...kept, ...opened])
-  const actions = compileActions(
-    configuration.actions,
-    { catalogue, backends, areas, severalIssuers: configuration.issuers.length > 1 },
-    report,
-  )
-  if (!report.failed) {
-    const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
-    return { configuration, catalogue, directory, backends, contents, actions, people }
-  }
-  const fresh = people === before?.people ? undefined : people
-  await closeAll(closablesOf({ backends: opened, people: fresh }))
-  throw new ConfigurationError(report)
-}
-
-const LONGEST_CLOSE_MS = 5000
-
-/** Closes all, and waits 5 s at most: a user's module that hangs must not keep the process from ending. */
-export const closeAll = async (closables: Iterable<Closable>): Promise<void> => {
-  const closed = Promise.all([...closables].map((closable) => closable.close()))
-  const bound = new AbortController()
-  await Promise.race([
-    closed,
-    wait(LONGEST_CLOSE_MS, undefined, { signal: bound.signal }).catch(() => undefined),
-  ])
-  bound.abort()
 }
 
 /** Compiles the parts for the service's URLs, which are known once the listener is bound. */

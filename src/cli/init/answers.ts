@@ -1,7 +1,7 @@
 /** What `postern init` must know: from options, from questions on the terminal, and from defaults. */
 import { createInterface } from 'node:readline/promises'
 import { once } from 'node:events'
-import { CLIENT_ID_PATTERN, CODE_PATTERN, USERNAME_PATTERN } from '../../directory/config.ts'
+import { CLIENT_ID_PATTERN, CODE_PATTERN, USERNAME_PATTERN } from '../../directory/names.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 import { type Terminal, UsageError } from '../command.ts'
 

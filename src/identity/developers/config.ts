@@ -1,6 +1,6 @@
 import { choice, either, optional, section, type Static, text } from '../../config/schema.ts'
 import type { Report } from '../../config/report.ts'
-import { CODE_PATTERN } from '../../directory/config.ts'
+import { CODE_PATTERN } from '../../directory/names.ts'
 
 const sample = section(
   {

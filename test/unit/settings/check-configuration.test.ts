@@ -8,7 +8,7 @@ import { reportText } from '../../../src/config/report.ts'
 import { DEMO_HASHES } from '../../../src/settings/dangers.ts'
 import { hashSecret, verifySecret } from '../../../src/directory/secret-hash.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
-import { ConfigurationError, openParts, type Dependencies } from '../../../src/start/service.ts'
+import { ConfigurationError, openParts, type Dependencies } from '../../../src/start/parts.ts'
 import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
 import { configFiles } from '../../support/config-files.ts'
 
