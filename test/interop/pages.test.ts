@@ -101,6 +101,8 @@ async function walkAllPages(person: Person, look: (name: string) => Promise<void
   await person.ask()
   await look('no business')
   await page.context().clearCookies()
+  await photographSearch(person, look)
+  await page.context().clearCookies()
   await person.ask({ login_hint: 'a-very-long-name-'.repeat(20), ui_locales: 'de' })
   await look('login with a long name')
   closeIdentity(person, true)
@@ -125,4 +127,21 @@ async function photographFormPost(person: Person, look: (name: string) => Promis
 function closeIdentity({ scene: { postern } }: Person, closed: boolean): void {
   const message = 'Back at noon, after a longer pause for the move to another house.'
   postern.switches.set(closed ? [{ scope: { kind: 'identity' }, retryAfter: 9, message }] : [])
+}
+
+/** The consent page of somebody with 30 businesses: 20 at a time, and a search. */
+async function photographSearch(person: Person, look: (name: string) => Promise<void>): Promise<void> {
+  const { page } = person
+  const search = async (text: string): Promise<void> => {
+    await page.getByRole('searchbox').fill(text)
+    await page.getByRole('searchbox').press('Enter')
+  }
+  await person.ask()
+  await person.logIn('grace', 'alice-password')
+  await look('consent with a search')
+  await search('branch2')
+  expect(await page.getByRole('radio').count()).toBe(11)
+  await look('consent with what was found')
+  await search('nowhere')
+  await look('consent with nothing found')
 }

@@ -9,6 +9,8 @@ export const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 export const EVERYTHING = 'openid profile email offline_access fund.read business.fund.list target:b'
 
+type Directory = Configuration['directory']
+
 /** What stands at the foot of the pages. */
 const FOOT = {
   help: 'https://help.example/sign-in',
@@ -38,12 +40,37 @@ export async function openScene(): Promise<Scene> {
   }
 }
 
+/** So many that the consent page has a search field. */
+const BRANCHES = Array.from({ length: 30 }, (_, index) => `BRANCH${index + 1}`)
+
+/** Grace, who has access to all branches; her password is Alice's. */
+function withBranches({ users, businesses, ...directory }: Directory): Directory {
+  const alice = users['alice']!
+  return {
+    ...directory,
+    businesses: {
+      ...businesses,
+      ...Object.fromEntries(BRANCHES.map((code) => [code, { name: `Acme ${code}`, funds: [] }])),
+    },
+    users: {
+      ...users,
+      grace: {
+        ...alice,
+        subject: 'grace-subject',
+        access: Object.fromEntries(BRANCHES.map((code) => [code, alice.access['ACME']!])),
+      },
+    },
+  }
+}
+
 function withClientAt(configuration: Configuration, origin: string): Configuration {
-  const { directory, identity } = configuration
+  const { identity } = configuration
+  const directory = withBranches(configuration.directory)
   const ledgerline = {
     ...directory.clients['ledgerline']!,
     redirectUris: [`${origin}/callback`],
     postLogoutRedirectUris: [`${origin}/bye`],
+    businesses: [...directory.clients['ledgerline']!.businesses, ...BRANCHES],
   }
   return {
     ...configuration,
