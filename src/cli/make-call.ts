@@ -1,7 +1,7 @@
 /** One HTTP call, as a command makes it: the path as it was typed, which `fetch` would change. */
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { codeOrMessage } from '../kernel/thrown.ts'
+import { reasonInWords } from '../kernel/thrown.ts'
 import { UsageError } from './command.ts'
 
 export interface Call {
@@ -79,7 +79,7 @@ export async function makeCall(origin: string, call: Call): Promise<CallAnswer> 
     throw new UsageError(`the call cannot be sent: ${(thrown as Error).message}`)
   }
   const message = await promise.catch((thrown: unknown) => {
-    throw new NoAnswer(`there is no answer from ${origin} (${codeOrMessage(thrown)})`)
+    throw new NoAnswer(`there is no answer from ${origin} (${reasonInWords(thrown)})`)
   })
   return { ...headOf(message), ...(await bodyOf(message)) }
 }
@@ -106,7 +106,7 @@ async function bodyOf(message: IncomingMessage): Promise<Pick<CallAnswer, 'body'
     const why =
       thrown instanceof Error && thrown.name === 'AbortError'
         ? `it had not ended after ${LONGEST_WAIT_MS / 1000} s`
-        : `the connection broke (${codeOrMessage(thrown)})`
+        : `the connection broke (${reasonInWords(thrown)})`
     return { body: Buffer.concat(chunks), cut: why }
   }
 }

@@ -1,5 +1,5 @@
 /** What becomes of a command whose standard output cannot be written. */
-import { codeOrMessage, hasCode } from '../kernel/thrown.ts'
+import { reasonInWords, hasCode } from '../kernel/thrown.ts'
 import { EXIT, type Terminal } from './command.ts'
 
 /**
@@ -17,6 +17,6 @@ export async function printing(work: () => Promise<number>, { stdout, stderr }: 
   // A stream reports a failed write only after the write has returned.
   await new Promise(setImmediate)
   if (broken === undefined || hasCode(broken, 'EPIPE')) return ended
-  stderr.write(`postern: standard output cannot be written (${codeOrMessage(broken)})\n`)
+  stderr.write(`postern: standard output cannot be written (${reasonInWords(broken)})\n`)
   return EXIT.refused
 }

@@ -46,6 +46,9 @@ async function promptHidden(prompt: string, { stdin, stderr }: Terminal): Promis
 /** All of standard input without its last line end, so that `echo secret |` and a file both work. */
 const readPiped = async ({ stdin }: Terminal): Promise<string> => (await text(stdin)).replace(/\r?\n$/, '')
 
+const NO_PASSWORD =
+  'there is no password on standard input: write it there, or run the command in a terminal, which asks for it'
+
 /**
  * Reads a password that is typed or piped in. It is never an argument: every process list shows arguments. `twice` asks
  * again if it is typed, because it is not shown.
@@ -55,7 +58,7 @@ const readPiped = async ({ stdin }: Terminal): Promise<string> => (await text(st
 export async function readPassword(terminal: Terminal, twice = false): Promise<string> {
   const typed = terminal.stdin.isTTY
   const password = typed ? await promptHidden('Password: ', terminal) : await readPiped(terminal)
-  if (password === '') throw new UsageError('the password is empty')
+  if (password === '') throw new UsageError(typed ? 'the password is empty' : NO_PASSWORD)
   if (typed && twice && (await promptHidden('Again: ', terminal)) !== password)
     throw new UsageError('the two passwords differ')
   return password

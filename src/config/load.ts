@@ -1,6 +1,7 @@
 /** Loads a configuration file: reads it, merges what it extends, checks and converts it. The schema is a parameter. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { reasonInWords } from '../kernel/thrown.ts'
 import { besideFile, type Environment } from './references.ts'
 import { Report } from './report.ts'
 import { viewOf } from './schema-view.ts'
@@ -66,8 +67,7 @@ function readFile(file: string, report: Report): ConfigNode | undefined {
   try {
     return readYaml(readFileSync(file, 'utf8'), file, report)
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
-    report.errorAt({ file, line: 1 }, [], `cannot be read (${code})`)
+    report.errorAt({ file, line: 1 }, [], `cannot be read (${reasonInWords(error)})`)
     return undefined
   }
 }

@@ -1,6 +1,7 @@
 /** Resolves `{ file: … }` and `{ env: NAME, default: … }`. No problem shows the content. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { reasonInWords } from '../kernel/thrown.ts'
 import type { KeyPath, Place, Report } from './report.ts'
 import type { ConfigNode, MapNode } from './tree.ts'
 
@@ -33,8 +34,10 @@ function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: LoadCon
   try {
     return readFileSync(besideFile(at, path), 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
-    report.error([...keyPath, 'file'], `names the file "${path}", which cannot be read (${code})`)
+    report.error(
+      [...keyPath, 'file'],
+      `names the file "${path}", which cannot be read (${reasonInWords(error)})`,
+    )
     return undefined
   }
 }

@@ -8,6 +8,19 @@ export const messageOf = (thrown: unknown): string =>
 export const hasCode = (thrown: unknown, code: string): boolean =>
   thrown instanceof Error && 'code' in thrown && thrown.code === code
 
-/** What a short text names in brackets: the code, such as ENOENT, or else the message. */
-export const codeOrMessage = (thrown: unknown): string =>
-  thrown instanceof Error && 'code' in thrown ? String(thrown.code) : messageOf(thrown)
+/** What operators meet most, in words. */
+const WORDS: Readonly<Record<string, string>> = {
+  EACCES: 'this user has no right to it',
+  ECONNREFUSED: 'nothing listens there',
+  EISDIR: 'it is a folder',
+  ENOENT: 'there is no such file or folder',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of the path is no folder',
+}
+
+/** What a short text for operators names in brackets: `ENOENT: there is no such file or folder`, or else the message. */
+export function reasonInWords(thrown: unknown): string {
+  if (!(thrown instanceof Error && 'code' in thrown)) return messageOf(thrown)
+  const code = String(thrown.code)
+  return WORDS[code] === undefined ? code : `${code}: ${WORDS[code]}`
+}

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { reasonInWords } from '../kernel/thrown.ts'
 import { FileWatch } from '../operations/file-watch.ts'
 
 /** Where a certificate and its key lie, as absolute paths. */
@@ -57,7 +58,7 @@ function readPart(files: CertificateFiles, file: keyof CertificateFiles): Buffer
   try {
     return readFileSync(files[file])
   } catch (error) {
-    throw new CertificateError(file, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
+    throw new CertificateError(file, `cannot be read (${reasonInWords(error)})`)
   }
 }
 

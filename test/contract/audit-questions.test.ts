@@ -227,7 +227,7 @@ describe('C12.5 the command', () => {
     const verb = verbsBeside({ data, adminPort: 1 })
     expect(await verb('find', join(data, 'nowhere'))).toMatchObject({
       code: 1,
-      stderr: `postern: ${join(data, 'nowhere')} cannot be read (ENOENT)\n`,
+      stderr: `postern: ${join(data, 'nowhere')} cannot be read (ENOENT: there is no such file or folder)\n`,
     })
     for (const [args, status] of [
       [['find', data], 1],

@@ -278,7 +278,9 @@ describe('C8.7 postern check', () => {
     [
       `{ oauth2: { tokenUrl: "https://id.example.com/token", ${client}, tls: { ca: nowhere } } }`,
       '',
-      ['.oauth2.tls.ca names a file that is no certificate in PEM, or cannot be read (ENOENT)'],
+      [
+        '.oauth2.tls.ca names a file that is no certificate in PEM, or cannot be read (ENOENT: there is no such file or folder)',
+      ],
     ],
   ])('C8.7 tells what is wrong with %s%s', async (auth, others, problems) => {
     const expected = problems.map((each) => `backends.funds.auth${each.startsWith('.') ? '' : ' '}${each}`)

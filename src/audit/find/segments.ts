@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
 import { MANIFEST_FILE } from '../manifest/manifest-line.ts'
 import { besideOf } from '../segment.ts'
-import { codeOrMessage, hasCode } from '../../kernel/thrown.ts'
+import { reasonInWords, hasCode } from '../../kernel/thrown.ts'
 
 export interface Segment {
   readonly day: string
@@ -27,7 +27,7 @@ export function whyNoTrail(folder: string): string | undefined {
       ? undefined
       : `${folder} is not the folder of an audit trail: name the one that holds its days`
   } catch (thrown) {
-    return `${folder} cannot be read (${codeOrMessage(thrown)})`
+    return `${folder} cannot be read (${reasonInWords(thrown)})`
   }
 }
 const SEGMENT = /^(.+)\.(\d+)\.jsonl$/

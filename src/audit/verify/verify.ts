@@ -10,7 +10,7 @@ import { type CheckedManifest, checkManifest } from './manifest-check.ts'
 import { type AnchorAt, readAnchors } from './read-anchors.ts'
 import { TrailFacts } from './trail-facts.ts'
 import { nameOf, WriterCheck } from './writer-check.ts'
-import { codeOrMessage } from '../../kernel/thrown.ts'
+import { reasonInWords } from '../../kernel/thrown.ts'
 
 /** What is to be verified. All are paths. */
 export interface VerifyOrder {
@@ -90,7 +90,7 @@ function anchorsOf(file: string): readonly AnchorAt[] {
   try {
     return readAnchors(file)
   } catch (cause) {
-    throw new UnreadableTrailError(`the anchors in ${file} cannot be read (${codeOrMessage(cause)})`, {
+    throw new UnreadableTrailError(`the anchors in ${file} cannot be read (${reasonInWords(cause)})`, {
       cause,
     })
   }
@@ -117,7 +117,7 @@ function readKey(path: string): KeyObject {
     const key = createPublicKey(readFileSync(path, 'utf8'))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch (cause) {
-    throw new UnreadableTrailError(`the public key ${path} cannot be read (${codeOrMessage(cause)})`, {
+    throw new UnreadableTrailError(`the public key ${path} cannot be read (${reasonInWords(cause)})`, {
       cause,
     })
   }

@@ -1,7 +1,7 @@
 /** `postern audit hash FILE`: the hash that the records of a body have (C12.2.2). */
 import { createReadStream } from 'node:fs'
 import { bodyKeyOf, hashBody, presentAuditKeys } from '../../audit/keys.ts'
-import { codeOrMessage } from '../../kernel/thrown.ts'
+import { reasonInWords } from '../../kernel/thrown.ts'
 import { EXIT, type Terminal } from '../command.ts'
 import type { Given } from '../options.ts'
 import type { HASH } from '../tables/audit.ts'
@@ -20,7 +20,7 @@ async function hashFile({ folder, file, json }: HashedFile, terminal: Terminal):
   try {
     for await (const bytes of createReadStream(file)) hash.update(bytes as Uint8Array)
   } catch (thrown) {
-    terminal.stderr.write(`postern: ${file} cannot be read (${codeOrMessage(thrown)})\n`)
+    terminal.stderr.write(`postern: ${file} cannot be read (${reasonInWords(thrown)})\n`)
     return EXIT.failed
   }
   if (json) printJson({ file, hash: hash.digest() }, terminal)

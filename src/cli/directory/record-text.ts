@@ -2,7 +2,7 @@
 import type { NounName, Written } from '../../directory/nouns.ts'
 import type { EndedLoss } from '../../directory/planned-change.ts'
 import { countOf, type Terminal } from '../command.ts'
-import { codeOrMessage } from '../../kernel/thrown.ts'
+import { reasonInWords } from '../../kernel/thrown.ts'
 import type { ShowSecret } from '../../operations/directory-orders.ts'
 import { countOfFamilies, jsonText, rowLines } from '../terminal.ts'
 
@@ -111,7 +111,7 @@ export const secretShower =
       : `${idLine(textOf(client['id']))}client_secret  ${secret}\n`
     await new Promise<void>((resolve, reject) => {
       stdout.write(told, (error) => {
-        if (error) reject(new NotShown(`the secret could not be shown (${codeOrMessage(error)})`))
+        if (error) reject(new NotShown(`the secret could not be shown (${reasonInWords(error)})`))
         else resolve()
       })
     })

@@ -264,10 +264,14 @@ describe('C12.4.6 a verification', () => {
   it('C12.4.6 says which file it cannot read', () => {
     const { folder } = copyTrail()
     const none = join(folder, 'none')
-    expect(() => verifyTrail({ folder: none })).toThrow(`${none} cannot be read (ENOENT)`)
-    expect(() => verifyTrail({ folder, key: none })).toThrow(`the public key ${none} cannot be read (ENOENT)`)
+    expect(() => verifyTrail({ folder: none })).toThrow(
+      `${none} cannot be read (ENOENT: there is no such file or folder)`,
+    )
+    expect(() => verifyTrail({ folder, key: none })).toThrow(
+      `the public key ${none} cannot be read (ENOENT: there is no such file or folder)`,
+    )
     expect(() => verifyTrail({ folder, anchors: [none] })).toThrow(
-      `the anchors in ${none} cannot be read (ENOENT)`,
+      `the anchors in ${none} cannot be read (ENOENT: there is no such file or folder)`,
     )
   })
 

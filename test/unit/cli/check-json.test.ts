@@ -82,7 +82,7 @@ describe('postern check --json', () => {
       problems: [
         {
           ...{ severity: 'error', file: '/nowhere/my.yaml', line: 1, path: null, hint: null },
-          message: 'cannot be read (ENOENT)',
+          message: 'cannot be read (ENOENT: there is no such file or folder)',
         },
       ],
     })

@@ -90,7 +90,7 @@ describe('standard output that cannot be written', () => {
     async (...args) => {
       const [code, stderr] = await ontoFullDisk(args)
       expect(code).toBe(2)
-      expect(stderr).toMatch(/^postern: standard output cannot be written \(ENOSPC\)\n$/m)
+      expect(stderr).toMatch(/^postern: standard output cannot be written \(ENOSPC: the disk is full\)\n$/m)
       expect(stderr).not.toMatch(/^ +at /m)
     },
   )
@@ -140,7 +140,9 @@ describe('postern check', () => {
   it('says that a file is not there', async () => {
     const { code, stderr } = await spawnVerb(['serve', '/nowhere.yaml'])
     expect(code).toBe(2)
-    expect(stderr).toContain('/nowhere.yaml:1  this file  cannot be read (ENOENT)')
+    expect(stderr).toContain(
+      '/nowhere.yaml:1  this file  cannot be read (ENOENT: there is no such file or folder)',
+    )
   })
 })
 

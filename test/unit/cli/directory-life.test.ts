@@ -177,11 +177,11 @@ describe('postern client and postern user refuse', () => {
     expect(code).toBe(1)
   })
 
-  it('an empty password', async () => {
+  it('no password on standard input, and say how to give it', async () => {
     const run = commands({ POSTERN_DATA: await dataFolder() })
     expect(await run('user add x', '\n')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('is empty'),
+      stderr: expect.stringContaining('there is no password on standard input: write it there'),
     })
   })
 

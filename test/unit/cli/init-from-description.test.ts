@@ -351,7 +351,7 @@ definitions:
       "openapi: 3.1.0\ninfo: { title: A, version: '1' }\npaths: {}\n",
       'describes no operation that can be served',
     ],
-    [undefined, 'api.yaml cannot be read (ENOENT)'],
+    [undefined, 'api.yaml cannot be read (ENOENT: there is no such file or folder)'],
   ])('C10 refuses a description that it cannot use, and writes nothing: %#', async (description, why) => {
     const from = configFiles(description === undefined ? {} : { 'api.yaml': description })('api.yaml')
     const folder = join(dirname(from), 'own')

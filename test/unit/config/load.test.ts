@@ -170,7 +170,7 @@ describe('secrets and references', () => {
     const { problems } = load(schema, 'token: { env: T }\ntarget: { file: nothing }')
     expect(problems).toEqual([
       'a.yaml:1  token.env  names the environment variable T, which is not set — set it, or give a default',
-      'a.yaml:2  target.file  names the file "nothing", which cannot be read (ENOENT)',
+      'a.yaml:2  target.file  names the file "nothing", which cannot be read (ENOENT: there is no such file or folder)',
     ])
   })
 
@@ -269,7 +269,9 @@ describe('YAML', () => {
 
   it('says that a file cannot be read', () => {
     const { report } = loadFile(section({}), '/nowhere/a.yaml', {})
-    expect(reportText(report)).toBe('/nowhere/a.yaml:1  this file  cannot be read (ENOENT)\n')
+    expect(reportText(report)).toBe(
+      '/nowhere/a.yaml:1  this file  cannot be read (ENOENT: there is no such file or folder)\n',
+    )
   })
 
   it('finds repeated keys of a large map', () => {

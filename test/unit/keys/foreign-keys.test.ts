@@ -2,13 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { ForeignKeys } from '../../../src/keys/foreign-keys.ts'
 import { generatePrivateJwk, publicPart, type Jwk } from '../../../src/keys/signatures.ts'
 import { movableClock } from '../../support/movable-clock.ts'
+import { settled } from '../../support/settled.ts'
 
 async function key(kid: string): Promise<Jwk> {
   return { ...publicPart(await generatePrivateJwk('ES256'), 'ES256'), kid, alg: 'ES256' }
 }
-
-/** Lets everything that was started run. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** An issuer whose answers a test chooses, and whose fetches are counted. */
 function issuer(first: readonly Jwk[]) {

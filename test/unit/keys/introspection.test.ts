@@ -5,9 +5,9 @@ import { Introspector } from '../../../src/keys/introspection.ts'
 import { INTROSPECTION, startIssuerServer, type IssuerAnswer } from '../../support/issuer-server.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
+import { settled } from '../../support/settled.ts'
 
 const AUDIENCE = 'https://api.example'
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const UNTIL = { timeout: 5_000, interval: 5 }
 
 async function introspector() {

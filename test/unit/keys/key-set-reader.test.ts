@@ -3,6 +3,7 @@ import { admitKeys, fetchJwks, KeySetReader } from '../../../src/keys/key-set-re
 import { generatePrivateJwk, publicPart, type Jwk } from '../../../src/keys/signatures.ts'
 import { startForeignIssuer, type ForeignIssuer } from '../../support/foreign-issuer.ts'
 import { movableClock } from '../../support/movable-clock.ts'
+import { settled } from '../../support/settled.ts'
 
 describe('C11.2 fetching a key set', () => {
   const answering = async (keys: ForeignIssuer['keys']): Promise<readonly Jwk[]> =>
@@ -140,7 +141,6 @@ describe('T3.5 when a key set is read', () => {
     }
     return { reader: made, clock, readings, changes, pauses, read }
   }
-  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
   it('T3.5 it is stale after a minute; after five seconds where it was never read, or could not be', async () => {
     const { reader: made, clock, read } = reader()

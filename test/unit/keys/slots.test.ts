@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Slots } from '../../../src/keys/slots.ts'
+import { settled } from '../../support/settled.ts'
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const open = new AbortController().signal
 
 function queue(slots: Slots) {

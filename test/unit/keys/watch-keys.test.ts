@@ -9,6 +9,7 @@ import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { ROTATION } from './keys-for-tests.ts'
+import { settled } from '../../support/settled.ts'
 
 /** Milliseconds between two readings of the folder. */
 const INTERVAL = 250
@@ -42,13 +43,18 @@ async function watched(prepare: (store: MemoryStore) => Promise<unknown> = () =>
   })
   onTestFinished(stop)
   const finished = vi.spyOn(keys, 'rotateIfDue')
-  /** One reading, to its end: every promise of it has settled when the next one may begin. */
+  const refreshed = vi.spyOn(keys, 'refreshSecret')
+  /** One reading from its start to its end, and the end of the next, so that none is on its way to the folder. */
   const look = async (): Promise<void> => {
     const before = finished.mock.calls.length
     await vi.waitFor(() => {
       vi.advanceTimersByTime(INTERVAL)
       expect(finished.mock.calls.length).toBeGreaterThan(before + 1)
     }, OFTEN)
+    await Promise.allSettled(
+      [finished, refreshed].flatMap(({ mock }) => mock.results.map(({ value }) => value)),
+    )
+    await settled()
   }
   const events = (): readonly string[] => notes.map(({ level, event }) => `${level} ${event}`)
   return { folder, clock, keys, store, notes, events, ended, stop, look, finished }

@@ -26,8 +26,12 @@ describe('T7 a certificate and its key', () => {
     const folder = certificateFolder()
     const good = makeCertificate(folder, 'good')
     const other = makeCertificate(folder, 'other')
-    expect(refusal({ ...good, certificate: `${folder}/absent` })).toBe('certificate cannot be read (ENOENT)')
-    expect(refusal({ ...good, key: `${folder}/absent` })).toBe('key cannot be read (ENOENT)')
+    expect(refusal({ ...good, certificate: `${folder}/absent` })).toBe(
+      'certificate cannot be read (ENOENT: there is no such file or folder)',
+    )
+    expect(refusal({ ...good, key: `${folder}/absent` })).toBe(
+      'key cannot be read (ENOENT: there is no such file or folder)',
+    )
     expect(refusal({ ...good, key: other.key })).toBe('key is not the key of the certificate')
     expect(refusal({ certificate: good.certificate, key: good.certificate })).toMatch(/^key /)
     expect(refusal({ certificate: good.key, key: good.key })).toBe('certificate holds no certificate in PEM')

@@ -178,7 +178,9 @@ directory:
     expect(about(await served('10.0.0.1:443'), 'server')).toEqual([])
     expect(about(await served('0.0.0.0:443'), 'server.authUrl')[0]).toContain('which is no name to call')
     const unread = await problems('server: { tls: { certificate: absent.pem, key: absent.key } }')
-    expect(about(unread, 'server.tls.certificate')[0]).toContain('cannot be read (ENOENT)')
+    expect(about(unread, 'server.tls.certificate')[0]).toContain(
+      'cannot be read (ENOENT: there is no such file or folder)',
+    )
   })
 
   it('sample data or state in memory does not go with several workers', async () => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { KeyPath, Report } from '../../../config/report.ts'
 import { isMadeByPostern } from '../../../http/end-to-end-headers.ts'
 import { isLoopback } from '../../../kernel/listen-address.ts'
+import { reasonInWords } from '../../../kernel/thrown.ts'
 import { type Credentials, fixedCredentials } from './credentials.ts'
 import type { AuthConfig, OAuth2Config } from './schema.ts'
 import { isToken68 } from './token-answer.ts'
@@ -139,8 +140,10 @@ function readAuthorities(file: string | undefined, at: KeyPath, report: Report):
     new X509Certificate(ca)
     return ca
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
-    report.error(at, `names a file that is no certificate in PEM, or cannot be read${code}`)
+    report.error(
+      at,
+      `names a file that is no certificate in PEM, or cannot be read (${reasonInWords(error)})`,
+    )
     return undefined
   }
 }

@@ -7,7 +7,7 @@ import type { ConfigNode } from '../../../config/tree.ts'
 import { readYaml } from '../../../config/yaml.ts'
 import { isJsonObject, parseJsonPointer } from '../../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
-import { codeOrMessage, messageOf } from '../../../kernel/thrown.ts'
+import { reasonInWords, messageOf } from '../../../kernel/thrown.ts'
 
 /** The description cannot be read. The message says why. */
 export class DescriptionError extends Error {
@@ -112,7 +112,7 @@ export async function readDescription(file: string): Promise<Description> {
   try {
     source = readFileSync(file, 'utf8')
   } catch (thrown) {
-    throw new DescriptionError(`${file} cannot be read (${codeOrMessage(thrown)})`, { cause: thrown })
+    throw new DescriptionError(`${file} cannot be read (${reasonInWords(thrown)})`, { cause: thrown })
   }
   const tree = readYaml(source, file, new Report())
   checkKind(tree, file)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { PeopleCall } from '../../../../src/contracts/people-module.ts'
 import type { PersonRecord } from '../../../../src/directory/config.ts'
 import { makeModuleDirectory, type WrittenModule } from '../../../support/module-people.ts'
+import { settled } from '../../../support/settled.ts'
 
 const DORA = { subject: 'subject-of-dora', username: 'dora' }
 const OWNER = { name: 'a test', doubted: false }
@@ -30,7 +31,6 @@ function pending() {
   }
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const UNAVAILABLE = { code: 'people_unavailable', facts: { retryAfter: 1 } }
 
 describe('C5.7 what is remembered', () => {
