@@ -9,8 +9,8 @@ const mayChange = (method: string, { audit, upstream, websocket }: OperationConf
 
 /**
  * The scope values whose tokens may change data, for the consent page (C6.2.2): those that operations which change
- * something require, and those that imply them. Of values that are required together, one that also stands alone for
- * reading does not count.
+ * something require, and those that imply them. Of values that are required together, those that reading takes too do
+ * not count, unless all of them are such: then they open a change together.
  */
 export function changingScopes(actions: readonly ActionConfig[], catalogue: Catalogue): ReadonlySet<string> {
   const operations = actions.flatMap(({ methods }) =>
@@ -26,9 +26,10 @@ export function changingScopes(actions: readonly ActionConfig[], catalogue: Cata
   )
   const changing = operations
     .filter(({ changes }) => changes)
-    .flatMap(({ operation: { scopes } }) => [
-      ...(scopes.any ?? []),
-      ...(scopes.all ?? []).filter((value) => !reading.has(value)),
-    ])
+    .flatMap(({ operation: { scopes } }) => {
+      const { any = [], all = [] } = scopes
+      const own = all.filter((value) => !reading.has(value))
+      return [...any, ...(own.length > 0 ? own : all)]
+    })
   return new Set(changing.flatMap((value) => [...catalogue.satisfiers(value)]))
 }
