@@ -63,9 +63,11 @@ export async function pickerOf(
   candidates: readonly Candidate[],
   { consents, at }: { readonly consents: Pick<Consents, 'listOf'>; readonly at: (path: string) => string },
 ): Promise<Picker> {
-  const { find, from } = viewOf(request)
+  const { find, from: wanted } = viewOf(request)
   const all = await allChoices(request, subject, candidates, consents)
   const found = all.length < SEARCHED_FROM || find === '' ? all : all.filter(finds(find))
+  // There may be fewer now than when the link to a later page was made.
+  const from = wanted < found.length ? wanted : 0
   const shown = found.slice(from, from + SHOWN)
   const pageFrom = (start: number): string =>
     at(
@@ -75,7 +77,7 @@ export async function pickerOf(
     choices: shown,
     isOnly: all.length === 1,
     found: found.length,
-    from: Math.min(from, found.length),
+    from,
     search:
       all.length < SEARCHED_FROM
         ? undefined

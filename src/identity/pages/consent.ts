@@ -8,8 +8,7 @@ import {
   type Problem,
   problemSummary,
 } from './layout.ts'
-import { isShortened } from './names-in-texts.ts'
-import { choices, type Picker, searchForm } from './picker.ts'
+import { choices, type Picker, searchForm, wholeName } from './picker.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.consent
@@ -52,10 +51,12 @@ export interface ConsentFacts {
   readonly notice: string | undefined
 }
 
-const listOf = (title: string, items: readonly Html[]): Html | undefined =>
+/** @param names those in the title, which may be shortened there */
+const listOf = (title: string, items: readonly Html[], names: readonly string[] = []): Html | undefined =>
   items.length === 0
     ? undefined
     : html`<h2>${title}</h2>
+        ${names.map(wholeName)}
         <ul class="scopes">
           ${items}
         </ul>`
@@ -72,13 +73,8 @@ function dataTitle({ place }: ConsentFacts): string {
 const whoIs = ({ user, switchUser }: ConsentFacts): Html =>
   html`<p class="quiet who"><span>${T.signedIn(user)}</span> <a href="${switchUser}">${T.switchUser}</a></p>`
 
-const wholeName = ({ name }: AskingClient): Html | undefined =>
-  isShortened(name)
-    ? html`<details class="quiet">
-        <summary>${TEXTS.picker.wholeName}</summary>
-        <p>${name}</p>
-      </details>`
-    : undefined
+const placeNames = ({ place }: ConsentFacts): readonly string[] =>
+  place === undefined ? [] : [place.business, ...(place.fund === undefined ? [] : [place.fund])]
 
 /** A page of the client's, in a window of its own: this one goes on. */
 const ownPage = (uri: string | undefined, text: string): Html | undefined =>
@@ -95,7 +91,7 @@ function terms({ client, lastingDays }: ConsentFacts): Html {
   return html`<div class="lasting">
     ${lastingDays !== undefined && html`<h2 class="unseen">${T.lasting}</h2>`}
     <p>${lastingDays === undefined ? T.onceText(name) : T.lastingText(name, lastingDays)}</p>
-    <p>${host === undefined ? T.goesToDevice(name) : T.goesTo(host)}</p>
+    <p>${host === undefined ? T.goesToDevice(name) : html`${T.goesTo} ${host}.`}</p>
     ${links.length > 0 && html`<p class="links">${links}</p>`}
   </div>`
 }
@@ -115,11 +111,12 @@ export function consentPage(facts: ConsentFacts): Page {
   const title = T.title(client.name)
   const about = facts.about.map((text) => html`<li>${text}</li>`)
   const body = html`<h1>${title}</h1>
-    ${wholeName(client)} ${whoIs(facts)} ${noticeBox(facts.notice)} ${problemSummary(T.problem, problems)}
-    ${picker && searchForm(picker)}
+    ${wholeName(client.name)} ${whoIs(facts)} ${noticeBox(facts.notice)}
+    ${problemSummary(T.problem, problems)} ${picker && searchForm(picker)}
     <form method="post" action="${form.action}">
       ${csrfField(form)} ${picker && choices(picker, hintOf(facts))}
-      ${listOf(dataTitle(facts), data.map(dataItem))} ${listOf(T.about, about)} ${terms(facts)}
+      ${listOf(dataTitle(facts), data.map(dataItem), placeNames(facts))} ${listOf(T.about, about)}
+      ${terms(facts)}
       <div class="actions">
         ${picker?.found !== 0 && html`<button type="submit" name="decision" value="allow">${T.allow}</button>`}
         <button class="second" type="submit" name="decision" value="deny" formnovalidate>${T.deny}</button>

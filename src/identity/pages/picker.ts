@@ -37,6 +37,15 @@ export interface Picker {
   readonly next: string | undefined
 }
 
+/** The whole of a name that stands shortened nearby; undefined if it is not shortened. */
+export const wholeName = (name: string): Html | undefined =>
+  isShortened(name)
+    ? html`<details>
+        <summary>${T.wholeName}</summary>
+        <p>${name}</p>
+      </details>`
+    : undefined
+
 /**
  * The search field, a form of its own: in the form of the choice, Enter in the field would press the button that allows.
  * The server answers it, so that it works without scripts.
@@ -71,13 +80,7 @@ const choiceOf = ({ before, code, name, role }: BusinessChoice, at: number, isOn
         <small><span class="code">${code}</span> · ${T.role(role)}${before && ` · ${T.before}`}</small>
       </span>
     </label>
-    ${
-      isShortened(name) &&
-      html`<details>
-        <summary>${T.wholeName}</summary>
-        <p>${name}</p>
-      </details>`
-    }
+    ${wholeName(name)}
   </div>`
 
 function countOf({ choices, found, from, search }: Picker): Html | undefined {

@@ -57,7 +57,8 @@ export const TEXTS = withNames({
     onceText: (client: string) => `${client} has this access for a short time after you allow it.`,
     roleLimits: 'What your role at a business does not include is left out.',
     changes: 'changes data',
-    goesTo: (host: string) => `The data goes to ${host}.`,
+    /** Before the host, which is never shortened: its end says whose it is. */
+    goesTo: 'The data goes to',
     goesToDevice: (client: string) => `${client} is an app on your device. The data goes there.`,
     policy: 'Privacy policy',
     tos: 'Terms of service',

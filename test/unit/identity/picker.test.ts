@@ -88,6 +88,12 @@ describe('C6.2.2 many businesses to choose from', () => {
     expect(seen.text).not.toContain('<b>"')
   })
 
+  it('begin again where there are no longer as many', async () => {
+    const { seen } = await ask(45, { from: '60' })
+    expect(offered(seen)).toHaveLength(20)
+    expect(seen.text).toContain('1 to 20 of 45 businesses')
+  })
+
   it('searches in a form of its own, so that Enter in the field allows nothing', async () => {
     const { agent, seen } = await ask(45)
     const [, search = ''] = /<form\s+class="search"([^]*?)<\/form>/.exec(seen.text) ?? []
@@ -114,6 +120,10 @@ describe('C6.2.2 many businesses to choose from', () => {
     const { seen } = await ask(8)
     expect(seen.text).toMatch(/<summary>Show the whole name<\/summary>\s*<p>Long name name/)
     expect(seen.text.match(/<details/g)).toHaveLength(1)
+    const named = await ask(8, { scope: 'openid fund.read target:b/B05' })
+    expect(named.seen.text).toMatch(
+      /<h2>At Long name[^<]+…<\/h2>\s*<details>[^]*?<p>(Long name (name )+)<\/p>/,
+    )
   })
 })
 
@@ -147,6 +157,13 @@ describe('C6.2.2 the consent page', () => {
     expect(text).toMatch(/<a href="https:\/\/app.test\/privacy" target="_blank" rel="noopener noreferrer"/)
     expect(text).toContain('href="https://app.test/terms?a=1&amp;b=2"')
     expect(await pageOf({})).not.toContain('Privacy policy')
+  })
+
+  it('names that host whole, however long it is: its end says whose it is', async () => {
+    const host = `login.bank.example.${'very-'.repeat(10)}long.app.test`
+    const redirect = `https://${host}/callback`
+    const text = await pageOf({ redirectUris: [redirect] }, { redirect_uri: redirect })
+    expect(text).toContain(`The data goes to ${host}.`)
   })
 
   it('names no host of an app on the person’s device', async () => {
