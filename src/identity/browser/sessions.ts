@@ -84,7 +84,7 @@ export interface Sessions {
   draw(login: NewSession): DrawnSession
   /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
   find(cookie: string): Promise<Session | undefined>
-  /** Keeps the time and the address of a use, once a minute at most. */
+  /** Keeps the time and the address of a use, once a minute at most. Never rejects. */
   noteUse(session: Session, address: string): Promise<void>
   listOf(subject: string): Promise<readonly Session[]>
   /** Ends the session if it is that user's. False if there is none. */
@@ -127,8 +127,9 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
     async noteUse({ key, version, ...record }, address) {
       const now = clock.now()
       if (now - (record.lastUsedAt ?? 0) < USE_STEP_MS) return
-      // Whoever changed or ended it meanwhile was later.
-      await store.replace(SESSION, key, version, { ...record, address, lastUsedAt: now })
+      const used: SessionRecord = { ...record, address, lastUsedAt: now }
+      // Whoever changed or ended it meanwhile was later. It is shown to its user only: no page fails for it.
+      await store.replace(SESSION, key, version, used).catch(() => undefined)
     },
     async listOf(subject) {
       const entries = await store.listBy(SESSION, 'subject', subject)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Fault } from '../../../src/kernel/faults.ts'
 import {
   answerIn,
   authorizePath,
@@ -125,6 +126,15 @@ describe('C6.2.2 connected applications', () => {
     const next = await here.get(PATH)
     expect(next.text).toMatch(/Last used on <time[^>]*>1 June 2026 at 4:00 pm AEST/)
     expect(await version()).toBe((before ?? 0) + 1)
+  })
+
+  it('C6.2.2 is shown also where the use cannot be written down', async () => {
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    await agent.logIn(await agent.get(PATH))
+    service.clock.at += 60_000
+    service.store.replace = () => Promise.reject(new Fault('identity_unavailable'))
+    expect((await agent.get(PATH)).text).toContain('Where you are signed in')
   })
 
   it('C6.2.2 a login that an older version wrote is listed without what it does not tell', async () => {
