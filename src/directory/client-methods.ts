@@ -31,7 +31,7 @@ const KEPT_FOR = 60_000
 
 /**
  * The methods of the configuration's clients and of the store's. The store is read when somebody asks, once a minute at
- * most, and only until every method was found. While it cannot be read, what was known before counts.
+ * most, and only until every method was found. What was known before counts too where it cannot be read to its end.
  */
 export class DirectoryMethods implements ClientMethods {
   readonly #parts: ClientMethodsParts
@@ -64,7 +64,8 @@ export class DirectoryMethods implements ClientMethods {
       }
       this.#known = found
     } catch {
-      // Discovery is answered also while the store cannot be reached.
+      // Discovery is answered also while the store cannot be reached, or has more clients than there is time for.
+      this.#known = found.union(this.#known)
     }
     this.#readAt = this.#parts.clock.monotonic()
   }
@@ -72,10 +73,7 @@ export class DirectoryMethods implements ClientMethods {
   async *#stored(): AsyncGenerator<KnownClient> {
     let after: string | undefined
     do {
-      const page = await this.#parts.store.list(CLIENT, {
-        limit: PAGE,
-        after,
-      })
+      const page = await this.#parts.store.list(CLIENT, { limit: PAGE, after })
       for (const { value } of page) yield readStoredClient(value).record
       after = page.length === PAGE ? page.at(-1)?.key : undefined
     } while (after !== undefined)

@@ -58,6 +58,24 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
     expect(read).toEqual([])
   })
 
+  it('are those that were found before the time was over, of very many clients', async () => {
+    const clients = Array.from({ length: 1000 }, (_, at) => ({
+      ...{ key: `c${at}`, version: 1 },
+      value: { record: { id: `c${at}`, ...PUBLIC }, ends: {} },
+    }))
+    const methods = new DirectoryMethods({
+      configured: [BASIC],
+      clock: movableClock(),
+      store: {
+        list: (_kind, page) =>
+          page?.after === undefined
+            ? Promise.resolve(clients as never)
+            : Promise.reject(new Fault('identity_unavailable')),
+      },
+    })
+    expect([...(await methods.current())].sort()).toEqual(['client_secret_basic', 'none'])
+  })
+
   it('stay known while the store cannot be read', async () => {
     const methods = new DirectoryMethods({
       configured: [BASIC],
