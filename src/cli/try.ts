@@ -13,8 +13,15 @@ import { commandOf } from './verbs.ts'
 
 type Parsed = Given<(typeof TRY.verbs)['']>
 
-/** The business that a path of the API names: what follows `/b/` or `/f/`. */
-const businessIn = (path: string): string | undefined => /^\/api\/[^/]+\/[bf]\/([^/?]+)/.exec(path)?.[1]
+/** The code of the business that a path of the API names: what follows `/b/` or `/f/`. Undefined if it cannot be decoded. */
+function businessIn(path: string): string | undefined {
+  const [, segment] = /^\/api\/[^/]+\/[bf]\/([^/?]+)/.exec(path) ?? []
+  try {
+    return segment && decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
 
 /** Some clients send the whole address (RFC 9112 §3.2.2). */
 const PATH = /^(?:\/|https?:\/\/)/

@@ -81,6 +81,15 @@ describe('postern try', () => {
     expect(stdout).toMatch(/\nwhy: let in: every check holds, and backend sample was asked\n$/)
   })
 
+  it.each([
+    ['/api/1.0/b/%41CME/fund-data/fund-list', 'target:b/ACME'],
+    ['/api/1.0/b/%zz/fund-data/fund-list', undefined],
+  ])('C11.5.7 reads the code of the business in a path that is encoded: %s', async (path, target) => {
+    const { stdout, stderr } = await run(['try', '--user', 'alice', '--json', 'GET', path])
+    expect(stderr).toBe('')
+    expect(JSON.parse(stdout).granted.target).toBe(target)
+  })
+
   it('C11.5.7 shows of a call that is refused which check failed, and with what', async () => {
     const { code, stdout } = await run(['try', '--user', 'bob', '--business', 'GLOBEX', 'GET', LIST])
     expect(code).toBe(1)
