@@ -1,6 +1,5 @@
 /** The texts of `--help`, made from the tables of the commands. */
-import { argumentText, type Option, type Options, type Verb } from './options.ts'
-import { KINDS } from './option-kinds.ts'
+import { argumentText, type Option, type Options, valueName, type Verb } from './options.ts'
 import type { ChosenVerb, CommandTable } from './verbs.ts'
 
 const WIDTH = 100
@@ -36,10 +35,6 @@ export const entriesText = (
   entries: readonly (readonly [name: string, text: string])[],
   column = columnOf(entries.map(([name]) => name)),
 ): string => entries.map(([name, text]) => entry(name, text, column)).join('')
-
-/** What help texts call the value of an option. */
-export const valueName = ({ kind = 'text', value, words }: Option): string =>
-  words?.join('|') ?? value ?? KINDS[kind].value
 
 /** What stands behind the name of an option; empty of a switch. */
 const valueText = (option: Option): string =>

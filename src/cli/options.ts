@@ -3,8 +3,8 @@
  * arguments, its options with their help and their kind of value, and examples. Everything else is made from that table:
  * what is accepted, the words for what is wrong, `--help`, and the completion of shells.
  *
- * To add a verb: write its table, name it in `command-list.ts` and `commands.ts`, and implement it by `commandOf` (verbs.ts), which parses
- * the arguments by the table. Options that many commands have stand in `tables/order.ts`.
+ * To add a verb: write its table, name it in `command-list.ts` and `commands.ts`, and implement it by `commandOf`
+ * (verbs.ts), which parses the arguments by the table. Options that many commands have stand in `tables/order.ts`.
  */
 import { parseArgs } from 'node:util'
 import { didYouMean } from '../config/problem-text.ts'
@@ -132,19 +132,19 @@ function unknownText({ rawName }: OptionToken, options: Options): string {
 }
 
 function checkSwitch({ rawName, value }: OptionToken): void {
-  if (value !== undefined) throw new UsageError(`${rawName} has no value`)
+  if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
 }
 
-/** What is expected of an option's value, in words. */
-const expectedOf = ({ kind = 'text', value, words }: Option): string =>
+/** What help texts and messages call the value of an option. */
+export const valueName = ({ kind = 'text', value, words }: Option): string =>
   words?.join('|') ?? value ?? KINDS[kind].value
 
 function checkText({ name, rawName, value, inlineValue }: OptionToken, option: Option): void {
-  if (value === undefined) throw new UsageError(`${rawName}: expected ${expectedOf(option)}, got nothing`)
+  if (value === undefined) throw new UsageError(`${rawName}: expected ${valueName(option)}, got nothing`)
   // Mostly a forgotten value: the next option would be lost.
   if (inlineValue !== true && value.length > 1 && value.startsWith('-'))
     throw new UsageError(
-      `${rawName}: expected ${expectedOf(option)}, got an option; a value that begins with "-" is written --${name}=-…`,
+      `${rawName}: expected ${valueName(option)}, got an option; a value that begins with "-" is written --${name}=-…`,
     )
   const trouble = troubleOf(value, option)
   if (trouble !== undefined) throw new UsageError(`${rawName}: ${trouble}`)

@@ -66,6 +66,7 @@ const NOUNS: Readonly<Record<RevocableKind, Noun>> = {
       SUBJECT,
       BROWSER: ({ browser = '' }) => browser,
       BEGUN: ({ begun }) => minute(begun),
+      'LAST USED': ({ lastUsed }) => minute(lastUsed),
       EXPIRES: ({ expires }) => minute(expires),
     },
   },

@@ -94,15 +94,6 @@ export function rowLines(heads: readonly string[], rows: readonly (readonly stri
   })
 }
 
-/** Writes rows below their headings. */
-export function printRows(
-  heads: readonly string[],
-  rows: readonly (readonly string[])[],
-  { stdout }: Terminal,
-): void {
-  for (const line of rowLines(heads, rows)) stdout.write(line)
-}
-
 /**
  * Writes texts one by one, no faster than they are read, so that a long list needs little memory. A reader that has seen
  * enough (`| head`) ends it.

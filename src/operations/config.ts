@@ -98,8 +98,6 @@ export const metricsSchema = section(
   { default: {}, description: 'What `/metrics` tells.' },
 )
 
-export type MetricsConfig = Static<typeof metricsSchema>
-
 /** Shorter ones can be guessed over a network. */
 const TOKEN_LENGTH = 16
 

@@ -1,6 +1,5 @@
 /** The completion of zsh, which shows what each command and option does. */
-import { valueName } from '../help-text.ts'
-import type { Argument, Option, Verb } from '../options.ts'
+import { type Argument, type Option, valueName, type Verb } from '../options.ts'
 import { type CompletedCommand, type Proposal, proposalOf } from './values.ts'
 
 const quote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`

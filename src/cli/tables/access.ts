@@ -1,6 +1,6 @@
 /** The tables of the commands that tell from a configuration and its store who has access: access, scopes, diff. */
 import type { CommandTable } from '../verbs.ts'
-import { CONFIG } from './order.ts'
+import { CONFIG, METHOD_AND_PATH } from './order.ts'
 
 export const ACCESS = {
   verbs: {
@@ -19,7 +19,7 @@ export const ACCESS = {
         business: { type: 'string', value: 'CODE', help: 'This business only' },
         csv: {
           type: 'boolean',
-          help: "For spreadsheets; a text that one would carry out as a formula gets a ' before it",
+          help: "For spreadsheets; a text that a spreadsheet would run as a formula gets a ' before it",
         },
         json: {
           type: 'boolean',
@@ -45,10 +45,7 @@ export const SCOPES = {
       notes: [
         'Clients of the store are included. PATH is that of a call, or an action as `postern access` lists it. A token is for a client and for a user: both must have the scope.',
       ],
-      arguments: [
-        { name: 'METHOD', proposes: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
-        { name: 'PATH' },
-      ],
+      arguments: METHOD_AND_PATH,
       options: {
         json: {
           type: 'boolean',

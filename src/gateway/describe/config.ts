@@ -146,4 +146,3 @@ export function checkOpenapi(
 }
 
 export type OpenapiConfig = Static<typeof openapiSchema>
-export type ExamplesConfig = Readonly<Record<string, Static<typeof example>>>

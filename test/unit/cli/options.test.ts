@@ -57,7 +57,7 @@ describe('the options of a verb', () => {
     [['-q'], 'there is no option "-q" here'],
     [['--no-json'], 'there is no option "--no-json" here'],
     [['--no-dem'], 'there is no option "--no-dem" here — did you mean "--no-demo"?'],
-    [['--json=yes'], '--json has no value'],
+    [['--json=yes'], '--json takes no value'],
     [['--client'], '--client: expected ID, got nothing'],
     [
       ['--client', '--json'],

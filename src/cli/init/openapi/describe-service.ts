@@ -22,8 +22,6 @@ export interface ServiceFromDescription {
   readonly notes: readonly Note[]
   /** The address that the description names; it may be a path alone. */
   readonly address: string | undefined
-  /** How many operations became methods of actions. */
-  readonly operations: number
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -237,6 +235,5 @@ export function describeService(description: Description, targets: TargetParamet
     },
     notes: work.notes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     address: describedAddress(document),
-    operations: actions.reduce((sum, { methods }) => sum + Object.keys(methods).length, 0),
   }
 }
