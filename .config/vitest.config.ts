@@ -12,6 +12,7 @@ export default defineConfig({
   root,
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/temporary-files.ts'],
     setupFiles: ['test/support/property-seed.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts'],
     // Real sockets, real servers: generous, and never a way to be right (no test sleeps).
