@@ -6,7 +6,7 @@ import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } fro
 import { join } from 'node:path'
 
 const MEMORY = '/dev/shm'
-/** Bytes; the tests need a tenth. A container often has 64 MiB. */
+/** Bytes; the tests need a quarter. A container often has 64 MiB. */
 const ROOM = 2 * 1024 ** 3
 
 function hasRoom(): boolean {
