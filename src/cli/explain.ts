@@ -42,17 +42,9 @@ async function readQuestion({ values, positionals }: Parsed, terminal: Terminal)
   if (token !== undefined && (values.client !== undefined || values.user !== undefined))
     throw new UsageError('expected --token, or --client and --user: not both')
   const sent = data === undefined ? undefined : await readBytes(data, terminal)
+  const headers = sent === undefined ? header : headersWithType(header ?? [], sent)
   const body = {
-    ...{
-      method,
-      path,
-      headers: sent === undefined ? header : headersWithType(header ?? [], sent),
-      client,
-      user,
-      target,
-      scope,
-      from,
-    },
+    ...{ method, path, headers, client, user, target, scope, from },
     reason: checkedReason(values),
     token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
     bodyBase64: sent?.toString('base64'),

@@ -8,7 +8,7 @@ import type { ServiceUrls } from '../server/config.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
 import type { WorkerDependencies } from './dependencies.ts'
 import { Generation } from './generation.ts'
-import { type Parts } from './parts.ts'
+import type { Parts } from './parts.ts'
 import { compileService } from './service.ts'
 
 /** What outlives a configuration. */

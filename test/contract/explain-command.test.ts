@@ -107,6 +107,22 @@ describe('postern explain', () => {
     expect(explanation.checks[0]?.facts['clientAddress']).toBe('192.0.2.1')
   })
 
+  it.each([
+    ['{"Colour":"red"}', [], 'body_invalid'],
+    ['[1', [], 'body_malformed'],
+    ['<FundDetail><Colour>red</Colour></FundDetail>', [], 'body_invalid'],
+    ['{"Colour":"red"}', ['-H', 'content-type: text/plain'], 'unsupported_media_type'],
+    ['{"Colour":"red"}', ['-H', 'Content-Type:'], 'unsupported_media_type'],
+    ['Colour=red', [], 'body_malformed'],
+  ] as const)(
+    'C14.2 reads the body %s with the header lines %j as a client would mean it',
+    async (data, header, reason) => {
+      const path = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
+      const { stdout } = await explain(['--token', token, ...header, '-d', data, '--json', 'POST', path])
+      expect((JSON.parse(stdout) as Explanation).refusal).toMatchObject({ clause: 'C4.11', reason })
+    },
+  )
+
   it('C12.3 explain.asked is recorded: who asked about which action, why, and the answer', async () => {
     await explain(['--token', token, '--reason', 'ticket 7', 'GET', `${LIST}?secret=1`])
     const records = auditRecords(gateway).filter(({ why }) => why === 'ticket 7')

@@ -124,9 +124,7 @@ actions:
     await expect.poll(isTrue, { timeout: PATIENCE }).toBe(true)
     for (const socket of left()) socket.close()
     await expect.poll(open, { timeout: PATIENCE }).toBe(0)
-    expect(await pool.order('POST', '/restart')).toMatchObject({
-      outcome: 'restarted',
-    })
+    expect(await pool.order('POST', '/restart')).toMatchObject({ outcome: 'restarted' })
     expect(await open()).toBe(0)
   })
 

@@ -79,15 +79,15 @@ const startedBy = ({ env }: Terminal): Started => ({
   ...{ node: process.execPath, entry: process.argv[1] ?? '' },
 })
 
+const needsOnlyBusiness = ({ level, action, methods }: DescribedAction): boolean =>
+  level === 'business' && !action.includes('{') && Object.hasOwn(methods, 'GET')
+
 /** A call that needs nothing but a business in its path; undefined if the service has none. */
 function firstCall({ answers, service }: Made): FirstCall | undefined {
-  const isPlain = ({ level, action, methods }: DescribedAction): boolean =>
-    level === 'business' && !action.includes('{') && Object.hasOwn(methods, 'GET')
-  const { area, action } = (service === undefined ? SAMPLE_CALL : service.actions.find(isPlain)) ?? {}
+  const called = service === undefined ? SAMPLE_CALL : service.actions.find(needsOnlyBusiness)
+  if (called === undefined) return undefined
   const code = encodeURIComponent(answers.businesses[0]?.code ?? '')
-  return area === undefined
-    ? undefined
-    : { user: answers.user, path: `/api/1.0/b/${code}/${area}/${action ?? ''}` }
+  return { user: answers.user, path: `/api/1.0/b/${code}/${called.area}/${called.action}` }
 }
 
 /** Rejects if standard output cannot be written. In one piece: a reader that goes away has all of it, or nothing. */
@@ -113,9 +113,10 @@ async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<vo
   const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(15)}${value}\n`)
   await print(lines.join(''), terminal)
   if (notes.length > 0) terminal.stderr.write(`Not in the file, or yours to decide:\n${notes.join('\n')}\n\n`)
-  terminal.stderr.write(
-    `The secret and the password are shown only now: the file has only their hashes.\n${tried === undefined ? '' : `Call it from a second terminal, once it is served:\n  ${tried}\n`}Serve it:\n  ${serve}\n`,
-  )
+  terminal.stderr.write('The secret and the password are shown only now: the file has only their hashes.\n')
+  if (tried !== undefined)
+    terminal.stderr.write(`Call it from a second terminal, once it is served:\n  ${tried}\n`)
+  terminal.stderr.write(`Serve it:\n  ${serve}\n`)
 }
 
 /** Imported only where it is asked for: it loads a reader of OpenAPI. */
