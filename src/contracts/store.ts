@@ -36,8 +36,36 @@ export interface Page {
   readonly prefix?: string | undefined
 }
 
+/** A record that is created together with another one's last write. */
+export interface NewRecord extends NewEntry {
+  readonly kind: string
+  readonly key: string
+}
+
+/**
+ * A place in the change feed: the number of a change, and the mark that its append was given. After a failover that
+ * lost changes a number may be given again, but never with the same mark.
+ */
+export interface FeedPlace {
+  readonly sequence: number
+  /** Empty in stores that cannot lose changes while they run. */
+  readonly mark: string
+}
+
+/** One reading of the change feed. */
+export interface FeedPage {
+  readonly changes: readonly Change[]
+  /** Where the next reading goes on; undefined while nothing was ever appended. */
+  readonly last: FeedPlace | undefined
+  /** The store's clock at the reading, milliseconds since the epoch. */
+  readonly now: number
+  /** The place from which it was to go on is not in the store any more: this page is the first of the whole feed. */
+  readonly restarted: boolean
+  readonly more: boolean
+}
+
 /** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */
-export interface Change {
+export interface Change extends FeedPlace {
   /**
    * Strictly growing over all processes of a store, and never less than the wall clock (milliseconds since the epoch)
    * at the time of the append. So a new store, or one that was restored from a backup, continues above earlier numbers.
@@ -53,6 +81,16 @@ export interface Change {
   readonly remaining?: number | undefined
 }
 
+export interface AppendOptions {
+  /** Milliseconds since the epoch; undefined: for ever. */
+  readonly expiresAt?: number | undefined
+  /**
+   * The highest number that the caller has seen. The change gets a higher one, also in a store that has lost changes in
+   * a failover: else a new revocation rule could be older than the tokens in use, and end none of them.
+   */
+  readonly above?: number | undefined
+}
+
 /**
  * Keeps codes, token families, sessions, consents, revocations and switches. Each method is atomic, over any number of
  * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. What a
@@ -64,6 +102,16 @@ export interface Store {
   find(kind: string, key: string): Promise<Entry | undefined>
   /** Marks a record as used. Exactly one caller ever gets `first: true`; a replay still finds the record. */
   consume(kind: string, key: string): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
+  /**
+   * As `consume`. The first caller's write also gives the record its last value and creates other records: all of it or
+   * nothing. A record to be created that exists already stays as it is. `entry` is the record after the write.
+   */
+  redeem(
+    kind: string,
+    key: string,
+    next: { readonly value: StoredValue; readonly expiresAt?: number | undefined },
+    creates: readonly NewRecord[],
+  ): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
   /**
    * Compare-and-set: false if the record has another version now, or is gone. Without `expiresAt` the expiry stays as it
    * was.
@@ -91,10 +139,20 @@ export interface Store {
   countBy(kind: string, where: IndexValues): Promise<number>
   /** When one of these records was used last, milliseconds since the epoch; undefined if none was. */
   lastUseBy(kind: string, where: IndexValues): Promise<number | undefined>
-  /** Appends to the change feed. Resolves with the sequence of the change. */
-  append(topic: string, value: StoredValue, expiresAt?: number): Promise<number>
-  /** Changes after `sequence` that are still in force (Change.remaining), in order. 0: all of them. */
-  changes(sequence: number): Promise<readonly Change[]>
+  /** Appends to the change feed. Resolves with the place of the change. */
+  append(topic: string, value: StoredValue, options?: AppendOptions): Promise<FeedPlace>
+  /**
+   * The changes behind a place that are still in force (Change.remaining), in order, at most `limit` of them.
+   * Undefined: from the beginning.
+   */
+  changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage>
+  /**
+   * Takes a lease, or keeps it, for `ms` milliseconds from now. True if this process holds it. A store that is no
+   * matter of several nodes answers true: there the work under a lease may be done by each process.
+   */
+  hold(lease: string, ms: number): Promise<boolean>
+  /** Gives a lease back, if this process holds it. */
+  release(lease: string): Promise<void>
   /** Removes at most `limit` expired records and changes. Resolves with their number; 0 if none is left. */
   purge(limit: number): Promise<number>
   /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */

@@ -1,5 +1,5 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Change, Feed, Store, StoredValue, Subscriber } from '../contracts/store.ts'
+import type { Change, Feed, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 
@@ -22,6 +22,8 @@ interface KnownChange {
 
 /** Milliseconds between two polls: what another process appended is in force here within a second. */
 const INTERVAL = 250
+/** Changes that one request to the store reads at most. */
+const PAGE = 5000
 /** Milliseconds between two searches for expired changes. */
 const SWEEP_INTERVAL = 10_000
 
@@ -36,7 +38,9 @@ export class ChangeFeed implements Feed {
   readonly #subscribers = new Map<string, Subscriber[]>()
   /** Live changes by sequence, for later subscribers. */
   readonly #known = new Map<number, KnownChange>()
-  #sequence = 0
+  #at: FeedPlace | undefined
+  /** The highest number ever seen. */
+  #highest = 0
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
   #readAt = 0
@@ -70,11 +74,11 @@ export class ChangeFeed implements Feed {
    * not accept it.
    */
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
-    const sequence = await this.#parts.store.append(topic, value, expiresAt)
+    const place = await this.#parts.store.append(topic, value, { expiresAt, above: this.#highest })
     this.#parts.appended?.()
     await this.refresh()
     // The store has the change but could not be read: the change must be in force here all the same.
-    if (this.#sequence < sequence) this.#apply({ sequence, topic, value, expiresAt }, true)
+    if (this.#highest < place.sequence) this.#apply({ ...place, topic, value, expiresAt }, true)
   }
 
   /**
@@ -122,14 +126,21 @@ export class ChangeFeed implements Feed {
   }
 
   async #read(): Promise<void> {
-    const askedAt = this.#parts.clock.monotonic()
-    const changes = await this.#parts.store.changes(this.#sequence)
-    this.#readAt = this.#parts.clock.monotonic()
-    for (const change of changes) {
-      this.#sequence = change.sequence
-      this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
-      this.#apply(change, false)
+    let more = true
+    while (more) {
+      const askedAt = this.#parts.clock.monotonic()
+      const page = await this.#parts.store.changes(this.#at, PAGE)
+      for (const change of page.changes) this.#take(change, askedAt)
+      this.#at = page.last
+      this.#highest = Math.max(this.#highest, page.last?.sequence ?? 0)
+      more = page.more
     }
+    this.#readAt = this.#parts.clock.monotonic()
+  }
+
+  #take(change: Change, askedAt: number): void {
+    this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
+    this.#apply(change, false)
   }
 
   #apply(change: Change, early: boolean): void {

@@ -10,6 +10,7 @@ export const STORE_VERBS = [
   'create',
   'find',
   'consume',
+  'redeem',
   'replace',
   'remove',
   'list',
@@ -20,6 +21,8 @@ export const STORE_VERBS = [
   'lastUseBy',
   'append',
   'changes',
+  'hold',
+  'release',
   'purge',
 ] as const satisfies readonly Verb[]
 
@@ -53,6 +56,7 @@ export class MeasuredStore implements Store {
   readonly create: Store['create'] = (...args) => this.#measure('create', this.#store.create(...args))
   readonly find: Store['find'] = (...args) => this.#measure('find', this.#store.find(...args))
   readonly consume: Store['consume'] = (...args) => this.#measure('consume', this.#store.consume(...args))
+  readonly redeem: Store['redeem'] = (...args) => this.#measure('redeem', this.#store.redeem(...args))
   readonly replace: Store['replace'] = (...args) => this.#measure('replace', this.#store.replace(...args))
   readonly remove: Store['remove'] = (...args) => this.#measure('remove', this.#store.remove(...args))
   readonly list: Store['list'] = (...args) => this.#measure('list', this.#store.list(...args))
@@ -64,6 +68,8 @@ export class MeasuredStore implements Store {
     this.#measure('lastUseBy', this.#store.lastUseBy(...args))
   readonly append: Store['append'] = (...args) => this.#measure('append', this.#store.append(...args))
   readonly changes: Store['changes'] = (...args) => this.#measure('changes', this.#store.changes(...args))
+  readonly hold: Store['hold'] = (...args) => this.#measure('hold', this.#store.hold(...args))
+  readonly release: Store['release'] = (...args) => this.#measure('release', this.#store.release(...args))
   readonly purge: Store['purge'] = (...args) => this.#measure('purge', this.#store.purge(...args))
 
   close(): Promise<void> {

@@ -1,8 +1,12 @@
 import type {
+  AppendOptions,
   Change,
   Entry,
+  FeedPage,
+  FeedPlace,
   IndexValues,
   NewEntry,
+  NewRecord,
   Page,
   Store,
   StoredValue,
@@ -10,6 +14,7 @@ import type {
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { byEscapedKey, byKey, escapedKey } from '../kernel/key-order.ts'
+import { NO_MARK, toPage } from './feed-page.ts'
 import { type Expiring, ExpiryBuckets, type MemoryRecord, MemoryRecords } from './memory-records.ts'
 
 interface KeptChange extends Expiring {
@@ -63,6 +68,20 @@ export class MemoryStore implements Store {
     const used = { ...record, usedAt: this.#clock.now() }
     this.#records.put(used)
     return Promise.resolve({ first: true, entry: toEntry(used) })
+  }
+
+  redeem(
+    kind: string,
+    key: string,
+    { value, expiresAt }: { value: StoredValue; expiresAt?: number | undefined },
+    creates: readonly NewRecord[],
+  ): Promise<{ first: boolean; entry: Entry } | undefined> {
+    const record = this.#live(kind, key)
+    if (record === undefined || record.usedAt !== undefined) return this.consume(kind, key)
+    void this.consume(kind, key)
+    void this.replace(kind, key, record.version, value, expiresAt)
+    for (const created of creates) void this.create(created.kind, created.key, created)
+    return Promise.resolve({ first: true, entry: toEntry(this.#records.get(kind, key) ?? record) })
   }
 
   replace(
@@ -119,24 +138,36 @@ export class MemoryStore implements Store {
     return Promise.resolve(uses.length === 0 ? undefined : Math.max(...uses))
   }
 
-  append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
+  append(
+    topic: string,
+    value: StoredValue,
+    { expiresAt, above = 0 }: AppendOptions = {},
+  ): Promise<FeedPlace> {
     const { now, ran } = this.#times()
-    this.#sequence = Math.max(this.#sequence + 1, Math.floor(now))
+    this.#sequence = Math.max(this.#sequence + 1, Math.floor(now), above + 1)
     const runsUntil = expiresAt === undefined ? undefined : ran + expiresAt - now
     const change = { sequence: this.#sequence, topic, text: JSON.stringify(value), expiresAt, runsUntil }
     this.#changes.set(change.sequence, change)
     this.#changeEndings.add(change)
-    return Promise.resolve(change.sequence)
+    return Promise.resolve({ sequence: change.sequence, mark: NO_MARK })
   }
 
-  changes(sequence: number): Promise<readonly Change[]> {
-    // The common case: the feed polls four times a second, and almost never finds a change.
-    if (sequence >= this.#sequence) return Promise.resolve([])
-    const later = [...this.#changes.values()].filter((change) => change.sequence > sequence)
+  changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage> {
     const times = this.#times()
-    return Promise.resolve(
-      later.filter((change) => !isOver(change, times)).map((change) => toChange(change, times)),
-    )
+    // The common case: the feed polls four times a second, and almost never finds a change.
+    const isBehind = (after?.sequence ?? 0) < this.#sequence
+    const later = isBehind ? this.#liveAfter(after?.sequence ?? 0, times) : []
+    const changes = later.slice(0, limit).map((change) => toChange(change, times))
+    return Promise.resolve(toPage(changes, after, times.now, later.length > limit))
+  }
+
+  /** One process alone uses this store. */
+  hold(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+
+  release(): Promise<void> {
+    return Promise.resolve()
   }
 
   purge(limit: number): Promise<number> {
@@ -157,6 +188,12 @@ export class MemoryStore implements Store {
 
   #times(): Times {
     return { now: this.#clock.now(), ran: this.#clock.monotonic() }
+  }
+
+  #liveAfter(sequence: number, times: Times): KeptChange[] {
+    return [...this.#changes.values()].filter(
+      (change) => change.sequence > sequence && !isOver(change, times),
+    )
   }
 
   #endedChanges(limit: number): readonly KeptChange[] {
@@ -218,6 +255,7 @@ const isOver = ({ expiresAt, runsUntil }: KeptChange, { now, ran }: Times): bool
 
 const toChange = ({ sequence, topic, text, expiresAt, runsUntil }: KeptChange, { ran }: Times): Change => ({
   sequence,
+  mark: NO_MARK,
   topic,
   value: JSON.parse(text) as StoredValue,
   expiresAt,

@@ -2,6 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Change, Entry, StoredValue } from '../contracts/store.ts'
+import { NO_MARK } from './feed-page.ts'
 import { isBusy, reasonOf, StoreError } from './store-error.ts'
 import { markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
 
@@ -135,6 +136,7 @@ export const toEntry = (row: RecordRow): Entry => ({
 /** `ran`: how long the service has run on this store, in milliseconds. */
 export const toChange = (row: ChangeRow, ran: number): Change => ({
   sequence: row.sequence,
+  mark: NO_MARK,
   topic: row.topic,
   value: JSON.parse(row.value) as StoredValue,
   expiresAt: row.expires_at ?? undefined,

@@ -9,6 +9,18 @@ export interface NewRow extends IndexColumns {
   readonly expiresAt: number | null
 }
 
+/** What `redeem` makes of a record; null: its expiry stays. A type alias, so that node:sqlite can bind it as it is. */
+export type NextRow = {
+  readonly value: string
+  readonly expiresAt: number | null
+}
+
+export interface CreatedRow {
+  readonly kind: string
+  readonly key: string
+  readonly row: NewRow
+}
+
 /** Index values; null: none, or any. A type alias, so that node:sqlite can bind it as it is. */
 export type IndexColumns = Readonly<Record<StoreIndex, string | null>>
 
@@ -113,22 +125,48 @@ function recordVerbs(db: DatabaseSync) {
   }
 }
 
+type Taken = { readonly first: boolean; readonly row: RecordRow } | undefined
+
 /** Two statements. The first one decides. The second may find nothing any more, but its caller is never first. */
-function consumeVerb(db: DatabaseSync, { find }: Pick<ReturnType<typeof recordVerbs>, 'find'>) {
-  const take = db.prepare(`
-    UPDATE record SET used_at = :now WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
-    RETURNING ${COLUMNS}`)
-  const consume = (
-    now: number,
-    kind: string,
-    key: string,
-  ): { first: boolean; row: RecordRow } | undefined => {
-    const taken = take.get({ now, kind, key }) as RecordRow | undefined
-    if (taken) return { first: true, row: taken }
-    const row = find(now, kind, key)
-    return row && { first: false, row }
+function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVerbs>) {
+  const use = (set: string): StatementSync =>
+    db.prepare(`
+      UPDATE record SET used_at = :now${set} WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
+      RETURNING ${COLUMNS}`)
+  const take = use('')
+  const settle = use(', value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)')
+  const taken = (row: unknown, now: number, kind: string, key: string): Taken => {
+    if (row !== undefined) return { first: true, row: row as RecordRow }
+    const used = find(now, kind, key)
+    return used && { first: false, row: used }
   }
-  return { consume }
+
+  return {
+    consume: (now: number, kind: string, key: string): Taken =>
+      taken(take.get({ now, kind, key }), now, kind, key),
+
+    redeem: (now: number, kind: string, key: string, next: NextRow, creates: readonly CreatedRow[]): Taken =>
+      atOnce(db, () => {
+        const row = settle.get({ now, kind, key, ...next })
+        if (row !== undefined)
+          for (const created of creates) create(now, created.kind, created.key, created.row)
+        return taken(row, now, kind, key)
+      }),
+  }
+}
+
+/** All writes of `work`, or none. The write lock is taken first: a transaction that reads first may fail at once. */
+function atOnce<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (thrown) {
+    // SQLite itself ends the transaction after some errors (a full disk).
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw thrown
+  }
 }
 
 /** Many records, by kind or by index. */
@@ -198,18 +236,19 @@ function feedVerbs(db: DatabaseSync) {
   const append = db.prepare(`
     INSERT INTO change (sequence, topic, value, expires_at, runs_until)
     VALUES (
-      max(:now, 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'change'), 0)),
+      max(:now, :above + 1, 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'change'), 0)),
       :topic, :value, :expiresAt, :ran + :expiresAt - :now
     )`)
   const changes = db.prepare(`
     SELECT sequence, topic, value, expires_at, runs_until FROM change
-    WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence`)
+    WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence LIMIT :limit`)
 
   return {
-    append: (times: Times, topic: string, value: string, expiresAt: number | null): number =>
-      Number(append.run({ ...times, topic, value, expiresAt }).lastInsertRowid),
+    append: (times: Times, topic: string, value: string, expiresAt: number | null, above: number): number =>
+      Number(append.run({ ...times, topic, value, expiresAt, above }).lastInsertRowid),
 
-    changes: (times: Times, sequence: number) => changes.all({ ...times, sequence }) as ChangeRow[],
+    changes: (times: Times, sequence: number, limit: number) =>
+      changes.all({ ...times, sequence, limit }) as ChangeRow[],
   }
 }
 
@@ -256,7 +295,7 @@ export function prepareVerbs(db: DatabaseSync) {
   const records = recordVerbs(db)
   return {
     ...records,
-    ...consumeVerb(db, records),
+    ...useVerbs(db, records),
     ...setVerbs(db),
     ...whereVerbs(db),
     ...feedVerbs(db),

@@ -1,8 +1,11 @@
 import type {
-  Change,
+  AppendOptions,
   Entry,
+  FeedPage,
+  FeedPlace,
   IndexValues,
   NewEntry,
+  NewRecord,
   Page,
   Store,
   StoredValue,
@@ -10,9 +13,10 @@ import type {
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { escapedKey } from '../kernel/key-order.ts'
+import { NO_MARK, toPage } from './feed-page.ts'
 import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
 import { SqliteLink, type TroubleListener } from './sqlite-link.ts'
-import { type IndexColumns, partOf, type Times } from './sqlite-verbs.ts'
+import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500
@@ -51,12 +55,8 @@ export class SqliteStore implements Store {
     return this.#link.trouble
   }
 
-  create(kind: string, key: string, { value, expiresAt, indexes = {} }: NewEntry): Promise<boolean> {
-    return this.#link.request('create', this.#now(), kind, escapedKey(key), {
-      value: JSON.stringify(value),
-      expiresAt: expiresAt ?? null,
-      ...columnsOf(indexes),
-    })
+  create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
+    return this.#link.request('create', this.#now(), kind, escapedKey(key), rowOf(entry))
   }
 
   async find(kind: string, key: string): Promise<Entry | undefined> {
@@ -66,6 +66,22 @@ export class SqliteStore implements Store {
 
   async consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
     const taken = await this.#link.request('consume', this.#now(), kind, escapedKey(key))
+    return taken && { first: taken.first, entry: toEntry(taken.row) }
+  }
+
+  async redeem(
+    kind: string,
+    key: string,
+    { value, expiresAt }: { value: StoredValue; expiresAt?: number | undefined },
+    creates: readonly NewRecord[],
+  ): Promise<{ first: boolean; entry: Entry } | undefined> {
+    const next = { value: JSON.stringify(value), expiresAt: expiresAt ?? null }
+    const rows = creates.map((record) => ({
+      kind: record.kind,
+      key: escapedKey(record.key),
+      row: rowOf(record),
+    }))
+    const taken = await this.#link.request('redeem', this.#now(), kind, escapedKey(key), next, rows)
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -114,13 +130,30 @@ export class SqliteStore implements Store {
     return (await this.#link.request('lastUseBy', this.#now(), kind, columnsOf(where))) ?? undefined
   }
 
-  append(topic: string, value: StoredValue, expiresAt?: number): Promise<number> {
-    return this.#link.request('append', this.#times(), topic, JSON.stringify(value), expiresAt ?? null)
+  async append(
+    topic: string,
+    value: StoredValue,
+    { expiresAt, above = 0 }: AppendOptions = {},
+  ): Promise<FeedPlace> {
+    const text = JSON.stringify(value)
+    const sequence = await this.#link.request('append', this.#times(), topic, text, expiresAt ?? null, above)
+    return { sequence, mark: NO_MARK }
   }
 
-  async changes(sequence: number): Promise<readonly Change[]> {
+  async changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage> {
     const times = this.#times()
-    return (await this.#link.request('changes', times, sequence)).map((row) => toChange(row, times.ran))
+    const rows = await this.#link.request('changes', times, after?.sequence ?? 0, limit + 1)
+    const changes = rows.slice(0, limit).map((row) => toChange(row, times.ran))
+    return toPage(changes, after, times.now, rows.length > limit)
+  }
+
+  /** The processes of one machine share this store. What is done under a lease may be done by each of them. */
+  hold(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+
+  release(): Promise<void> {
+    return Promise.resolve()
   }
 
   async purge(limit: number): Promise<number> {
@@ -142,6 +175,12 @@ export class SqliteStore implements Store {
     return { now: Math.floor(this.#now()), ran }
   }
 }
+
+const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({
+  value: JSON.stringify(value),
+  expiresAt: expiresAt ?? null,
+  ...columnsOf(indexes),
+})
 
 const columnsOf = ({ family, subject, client, business }: IndexValues): IndexColumns => ({
   family: column(family),

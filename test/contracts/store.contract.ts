@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Entry, IndexValues, NewEntry, Store } from '../../src/contracts/store.ts'
+import type { Entry, FeedPlace, IndexValues, NewEntry, NewRecord, Store } from '../../src/contracts/store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { byKey } from '../../src/kernel/key-order.ts'
+import { allChanges } from '../support/all-changes.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 
 /** A place for the data of a store. If the store is durable, opening it again finds the data. */
@@ -183,7 +184,8 @@ export function describeStore(subject: StoreUnderTest): void {
       for (let n = 0; n < 5; n += 1) await store.create('code', `dead-${n}`, make({}, { expiresAt }))
       await store.create('code', 'later', make({}, { expiresAt: expiresAt + 1 }))
       await store.create('code', 'kept', make())
-      await store.append('topic', {}, expiresAt)
+      await store.append('topic', {}, { expiresAt })
+      await store.append('topic', {})
       clock.advance(10)
       const purged = [await store.purge(3), await store.purge(3), await store.purge(3), await store.purge(3)]
       expect(purged).toEqual([3, 3, 0, 0])
@@ -213,6 +215,73 @@ export function describeStore(subject: StoreUnderTest): void {
     it('of what is not there answers undefined', async () => {
       const { store } = await opened()
       expect(await store.consume('code', 'k')).toBeUndefined()
+    })
+  })
+
+  describe(`${subject.name}: redeem`, () => {
+    const family = (key: string, more: Partial<NewRecord> = {}): NewRecord => ({
+      kind: 'family',
+      key,
+      value: { of: key },
+      ...more,
+    })
+
+    it('C6.1.6 is first for exactly one of 16 in parallel, whose records alone are created', async () => {
+      const { store } = await opened()
+      await store.create('code', 'k', make({ a: 1 }))
+      const taken = await Promise.all(
+        Array.from({ length: PARALLEL }, (_, n) =>
+          store.redeem('code', 'k', { value: { by: n } }, [family(`f-${n}`), family(`g-${n}`)]),
+        ),
+      )
+      const winner = taken.findIndex((each) => each?.first)
+      expect(taken.filter((each) => each?.first)).toHaveLength(1)
+      expect(taken.map((each) => valueOf(each?.entry))).toEqual(Array(PARALLEL).fill({ by: winner }))
+      expect(keysOf(await store.list('family'))).toEqual([`f-${winner}`, `g-${winner}`])
+    })
+
+    it('gives the record its last value, a new version and, if wanted, another expiry', async () => {
+      const { store, clock } = await opened()
+      const now = clock.now()
+      await store.create('code', 'k', make({ a: 1 }, { expiresAt: now + 10, indexes: { client: 'c' } }))
+      expect(await store.redeem('code', 'k', { value: { a: 2 }, expiresAt: now + 50 }, [])).toEqual({
+        first: true,
+        entry: { key: 'k', value: { a: 2 }, version: 2, expiresAt: now + 50, usedAt: now },
+      })
+      clock.advance(20)
+      expect(await store.redeem('code', 'k', { value: { a: 3 } }, [family('late')])).toMatchObject({
+        first: false,
+        entry: { value: { a: 2 }, version: 2, usedAt: now },
+      })
+      expect(keysOf(await store.listBy('code', 'client', 'c'))).toEqual(['k'])
+      expect(await store.list('family')).toEqual([])
+    })
+
+    it('creates records with their indexes and expiry, and leaves one that exists as it is', async () => {
+      const { store, clock } = await opened()
+      const expiresAt = clock.now() + 10
+      await store.create('code', 'k', make())
+      await store.create('family', 'there', make({ old: true }))
+      await store.redeem('code', 'k', { value: {} }, [
+        family('there'),
+        family('new', { expiresAt, indexes: { family: 'new', client: 'c' } }),
+      ])
+      expect(valueOf(await store.find('family', 'there'))).toEqual({ old: true })
+      expect(await store.listBy('family', 'client', 'c')).toMatchObject([
+        { key: 'new', expiresAt, version: 1 },
+      ])
+    })
+
+    it('creates nothing for a record that is used, has expired or is not there', async () => {
+      const { store, clock } = await opened()
+      await store.create('code', 'used', make())
+      await store.consume('code', 'used')
+      await store.create('code', 'dead', make({}, { expiresAt: clock.now() + 1 }))
+      clock.advance(1)
+      expect(await store.redeem('code', 'used', { value: {} }, [family('1')])).toMatchObject({ first: false })
+      expect(await store.redeem('code', 'dead', { value: {} }, [family('2')])).toBeUndefined()
+      expect(await store.redeem('code', 'gone', { value: {} }, [family('3')])).toBeUndefined()
+      expect(await store.list('family')).toEqual([])
     })
   })
 
@@ -397,24 +466,30 @@ export function describeStore(subject: StoreUnderTest): void {
   })
 
   describe(`${subject.name}: change feed`, () => {
-    it('tells what was appended after a sequence, in order', async () => {
+    it('tells what was appended after a place, in order', async () => {
       const { store } = await opened()
-      const sequences = [
+      const places = [
         await store.append('a', { n: 1 }),
         await store.append('b', { n: 2 }),
         await store.append('a', {}),
       ]
+      const sequences = places.map(({ sequence }) => sequence)
       expect(sequences).toEqual([...sequences].sort((a, b) => a - b))
       expect(new Set(sequences).size).toBe(3)
-      expect((await store.changes(0)).map(({ sequence, topic }) => [sequence, topic])).toEqual([
+      expect((await allChanges(store)).map(({ sequence, topic }) => [sequence, topic])).toEqual([
         [sequences[0], 'a'],
         [sequences[1], 'b'],
         [sequences[2], 'a'],
       ])
-      expect(await store.changes(sequences[0]!)).toHaveLength(2)
-      expect(await store.changes(sequences[2]!)).toEqual([])
-      expect((await store.changes(sequences[0]!))[0]).toEqual({
-        sequence: sequences[1],
+      expect(await allChanges(store, places[0])).toHaveLength(2)
+      expect(await store.changes(places[2], 10)).toMatchObject({
+        changes: [],
+        last: places[2],
+        restarted: false,
+        more: false,
+      })
+      expect((await allChanges(store, places[0]))[0]).toEqual({
+        ...places[1],
         topic: 'b',
         value: { n: 2 },
         expiresAt: undefined,
@@ -422,37 +497,90 @@ export function describeStore(subject: StoreUnderTest): void {
       })
     })
 
+    it('is read in pages, each change once', async () => {
+      const { store } = await opened()
+      const places = []
+      for (let n = 0; n < 5; n += 1) places.push(await store.append('a', { n }))
+      const first = await store.changes(undefined, 2)
+      expect(first).toMatchObject({ changes: [{ value: { n: 0 } }, { value: { n: 1 } }], more: true })
+      expect(first.last).toEqual(places[1])
+      const second = await store.changes(first.last, 3)
+      expect(second).toMatchObject({ last: places[4], more: false, restarted: false })
+      expect(second.changes.map(({ value }) => value['n'])).toEqual([2, 3, 4])
+    })
+
+    it('of nothing has no place to go on from', async () => {
+      const { store } = await opened()
+      expect(await store.changes(undefined, 10)).toMatchObject({ changes: [], more: false, restarted: false })
+      const place = await store.append('a', {})
+      expect((await store.changes(undefined, 10)).last).toEqual(place)
+    })
+
+    it('loses and repeats nothing where many append and read at once', async () => {
+      const { store } = await opened()
+      const seen: number[] = []
+      let at: FeedPlace | undefined
+      let writing = true
+      const read = async (): Promise<void> => {
+        for (let last = false; !last;) {
+          last = !writing
+          const page = await store.changes(at, 7)
+          at = page.last
+          seen.push(...page.changes.map(({ value }) => Number(value['n'])))
+          last &&= !page.more
+        }
+      }
+      const reading = read()
+      const appended = Array.from({ length: 60 }, (_, n) => store.append('a', { n }))
+      const sequences = (await Promise.all(appended)).map(({ sequence }) => sequence)
+      writing = false
+      await reading
+      expect(new Set(sequences).size).toBe(60)
+      expect(seen.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+    })
+
     it('leaves out what has expired, and never gives a sequence twice', async () => {
       const { store, clock } = await opened()
-      const first = await store.append('a', {}, clock.now() + 10)
+      const first = await store.append('a', {}, { expiresAt: clock.now() + 10 })
       clock.advance(9)
-      expect(await store.changes(0)).toHaveLength(1)
+      expect(await allChanges(store)).toHaveLength(1)
       clock.advance(1)
-      expect(await store.changes(0)).toEqual([])
+      expect(await allChanges(store)).toEqual([])
       await store.purge(10)
-      expect(await store.append('a', {})).toBeGreaterThan(first)
+      expect((await store.append('a', {})).sequence).toBeGreaterThan(first.sequence)
+    })
+
+    it('T3.12 numbers a change above what its caller has seen, and the later ones above that', async () => {
+      const { store, clock } = await opened()
+      const above = clock.now() + 90_000_000
+      const { sequence } = await store.append('a', {}, { above })
+      expect(sequence).toBe(above + 1)
+      expect((await store.append('a', {})).sequence).toBe(sequence + 1)
+      expect((await store.append('a', {}, { above: 1 })).sequence).toBe(sequence + 2)
     })
 
     it('numbers changes above the wall clock, and on from there when it is set back', async () => {
       const { store, clock } = await opened()
-      const first = await store.append('a', {})
+      const { sequence: first } = await store.append('a', {})
       expect(first).toBe(clock.now())
       clock.step(-90_000_000)
-      expect([await store.append('a', {}), await store.append('a', {})]).toEqual([first + 1, first + 2])
+      const later = [await store.append('a', {}), await store.append('a', {})]
+      expect(later.map(({ sequence }) => sequence)).toEqual([first + 1, first + 2])
     })
 
     it('T3.12 keeps a change until the service has run for as long as it was to live, whatever the wall clock says', async () => {
       const { store, clock } = await opened()
-      await store.append('a', {}, clock.now() + 100)
+      await store.append('a', {}, { expiresAt: clock.now() + 100 })
+      const { sequence } = await store.append('a', {})
       clock.step(90_000_000)
       expect(await store.purge(10)).toBe(0)
       clock.advance(60)
-      expect(await store.changes(0)).toMatchObject([{ remaining: 40 }])
+      expect(await allChanges(store)).toMatchObject([{ remaining: 40 }, { sequence }])
       clock.step(-90_000_000)
       clock.advance(39)
-      expect(await store.changes(0)).toHaveLength(1)
+      expect(await allChanges(store)).toHaveLength(2)
       clock.advance(1)
-      expect(await store.changes(0)).toEqual([])
+      expect(await allChanges(store)).toMatchObject([{ sequence }])
       expect(await store.purge(10)).toBe(1)
     })
   })
@@ -471,7 +599,7 @@ export function describeStore(subject: StoreUnderTest): void {
       )
       await before.consume('code', 'k')
       await before.replace('code', 'k', 1, { a: 2 })
-      const sequence = await before.append('topic', { a: 1 })
+      const appended = await before.append('topic', { a: 1 })
       await before.close()
       const after = await place.open(clock)
       onTestFinished(() => after.close())
@@ -480,24 +608,24 @@ export function describeStore(subject: StoreUnderTest): void {
         entry: { value: { a: 2 }, version: 2 },
       })
       expect(keysOf(await after.listBy('code', 'client', 'c'))).toEqual(['k'])
-      expect(await after.changes(0)).toMatchObject([{ sequence, value: { a: 1 } }])
+      expect(await allChanges(after)).toMatchObject([{ ...appended, value: { a: 1 } }])
     })
 
     it('T3.12 goes on counting how long the service has run, from the last purge on', async () => {
       const place = await subject.place()
       const clock = movableClock()
       const before = await place.open(clock)
-      await before.append('a', {}, clock.now() + 100)
+      await before.append('a', {}, { expiresAt: clock.now() + 100 })
       clock.advance(30)
       await before.purge(10)
       await before.close()
       clock.step(90_000_000)
       const after = await place.open(clock)
       onTestFinished(() => after.close())
-      expect(await after.changes(0)).toMatchObject([{ remaining: 70 }])
+      expect(await allChanges(after)).toMatchObject([{ remaining: 70 }])
       expect(await after.purge(10)).toBe(0)
       clock.advance(70)
-      expect(await after.changes(0)).toEqual([])
+      expect(await allChanges(after)).toEqual([])
     })
 
     it('is one store for all who have it open', async () => {

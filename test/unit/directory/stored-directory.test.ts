@@ -28,7 +28,7 @@ async function opened() {
   const directory = new StoredDirectory({ store: { find }, feed, clock })
   await store.create(CLIENT, 'acme', { value: { record, ends: {} } })
   const tell = (value: Change['value']): void =>
-    subscriber?.apply({ sequence: 1, topic: 'directory', value, expiresAt: undefined }, false)
+    subscriber?.apply({ sequence: 1, mark: '', topic: 'directory', value, expiresAt: undefined }, false)
   return {
     ...{ clock, store, directory, tell },
     reads: () => reads,

@@ -150,8 +150,8 @@ function feedOf(store: Store): RevocationParts['feed'] {
       follower = subscriber
     },
     append: async (topic, value, expiresAt) => {
-      const sequence = await store.append(topic, value, expiresAt)
-      follower?.apply({ sequence, topic, value, expiresAt }, false)
+      const place = await store.append(topic, value, { expiresAt })
+      follower?.apply({ ...place, topic, value, expiresAt }, false)
     },
   }
 }

@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/kernel/clock.ts'
 import { backUpSqlite } from '../../../src/stores/backup.ts'
 import { SqliteStore } from '../../../src/stores/sqlite.ts'
 import { StoreError } from '../../../src/stores/store-error.ts'
+import { allChanges } from '../../support/all-changes.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { startStoreProcess } from '../../support/store-process.ts'
 
@@ -32,7 +33,7 @@ describe('a backup', () => {
     expect(statSync(copy).mode & 0o777).toBe(0o600)
     const restored = await openAt(copy)
     expect(await restored.listBy('code', 'client', 'c')).toMatchObject([{ key: 'k', value: { a: 1 } }])
-    expect(await restored.changes(0)).toMatchObject([{ topic: 'topic', value: { b: 2 } }])
+    expect(await allChanges(restored)).toMatchObject([{ topic: 'topic', value: { b: 2 } }])
   })
 
   it('is put back by copying the file', async () => {
