@@ -9,9 +9,9 @@ import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts
 import { toFault } from '../kernel/faults.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import type { TroubleListener } from './sqlite-link.ts'
 import { StoreError } from './store-error.ts'
 import { markStore, requireNotLost, recoveryAdvice } from './store-files.ts'
+import type { TroubleListener } from './trouble.ts'
 
 /** The result of an examination; no `damage` means that the file is sound. */
 export interface Examined {

@@ -5,6 +5,7 @@ import { budget } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
+import type { TroubleListener } from './trouble.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
 /** A request to the thread of the store. */
@@ -51,9 +52,6 @@ interface Waiting {
   /** Ends the charge to the time budget of the request. */
   readonly settled: (() => void) | undefined
 }
-
-/** Called with the reason when the store stops working, and with undefined when it works again. */
-export type TroubleListener = (trouble: string | undefined) => void
 
 /** Milliseconds. If less time is left, the verb fails at once. */
 const MIN_TIME = 10

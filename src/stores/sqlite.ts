@@ -15,8 +15,9 @@ import type { Clock } from '../kernel/clock.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { NO_MARK, toPage } from './feed-page.ts'
 import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
-import { SqliteLink, type TroubleListener } from './sqlite-link.ts'
+import { SqliteLink } from './sqlite-link.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
+import type { TroubleListener } from './trouble.ts'
 
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500

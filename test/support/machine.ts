@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { postgresPrograms } from './postgres-programs.ts'
 
 interface Part {
   /** What is tested with it. */
@@ -66,6 +67,7 @@ export const PARTS = {
   },
   nginx: { use: 'nginx as an upstream', isThere: () => existsSync(NGINX) },
   openssl: { use: 'TLS', isThere: () => runs('openssl', 'version') },
+  postgresql: { use: 'a store for several nodes', isThere: () => postgresPrograms() !== undefined },
   prometheus: { use: 'the alerts and the dashboard', isThere: () => runs('prometheus', '--version') },
   promtool: { use: 'the form of the metrics, the alert rules', isThere: () => runs('promtool', '--version') },
   python3: {

@@ -8,10 +8,12 @@ import {
   constants,
   globSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   statfsSync,
   statSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const MEMORY = '/dev/shm'
@@ -35,19 +37,36 @@ function hasRoom(): boolean {
 function removeAbandoned(): void {
   for (const folder of globSync(join(MEMORY, `${PREFIX}*`)))
     try {
-      if (Date.now() - statSync(folder).mtimeMs > DAY) rmSync(folder, { recursive: true, force: true })
+      if (Date.now() - statSync(folder).mtimeMs <= DAY) continue
+      endPostgres(folder)
+      rmSync(folder, { recursive: true, force: true })
     } catch {
       // Another user's, or removed meanwhile.
     }
 }
 
+/** The folder of the Postgres that the tests of a run share (postgres.ts). */
+export const SHARED_POSTGRES = 'shared-postgres'
+
+/** Ends the Postgres that the tests of a run have shared, if one was started. */
+function endPostgres(folder: string): void {
+  try {
+    const [id] = readFileSync(join(folder, SHARED_POSTGRES, 'data/postmaster.pid'), 'utf8').split('\n')
+    process.kill(Number(id), 'SIGQUIT')
+  } catch {
+    // None was started, or it has ended.
+  }
+}
+
 /** Runs before the first test: `os.tmpdir()` of every process follows. What it returns runs after the last one. */
-export default function setup(): (() => void) | undefined {
+export default function setup(): () => void {
   removeAbandoned()
-  if (!hasRoom()) return undefined
-  const folder = mkdtempSync(join(MEMORY, PREFIX))
+  const folder = mkdtempSync(join(hasRoom() ? MEMORY : tmpdir(), PREFIX))
   // As /tmp: some servers run as another user.
   chmodSync(folder, 0o1777)
   process.env['TMPDIR'] = folder
-  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  return () => {
+    endPostgres(folder)
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
 }

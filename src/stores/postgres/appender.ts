@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+import type { FeedPlace } from '../../contracts/store.ts'
+import type { PostgresLink } from './link.ts'
+import type { PostgresStatements } from './statements.ts'
+
+/** Changes that one statement appends at most. */
+const GROUP = 100
+const MARK_BYTES = 12
+
+export interface NewChange {
+  readonly topic: string
+  readonly value: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number | null
+  readonly runsUntil: number | null
+  readonly now: number
+  readonly above: number
+}
+
+interface Waiting {
+  readonly change: NewChange
+  readonly resolve: (place: FeedPlace) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/**
+ * Appends to the change feed, one statement after the other, each with all changes that wait for it. All appends of all
+ * nodes change one row, so statements at the same time would only wait for each other.
+ */
+export class Appender {
+  readonly #link: PostgresLink
+  readonly #statements: Pick<PostgresStatements, 'append' | 'appended'>
+  #waiting: Waiting[] = []
+  #isAppending = false
+
+  constructor(link: PostgresLink, statements: Pick<PostgresStatements, 'append' | 'appended'>) {
+    this.#link = link
+    this.#statements = statements
+  }
+
+  append(change: NewChange): Promise<FeedPlace> {
+    const { promise, resolve, reject } = Promise.withResolvers<FeedPlace>()
+    this.#waiting.push({ change, resolve, reject })
+    if (!this.#isAppending) void this.#work()
+    return promise
+  }
+
+  async #work(): Promise<void> {
+    this.#isAppending = true
+    while (this.#waiting.length > 0) await this.#appendGroup(this.#waiting.splice(0, GROUP))
+    this.#isAppending = false
+  }
+
+  async #appendGroup(group: readonly Waiting[]): Promise<void> {
+    const mark = randomBytes(MARK_BYTES).toString('base64url')
+    try {
+      const sequences = await this.#write(
+        mark,
+        group.map(({ change }) => change),
+      )
+      for (const [at, { resolve, reject }] of group.entries()) {
+        const sequence = sequences[at]
+        if (sequence === undefined) reject(new Error('the change feed did not take a change'))
+        else resolve({ sequence, mark })
+      }
+    } catch (thrown) {
+      for (const { reject } of group) reject(thrown)
+    }
+  }
+
+  async #write(mark: string, changes: readonly NewChange[]): Promise<readonly number[]> {
+    const now = Math.max(...changes.map((change) => change.now))
+    const above = Math.max(...changes.map((change) => change.above))
+    const lists = [
+      changes.map(({ topic }) => topic),
+      changes.map(({ value }) => value),
+      changes.map(({ expiresAt }) => expiresAt),
+      changes.map(({ runsUntil }) => runsUntil),
+    ]
+    const values = [mark, now, changes.length, above, ...lists]
+    const { rows: appended } = await this.#link.run(this.#statements.append, values)
+    // Nothing: an earlier try has appended them, though its answer was lost.
+    const rows =
+      appended.length > 0 ? appended : (await this.#link.run(this.#statements.appended, [mark, now])).rows
+    return rows.map((row) => Number(row['sequence'])).sort((one, other) => one - other)
+  }
+}

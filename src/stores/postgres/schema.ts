@@ -1,0 +1,42 @@
+/**
+ * The tables, for any database that speaks Postgres' protocol: no sequences, jsonb, advisory locks, LISTEN, triggers or
+ * transactions of several statements. Times are milliseconds since the epoch. Keys and index values are escaped
+ * (kernel/key-order.ts), and shortened (keys.ts).
+ */
+
+/** Version 1. Each statement does nothing where it was done before. */
+export const tables = (schema: string): readonly string[] => [
+  `CREATE SCHEMA IF NOT EXISTS ${schema}`,
+  `CREATE TABLE IF NOT EXISTS ${schema}.record (
+    kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, long_key text,
+    value text NOT NULL, version int8 NOT NULL DEFAULT 1, attempt text NOT NULL,
+    expires_at int8, used_at int8, used_by text,
+    family text COLLATE "C", subject text COLLATE "C", client text COLLATE "C", business text COLLATE "C",
+    PRIMARY KEY (kind, key))`,
+  `CREATE INDEX IF NOT EXISTS record_by_expiry ON ${schema}.record (expires_at) WHERE expires_at IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS record_by_family ON ${schema}.record (family) WHERE family IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS record_by_subject ON ${schema}.record (subject) WHERE subject IS NOT NULL`,
+  // A client may have millions of records, which are read in pages: with kind and key, a page is one range of the index.
+  `CREATE INDEX IF NOT EXISTS record_by_client ON ${schema}.record (client, kind, key) WHERE client IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS record_by_business ON ${schema}.record (business) WHERE business IS NOT NULL`,
+  // One row: the end of the change feed, and how long the service has run on this store (ms).
+  `CREATE TABLE IF NOT EXISTS ${schema}.feed (
+    id int4 PRIMARY KEY, last int8 NOT NULL, mark text NOT NULL, ran int8 NOT NULL)`,
+  `INSERT INTO ${schema}.feed (id, last, mark, ran) VALUES (1, 0, '', 0) ON CONFLICT (id) DO NOTHING`,
+  // runs_until: until when, by feed.ran, the change is kept.
+  `CREATE TABLE IF NOT EXISTS ${schema}.change (
+    sequence int8 PRIMARY KEY, mark text NOT NULL, topic text NOT NULL, value text NOT NULL,
+    expires_at int8, runs_until int8)`,
+  `CREATE INDEX IF NOT EXISTS change_by_expiry ON ${schema}.change (expires_at) WHERE expires_at IS NOT NULL`,
+  `CREATE TABLE IF NOT EXISTS ${schema}.lease (name text PRIMARY KEY, holder text NOT NULL, until int8 NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS ${schema}.node (
+    id text PRIMARY KEY, version text NOT NULL, config text NOT NULL, facts text NOT NULL, seen_at int8 NOT NULL)`,
+  // synced: a JSON map from process to the number of its last exchange.
+  `CREATE TABLE IF NOT EXISTS ${schema}.bucket (
+    key text COLLATE "C" PRIMARY KEY, tokens float8 NOT NULL, at float8 NOT NULL, synced text NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS ${schema}.lockout (
+    key text COLLATE "C" PRIMARY KEY, failures int4 NOT NULL, last_at int8 NOT NULL,
+    busy_until int8 NOT NULL, busy_by text)`,
+  `CREATE TABLE IF NOT EXISTS ${schema}.meta (
+    id int4 PRIMARY KEY, version int4 NOT NULL, readable_from int4 NOT NULL)`,
+]

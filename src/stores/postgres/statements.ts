@@ -1,0 +1,254 @@
+/** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
+import type { IndexValues, StoreIndex } from '../../contracts/store.ts'
+import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
+
+/** Of `record`, as `find` and lists read it. */
+export const COLUMNS = 'key, long_key, value, version, expires_at, used_at'
+
+const INDEXES: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
+
+export const indexesOf = (where: IndexValues): readonly StoreIndex[] =>
+  INDEXES.filter((index) => where[index] !== undefined)
+
+/** An expired record counts as absent, whether it was purged or not. */
+const live = (now: number): string => `(expires_at IS NULL OR expires_at > $${now})`
+/** Parameters: kind, key, now, attempt. */
+const UNUSED = `kind = $1 AND key = $2 AND (used_at IS NULL OR used_by = $4) AND ${live(3)}`
+/** A page, from parameter `first` on: the first key, one that is not on it, the first key behind, the whole prefix, limit. */
+const part = (first: number): string => `
+  key >= $${first} AND key IS DISTINCT FROM $${first + 1} AND ($${first + 2}::text IS NULL OR key < $${first + 2})
+  AND starts_with(coalesce(long_key, key), $${first + 3})`
+
+const RECORD = '(kind, key, long_key, value, attempt, expires_at, family, subject, client, business)'
+
+/** One record by its key. `attempt`: drawn for each call, and the same in all its tries. */
+function recordStatements(table: string) {
+  return {
+    /** Parameters: the columns of RECORD, now. */
+    create: writing('create', {
+      parameters: 11,
+      last: (inTime) => `
+        INSERT INTO ${table} AS old ${RECORD}
+        SELECT $1, $2, $3, $4, $5, $6::int8, $7, $8, $9, $10 WHERE ${inTime}
+        ON CONFLICT (kind, key) DO UPDATE SET
+          long_key = excluded.long_key, value = excluded.value, version = 1, attempt = excluded.attempt,
+          expires_at = excluded.expires_at, used_at = NULL, used_by = NULL, family = excluded.family,
+          subject = excluded.subject, client = excluded.client, business = excluded.business
+        WHERE old.expires_at <= $11::int8 AND ${inTime}
+        RETURNING 1 AS done`,
+    }),
+    /** Whether an earlier try has created it. Parameters: kind, key, attempt. */
+    created: reading('created', `SELECT 1 FROM ${table} WHERE kind = $1 AND key = $2 AND attempt = $3`),
+    find: reading('find', `SELECT ${COLUMNS} FROM ${table} WHERE kind = $1 AND key = $2 AND ${live(3)}`),
+    /** Parameters: kind, key, now, attempt. */
+    consume: writing('consume', {
+      parameters: 4,
+      last: (inTime) => `
+        UPDATE ${table} SET used_at = coalesce(used_at, $3::int8), used_by = $4 WHERE ${UNUSED} AND ${inTime}
+        RETURNING 1 AS done, ${COLUMNS}`,
+    }),
+    /** Parameters: kind, key, now, version, value, expiry or null, attempt. */
+    replace: writing('replace', {
+      parameters: 7,
+      last: (inTime) => `
+        UPDATE ${table} SET value = $5, version = $4::int8 + 1, attempt = $7, expires_at = coalesce($6::int8, expires_at)
+        WHERE kind = $1 AND key = $2 AND ${live(3)} AND ${inTime}
+          AND (version = $4::int8 OR (version = $4::int8 + 1 AND attempt = $7))
+        RETURNING 1 AS done`,
+    }),
+    /** Parameters: kind, key, now, version or null. */
+    remove: writing('remove', {
+      parameters: 4,
+      last: (inTime) => `
+        DELETE FROM ${table}
+        WHERE kind = $1 AND key = $2 AND ${live(3)} AND version = coalesce($4::int8, version) AND ${inTime}
+        RETURNING 1 AS done`,
+    }),
+  }
+}
+
+/** The types of those columns. */
+const TYPES = ['text', 'text', 'text', 'text', 'text', 'int8', 'text', 'text', 'text', 'text']
+
+/**
+ * Uses a record, gives it its last value and creates others. A second try finds the record used by its own attempt, and
+ * what it created in place. Parameters: kind, key, now, attempt, value, expiry or null, and a list for each column of RECORD.
+ */
+const redeem = (table: string): Statement =>
+  writing('redeem', {
+    parameters: 6 + TYPES.length,
+    before: (inTime) => [
+      `used AS (
+        UPDATE ${table} SET
+          used_at = coalesce(used_at, $3::int8), used_by = $4, value = $5,
+          version = CASE WHEN used_by = $4 THEN version ELSE version + 1 END,
+          expires_at = coalesce($6::int8, expires_at)
+        WHERE ${UNUSED} AND ${inTime}
+        RETURNING 1 AS done, ${COLUMNS})`,
+      `created AS (
+        INSERT INTO ${table} AS old ${RECORD}
+        SELECT made.* FROM used, unnest(${TYPES.map((type, at) => `$${7 + at}::${type}[]`).join(', ')}) AS made
+        ON CONFLICT (kind, key) DO UPDATE SET
+          long_key = excluded.long_key, value = excluded.value, version = 1, attempt = excluded.attempt,
+          expires_at = excluded.expires_at, used_at = NULL, used_by = NULL, family = excluded.family,
+          subject = excluded.subject, client = excluded.client, business = excluded.business
+        WHERE old.expires_at <= $3::int8)`,
+    ],
+    last: () => 'SELECT * FROM used',
+  })
+
+/**
+ * The records of a kind, or those of them that have some index values. There is a statement for each set of indexes: else the planner, which
+ * does not know the values, would read the whole kind.
+ */
+function whereStatements(table: string, indexes: readonly StoreIndex[]) {
+  const name = (verb: string): string => [verb, ...indexes].join('_by_')
+  const where = (first: number): string =>
+    ['kind = $1', ...indexes.map((index, at) => `${index} = $${first + at}`)].join(' AND ')
+  return {
+    /** Parameters: kind, now, index values. */
+    count: reading(name('count'), `SELECT count(*) AS live FROM ${table} WHERE ${where(3)} AND ${live(2)}`),
+    lastUse: reading(
+      name('last_use'),
+      `SELECT max(used_at) AS at FROM ${table} WHERE ${where(3)} AND ${live(2)}`,
+    ),
+    /** Parameters: kind, now, those of a page, index values. */
+    page: reading(
+      name('page'),
+      `SELECT ${COLUMNS} FROM ${table} WHERE ${where(8)} AND ${live(2)} AND ${part(3)} ORDER BY key LIMIT $7::int8`,
+    ),
+    /** In the order of keys, so that two that remove the same never wait for each other. Parameters: kind, now, limit, index values. */
+    remove: writing(name('remove'), {
+      parameters: 3 + indexes.length,
+      last: (inTime) => `
+        DELETE FROM ${table} WHERE (kind, key) IN (
+          SELECT kind, key FROM ${table} WHERE ${where(4)} ORDER BY kind, key LIMIT $3::int8) AND ${inTime}
+        RETURNING 1 AS done, ${live(2)} AS live`,
+    }),
+  }
+}
+
+export type WhereStatements = ReturnType<typeof whereStatements>
+
+/** The change feed. */
+function feedStatements(schema: string) {
+  const [change, feed] = [`${schema}.change`, `${schema}.feed`]
+  return {
+    /**
+     * A group of changes gets numbers in a row and one mark. Parameters: mark, now, count, above, and for each change in lists:
+     * topic, value, expiry, runs_until.
+     */
+    append: writing('append', {
+      parameters: 8,
+      before: (inTime) => [
+        `numbered AS (
+          UPDATE ${feed} SET
+            last = CASE WHEN mark = $1 THEN last ELSE greatest($2::int8, last + 1, $4::int8 + 1) + $3::int8 - 1 END,
+            mark = $1
+          WHERE id = 1 AND ${inTime}
+            AND NOT EXISTS (SELECT 1 FROM ${change} AS earlier WHERE earlier.sequence >= $2::int8 AND earlier.mark = $1)
+          RETURNING last)`,
+      ],
+      last: () => `
+        INSERT INTO ${change} (sequence, mark, topic, value, expires_at, runs_until)
+        SELECT numbered.last - $3::int8 + made.at, $1, made.topic, made.value, made.expires_at, made.runs_until
+        FROM numbered, unnest($5::text[], $6::text[], $7::int8[], $8::int8[])
+          WITH ORDINALITY AS made (topic, value, expires_at, runs_until, at)
+        ON CONFLICT (sequence) DO UPDATE SET mark = excluded.mark
+        RETURNING 1 AS done, sequence`,
+    }),
+    /** What an earlier try has appended. Parameters: mark, now. */
+    appended: reading(
+      'appended',
+      `SELECT sequence FROM ${change} WHERE sequence >= $2 AND mark = $1 ORDER BY sequence`,
+    ),
+    /**
+     * The row of the feed, with each change from a place on; that of the place itself too, though it may have ended.
+     * Parameters: sequence, now, ran, limit.
+     */
+    changes: reading(
+      'changes',
+      `SELECT feed.last, feed.mark AS last_mark, ${STORE_NOW} AS now, later.*
+       FROM ${feed} AS feed LEFT JOIN (
+         SELECT sequence, mark, topic, value, expires_at, runs_until FROM ${change}
+         WHERE sequence >= $1 AND (sequence = $1 OR expires_at IS NULL OR expires_at > $2 OR runs_until > $3)
+         ORDER BY sequence LIMIT $4) AS later ON true
+       WHERE feed.id = 1 ORDER BY later.sequence`,
+    ),
+    running: reading('running', `SELECT ran FROM ${feed} WHERE id = 1`),
+    /** Parameter: ran. */
+    ran: writing('ran', {
+      parameters: 1,
+      last: (inTime) =>
+        `UPDATE ${feed} SET ran = $1::int8 WHERE id = 1 AND ran < $1::int8 AND ${inTime} RETURNING 1 AS done`,
+    }),
+  }
+}
+
+/** What has ended, in small batches. */
+function purgeStatements(schema: string) {
+  const remove = (table: string, key: string, ended: string, parameters: number, name: string): Statement =>
+    writing(name, {
+      parameters,
+      last: (inTime) => `
+        DELETE FROM ${schema}.${table} WHERE (${key}) IN (
+          SELECT ${key} FROM ${schema}.${table} WHERE ${ended} ORDER BY ${key} LIMIT $1::int8) AND ${inTime}
+        RETURNING 1 AS done`,
+    })
+  return {
+    /** Parameters: limit, now. */
+    purgeRecords: remove('record', 'kind, key', 'expires_at <= $2::int8', 2, 'purge_records'),
+    /** Never the newest one: a reader finds its place by it. Parameters: limit, now, ran. */
+    purgeChanges: remove(
+      'change',
+      'sequence',
+      `expires_at <= $2::int8 AND runs_until <= $3::int8 AND sequence < (SELECT last FROM ${schema}.feed WHERE id = 1)`,
+      3,
+      'purge_changes',
+    ),
+  }
+}
+
+function leaseStatements(schema: string) {
+  return {
+    /** Parameters: name, holder, milliseconds. */
+    hold: writing('hold', {
+      parameters: 3,
+      last: (inTime) => `
+        INSERT INTO ${schema}.lease AS old (name, holder, until) SELECT $1, $2, ${STORE_NOW} + $3::int8 WHERE ${inTime}
+        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+        WHERE old.until < ${STORE_NOW} OR old.holder = $2
+        RETURNING 1 AS done`,
+    }),
+    /** Parameters: name, holder. */
+    release: writing('release', {
+      parameters: 2,
+      last: (inTime) =>
+        `DELETE FROM ${schema}.lease WHERE name = $1 AND holder = $2 AND ${inTime} RETURNING 1 AS done`,
+    }),
+  }
+}
+
+export function statementsOf(schema: string) {
+  const table = `${schema}.record`
+  const bySets = new Map<string, WhereStatements>()
+  return {
+    ...recordStatements(table),
+    redeem: redeem(table),
+    ...feedStatements(schema),
+    ...purgeStatements(schema),
+    ...leaseStatements(schema),
+    /** For the indexes that `where` names: sixteen sets. */
+    where(where: IndexValues): WhereStatements {
+      const indexes = indexesOf(where)
+      const id = indexes.join()
+      const known = bySets.get(id)
+      if (known) return known
+      const made = whereStatements(table, indexes)
+      bySets.set(id, made)
+      return made
+    },
+  }
+}
+
+export type PostgresStatements = ReturnType<typeof statementsOf>

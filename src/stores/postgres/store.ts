@@ -1,0 +1,256 @@
+import { randomBytes } from 'node:crypto'
+import type {
+  AppendOptions,
+  Entry,
+  FeedPage,
+  FeedPlace,
+  IndexValues,
+  NewEntry,
+  NewRecord,
+  Page,
+  Store,
+  StoredValue,
+  StoreIndex,
+} from '../../contracts/store.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'
+import { Appender } from './appender.ts'
+import { indexColumn, keyColumns, keyOf, shortKey } from './keys.ts'
+import type { PostgresLink, Row } from './link.ts'
+import { toPage } from './feed-rows.ts'
+import { indexesOf, type PostgresStatements, statementsOf } from './statements.ts'
+import type { Statement } from './statement.ts'
+
+/** Records removed in one statement. */
+const BATCH = 500
+const ATTEMPT_BYTES = 12
+
+/** Drawn for each call, and the same in all its tries: so an answer that was lost changes nothing. */
+export const drawAttempt = (): string => randomBytes(ATTEMPT_BYTES).toString('base64url')
+
+/** Times in columns are whole milliseconds. */
+const whole = (ms: number | undefined): number | null => (ms === undefined ? null : Math.ceil(ms))
+
+/** The store contract in a Postgres database that several nodes share. README.md says what survives what. */
+export class PostgresStore implements Store {
+  readonly #link: PostgresLink
+  readonly #clock: Clock
+  readonly #statements: PostgresStatements
+  readonly #appender: Appender
+  /** Holds the leases of this process. */
+  readonly #holder = drawAttempt()
+  /** How long the service had run on this store, in milliseconds, when this process opened it. */
+  readonly #ranBefore: number
+  readonly #openedAt: number
+
+  private constructor(link: PostgresLink, statements: PostgresStatements, clock: Clock, ranBefore: number) {
+    this.#link = link
+    this.#clock = clock
+    this.#statements = statements
+    this.#ranBefore = ranBefore
+    this.#openedAt = clock.monotonic()
+    this.#appender = new Appender(link, statements)
+  }
+
+  /** The tables must be there. Rejects with Fault `identity_unavailable` if the database cannot be read. */
+  static async open(link: PostgresLink, clock: Clock): Promise<PostgresStore> {
+    const statements = statementsOf(link.plan.schema)
+    const { rows } = await link.run(statements.running, [])
+    return new PostgresStore(link, statements, clock, Number(rows[0]?.['ran'] ?? 0))
+  }
+
+  get trouble(): string | undefined {
+    return this.#link.trouble
+  }
+
+  async create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
+    const attempt = drawAttempt()
+    const columns = recordColumns({ kind, key, ...entry }, attempt)
+    const { rows, triesBefore } = await this.#link.run(this.#statements.create, [...columns, this.#now()])
+    if (rows.length > 0) return true
+    return triesBefore > 0 && (await this.#has(this.#statements.created, [kind, columns[1], attempt]))
+  }
+
+  async find(kind: string, key: string): Promise<Entry | undefined> {
+    const [short] = keyColumns(key)
+    const { rows } = await this.#link.run(this.#statements.find, [kind, short, this.#now()])
+    return rows[0] && toEntry(rows[0])
+  }
+
+  consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
+    return this.#use(this.#statements.consume, kind, key, drawAttempt(), [])
+  }
+
+  redeem(
+    kind: string,
+    key: string,
+    { value, expiresAt }: { value: StoredValue; expiresAt?: number | undefined },
+    creates: readonly NewRecord[],
+  ): Promise<{ first: boolean; entry: Entry } | undefined> {
+    const attempt = drawAttempt()
+    const rows = creates.map((record) => recordColumns(record, attempt))
+    const lists = Array.from({ length: COLUMN_COUNT }, (_, at) => rows.map((columns) => columns[at]))
+    const values = [JSON.stringify(value), whole(expiresAt), ...lists]
+    return this.#use(this.#statements.redeem, kind, key, attempt, values)
+  }
+
+  async replace(
+    kind: string,
+    key: string,
+    version: number,
+    value: StoredValue,
+    expiresAt?: number,
+  ): Promise<boolean> {
+    const [short] = keyColumns(key)
+    const next = [JSON.stringify(value), whole(expiresAt), drawAttempt()]
+    return this.#has(this.#statements.replace, [kind, short, this.#now(), version, ...next])
+  }
+
+  async remove(kind: string, key: string, version?: number): Promise<boolean> {
+    const [short] = keyColumns(key)
+    const values = [kind, short, this.#now(), version ?? null]
+    const { rows, triesBefore } = await this.#link.run(this.#statements.remove, values)
+    // An earlier try may have removed it: for those who remove a thing, it is removed.
+    return rows.length > 0 || triesBefore > 0
+  }
+
+  list(kind: string, page?: Page): Promise<readonly Entry[]> {
+    return this.#page(kind, {}, page)
+  }
+
+  listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
+    return this.#page(kind, { [index]: value }, undefined)
+  }
+
+  pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
+    return this.#page(kind, where, page)
+  }
+
+  async removeBy(kind: string, where: IndexValues): Promise<number> {
+    const { remove } = this.#statements.where(where)
+    let live = 0
+    for (;;) {
+      const { rows } = await this.#link.run(remove, [kind, this.#now(), BATCH, ...indexColumns(where)])
+      live += rows.filter((row) => row['live'] === true).length
+      if (rows.length < BATCH) return live
+    }
+  }
+
+  async countBy(kind: string, where: IndexValues): Promise<number> {
+    const { count } = this.#statements.where(where)
+    const { rows } = await this.#link.run(count, [kind, this.#now(), ...indexColumns(where)])
+    return Number(rows[0]?.['live'])
+  }
+
+  async lastUseBy(kind: string, where: IndexValues): Promise<number | undefined> {
+    const { lastUse } = this.#statements.where(where)
+    const { rows } = await this.#link.run(lastUse, [kind, this.#now(), ...indexColumns(where)])
+    return (rows[0]?.['at'] ?? undefined) as number | undefined
+  }
+
+  append(
+    topic: string,
+    value: StoredValue,
+    { expiresAt, above = 0 }: AppendOptions = {},
+  ): Promise<FeedPlace> {
+    const { now, ran } = this.#times()
+    const runsUntil = expiresAt === undefined ? null : ran + Math.ceil(expiresAt) - now
+    const change = { topic, value: JSON.stringify(value), expiresAt: whole(expiresAt), runsUntil }
+    return this.#appender.append({ ...change, now, above })
+  }
+
+  async changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage> {
+    const { now, ran } = this.#times()
+    // One row more than asked for: it tells whether there are more. And the place itself.
+    const values = [after?.sequence ?? 0, now, ran, limit + (after === undefined ? 1 : 2)]
+    const { rows } = await this.#link.run(this.#statements.changes, values)
+    const page = toPage(rows, after, limit, ran)
+    return page ?? { ...(await this.changes(undefined, limit)), restarted: after !== undefined }
+  }
+
+  hold(lease: string, ms: number): Promise<boolean> {
+    return this.#has(this.#statements.hold, [lease, this.#holder, Math.ceil(ms)])
+  }
+
+  async release(lease: string): Promise<void> {
+    await this.#link.run(this.#statements.release, [lease, this.#holder])
+  }
+
+  async purge(limit: number): Promise<number> {
+    const { purgeRecords, purgeChanges, ran: keepRan } = this.#statements
+    const { now, ran } = this.#times()
+    await this.#link.run(keepRan, [ran])
+    const { length: records } = (await this.#link.run(purgeRecords, [limit, now])).rows
+    if (records >= limit) return records
+    return records + (await this.#link.run(purgeChanges, [limit - records, now, ran])).rows.length
+  }
+
+  close(): Promise<void> {
+    return this.#link.close()
+  }
+
+  /** A caller whose try found nothing to use reads it: somebody else has used it, or it is not there. */
+  async #use(
+    statement: Statement,
+    kind: string,
+    key: string,
+    attempt: string,
+    values: readonly unknown[],
+  ): Promise<{ first: boolean; entry: Entry } | undefined> {
+    const [short] = keyColumns(key)
+    const { rows } = await this.#link.run(statement, [kind, short, this.#now(), attempt, ...values])
+    if (rows[0]) return { first: true, entry: toEntry(rows[0]) }
+    const entry = await this.find(kind, key)
+    return entry && { first: false, entry }
+  }
+
+  async #page(kind: string, where: IndexValues, page: Page | undefined): Promise<readonly Entry[]> {
+    const values = [kind, this.#now(), ...partColumns(page), ...indexColumns(where)]
+    return (await this.#link.run(this.#statements.where(where).page, values)).rows.map(toEntry)
+  }
+
+  async #has(statement: Statement, values: readonly unknown[]): Promise<boolean> {
+    return (await this.#link.run(statement, values)).rows.length > 0
+  }
+
+  #now(): number {
+    return Math.floor(this.#clock.now())
+  }
+
+  #times(): { readonly now: number; readonly ran: number } {
+    return { now: this.#now(), ran: this.#ranBefore + Math.floor(this.#clock.monotonic() - this.#openedAt) }
+  }
+}
+
+const indexColumns = (where: IndexValues): readonly (string | null)[] =>
+  indexesOf(where).map((index) => indexColumn(where[index]))
+
+/** Of a new record, in the order of the statement. */
+function recordColumns(record: NewRecord, attempt: string): readonly unknown[] {
+  const { kind, value, expiresAt, indexes = {} } = record
+  const { family, subject, client, business } = indexes
+  const marks = [family, subject, client, business].map(indexColumn)
+  return [kind, ...keyColumns(record.key), JSON.stringify(value), attempt, whole(expiresAt), ...marks]
+}
+
+const COLUMN_COUNT = recordColumns({ kind: '', key: '', value: {} }, '').length
+
+/** The parameters of a page: first key, one that is not on it, first key behind, whole prefix, limit. */
+function partColumns({ after, limit, prefix = '' }: Partial<Page> = {}): readonly unknown[] {
+  const whole = escapedKey(prefix)
+  const begin = beginningOf(whole)
+  const last = after === undefined ? null : shortKey(escapedKey(after))
+  const from = last !== null && byEscapedKey(last, begin) > 0 ? last : begin
+  return [from, last, endOfPrefix(begin) ?? null, whole, limit ?? null]
+}
+
+/** Of a long prefix only its beginning is in the columns of the keys. */
+const beginningOf = (prefix: string): string => shortKey(prefix).split('\u0001')[0] ?? prefix
+
+const toEntry = (row: Row): Entry => ({
+  key: keyOf(row['key'] as string, row['long_key'] as string | null),
+  value: JSON.parse(row['value'] as string) as StoredValue,
+  version: row['version'] as number,
+  expiresAt: (row['expires_at'] ?? undefined) as number | undefined,
+  usedAt: (row['used_at'] ?? undefined) as number | undefined,
+})

@@ -1,0 +1,225 @@
+/**
+ * A Postgres of the tests' own: in a temporary folder, on a free port of loopback, as a user without rights. Most tests share
+ * one cluster for the whole run, and have a schema each. A test that stops or freezes it has a cluster of its own.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
+import { freePort } from './free-port.ts'
+import { postgresPrograms } from './postgres-programs.ts'
+import { SHARED_POSTGRES } from './temporary-files.ts'
+
+const isRoot = process.geteuid?.() === 0
+/** Postgres refuses to run as root. Its package has made this user. */
+const OTHER_USER = ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups']
+const ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' }
+
+function asUser(program: string, args: readonly string[]): [string, string[]] {
+  const path = join(postgresPrograms() ?? '/postgresql-is-not-installed', program)
+  return isRoot ? [OTHER_USER[0]!, [...OTHER_USER.slice(1), path, ...args]] : [path, [...args]]
+}
+
+/** Runs one of Postgres' programs to its end. */
+export function runProgram(program: string, args: readonly string[]): string {
+  const [file, all] = asUser(program, args)
+  return execFileSync(file, all, { env: ENVIRONMENT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+/** Settings under which nothing waits for a disk: no test cuts the power. */
+const SETTINGS = [
+  ...['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300'],
+  ...['-c', 'log_min_messages=fatal'],
+]
+
+/** The user of all tests. A role `serializable` beside it runs everything at that isolation level. */
+const USER = 'postern'
+
+const openFolder = (folder: string): void => {
+  if (isRoot) chownSync(folder, Number(idOf('-u')), Number(idOf('-g')))
+}
+const idOf = (option: string): string => execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }).trim()
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** A cluster: its folder, its port, and what can be done to it. */
+export class PostgresCluster {
+  readonly folder: string
+  readonly port: number
+  readonly #settings: readonly string[]
+  #server: ChildProcess | undefined
+
+  constructor(folder: string, port: number, settings: readonly string[] = []) {
+    this.folder = folder
+    this.port = port
+    this.#settings = settings
+  }
+
+  url(user = USER): string {
+    return `postgres://${user}@127.0.0.1:${this.port}/postgres`
+  }
+
+  create(): void {
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    openFolder(this.folder)
+    const data = ['-D', join(this.folder, 'data'), '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C']
+    runProgram('initdb', [...data, '--no-sync'])
+  }
+
+  /** Resolves when it answers. */
+  async start(): Promise<void> {
+    const place = ['-D', join(this.folder, 'data'), '-p', String(this.port), '-k', this.folder]
+    const [file, args] = asUser('postgres', [...place, ...SETTINGS, ...this.#settings])
+    const server = spawn(file, args, { env: ENVIRONMENT, stdio: 'ignore' })
+    server.unref()
+    this.#server = server
+    await this.answering(() => server.exitCode !== null)
+  }
+
+  /** Resolves when it takes queries. */
+  async answering(hasEnded: () => boolean = () => false): Promise<void> {
+    for (;;) {
+      if ((await answers(this.port)) && this.#isReady()) return
+      if (hasEnded()) throw new Error(`Postgres in ${this.folder} has ended`)
+      await pause(20)
+    }
+  }
+
+  #isReady(): boolean {
+    try {
+      runProgram('pg_isready', [
+        '-q',
+        '-h',
+        '127.0.0.1',
+        '-p',
+        String(this.port),
+        '-U',
+        USER,
+        '-d',
+        'postgres',
+      ])
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Ends it at once, as a crash does. */
+  async kill(): Promise<void> {
+    const server = this.#server
+    const ended =
+      server && server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined
+    const processes = this.#processes()
+    for (const id of processes) signal(id, 'SIGKILL')
+    await ended
+    this.#server = undefined
+    // The next one refuses the folder while a process of this one lives.
+    for (const id of processes) while (isAlive(id)) await pause(5)
+  }
+
+  /** Nothing of it runs until `thaw`. */
+  freeze(): void {
+    for (const id of this.#processes()) signal(id, 'SIGSTOP')
+  }
+
+  thaw(): void {
+    for (const id of this.#processes()) signal(id, 'SIGCONT')
+  }
+
+  /** The first process, and those that it has started, which go on alone if only the first one is stopped. */
+  #processes(): number[] {
+    const pidFile = join(this.folder, 'data/postmaster.pid')
+    if (!existsSync(pidFile)) return []
+    const main = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
+    return [main, ...childrenOf(main)]
+  }
+
+  async remove(): Promise<void> {
+    this.thaw()
+    await this.kill()
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+function childrenOf(id: number): number[] {
+  try {
+    const found = readFileSync(`/proc/${id}/task/${id}/children`, 'utf8')
+    return found.trim().split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+function signal(id: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(id, name)
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+function isAlive(id: number): boolean {
+  try {
+    // A process that has ended and that nobody has waited for is no longer alive.
+    return !/^State:\s+Z/mu.test(readFileSync(`/proc/${id}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** A cluster for one test alone, which is removed after it. */
+export async function ownPostgres(settings: readonly string[] = []): Promise<PostgresCluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-postgres-'))
+  const cluster = new PostgresCluster(folder, await freePort(), settings)
+  onTestFinished(() => cluster.remove())
+  cluster.create()
+  await cluster.start()
+  return cluster
+}
+
+let shared: Promise<PostgresCluster> | undefined
+
+/** The cluster of the whole run. The first process that wants it starts it; the others wait for that. */
+export const sharedPostgres = (): Promise<PostgresCluster> => (shared ??= findOrStart())
+
+async function findOrStart(): Promise<PostgresCluster> {
+  const folder = join(tmpdir(), SHARED_POSTGRES)
+  const ready = `${folder}.port`
+  try {
+    mkdirSync(`${folder}.lock`)
+  } catch {
+    while (!existsSync(ready)) await pause(20)
+    return new PostgresCluster(folder, Number(readFileSync(ready, 'utf8')))
+  }
+  const cluster = new PostgresCluster(folder, await freePort())
+  cluster.create()
+  await cluster.start()
+  query(cluster, 'CREATE ROLE serializable SUPERUSER LOGIN')
+  query(cluster, `ALTER ROLE serializable SET default_transaction_isolation = 'serializable'`)
+  writeFileSync(`${ready}.new`, String(cluster.port))
+  renameSync(`${ready}.new`, ready)
+  return cluster
+}
+
+/** What psql prints for one statement, without headings. */
+export const query = (cluster: PostgresCluster, sql: string): string =>
+  runProgram('psql', ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', cluster.url(), '-c', sql]).trim()
+
+/** A name for a schema that no other test has. */
+export const drawSchema = (): string => `t_${randomBytes(6).toString('hex')}`
