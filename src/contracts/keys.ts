@@ -25,9 +25,11 @@ export interface Signer {
 
 /**
  * Derives one secret from another. Every process of the service derives the same one, and nobody else can derive it.
- * Used for the successor of a refresh token (C6.1.7).
+ * Used for refresh tokens (C6.1.7).
  */
 export interface SecretDeriver {
+  /** Tells which secret it derives from, without telling it: the first 8 characters of its SHA-256, base64url. */
+  readonly secretId: string
   derive(secret: string): string
 }
 

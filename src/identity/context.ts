@@ -1,5 +1,6 @@
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Client, Grant, User } from '../contracts/people.ts'
+import type { NewRecord } from '../contracts/store.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { GrantedScope, RequestedScope } from './scopes.ts'
 
@@ -73,12 +74,10 @@ export interface Granted extends GrantChosen {
   /** Id of the family of the tokens, if it was drawn earlier (with a code, C6.1.6). */
   readonly family?: string
   /**
-   * Uses up what was redeemed. Called when the tokens are made and recorded, so that a failure before that uses nothing
-   * up.
+   * Uses up what was redeemed, and stores what begins with the tokens. Called when they are made and recorded, before they
+   * are sent, so that a failure before that uses nothing up. Absent where nothing is used up.
    */
-  readonly take?: () => Promise<void>
-  /** Called when everything is stored, before the tokens are sent. */
-  readonly conclude?: () => Promise<void>
+  readonly take?: (begun: readonly NewRecord[]) => Promise<void>
 }
 
 /** Which refresh token the answer gets. */

@@ -40,7 +40,7 @@ async function endIssued(
     // What a customer's password gave was no matter of consent.
     return record.client === client && record.grant === 'authorization_code' && concerns(record.scope)
   })
-  // Codes last: one that is being redeemed meanwhile has its family named here, or fails to settle.
+  // Codes last: one that is being redeemed meanwhile has its family named here, or finds its code gone.
   const given = [
     ...kept.map(({ key }) => key),
     ...(await withdrawCodes(store, { client, subject, concerns })),

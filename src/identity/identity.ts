@@ -18,7 +18,7 @@ import { LocalLockouts } from './guessing/lockouts.ts'
 import { compileTheme } from './pages/theme.ts'
 import { answerUnknownPath } from './unknown-path.ts'
 import { openCodes } from './tokens/codes.ts'
-import { openFamilies } from './tokens/families.ts'
+import { openFamilies } from './tokens/open-families.ts'
 
 export interface Identity {
   readonly dependencies: StepDependencies

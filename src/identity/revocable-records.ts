@@ -13,7 +13,8 @@ import { CONSENT, consentOf } from './browser/consents.ts'
 import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
 import { endConsent } from './end-consent.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
-import { begunAs, FAMILY, type FamilyRecord, REFRESH_TOKEN } from './tokens/families.ts'
+import { begunAs, FAMILY, type FamilyRecord } from './tokens/families.ts'
+import { OLDER_TOKEN } from './tokens/older-tokens.ts'
 
 export interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
@@ -48,9 +49,10 @@ async function readFamily(
 ): Promise<RevocableRecord | undefined> {
   const record = value as FamilyRecord
   if (rules.hasEnded(begunAs(id, record))) return undefined
-  const { client, subject, scope, authTime } = record
+  const { client, subject, scope, authTime, salt } = record
   const granted = readGrantedScope(scope)
-  const lastUsedAt = await store.lastUseBy(REFRESH_TOKEN, { family: id })
+  const lastUsedAt =
+    salt === undefined ? await store.lastUseBy(OLDER_TOKEN, { family: id }) : record.rotatedAt
   const scopes = granted.values.filter((each) => !isTargetValue(each))
   return { id, subject, client, ...placeOf(granted), scopes, begunAt: authTime * 1000, lastUsedAt, endsAt }
 }

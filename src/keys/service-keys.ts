@@ -111,6 +111,10 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#ring.jwks()
   }
 
+  get secretId(): string {
+    return this.#secret.secretId
+  }
+
   derive(secret: string): string {
     return this.#secret.derive(secret)
   }

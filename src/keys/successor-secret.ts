@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import type { SecretDeriver } from '../contracts/keys.ts'
 import { newSecret } from '../kernel/ids.ts'
@@ -11,16 +11,18 @@ import {
 } from './private-folder.ts'
 
 /**
- * The secret from which the successors of refresh tokens are derived (C6.1.7). It is kept beside the signing keys and
- * not in the store: so nobody who has the store and an old token can compute the token in use. If it is lost, little
- * breaks: a client that repeats a request at that moment gets another successor than in the answer it lost. If it is
- * stolen, `postern keys rotate --compromised` replaces it and ends all families.
+ * The secret that refresh tokens are made with (C6.1.7). It is kept beside the signing keys and not in the store: so
+ * nobody who has the store alone can make a token. If it is lost, all refresh tokens are refused, and people log in
+ * again. If it is stolen, `postern keys rotate --compromised` replaces it and ends all families.
  */
 const FILE = 'successors.secret'
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
+const ID_LENGTH = 8
+
 /** Deterministic, one-way, 256 bits, base64url. */
 export const createDeriver = (secret: string): SecretDeriver => ({
+  secretId: createHash('sha256').update(secret).digest('base64url').slice(0, ID_LENGTH),
   derive: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
 })
 
@@ -44,6 +46,10 @@ export class SuccessorSecret implements SecretDeriver {
   static async open(folder: string): Promise<SuccessorSecret> {
     const stamp = await stampOf(join(folder, FILE))
     return new SuccessorSecret(folder, await readSecret(folder), stamp)
+  }
+
+  get secretId(): string {
+    return this.#deriver.secretId
   }
 
   derive(text: string): string {
@@ -81,7 +87,7 @@ async function readSecret(folder: string): Promise<string> {
   const secret = text?.trim() ?? ''
   if (!SECRET.test(secret))
     throw new KeyFolderError(
-      `The refresh token secret file ${path} is damaged. Restore it from a backup. Or remove it, and a new one is made.`,
+      `The refresh token secret file ${path} is damaged. Restore it from a backup. Or remove it, and a new one is made; then all refresh tokens made with it are refused.`,
     )
   return secret
 }

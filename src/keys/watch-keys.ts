@@ -76,7 +76,8 @@ export const historyWarning = (finding: HistoryResult, folder: string): string |
   MEANINGS[finding]?.replaceAll('FOLDER', folder)
 
 const CONSEQUENCE =
-  'all access tokens and id_tokens issued before are refused from now on (a refresh token still gets new ones), and ' +
+  'all access tokens and id_tokens issued before are refused from now on, refresh tokens too (unless the file ' +
+  'successors.secret is still there), and ' +
   'whoever keeps the old key set must fetch the new one. If you did not want this: stop, restore the right folder from ' +
   'a backup, and start again.'
 

@@ -63,7 +63,7 @@ describe('the examples of src/protocol.md', () => {
   it('C6.1.3 C6.1.7 C2.2 get a token, refresh it, call, and send XML', async () => {
     const { body } = await example('grant_type=password')
     const tokens = JSON.parse(body) as Record<string, string>
-    secrets.set('eyJ…', tokens['access_token'] ?? '').set('_y6iP5uD…', tokens['refresh_token'] ?? '')
+    secrets.set('eyJ…', tokens['access_token'] ?? '').set('v2.…', tokens['refresh_token'] ?? '')
     expect((await example('grant_type=refresh_token')).status).toBe(200)
     await example('GET /api/1.0/f/')
     await example('POST /api/1.0/f/')

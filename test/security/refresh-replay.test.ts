@@ -79,8 +79,8 @@ describe('T3.6 a refresh token that is used twice', () => {
     const kinds = ['refresh_family', 'refresh_token', 'signing_keys']
     const kept = JSON.stringify(await Promise.all(kinds.map((kind) => service.world.store.list(kind))))
     expect(kept).toContain('acme-books')
-    for (const secret of [refresh_token, json.refresh_token, json.access_token])
-      expect(kept).not.toContain(secret)
+    const macs = [refresh_token, json.refresh_token].map((token) => token.split('.')[4])
+    for (const secret of [...macs, json.access_token]) expect(kept).not.toContain(secret)
   })
 })
 

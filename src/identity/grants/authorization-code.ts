@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
+import type { NewRecord } from '../../contracts/store.ts'
 import type { RevocationOrder } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { equalSecrets } from '../../kernel/ids.ts'
@@ -9,7 +10,7 @@ import { flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { replayed } from '../records.ts'
 import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
-import type { CodeRecord, FoundCode } from '../tokens/codes.ts'
+import type { CodeRecord, CodeUse, FoundCode } from '../tokens/codes.ts'
 import { lifetimeOf } from '../tokens/signed-tokens.ts'
 
 /** Who ends what a code gave that was used twice. */
@@ -34,7 +35,8 @@ const findCode: Step<GrantChosen, CodeFound> = async (context, dependencies) => 
   if (code === undefined) throw refuse('unknown or expired code')
   if (code.record.client !== client.id) throw refuse('the code of another client')
   attempt.subject = code.record.subject
-  if (code.entry.usedAt !== undefined) throw await endReplayed(code, context, dependencies)
+  if (code.entry.usedAt !== undefined)
+    throw await endReplayed(code, code.record.settled ? 'settled' : 'spent', context, dependencies)
   const holder = await orUnavailable(dependencies.people.findUserBySubject(code.record.subject))
   return { ...context, code, holder }
 }
@@ -49,25 +51,26 @@ const takingIfRefused =
     try {
       return await steps(context, dependencies)
     } catch (thrown) {
-      if (toFault(thrown).status < 500) await takeCode(context, dependencies)
+      if (toFault(thrown).status < 500)
+        await requireFirst(await dependencies.codes.consume(context.code), context, dependencies)
       throw thrown
     }
   }
 
 /** A second use ends what the first one gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2). */
-async function takeCode(context: CodeFound, dependencies: StepDependencies): Promise<void> {
-  const { code } = context
-  if (!(await dependencies.codes.consume(code))) throw await endReplayed(code, context, dependencies)
+async function requireFirst(use: CodeUse, context: CodeFound, dependencies: StepDependencies): Promise<void> {
+  if (use !== 'first') throw await endReplayed(context.code, use, context, dependencies)
 }
 
 async function endReplayed(
   code: FoundCode,
+  use: Exclude<CodeUse, 'first'>,
   context: GrantChosen,
   dependencies: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  const gave = await dependencies.codes.markReplayed(code)
-  const ended = gave ? await dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN }) : undefined
+  const end = () => dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN })
+  const ended = use === 'settled' ? await end() : undefined
   await replayed({ event: 'code.replayed', family, subject, ended }, context, dependencies)
   dependencies.recorder.replay?.('code')
   noteCall(context.exchange, dependencies, 'warn', 'code_replayed', { family, client, subject })
@@ -103,8 +106,10 @@ const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
   const { authTime, family, nonce } = code.record
   const scope = await scopeOf(code.record, client, user, dependencies)
   const openid = hasValue(scope, 'openid')
-  const conclude = (): Promise<void> =>
-    markRedeemed(code, lifeOfAll(scope, client, dependencies), dependencies)
+  const take = async (begun: readonly NewRecord[]): Promise<void> => {
+    const expiresAt = dependencies.clock.now() + lifeOfAll(scope, client, dependencies)
+    await requireFirst(await dependencies.codes.redeem(code, begun, expiresAt), context, dependencies)
+  }
   return {
     ...context,
     authTime,
@@ -113,8 +118,7 @@ const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
     nonce: nonce ?? undefined,
     refresh: { kind: 'open' },
     family,
-    take: () => takeCode(context, dependencies),
-    conclude,
+    take,
   }
 }
 
@@ -143,16 +147,6 @@ const lifeOfAll = (scope: GrantedScope, client: Client, { config }: StepDependen
   hasValue(scope, 'offline_access')
     ? config.refreshToken.lifetime
     : MARGIN + lifetimeOf(client, config) * 1000
-
-/** The first use goes on to succeed even if others came while it was under way; what it gives is worth nothing then. */
-async function markRedeemed(
-  code: FoundCode,
-  lifetime: number,
-  { clock, codes, tokenRevoker }: StepDependencies,
-): Promise<void> {
-  if (await codes.markRedeemed(code, clock.now() + lifetime)) return
-  await tokenRevoker.end({ family: code.record.family }, { order: USED_AGAIN })
-}
 
 /** C6.1.6, in the order of C6.1.0. */
 export const redeemCode: Step<GrantChosen, Granted> = flow(

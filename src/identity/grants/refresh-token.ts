@@ -103,13 +103,13 @@ const limitScope: Step<UserFound, ScopeNarrowed> = async (context, { catalogue, 
 
 /** The token is used last of all (`take`), so that a request that fails otherwise uses nothing up. */
 const planRotation: Step<ScopeNarrowed, Granted> = (context, dependencies) => {
-  const { found, granted, token } = context
+  const { found, granted } = context
   return {
     ...context,
     authTime: found.record.authTime,
     openid: hasValue(granted, 'openid'),
     nonce: undefined,
-    refresh: { kind: 'rotated', family: found.id, token: dependencies.families.successorOf(token) },
+    refresh: { kind: 'rotated', family: found.id, token: found.successor },
     take: () => rotate(context, dependencies),
   }
 }

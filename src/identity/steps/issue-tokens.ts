@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import type { NewRecord } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { tokenAnswer, tokenType } from '../answers.ts'
 import type { GrantChosen, Granted, ScopeRequested } from '../context.ts'
@@ -19,7 +20,11 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
   const idToken = granted.openid ? await issueIdToken(granted, access.token, dependencies) : undefined
   Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted.scope) })
-  await give(tokenIssued(granted, access.principal), () => putInForce(granted, refresh), dependencies)
+  await give(
+    tokenIssued(granted, access.principal),
+    () => putInForce(granted, refresh, dependencies),
+    dependencies,
+  )
   dependencies.issuedTokens.prime(access.token, access.principal)
   const body = {
     access_token: access.token,
@@ -32,13 +37,17 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   return tokenAnswer(body, dependencies)
 }
 
-/** The refresh token of the answer. One without `open` is stored by `take`. */
-type AnswerToken = Omit<DrawnFamily, 'open'> & Partial<DrawnFamily>
+/** The refresh token of the answer, with the record of its family if that begins with it. */
+type AnswerToken = Omit<DrawnFamily, 'record'> & Partial<DrawnFamily>
 
-async function putInForce({ conclude, take }: Granted, refresh: AnswerToken | undefined): Promise<void> {
-  await take?.()
-  await refresh?.open?.()
-  await conclude?.()
+async function putInForce(
+  { take }: Granted,
+  refresh: AnswerToken | undefined,
+  { store }: StepDependencies,
+): Promise<void> {
+  const begun: readonly NewRecord[] = refresh?.record ? [refresh.record] : []
+  if (take !== undefined) return take(begun)
+  for (const record of begun) await store.create(record.kind, record.key, record)
 }
 
 function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '../../contracts/people.ts'
-import type { Entry, Store } from '../../contracts/store.ts'
+import type { Entry, NewRecord, Store } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
@@ -10,10 +10,9 @@ import { begunAs } from './families.ts'
  * Kind of record: authorization codes, by their SHA-256 (C6.2.4).
  *
  * The family id of a code's tokens is drawn with the code, so that a second use can revoke all tokens of the first one
- * (C6.1.6). The first use marks the record as redeemed when its tokens are made, before they are sent. A second use
- * marks it as replayed. Both use compare-and-set. If the replay is marked first, marking as redeemed fails, and the
- * first use ends its own family. Otherwise the second use ends it. So of many parallel uses the first one succeeds, and
- * its tokens are revoked all the same.
+ * (C6.1.6). One write uses the code, notes that its tokens are made, and stores their family, before they are sent: so
+ * whoever comes second finds either a code that gave nothing, or a family to end. Of many parallel uses the first one
+ * succeeds, and its tokens are revoked all the same.
  *
  * A record is kept for the code's lifetime; once redeemed, until the last of its tokens has expired (C6.1.6).
  */
@@ -34,7 +33,7 @@ export type CodeRecord = {
   readonly family: string
   /** `RuleGuard.asOf` of the call that issued it; absent if an older version did. */
   readonly asOf?: number
-  /** True once its tokens were made (`markRedeemed`). */
+  /** True once its tokens were made. */
   readonly settled: boolean
 }
 
@@ -57,17 +56,20 @@ export interface Codes {
   draw(record: NewCode, business: string | undefined): DrawnCode
   /** Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. */
   find(code: string): Promise<FoundCode | undefined>
-  /** Uses the code. False for every caller but the first. */
-  consume(code: FoundCode): Promise<boolean>
+  /** Uses a code that gives nothing. */
+  consume(code: FoundCode): Promise<CodeUse>
   /**
-   * Keeps a used code until its tokens have expired.
-   * @param expiresAt milliseconds since the epoch
-   * @returns false if the code was used again, or withdrawn: then the caller must end its family
+   * Uses a code whose tokens are made, and stores what begins with them.
+   * @param expiresAt when the last of its tokens has expired, milliseconds since the epoch: the code is kept until then
    */
-  markRedeemed(code: FoundCode, expiresAt: number): Promise<boolean>
-  /** Records that a code was used again. True if its tokens were made: then the caller must end their family. */
-  markReplayed(code: FoundCode): Promise<boolean>
+  redeem(code: FoundCode, begun: readonly NewRecord[], expiresAt: number): Promise<CodeUse>
 }
+
+/**
+ * Only the first use of a code is `first`. `settled`: it was used before, and its tokens were made, so the caller must end
+ * their family. `spent`: it was used before and gave nothing, or it was withdrawn.
+ */
+export type CodeUse = 'first' | 'settled' | 'spent'
 
 export type NewCode = Omit<CodeRecord, 'family' | 'settled'>
 
@@ -80,6 +82,13 @@ export interface CodeOwner {
 
 const keyOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
 const recordOf = (entry: Entry): CodeRecord => entry.value as CodeRecord
+
+type Taken = { readonly first: boolean; readonly entry: Entry } | undefined
+
+function useOf(taken: Taken): CodeUse {
+  if (taken?.first === true) return 'first'
+  return taken !== undefined && recordOf(taken.entry).settled ? 'settled' : 'spent'
+}
 
 type CodeDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
 
@@ -107,16 +116,9 @@ export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
       return { code, family, open }
     },
     find: (code) => find(keyOf(code)),
-    async consume({ entry }) {
-      return (await store.consume(CODE, entry.key))?.first === true
-    },
-    markRedeemed: ({ entry, record }, expiresAt) =>
-      store.replace(CODE, entry.key, entry.version, { ...record, settled: true }, expiresAt),
-    async markReplayed({ entry: { key } }) {
-      for (let found = await find(key); found !== undefined; found = await find(key))
-        if (await store.replace(CODE, key, found.entry.version, found.record)) return found.record.settled
-      return false
-    },
+    consume: async ({ entry }) => useOf(await store.consume(CODE, entry.key)),
+    redeem: async ({ entry, record }, begun, expiresAt) =>
+      useOf(await store.redeem(CODE, entry.key, { value: { ...record, settled: true }, expiresAt }, begun)),
   }
 }
 

@@ -1,27 +1,27 @@
-import { createHash } from 'node:crypto'
-import type { Entry, NewEntry } from '../../contracts/store.ts'
+import type { Entry, NewRecord } from '../../contracts/store.ts'
 import type { Begun } from '../../contracts/tokens.ts'
-import { newSecret } from '../../kernel/ids.ts'
+import { equalSecrets, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import { readGrantedScope } from '../scopes.ts'
 
 /**
  * Refresh tokens and their families in the store (C6.1.7).
  *
- * `refresh_family`, by its id: the FamilyRecord. It never changes. A token without its family is invalid, so one removal
- * ends a family, even if another call writes a token of it at the same time.
+ * `refresh_family`, by its id: the FamilyRecord. It is all that is stored: the tokens of a family are numbered, and the
+ * record has the number of the one in use. A token is `v2.<secret>.<family>.<number>.<mac>`. `secret` names the secret
+ * that the `mac` was made with: an HMAC of the family, the number and the family's salt. So whoever has the store alone,
+ * or the secret alone, can make no token; and a stolen token tells nothing about the next one.
  *
- * `refresh_token`, by the SHA-256 of the token: the TokenRecord. A use first creates the successor's record (its token
- * is HMAC(server secret, token), so every use creates the same one, and `create` is false for all but the first), then
- * `consume`s the token: from then on the token counts as used. A crash before that leaves the token unused, and a
- * successor that nobody received. A crash after it loses only the answer: a repeat within the grace (counted from
- * `usedAt`) gets the same successor, if that one was not used yet. A later use ends the family.
+ * A use counts the record's number up by one, with compare-and-set, and gives the next token. Every use of a token gives
+ * the same next one. A crash before the write leaves the token unused. A crash after it loses only the answer: a repeat
+ * within the grace (counted from `rotatedAt`) gets the same next token, while that one was not used. A later use ends the
+ * family. A token with a higher number than the record's is genuine, or its mac would be wrong: the store has lost its
+ * last writes (a backup was restored, or a failover lost some), and the client goes on.
  *
- * Both expire with the family (its absolute lifetime) and carry the indexes by which `StoreTokenRevoker` finds them. A family that
- * a rule has ended counts as removed, even if its record is still there.
+ * A family expires with its absolute lifetime and carries the indexes by which `StoreTokenRevoker` finds it. A family
+ * that a rule has ended counts as removed, even if its record is still there.
  */
 export const FAMILY = 'refresh_family'
-export const REFRESH_TOKEN = 'refresh_token'
 
 /** A type alias, since an interface has no index signature and so is no StoredValue. */
 export type FamilyRecord = {
@@ -35,17 +35,21 @@ export type FamilyRecord = {
   readonly grant: string
   /** `RuleGuard.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
+  /** Random; absent while the tokens of the family are those of an older version (older-tokens.ts). */
+  readonly salt?: string
+  /** The number of the token in use: 1 for the first one. Absent together with `salt`. */
+  readonly generation?: number
+  /** When the token before that one was used first, milliseconds since the epoch; absent if there was none. */
+  readonly rotatedAt?: number
 }
 
-export type TokenRecord = {
-  readonly family: string
-}
+export type NewFamily = Omit<FamilyRecord, 'salt' | 'generation' | 'rotatedAt'>
 
-/** A family whose ids are drawn. Nobody can use its token before `open` has stored both. */
+/** A family whose id is drawn. Nobody can use its token before `record` is stored. */
 export interface DrawnFamily {
   readonly family: string
   readonly token: string
-  readonly open: () => Promise<void>
+  readonly record: NewRecord
 }
 
 /** The family of a refresh token, and the state of that token. */
@@ -58,54 +62,35 @@ export interface FoundFamily {
    * `fresh`: the token was never used. `repeated`: it was used within the grace, and its successor was not used.
    * `replayed`: it must not be used any more (C6.1.7).
    */
-  readonly state: 'fresh' | 'repeated' | 'replayed'
+  readonly state: TokenState
+  /** The token that comes after this one: the same for every use. Good only once `rotate` has stored that it is. */
+  readonly successor: string
+  /** What the record says once the token is used. */
+  readonly next: Numbering
+  /** Of the record in the store. */
+  readonly version: number
 }
 
-/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
-export interface Families {
-  /** Begins a family, under the given id if there is one. */
-  draw(record: FamilyRecord, id?: string): DrawnFamily
-  /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
-  find(token: string): Promise<FoundFamily | undefined>
-  /** The token that comes after a token: the same for every use within the grace. Good only once `rotate` has stored it. */
-  successorOf(token: string): string
-  /** Uses a token, and stores its successor. `ended` or `replayed` if that happened after the token was found. */
-  rotate(token: string, family: FoundFamily): Promise<'rotated' | 'ended' | 'replayed'>
+export type TokenState = 'fresh' | 'repeated' | 'replayed'
+type Numbering = Pick<Required<FamilyRecord>, 'salt' | 'generation'>
+
+export type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
+
+/** Draws a family, under the given id if there is one. */
+export function drawFamily(family: NewFamily, deps: FamilyDeps, id = newSecret(16)): DrawnFamily {
+  const { clock, config } = deps
+  const next = { salt: newSecret(16), generation: 1 }
+  const value: FamilyRecord = { ...family, ...next }
+  const expiresAt = clock.now() + config.refreshToken.lifetime
+  const record = { kind: FAMILY, key: id, value, expiresAt, indexes: indexesOf(family) }
+  return { family: id, token: tokenOf(id, next, deps), record }
 }
 
-/** The key of a refresh token's record: its hash, because the token itself is never stored. */
-export const tokenKey = (token: string): string => createHash('sha256').update(token).digest('base64url')
-
-type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
-
-/** All state is in the store, so any number of processes may use it. */
-export function openFamilies(deps: FamilyDeps): Families {
-  return {
-    draw(record, id) {
-      const drawn = { family: id ?? newSecret(16), token: newSecret() }
-      return { ...drawn, open: () => openFamily(drawn, record, deps) }
-    },
-    find: (token) => findFamily(token, deps),
-    successorOf: (token) => deps.deriver.derive(token),
-    rotate: (token, family) => rotate(token, family, deps),
-  }
+/** Not by the family: its id is the key. */
+function indexesOf({ client, subject, scope }: NewFamily): NonNullable<NewRecord['indexes']> {
+  const business = businessOf(scope)
+  return { client, subject, ...(business !== undefined && { business }) }
 }
-
-async function openFamily(
-  { family, token }: Pick<DrawnFamily, 'family' | 'token'>,
-  record: FamilyRecord,
-  { clock, config, store }: FamilyDeps,
-): Promise<void> {
-  const kept = {
-    expiresAt: clock.now() + config.refreshToken.lifetime,
-    indexes: indexesOf(family, record),
-  }
-  // The family first: after a crash in between nobody has a token, and the family expires unused.
-  await store.create(FAMILY, family, { value: record, ...kept })
-  await store.create(REFRESH_TOKEN, tokenKey(token), { value: tokenRecord(family), ...kept })
-}
-
-const tokenRecord = (family: string): TokenRecord => ({ family })
 
 /** The business of a scope's target, if it has one. */
 export const businessOf = (scope: string): string | undefined => readGrantedScope(scope).target?.business
@@ -113,54 +98,56 @@ export const businessOf = (scope: string): string | undefined => readGrantedScop
 /** A family, or the code that it comes from, as `RuleGuard.hasEnded` takes it. */
 export const begunAs = (
   family: string,
-  { asOf, authTime, client, scope, subject }: Omit<FamilyRecord, 'grant'>,
+  { asOf, authTime, client, scope, subject }: Omit<NewFamily, 'grant'>,
 ): Begun => ({ family, client, subject, business: businessOf(scope), asOf, begunAt: authTime * 1000 })
 
-function indexesOf(
-  family: string,
-  { client, subject, scope }: FamilyRecord,
-): NonNullable<NewEntry['indexes']> {
-  const business = businessOf(scope)
-  return { family, client, subject, ...(business !== undefined && { business }) }
+const FORM = 'v2'
+const TOKEN = /^v2\.([\w-]{8})\.([\w-]{22})\.([1-9][0-9]{0,8})\.([\w-]{43})$/
+
+/** Whether a text has the form of these tokens. Older versions made tokens without dots (older-tokens.ts). */
+export const isNumbered = (token: string): boolean => token.startsWith(`${FORM}.`)
+
+function tokenOf(family: string, { generation, salt }: Numbering, { deriver }: FamilyDeps): string {
+  const mac = macOf(family, generation, salt, deriver)
+  return [FORM, deriver.secretId, family, generation, mac].join('.')
 }
 
-async function findFamily(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
-  const { rules, store } = deps
-  const entry = await store.find(REFRESH_TOKEN, tokenKey(token))
+/** None of the parts has a dot, so no two tokens have the same text. */
+const macOf = (family: string, number: number, salt: string, deriver: FamilyDeps['deriver']): string =>
+  deriver.derive([FORM, family, number, salt].join('.'))
+
+/** The family of a token of this form, as `Families.find` answers it. */
+export async function findNumbered(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
+  const [, secret, family = '', digits, mac = ''] = TOKEN.exec(token) ?? []
+  // One of another secret: that was replaced, because it was stolen or lost.
+  if (secret !== deps.deriver.secretId) return undefined
+  const entry = await deps.store.find(FAMILY, family)
   if (entry === undefined) return undefined
-  const { family: id } = entry.value as TokenRecord
-  const family = await store.find(FAMILY, id)
-  if (family === undefined) return undefined
-  const { expiresAt, value } = family
-  const record = value as FamilyRecord
-  if (rules.hasEnded(begunAs(id, record))) return undefined
-  return { id, record, expiresAt, state: await stateOf(entry, token, deps) }
+  const { salt } = entry.value as FamilyRecord
+  const number = Number(digits)
+  if (salt === undefined || !equalSecrets(mac, macOf(family, number, salt, deps.deriver))) return undefined
+  return readFamily(entry, { salt, number }, deps)
 }
 
-async function stateOf(entry: Entry, token: string, deps: FamilyDeps): Promise<FoundFamily['state']> {
-  const { clock, config, deriver, store } = deps
-  if (entry.usedAt === undefined) return 'fresh'
-  // A use in the future means that the clock was set back. Then its age is unknown.
-  if (Math.abs(clock.now() - entry.usedAt) >= config.refreshToken.grace) return 'replayed'
-  const successor = await store.find(REFRESH_TOKEN, tokenKey(deriver.derive(token)))
-  return successor?.usedAt === undefined ? 'repeated' : 'replayed'
-}
-
-async function rotate(
-  token: string,
-  { id, record, expiresAt }: FoundFamily,
+/** What a family's record says of a genuine token; undefined if a rule has ended the family. */
+export function readFamily(
+  { key: id, value, expiresAt, version }: Entry,
+  { salt, number }: { readonly salt: string; readonly number: number },
   deps: FamilyDeps,
-): Promise<'rotated' | 'ended' | 'replayed'> {
-  const { deriver, store } = deps
-  const successor = deriver.derive(token)
-  await store.create(REFRESH_TOKEN, tokenKey(successor), {
-    value: tokenRecord(id),
-    indexes: indexesOf(id, record),
-    ...(expiresAt !== undefined && { expiresAt }),
-  })
-  const used = await store.consume(REFRESH_TOKEN, tokenKey(token))
-  if (used === undefined) return 'ended'
-  // Another use came first: a parallel one, which the grace allows, or one that the grace no longer covers.
-  if (!used.first && (await stateOf(used.entry, token, deps)) === 'replayed') return 'replayed'
-  return 'rotated'
+): FoundFamily | undefined {
+  const record = value as FamilyRecord
+  if (deps.rules.hasEnded(begunAs(id, record))) return undefined
+  const next = { salt, generation: number + 1 }
+  const state = stateOf(record, number, deps)
+  return { id, record, expiresAt, version, state, next, successor: tokenOf(id, next, deps) }
 }
+
+function stateOf({ generation = 0, rotatedAt }: FamilyRecord, number: number, deps: FamilyDeps): TokenState {
+  if (number >= generation) return 'fresh'
+  const isLast = number === generation - 1 && isWithinGrace(rotatedAt, deps)
+  return isLast ? 'repeated' : 'replayed'
+}
+
+/** A use in the future means that the clock was set back. Then its age is unknown. */
+export const isWithinGrace = (usedAt: number | undefined, { clock, config }: FamilyDeps): boolean =>
+  usedAt !== undefined && Math.abs(clock.now() - usedAt) < config.refreshToken.grace

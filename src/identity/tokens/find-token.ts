@@ -3,6 +3,7 @@ import { parseCompactToken } from '../../keys/token-verifier.ts'
 import type { ScopeText } from '../../scopes/scope-token.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
+import { isNumbered } from './families.ts'
 
 /** The client and the user of an id_token of ours. */
 export interface Hint {
@@ -55,13 +56,15 @@ export interface FoundToken {
 }
 
 /**
- * Finds a token by its form: an access token is a JWT and has dots, a refresh token has none. The `token_type_hint` is
- * not needed (RFC 7009 §2.1).
+ * Finds a token by its form: an access token is a JWT. A refresh token says that it is one, or has no dots if an older
+ * version made it. The `token_type_hint` is not needed (RFC 7009 §2.1).
  * Undefined if the token is unknown, malformed, expired, revoked, of another kind or of another issuer.
  * @throws Fault `identity_unavailable` if the store or the keys cannot be reached
  */
 export const findToken = (token: string, dependencies: StepDependencies): Promise<FoundToken | undefined> =>
-  token.includes('.') ? findAccessToken(token, dependencies) : findRefreshToken(token, dependencies)
+  isAccessToken(token) ? findAccessToken(token, dependencies) : findRefreshToken(token, dependencies)
+
+const isAccessToken = (token: string): boolean => token.includes('.') && !isNumbered(token)
 
 async function findAccessToken(
   token: string,

@@ -3,10 +3,11 @@ import type { Ended, TokenRevoker, EndOptions, RevokedTokens, Revoker } from '..
 import { CONSENT } from '../browser/consents.ts'
 import { SESSION } from '../browser/sessions.ts'
 import { CODE } from './codes.ts'
-import { FAMILY, REFRESH_TOKEN } from './families.ts'
+import { FAMILY } from './families.ts'
+import { OLDER_TOKEN } from './older-tokens.ts'
 
 export interface TokenRevokerParts {
-  readonly store: Pick<Store, 'find' | 'removeBy' | 'countBy'>
+  readonly store: Pick<Store, 'find' | 'remove' | 'removeBy' | 'countBy'>
   readonly revoker: Revoker
 }
 
@@ -27,11 +28,11 @@ export class StoreTokenRevoker implements TokenRevoker {
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
     const { store, revoker } = this.#parts
     await revoker.revoke(tokens, await this.#endOf(tokens), options.order)
-    return forEachKind(tokens, options, (kind, where) => store.removeBy(kind, where))
+    return forEachKind(tokens, options, removing(store))
   }
 
   preview(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
-    return forEachKind(tokens, options, (kind, where) => this.#parts.store.countBy(kind, where))
+    return forEachKind(tokens, options, counting(this.#parts.store))
   }
 
   endAllFamilies(): Promise<number> {
@@ -45,11 +46,28 @@ export class StoreTokenRevoker implements TokenRevoker {
   }
 }
 
+/** A family by its id, which is its key; everything else by its indexes. */
+const removing =
+  (store: TokenRevokerParts['store']): RecordAction =>
+  async (kind, where) => {
+    const { family } = where
+    if (kind !== FAMILY || family === undefined) return store.removeBy(kind, where)
+    return Number(await store.remove(kind, family))
+  }
+
+const counting =
+  (store: TokenRevokerParts['store']): RecordAction =>
+  async (kind, where) => {
+    const { family } = where
+    if (kind !== FAMILY || family === undefined) return store.countBy(kind, where)
+    return Number((await store.find(kind, family)) !== undefined)
+  }
+
 /** Ends all families of refresh tokens of a store, which may be in use. Resolves with their number. */
 export async function endAllFamilies(store: Pick<Store, 'removeBy'>): Promise<number> {
   // Families before their tokens: a token without its family is invalid.
   const ended = await store.removeBy(FAMILY, {})
-  await store.removeBy(REFRESH_TOKEN, {})
+  await store.removeBy(OLDER_TOKEN, {})
   return ended
 }
 
@@ -66,7 +84,7 @@ async function forEachKind(
   const codes = await act(CODE, where)
   // Families before their tokens: a token without its family is invalid.
   const families = await act(FAMILY, where)
-  await act(REFRESH_TOKEN, where)
+  await act(OLDER_TOKEN, where)
   const withdrawn = consents && !('family' in tokens) ? await act(CONSENT, where) : 0
   return { sessions, families, codes, consents: withdrawn }
 }

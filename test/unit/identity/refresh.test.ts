@@ -247,14 +247,14 @@ describe('C6.1.7 refresh', () => {
       client('acme-books'),
     ]
     const service = openTestIdentity({ clients })
-    const { token, open: store } = service.identity.dependencies.families.draw({
+    const { token, record } = service.identity.dependencies.families.draw({
       client: 'pocketbooks',
       subject: 'sub-alice',
       scope: 'offline_access fund.read target:b/ACME',
       authTime: 1,
       grant: 'authorization_code',
     })
-    await store()
+    await service.store.create(record.kind, record.key, record)
     const asPublic = { client_id: 'pocketbooks' }
     const { status, json } = await refresh(service, token, asPublic, { authorization: '' })
     expect([status, json.scope]).toEqual([200, 'offline_access fund.read target:b/ACME'])

@@ -112,14 +112,14 @@ describe('C6.3.3 revocation', () => {
 
   it('C6.3.3 a public client revokes its own tokens by its client_id', async () => {
     const service = open()
-    const { token, open: store } = service.identity.dependencies.families.draw({
+    const { token, record } = service.identity.dependencies.families.draw({
       client: 'pocketbooks',
       subject: 'sub-alice',
       scope: SCOPE,
       authTime: 1,
       grant: 'authorization_code',
     })
-    await store()
+    await service.store.create(record.kind, record.key, record)
     expect((await revoke(service, { token, client_id: 'pocketbooks' }, '')).status).toBe(200)
     expect(await service.identity.dependencies.families.find(token)).toBeUndefined()
   })

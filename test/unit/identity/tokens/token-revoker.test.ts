@@ -13,6 +13,10 @@ function revoker() {
   const made = new StoreTokenRevoker({
     store: {
       find: () => Promise.resolve(undefined),
+      remove: (kind, key) => {
+        done.push(`remove ${kind} ${key}`)
+        return Promise.resolve(true)
+      },
       removeBy: act('remove'),
       countBy: act('count'),
     },
