@@ -32,11 +32,18 @@ function copy({ data, file, json }: Copy, terminal: Terminal): number {
   return EXIT.done
 }
 
+const IN_POSTGRES =
+  'the store is a Postgres database: back it up with `pg_dump`, or by what your provider offers. Its keys are in it, sealed: keep store.seal apart from the copy.'
+
 /** `postern backup FILE [--config FILE]`: copies the store, also while it is in use. */
 export const backupCommand = commandOf(BACKUP, {
   '': ({ positionals: [file = ''], values }, terminal) => {
     const path = configurationFile(values.config, terminal)
     const { configuration, report } = readConfiguration(path, terminal.env)
+    if (configuration?.store.kind === 'postgres') {
+      terminal.stderr.write(`postern: ${IN_POSTGRES}\n`)
+      return EXIT.refused
+    }
     if (configuration) {
       const act = {
         event: 'store.backed_up',

@@ -88,7 +88,7 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
   // Both are combined with the same records, because only the configurations are compared.
   const both = [before.configuration, after.configuration]
   const none = 'Only clients and users of the configurations are compared.'
-  const stored = readStoredPeople(both, none, terminal)
+  const stored = await readStoredPeople(both, none, terminal)
   const parts = { environment: terminal.env, stored, clock: systemClock }
   const access = [before, after].map(({ configuration, report }) => accessOf(configuration, parts, report))
   const [old = [], next = []] = await Promise.all(access)

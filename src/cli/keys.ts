@@ -96,12 +96,12 @@ const doctor: Action = async ({ configuration, plan, options: { json }, terminal
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
 }
 
-/** Opens the store if it exists. It is not created: `doctor` changes nothing. */
+/** Opens the store if it exists. A file is not created: `doctor` changes nothing. */
 async function withStore<T>(
   { data, store: config }: Configuration,
   act: (store: Awaited<ReturnType<typeof openStore>> | undefined) => Promise<T>,
 ): Promise<T> {
-  const exists = config.kind === 'sqlite' && existsSync(sqliteFile(data))
+  const exists = config.kind === 'postgres' || (config.kind === 'sqlite' && existsSync(sqliteFile(data)))
   const options = { answerWithin: ANSWER_COMMAND_WITHIN }
   const store = exists ? await openStore(config, data, systemClock, options) : undefined
   try {

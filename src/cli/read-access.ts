@@ -46,7 +46,7 @@ async function partiesOf(
   terminal: Terminal,
 ): Promise<Parties | undefined> {
   const none = 'Only clients and users of the configuration are shown.'
-  const stored = readStoredPeople([configuration], none, terminal)
+  const stored = await readStoredPeople([configuration], none, terminal)
   if (configuration.directory.people !== undefined)
     terminal.stderr.write('postern: the users that `directory.people` finds are not included\n')
   const parties = await readParties(

@@ -100,7 +100,7 @@ async function openFamilies({ data, store: config }: Configuration): Promise<Fam
   const none = (): Promise<undefined> => Promise.resolve(undefined)
   const elsewhere = { end: none, remember: none, close: none }
   if (config.kind === 'memory') return { ...elsewhere, summary: IN_MEMORY }
-  if (!existsSync(sqliteFile(data)))
+  if (config.kind === 'sqlite' && !existsSync(sqliteFile(data)))
     return { ...elsewhere, summary: '0 families of refresh tokens will end.' }
   let store: Store | undefined
   try {

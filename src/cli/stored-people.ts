@@ -4,29 +4,34 @@ import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/sto
 import { systemClock } from '../kernel/clock.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import { NOTHING_STORED, type StoredRecords } from '../settings/parties.ts'
-import { sqliteFile } from '../stores/config.ts'
 import { readStoredRecords } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { countOf, EXIT, type Terminal } from './command.ts'
 
 /**
  * What the directory has in the store: that of the first configuration that has one which can be read. Tells on stderr
- * which store it is, or `none` where there is none. Throws StoreError if the file cannot be read.
+ * which store it is, or `none` where there is none. Rejects with StoreError if it cannot be read.
  */
-export function readStoredPeople(
+export async function readStoredPeople(
   configurations: readonly Configuration[],
   none: string,
   { stderr }: Terminal,
-): StoredRecords {
+): Promise<StoredRecords> {
   for (const configuration of configurations) {
-    if (isSidecar(configuration) || configuration.store.kind === 'memory') continue
-    const path = sqliteFile(configuration.data)
-    const records = readStoredRecords(path, [CLIENT, USER, BUSINESS, FUND, ROLE], systemClock.now())
-    if (records === undefined) continue
+    if (isSidecar(configuration)) continue
+    const { store, data } = configuration
+    const found = await readStoredRecords(
+      store,
+      data,
+      [CLIENT, USER, BUSINESS, FUND, ROLE],
+      systemClock.now(),
+    )
+    if (found === undefined) continue
+    const { place, records } = found
     const clients = records[CLIENT].map(readStoredClient)
     const users = records[USER].map(readStoredUser)
     stderr.write(
-      `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${path}\n`,
+      `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${place}\n`,
     )
     return {
       ...{ clients, users },

@@ -157,6 +157,8 @@ export interface Store {
   purge(limit: number): Promise<number>
   /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
   readonly trouble?: string | undefined
+  /** Milliseconds that all requests of one call to it may take together; undefined: 400. */
+  readonly patience?: number | undefined
   close(): Promise<void>
 }
 

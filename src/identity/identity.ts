@@ -74,7 +74,7 @@ export const identityDoor =
     const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
     return endpoint === undefined
       ? (answerPerson(exchange, dependencies) ?? elsewhere(exchange))
-      : withStoreBudget(() => answerAt(endpoint, exchange, dependencies))
+      : withStoreBudget(() => answerAt(endpoint, exchange, dependencies), dependencies.store.patience)
   }
 
 function answerPerson(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Milliseconds. After them the request is answered 503, within half a second in total: the remainder is for hashing a
+ * Milliseconds, unless the store needs longer. After them the request is answered 503, within half a second in total: the remainder is for hashing a
  * password.
  */
 const STORE_TIME = 400
@@ -14,11 +14,16 @@ export class StoreBudget {
   #open = 0
   #since = 0
   #over = false
+  readonly #all: number
+
+  constructor(all = STORE_TIME) {
+    this.#all = all
+  }
 
   /** Milliseconds left. Undefined once the request was answered: work that goes on afterwards has no budget. */
   left(): number | undefined {
     if (this.#over) return undefined
-    return STORE_TIME - this.#used - (this.#open > 0 ? performance.now() - this.#since : 0)
+    return this.#all - this.#used - (this.#open > 0 ? performance.now() - this.#since : 0)
   }
 
   /** Begins a query. The returned function must be called when the query has settled. */
@@ -38,9 +43,9 @@ export class StoreBudget {
 
 const budgets = new AsyncLocalStorage<StoreBudget>()
 
-/** Runs the work of one request, whose store queries share one budget. Rejects as the work does. */
-export async function withStoreBudget<T>(work: () => Promise<T>): Promise<T> {
-  const budget = new StoreBudget()
+/** Runs the work of one request, whose store queries share one budget of `ms`. Rejects as the work does. */
+export async function withStoreBudget<T>(work: () => Promise<T>, ms?: number): Promise<T> {
+  const budget = new StoreBudget(ms)
   try {
     return await budgets.run(budget, work)
   } finally {

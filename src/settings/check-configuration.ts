@@ -8,6 +8,7 @@ import type { Signer } from '../contracts/keys.ts'
 import {
   reportDangers,
   reportLonelyMemory,
+  requireSharedAdminToken,
   refusePeopleOfSidecar,
   reportOpenedDemo,
   warnOfUnverifiedUpstreams,
@@ -102,7 +103,8 @@ const SECTION_CHECKS: readonly Check[] = [
     needs: ['openapi', 'areas'],
     run: ({ openapi, areas }, report) => checkOpenapi(openapi, Object.keys(areas), report),
   },
-  { needs: ['backends', 'workers'], run: reportLonelyMemory },
+  { needs: ['backends', 'workers', 'store'], run: reportLonelyMemory },
+  { needs: ['store', 'admin'], whole: ['issuers'], run: requireSharedAdminToken },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
   { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },

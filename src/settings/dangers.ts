@@ -112,17 +112,30 @@ function refuseHttpIssuer(configuration: Configuration, report: Report): void {
   }
 }
 
-/** Refuses memory backends with several workers: each process would have its own copy of the data. */
-export function reportLonelyMemory({ backends, workers }: Configuration, report: Report): void {
-  if (countWorkers(workers) === 1) return
+/** Refuses memory backends with several processes: each would have its own copy of the data. */
+export function reportLonelyMemory({ backends, workers, store }: Configuration, report: Report): void {
+  const isOneOfMany = store.kind === 'postgres'
+  if (countWorkers(workers) === 1 && !isOneOfMany) return
   for (const [name, { kind }] of Object.entries(backends)) {
     if (kind !== 'memory') continue
     report.error(
       ['backends', name, 'kind'],
-      'is memory, which several workers would not share',
-      'use one worker',
+      isOneOfMany
+        ? 'is memory, which the nodes that share the store would not share'
+        : 'is memory, which several workers would not share',
+      isOneOfMany ? 'use another kind, or a store of kind sqlite' : 'use one worker',
     )
   }
+}
+
+/** A node draws an admin token of its own if none is given. Behind a balancer nobody would know which one to send. */
+export function requireSharedAdminToken({ store, admin }: Configuration, report: Report): void {
+  if (store.kind !== 'postgres' || admin.token !== undefined || admin.tokens.length > 0) return
+  report.error(
+    ['admin', 'token'],
+    'is missing: each of the nodes that share the store would draw another one',
+    'give `token`, or operators in `tokens`',
+  )
 }
 
 /** Warns, at every check and start, of upstreams whose certificates are not verified (T7). */

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Report } from '../config/report.ts'
 import { choice, kinds, optional, section, size, type Static } from '../config/schema.ts'
+import { compilePostgres, postgresSchema } from './postgres/config.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 
 export const storeSchema = kinds(
@@ -22,6 +23,7 @@ export const storeSchema = kinds(
       },
       { description: 'A file in the data folder, shared by all processes of the machine.' },
     ),
+    postgres: postgresSchema,
     memory: section({}, { description: 'Forgets everything at a restart, and serves one process only.' }),
   },
   {
@@ -32,8 +34,9 @@ export const storeSchema = kinds(
 
 export type StoreConfig = Static<typeof storeSchema>
 
-/** Reports a store that does not fit the number of worker processes. */
+/** Reports a store that does not fit the number of worker processes, and an address that is none. */
 export function compileStore(config: StoreConfig, workers: number, report: Report): void {
+  if (config.kind === 'postgres') compilePostgres(config, report)
   if (config.kind === 'memory' && workers > 1)
     report.error(
       ['store', 'kind'],

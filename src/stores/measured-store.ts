@@ -49,6 +49,10 @@ export class MeasuredStore implements Store {
     return this.#answered && this.#store.trouble === undefined
   }
 
+  get patience(): number | undefined {
+    return this.#store.patience
+  }
+
   get trouble(): string | undefined {
     return this.#store.trouble
   }

@@ -7,6 +7,7 @@ import type { Store } from '../contracts/store.ts'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
+import type { ClockOffset } from '../kernel/store-clock.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
@@ -76,8 +77,10 @@ export const ANSWER_COMMAND_WITHIN = 10_000
 
 export interface OpenOptions {
   readonly onTrouble?: TroubleListener | undefined
-  /** Of SqlitePlan. */
+  /** Milliseconds within which each verb must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number | undefined
+  /** Takes what is read of the clock of a store that several nodes share. */
+  readonly offset?: ClockOffset | undefined
 }
 
 /**
@@ -88,11 +91,15 @@ export async function openStore(
   config: StoreConfig,
   data: string,
   clock: Clock,
-  { onTrouble, answerWithin }: OpenOptions = {},
+  { onTrouble, answerWithin, offset }: OpenOptions = {},
 ): Promise<Store> {
   if (config.kind === 'memory') {
     const { MemoryStore } = await import('./memory.ts')
     return new MemoryStore(clock)
+  }
+  if (config.kind === 'postgres') {
+    const { openPostgres } = await import('./postgres/open.ts')
+    return openPostgres(config, clock, { onTrouble, answerWithin, offset })
   }
   const { SqliteStore } = await import('./sqlite.ts')
   const plan = { ...planSqlite(config, data), ...(answerWithin !== undefined && { answerWithin }) }
@@ -100,7 +107,7 @@ export async function openStore(
 }
 
 /**
- * Examines the store before anyone opens it; the service does this once, when it starts. Rejects with StoreError if
+ * Examines a store file before anyone opens it; the service does this once, when it starts. Rejects with StoreError if
  * the store is damaged, or missing in a folder that had one. After 10 seconds the examination of a large store goes
  * on in the background: `later` resolves with the damage that it finds, if any.
  */
@@ -108,7 +115,7 @@ export async function examineStore(
   config: StoreConfig,
   data: string,
 ): Promise<{ later: Promise<StoreError | undefined> }> {
-  if (config.kind === 'memory') return { later: Promise.resolve(undefined) }
+  if (config.kind !== 'sqlite') return { later: Promise.resolve(undefined) }
   return examineSqlite(planSqlite(config, data))
 }
 
@@ -122,13 +129,15 @@ export interface PurgeParts {
 
 /** Milliseconds. */
 const INTERVAL = 60_000
+/** Milliseconds for which the node that purges keeps the others from it. */
+const LEASE = 150_000
 /** Records at once: 10 ms of work in a large store, 30 at worst. Other requests wait no longer than that. */
 const BATCH = 200
 /** Milliseconds between batches, so that other requests get their turn. */
 const PAUSE = 50
 
 /**
- * Removes expired records once a minute, in small batches. The interval varies by up to a quarter, so that processes
+ * Removes expired records once a minute, in small batches. Of several nodes that share a store one does it. The interval varies by up to a quarter, so that processes
  * that started together don't purge at the same moment. Returns a function that stops it. Failures are logged, not
  * thrown.
  */
@@ -147,7 +156,7 @@ export function startPurging({
   }
   const purge = async (): Promise<number> => {
     try {
-      return await store.purge(BATCH)
+      return (await store.hold('purge', LEASE)) ? await store.purge(BATCH) : 0
     } catch (thrown) {
       if (stopped) return 0
       recorder.note('warn', 'store.purge_failed', { reason: toFault(thrown).message })

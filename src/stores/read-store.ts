@@ -4,7 +4,9 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
 import { escapedKey } from '../kernel/key-order.ts'
+import { systemClock } from '../kernel/clock.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
+import { placeOf, type PostgresConfig } from './postgres/config.ts'
 import { checkSchema, type RecordRow, toEntry } from './sqlite-file.ts'
 import { PART_OF_KIND, partOf } from './sqlite-verbs.ts'
 import { reasonOf, StoreError } from './store-error.ts'
@@ -47,6 +49,7 @@ export async function inspectStore(
   inspect: (store: Pick<Store, 'find' | 'list'>) => Promise<void>,
 ): Promise<void> {
   if (config.kind === 'memory') return
+  if (config.kind === 'postgres') return inspectPostgres(config, inspect)
   const { path } = planSqlite(config, data)
   if (!existsSync(path)) return
   let db: DatabaseSync | undefined
@@ -60,11 +63,65 @@ export async function inspectStore(
   }
 }
 
+/** Nothing is made or changed: without the tables, or without an answer in time, there is nothing to inspect. */
+async function inspectPostgres(
+  config: PostgresConfig,
+  inspect: (store: Pick<Store, 'find' | 'list'>) => Promise<void>,
+): Promise<void> {
+  const store = await openToRead(config).catch(() => undefined)
+  try {
+    if (store !== undefined) await inspect(store)
+  } finally {
+    await store?.close()
+  }
+}
+
+const openToRead = async (config: PostgresConfig): Promise<Store> => {
+  const { openPostgresToRead } = await import('./postgres/open.ts')
+  return openPostgresToRead(config, systemClock)
+}
+
+/** What a command reads of a store. */
+export interface StoredKinds<K extends string> {
+  /** The store, for people. */
+  readonly place: string
+  /** The values of the live records, by kind. */
+  readonly records: Readonly<Record<K, readonly StoredValue[]>>
+}
+
 /**
- * The live records of some kinds, by kind; undefined if there is no file. `now` in milliseconds since the epoch. The
- * service may run meanwhile. Throws StoreError if the file cannot be read. Blocks the thread: for the command line.
+ * The live records of some kinds; undefined if there is no store, or one in the memory of a service. `now` in
+ * milliseconds since the epoch. The service may run meanwhile. Rejects with StoreError if the store cannot be read.
  */
-export function readStoredRecords<K extends string>(
+export async function readStoredRecords<K extends string>(
+  config: StoreConfig,
+  data: string,
+  kinds: readonly K[],
+  now: number,
+): Promise<StoredKinds<K> | undefined> {
+  if (config.kind === 'memory') return undefined
+  if (config.kind === 'postgres') return readPostgres(config, kinds)
+  const { path } = planSqlite(config, data)
+  const records = readFile(path, kinds, now)
+  return records && { place: path, records }
+}
+
+async function readPostgres<K extends string>(
+  config: PostgresConfig,
+  kinds: readonly K[],
+): Promise<StoredKinds<K>> {
+  const store = await openToRead(config)
+  try {
+    const records: Partial<Record<K, readonly StoredValue[]>> = {}
+    for (const kind of kinds) records[kind] = (await store.list(kind)).map(({ value }) => value)
+    return { place: placeOf(config), records: records as Record<K, readonly StoredValue[]> }
+  } finally {
+    await store.close()
+  }
+}
+
+/** Undefined if there is no file. Throws StoreError if it cannot be read. Blocks the thread: for the command line. */
+function readFile<K extends string>(
   path: string,
   kinds: readonly K[],
   now: number,

@@ -33,7 +33,6 @@ const tls = section(
     }),
   },
   {
-    default: {},
     description: 'TLS to Postgres. On this machine (loopback, Unix socket) TLS is used only if set.',
   },
 )
@@ -157,6 +156,12 @@ export function planPostgres(config: PostgresConfig): PostgresPlan {
     deadline,
     preparedStatements,
   }
+}
+
+/** Where the store is, for people: no user, no password. */
+export function placeOf(config: PostgresConfig): string {
+  const { host, port, database, schema } = planPostgres(config)
+  return `postgres ${host}:${port}/${database}, schema ${schema}`
 }
 
 /** Off this machine everything is verified, unless the configuration names the danger. */

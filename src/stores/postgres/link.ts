@@ -105,6 +105,8 @@ export class PostgresLink {
   readonly #onTrouble: TroubleListener
   #trouble: string | undefined
   #closed = false
+  /** Why the last attempt to connect failed: told while no further one is made. */
+  #refusal: unknown
 
   private constructor(plan: PostgresPlan, pool: Pool, offset: ClockOffset, onTrouble: TroubleListener) {
     this.plan = plan
@@ -204,13 +206,14 @@ export class PostgresLink {
   async #connect(): Promise<PoolClient> {
     const { idleCount, totalCount } = this.#pool
     const isNew = idleCount === 0 && totalCount < this.plan.connections
-    if (isNew && !this.#pace.admit()) throw new Error('it was asked for a connection shortly before')
+    if (isNew && !this.#pace.admit()) throw this.#refusal
     try {
       const client = await this.#pool.connect()
       this.#pace.succeeded()
       return client
     } catch (thrown) {
       if (isNew) this.#pace.failed()
+      this.#refusal = thrown
       throw thrown
     }
   }
