@@ -19,10 +19,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BodyHash } from '../contracts/audit.ts'
 import { newSecret } from '../kernel/ids.ts'
+import { KeyError } from '../keys/key-error.ts'
 import {
   claimPrivateFile,
   createPrivateFolder,
-  KeyFolderError,
   type KeyPurpose,
   listPrivateFolder,
   readPrivateFile,
@@ -47,7 +47,7 @@ export interface AuditKeys {
 
 export const auditKeyFolder = (folder: string): string => join(folder, FOLDER)
 
-/** Reads the keys of a trail's folder; makes them if there are none. Rejects with KeyFolderError. */
+/** Reads the keys of a trail's folder; makes them if there are none. Rejects with KeyError. */
 export async function openAuditKeys(folder: string): Promise<AuditKeys> {
   const own = auditKeyFolder(folder)
   await createPrivateFolder(own, PURPOSE)
@@ -55,17 +55,15 @@ export async function openAuditKeys(folder: string): Promise<AuditKeys> {
   if (known !== undefined) return known
   await claimPrivateFile(own, FILE, newKeys(), PURPOSE)
   const made = await readAuditKeys(folder)
-  if (made === undefined) throw new KeyFolderError(`${join(own, FILE)} was removed right after it was made`)
+  if (made === undefined) throw new KeyError(`${join(own, FILE)} was removed right after it was made`)
   return made
 }
 
-/** The keys of a trail's folder. Rejects with KeyFolderError if there are none or they cannot be used. */
+/** The keys of a trail's folder. Rejects with KeyError if there are none or they cannot be used. */
 export async function presentAuditKeys(folder: string): Promise<AuditKeys> {
   const keys = await readAuditKeys(folder)
   if (keys !== undefined) return keys
-  throw new KeyFolderError(
-    `There are no audit keys in ${auditKeyFolder(folder)}: was the service started yet?`,
-  )
+  throw new KeyError(`There are no audit keys in ${auditKeyFolder(folder)}: was the service started yet?`)
 }
 
 async function readAuditKeys(folder: string): Promise<AuditKeys | undefined> {
@@ -100,7 +98,7 @@ function parseKeys(text: string, path: string): AuditKeys {
     }
   } catch {
     // The cause is not passed on: its message may quote the text, which holds private keys.
-    throw new KeyFolderError(
+    throw new KeyError(
       `The audit key file ${path} is damaged. Restore it from a backup. Without it, set \`audit.folder\` to a new ` +
         'folder: a new trail begins there, and the old one can still be verified.',
     )

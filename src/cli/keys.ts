@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
-import { planKeys } from '../keys/config.ts'
-import { examineKeys } from '../keys/examine-folder.ts'
-import { readKeyFolder, type StoredKey } from '../keys/key-folder.ts'
-import { createPrivateFolder, KeyFolderError } from '../keys/private-folder.ts'
+import { examineKeys } from '../keys/examine-keys.ts'
+import { KeyError } from '../keys/key-error.ts'
+import { type KeyPlace, keysOf, titleOf } from '../keys/key-place.ts'
 import type { ListedKey } from '../operations/key-orders.ts'
 import { listKeys } from '../start/key-control.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
+import type { StoredKey } from '../keys/stored-key.ts'
+import { keysPlanOf } from '../start/key-plan.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -37,33 +38,34 @@ interface KeysRequest {
 
 type Action = (request: KeysRequest) => Promise<number>
 
-const keyLine = ({ name, kid, state, signsFrom, endsAt, nextRotationAt }: ListedKey): string => {
+const keyLine = (place: KeyPlace, key: ListedKey): string => {
+  const { name, kid, state, signsFrom, endsAt, nextRotationAt } = key
   const until = endsAt === undefined ? '' : `  published until ${keyTime(endsAt)}`
   const next = nextRotationAt === undefined ? '' : `  until ${keyTime(nextRotationAt)}`
-  return `${`${name}.jwk`.padEnd(14)}${state.padEnd(11)}${kid}  signs from ${keyTime(signsFrom)}${next}${until}\n`
+  return `${titleOf(place, name).padEnd(14)}${state.padEnd(11)}${kid}  signs from ${keyTime(signsFrom)}${next}${until}\n`
 }
 
 /** `keys list`: every key with its state, oldest first. */
 const list: Action = async ({ plan, options: { json }, terminal }) => {
   const keys = await listKeys(plan, systemClock)
   if (json === true) printJson({ keys }, terminal)
-  else for (const key of keys) terminal.stdout.write(keyLine(key))
+  else for (const key of keys) terminal.stdout.write(keyLine(plan.place, key))
   return EXIT.done
 }
 
 /** `keys rotate`: makes the next keys, which are published before they sign. `--compromised`: see `replaceKeys`. */
 const rotate: Action = async (request) => {
   const { plan, options, terminal } = request
-  await createPrivateFolder(plan.folder)
+  await plan.place.open()
   if (options.compromised === true)
     return recorded(request, { event: 'keys.compromised', on: { kind: 'key' } }, () =>
       replaceKeysByCommand({ ...request, yes: options.yes === true, json: options.json === true }),
     )
-  await readKeyFolder(plan.folder)
+  await keysOf(plan.place)
   const made: StoredKey[] = []
   const codes: number[] = []
   for (const algorithm of plan.algorithms) codes.push(await announce(algorithm, request, made))
-  if (options.json === true) printJson({ made: made.map(madeRow) }, terminal)
+  if (options.json === true) printJson({ made: made.map((key) => madeRow(plan.place, key)) }, terminal)
   return codes.find((code) => code !== EXIT.done) ?? EXIT.done
 }
 
@@ -79,7 +81,7 @@ async function announce(
     const signsFrom = signsAfterAnnouncement(plan, systemClock)
     const key = await makeNextKey(plan, algorithm, signsFrom, systemClock)
     made.push(key)
-    if (options.json !== true) terminal.stdout.write(madeLine(key))
+    if (options.json !== true) terminal.stdout.write(madeLine(plan.place, key))
     return EXIT.done
   })
 }
@@ -121,7 +123,7 @@ const onKeys =
       writeReport(path, report, terminal)
       return EXIT.refused
     }
-    const plan = planKeys(configuration.data, configuration.keys, configuration.identity.idToken.lifetime)
+    const plan = keysPlanOf(configuration)
     return withPlainErrors(() => action({ options: values, configuration, plan, terminal }), terminal)
   }
 
@@ -132,12 +134,12 @@ export const keysCommand = commandOf(KEYS, {
   doctor: onKeys(doctor),
 })
 
-/** Errors of the key folder and of the store become a message and the exit code 1. */
+/** Errors of the keys and of the store become a message and the exit code 1. */
 async function withPlainErrors(action: () => Promise<number>, { stderr }: Terminal): Promise<number> {
   try {
     return await action()
   } catch (thrown) {
-    if (!(thrown instanceof KeyFolderError || thrown instanceof StoreError)) throw thrown
+    if (!(thrown instanceof KeyError || thrown instanceof StoreError)) throw thrown
     stderr.write(`postern: ${thrown.message}\n`)
     return EXIT.failed
   }

@@ -6,6 +6,7 @@ import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
+import { type KeyPlace, titleOf } from '../keys/key-place.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import {
   countFamilies,
@@ -37,7 +38,7 @@ export interface Replacement {
 /**
  * `keys rotate --compromised`: asks, then replaces the keys (start/rotate-keys.ts). Gives the exit code.
  *
- * @throws UsageError if nobody can be asked; KeyFolderError if the folder cannot be read or written
+ * @throws UsageError if nobody can be asked; KeyError if the keys cannot be read or written
  */
 export async function replaceKeysByCommand({
   configuration,
@@ -51,7 +52,7 @@ export async function replaceKeysByCommand({
   try {
     prompt.write(
       `Every access token and id_token issued so far will be refused. ${families.summary}\n` +
-        `Continue only if somebody may have read ${plan.folder}. Otherwise use \`keys rotate\`.\n`,
+        `Continue only if somebody may have read ${plan.place.name}. Otherwise use \`keys rotate\`.\n`,
     )
     if (!(await confirm(yes, terminal))) {
       prompt.write('nothing was changed\n')
@@ -59,18 +60,18 @@ export async function replaceKeysByCommand({
     }
     const replaced = await replaceKeys(plan, families, systemClock)
     tellTrouble(replaced, terminal)
-    if (json) printJson(replacedRow(replaced), terminal)
-    else printReplaced(replaced, terminal)
+    if (json) printJson(replacedRow(plan.place, replaced), terminal)
+    else printReplaced(plan.place, replaced, terminal)
     return replaced.trouble === undefined ? EXIT.done : EXIT.failed
   } finally {
     await families.close()
   }
 }
 
-const replacedRow = ({ families, made, removed }: ReplacedKeys): object => ({
+const replacedRow = (place: KeyPlace, { families, made, removed }: ReplacedKeys): object => ({
   ...(families !== undefined && { families }),
-  made: made.map(madeRow),
-  removed,
+  made: made.map((key) => madeRow(place, key)),
+  removed: removed.map((name) => titleOf(place, name)),
 })
 
 function tellTrouble({ trouble }: ReplacedKeys, { stderr }: Terminal): void {
@@ -81,12 +82,16 @@ function tellTrouble({ trouble }: ReplacedKeys, { stderr }: Terminal): void {
     )
 }
 
-function printReplaced({ families, made, removed }: ReplacedKeys, { stdout }: Terminal): void {
+function printReplaced(
+  place: KeyPlace,
+  { families, made, removed }: ReplacedKeys,
+  { stdout }: Terminal,
+): void {
   if (families !== undefined) stdout.write(`${countOfFamilies(families)} ended\n`)
-  stdout.write('successors.secret: replaced\n')
-  for (const key of made) stdout.write(madeLine(key))
-  for (const file of removed)
-    stdout.write(`${file}: removed; tokens that it signed are refused within a second\n`)
+  stdout.write(`${place.secretTitle}: replaced\n`)
+  for (const key of made) stdout.write(madeLine(place, key))
+  for (const name of removed)
+    stdout.write(`${titleOf(place, name)}: removed; tokens that it signed are refused within a second\n`)
 }
 
 interface Families extends DerivedFamilies {

@@ -14,7 +14,7 @@ const isPlain = (error: unknown): error is Error =>
   error instanceof Error && ('code' in error || PLAIN.has(error.name))
 
 const PLAIN = new Set([
-  'KeyFolderError',
+  'KeyError',
   'StoreError',
   'AdminTokenError',
   'AuditFolderError',

@@ -1,7 +1,7 @@
-import { join } from 'node:path'
 import type { Report } from '../config/report.ts'
 import { duration, flag, section, type Static } from '../config/schema.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
+import type { KeyPlace } from './key-place.ts'
 import type { KeysPlan } from './service-keys.ts'
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const satisfies readonly SigningAlgorithm[]
@@ -57,11 +57,11 @@ export function compileKeys({ rotation }: KeysConfig, report: Report): void {
 }
 
 /**
- * The plan for the keys of a data folder. Keys of both algorithms always exist, because clients may ask for either on
+ * The plan for the keys of a place. Keys of both algorithms always exist, because clients may ask for either on
  * their id_tokens. `longestLife`: milliseconds that any token may live. A day at least, since a client may have that.
  */
-export const planKeys = (data: string, { rotation }: KeysConfig, longestLife = DAY): KeysPlan => ({
-  folder: join(data, 'keys'),
+export const planKeys = (place: KeyPlace, { rotation }: KeysConfig, longestLife = DAY): KeysPlan => ({
+  place,
   algorithms: SIGNING_ALGORITHMS,
   rotation: {
     automatic: rotation.automatic,

@@ -1,6 +1,6 @@
 import type { Claims, PublicKeys, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { SigningKey } from './key-folder.ts'
+import type { SigningKey } from './stored-key.ts'
 import { signCompact } from './signatures.ts'
 import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
@@ -23,7 +23,7 @@ interface RingKey {
  * withdraws every key that is no longer published, with every token that it has signed (T3.10).
  */
 export class KeyRing implements Signer, PublicKeys, KeyFinder {
-  /** By `kid`. That is the thumbprint, so a key that is read from its file again has the same one. */
+  /** By `kid`. That is the thumbprint, so a key that is read again has the same one. */
   #keys: ReadonlyMap<string, RingKey> = new Map()
   #signing: ReadonlyMap<SigningAlgorithm, RingKey> = new Map()
   #jwks: ReturnType<PublicKeys['jwks']> = { keys: [] }

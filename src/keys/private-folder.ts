@@ -3,13 +3,7 @@ import { join } from 'node:path'
 import { adviceForGroup, mayOthersAccess, mayOthersWrite, octalMode } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
-
-/**
- * The folder cannot be used as it is, so the service must not start (T7). The message says what an operator can do.
- */
-export class KeyFolderError extends Error {
-  override readonly name = 'KeyFolderError'
-}
+import { KeyError } from './key-error.ts'
 
 /** What the keys of a folder are for: the words of its errors. */
 export interface KeyPurpose {
@@ -21,21 +15,21 @@ export interface KeyPurpose {
 
 export const TOKEN_KEYS: KeyPurpose = { folder: 'folder of the signing keys', power: 'make tokens' }
 
-/** Creates the folder (mode 0700) if it does not exist. Rejects with KeyFolderError. */
+/** Creates the folder (mode 0700) if it does not exist. Rejects with KeyError. */
 export async function createPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((thrown: unknown) => {
     throw cannotOpen(folder, thrown, purpose)
   })
 }
 
-const cannotOpen = (folder: string, cause: unknown, purpose = TOKEN_KEYS): KeyFolderError =>
-  new KeyFolderError(`The ${purpose.folder}, ${folder}, cannot be opened or created: ${messageOf(cause)}`, {
+const cannotOpen = (folder: string, cause: unknown, purpose = TOKEN_KEYS): KeyError =>
+  new KeyError(`The ${purpose.folder}, ${folder}, cannot be opened or created: ${messageOf(cause)}`, {
     cause,
   })
 
 /**
  * Device and inode: they differ for another folder at the same path, such as the empty one that an unmounted volume
- * leaves behind. Rejects with KeyFolderError if there is no folder.
+ * leaves behind. Rejects with KeyError if there is no folder.
  */
 export async function identifyFolder(folder: string): Promise<string> {
   const { dev, ino } = await stat(folder).catch((thrown: unknown) => {
@@ -50,25 +44,25 @@ export async function stampOf(path: string): Promise<string> {
   return found === undefined ? 'gone' : `${found.ino} ${found.mtimeMs}`
 }
 
-/** The names in the folder. Rejects with KeyFolderError if other users may write to it, or it does not exist. */
+/** The names in the folder. Rejects with KeyError if other users may write to it, or it does not exist. */
 export async function listPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<readonly string[]> {
   try {
     const { mode } = await stat(folder)
     if (mayOthersWrite(mode))
-      throw new KeyFolderError(
+      throw new KeyError(
         `The ${purpose.folder}, ${folder}, can be written by other users (mode ${octalMode(mode)}): ` +
           `they could add a key of their own. Run chmod 700 on it${adviceForGroup(mode)}.`,
       )
     return await readdir(folder)
   } catch (thrown) {
-    if (thrown instanceof KeyFolderError) throw thrown
+    if (thrown instanceof KeyError) throw thrown
     throw cannotOpen(folder, thrown, purpose)
   }
 }
 
 /**
  * The text of a file; undefined if it is gone. The mode is that of the open file, so that the file that was checked
- * is the file that is read. Rejects with KeyFolderError if other users may access it. `what` names it in that
+ * is the file that is read. Rejects with KeyError if other users may access it. `what` names it in that
  * message.
  */
 export async function readPrivateFile(
@@ -85,12 +79,12 @@ export async function readPrivateFile(
   } catch (thrown) {
     // Another process has removed it since the folder was listed.
     if (hasCode(thrown, 'ENOENT')) return undefined
-    throw new KeyFolderError(`The ${what} file ${path} cannot be read: ${messageOf(thrown)}`, {
+    throw new KeyError(`The ${what} file ${path} cannot be read: ${messageOf(thrown)}`, {
       cause: thrown,
     })
   }
   if (mayOthersAccess(mode))
-    throw new KeyFolderError(
+    throw new KeyError(
       `The ${what} file ${path} is open to other users (mode ${octalMode(mode)}). Whoever has read it can ` +
         `${purpose.power}: replace it. If nobody can have read it, run chmod 600 on it${adviceForGroup(mode)}.`,
     )
@@ -106,7 +100,7 @@ async function writePrivateFile(path: string, text: string): Promise<void> {
 /**
  * Writes the file under another name and then links it to `name`. The link fails if the name is taken. So of several
  * processes that do this at once one wins, and nobody ever reads half a file. Resolves with true for the winner.
- * Rejects with KeyFolderError.
+ * Rejects with KeyError.
  */
 export async function claimPrivateFile(
   folder: string,
@@ -121,7 +115,7 @@ export async function claimPrivateFile(
     return true
   } catch (thrown) {
     if (hasCode(thrown, 'EEXIST')) return false
-    throw new KeyFolderError(
+    throw new KeyError(
       `A new key cannot be written to the ${purpose.folder}, ${folder}: ${messageOf(thrown)}`,
       { cause: thrown },
     )
@@ -130,7 +124,7 @@ export async function claimPrivateFile(
   }
 }
 
-/** Replaces a file as a whole: a reader gets the old text or the new one. Rejects with KeyFolderError. */
+/** Replaces a file as a whole: a reader gets the old text or the new one. Rejects with KeyError. */
 export async function replacePrivateFile(folder: string, name: string, text: string): Promise<void> {
   const draft = join(folder, `.${name}.${newSecret(9)}`)
   try {
@@ -138,7 +132,7 @@ export async function replacePrivateFile(folder: string, name: string, text: str
     await rename(draft, join(folder, name))
   } catch (thrown) {
     await unlink(draft).catch(() => undefined)
-    throw new KeyFolderError(
+    throw new KeyError(
       `${name} cannot be replaced in the folder of the signing keys, ${folder}: ${messageOf(thrown)}`,
       { cause: thrown },
     )

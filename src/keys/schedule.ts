@@ -1,5 +1,5 @@
 import type { SigningAlgorithm } from '../contracts/people.ts'
-import type { StoredKey } from './key-folder.ts'
+import type { StoredKey } from './stored-key.ts'
 import type { KeySet } from './key-ring.ts'
 
 /** How keys follow each other (C6.3.4). All times in seconds. */
@@ -40,15 +40,15 @@ const signerOf = (keys: readonly StoredKey[], now: number): StoredKey | undefine
   keys.findLast((key) => key.signsFrom <= now) ?? keys.toSorted((a, b) => a.signsFrom - b.signsFrom)[0]
 
 /**
- * The state of each key. `now` in seconds since the epoch. It depends only on the files, the time and the plan, so
- * all processes that share the folder come to the same result.
+ * The state of each key. `now` in seconds since the epoch. It depends only on the keys, the time and the plan, so
+ * all processes that share the keys come to the same result.
  */
 export function scheduleKeys(
   keys: readonly StoredKey[],
   plan: RotationPlan,
   now: number,
 ): readonly ScheduledKey[] {
-  // A process that has just made a key has it last; one that reads the folder has it in the order of names.
+  // A process that has just made a key has it last; one that reads them has it in the order of names.
   const algorithms = [...new Set(keys.map((key) => key.algorithm))].toSorted()
   return algorithms.flatMap((algorithm) => scheduleOne(ofAlgorithm(keys, algorithm), plan, now))
 }

@@ -1,10 +1,11 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Entry, Store } from '../contracts/store.ts'
+import type { KeyPlace } from './key-place.ts'
 import type { ServiceKeys } from './service-keys.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
 /**
- * The store remembers which keys this service has signed with. The folder alone cannot show whether this is a first
+ * The store remembers which keys this service has signed with. The keys alone cannot show whether this is a first
  * start or the keys were lost, and whether the keys belong to another installation.
  */
 const KIND = 'signing_keys'
@@ -20,7 +21,7 @@ export type HistoryResult = 'first' | 'known' | 'lost' | 'foreign'
 
 export interface PresentKeys {
   readonly kids: readonly string[]
-  /** Whether the folder was empty, and the keys were made just now. */
+  /** Whether there were no keys, and these were made just now. */
   readonly made: boolean
 }
 
@@ -72,20 +73,25 @@ export async function rememberKeys(
 }
 
 /** The warning for an operator at the start; undefined if all is well. */
-export const historyWarning = (finding: HistoryResult, folder: string): string | undefined =>
-  MEANINGS[finding]?.replaceAll('FOLDER', folder)
+export const historyWarning = (
+  finding: HistoryResult,
+  { name }: Pick<KeyPlace, 'name'>,
+): string | undefined => MEANINGS[finding]?.(name)
 
 const CONSEQUENCE =
-  'all access tokens and id_tokens issued before are refused from now on, refresh tokens too (unless the file ' +
-  'successors.secret is still there), and ' +
-  'whoever keeps the old key set must fetch the new one. If you did not want this: stop, restore the right folder from ' +
-  'a backup, and start again.'
+  'all access tokens and id_tokens issued before are refused from now on, refresh tokens too (unless their secret is ' +
+  'still there), and whoever keeps the old key set must fetch the new one. If you did not want this: stop, restore the ' +
+  'right keys from a backup, and start again.'
 
-const MEANINGS: Readonly<Record<HistoryResult, string | undefined>> = {
+const MEANINGS: Readonly<Record<HistoryResult, ((place: string) => string) | undefined>> = {
   first: undefined,
   known: undefined,
-  lost: `The folder of the signing keys, FOLDER, was empty, although this service has signed before: the folder was lost, emptied or moved. New keys were made, so ${CONSEQUENCE}`,
-  foreign: `The folder of the signing keys, FOLDER, has none of the keys that this service has signed with: the folder or the store belongs to another installation. With these keys ${CONSEQUENCE}`,
+  lost: (place) =>
+    `There were no signing keys in ${place}, although this service has signed before: they were lost, removed or ` +
+    `moved. New keys were made, so ${CONSEQUENCE}`,
+  foreign: (place) =>
+    `None of the signing keys in ${place} is one that this service has signed with: the keys or the store belong to ` +
+    `another installation. With these keys ${CONSEQUENCE}`,
 }
 
 export interface KeyWatchParts {
@@ -97,12 +103,7 @@ export interface KeyWatchParts {
 }
 
 /**
- * Milliseconds between two readings of the folder, about 50 µs each: a removed key is refused well within a second.
- */
-const INTERVAL = 250
-
-/**
- * Logs at the start whether the keys are the right ones (C6.3.4). Then keeps them in step with their folder until the
+ * Logs at the start whether the keys are the right ones (C6.3.4). Then keeps them in step with their place until the
  * returned function is called. Every process may do it: if several make the same key, one wins. Never rejects:
  * failures are logged.
  */
@@ -118,13 +119,13 @@ export async function watchKeys(parts: KeyWatchParts): Promise<() => void> {
     void watch.run().finally(() => {
       running = false
     })
-  }, INTERVAL).unref()
+  }, parts.keys.place.every).unref()
   return () => clearInterval(timer)
 }
 
 async function reportHistory({ keys, store, recorder }: KeyWatchParts): Promise<void> {
   const finding = await compareWithHistory(keys, store)
-  const meaning = historyWarning(finding, keys.folder)
+  const meaning = historyWarning(finding, keys.place)
   if (meaning !== undefined) recorder.note('error', `signing_keys_${finding}`, { meaning })
 }
 

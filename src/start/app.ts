@@ -54,7 +54,7 @@ export interface Running extends ServiceUrls {
 
 /**
  * Starts the service that a configuration describes, in this process or in several. Rejects with ConfigurationError,
- * KeyFolderError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
+ * KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
  * left open then.
  */
 export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {

@@ -10,8 +10,8 @@ import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { planKeys } from '../keys/config.ts'
 import { KeyControl } from './key-control.ts'
+import { keysPlanOf } from './key-plan.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { BUSINESS } from '../directory/place-records.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
@@ -89,11 +89,11 @@ const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopp
 const LONGEST_SETTLING_MS = 1000
 
 function keyControlOf(
-  { data, keys, identity }: Configuration,
+  configuration: Configuration,
   { state: { store }, audit, recorder, clock }: ControlParts,
   acts: ReportedActs,
 ): KeyControl {
-  const plan = planKeys(data, keys, identity.idToken.lifetime)
+  const plan = keysPlanOf(configuration)
   return new KeyControl({ plan, store, audit, recorder, clock, reported: (act) => acts.reported(act) })
 }
 

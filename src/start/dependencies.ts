@@ -18,14 +18,14 @@ import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
 import { StoredPlaces } from '../directory/stored-places.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { planKeys } from '../keys/config.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
-import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
+import { openKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
 import { compileLoad } from '../limits/config.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
 import type { MaintenanceRecords } from '../operations/maintenance/records.ts'
 import type { MaintenanceSwitches } from '../operations/maintenance/maintenance.ts'
+import { keysPlanOf } from './key-plan.ts'
 import type { Dependencies } from './parts.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import { countWorkers, type Reports } from '../supervisor/worker-pool.ts'
@@ -56,17 +56,14 @@ const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
 /** Changes that operators are to see. */
 const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
-const openOwnKeys = ({ data, keys, identity }: Configuration, clock: Clock): Promise<ServiceKeys> =>
-  openKeys(planKeys(data, keys, identity.idToken.lifetime), clock)
-
-/** Opens everything. Rejects with KeyFolderError or StoreError; nothing is left open then. */
+/** Opens everything. Rejects with KeyError or StoreError; nothing is left open then. */
 export async function openDependencies(
   configuration: Configuration,
   { clock, environment, audit = NO_TRAIL, measures }: WorkerOptions & { readonly measures: Measures },
   recorder: Recorder,
   reports: Reports,
 ): Promise<WorkerDependencies> {
-  const keys = isSidecar(configuration) ? undefined : await openOwnKeys(configuration, clock)
+  const keys = isSidecar(configuration) ? undefined : await openKeys(keysPlanOf(configuration), clock)
   const appended = (): void => reports.changed()
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
   const state = await openState(configuration, { clock, recorder, audit, appended, measures })
@@ -112,7 +109,7 @@ export async function openDependencies(
 }
 
 /**
- * Reloads our own keys when their folder changes, until the returned function is called. The command
+ * Reloads our own keys when they change in their place, until the returned function is called. The command
  * `keys rotate --compromised` cannot reach a store in memory, so this process then ends the families itself.
  */
 export async function watchOwnKeys(
@@ -129,7 +126,7 @@ export async function watchOwnKeys(
 
 /**
  * Opens the audit trail of this process; undefined if none is kept. Rejects with AuditFolderError if its folder cannot
- * be used, and with KeyFolderError if its keys cannot be.
+ * be used, and with KeyError if its keys cannot be.
  */
 export async function openAuditTrail(
   configuration: Configuration,

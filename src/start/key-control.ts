@@ -4,10 +4,11 @@ import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
-import { readKeyFolder, type StoredKey } from '../keys/key-folder.ts'
-import { KeyFolderError } from '../keys/private-folder.ts'
+import { KeyError } from '../keys/key-error.ts'
+import { keysOf } from '../keys/key-place.ts'
 import { nextRotation, scheduleKeys, type ScheduledKey } from '../keys/schedule.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
+import type { StoredKey } from '../keys/stored-key.ts'
 import { type Act, recordTaking } from '../operations/acts.ts'
 import { AdminError } from '../operations/admin/errors.ts'
 import type { KeyOrders, ListedKey, RotateOptions, Rotation } from '../operations/key-orders.ts'
@@ -31,26 +32,24 @@ export interface KeyControlParts {
   readonly reported: (act: Act) => void
 }
 
-const nameOf = (file: string): string => file.replace(/\.jwk$/, '')
-
 const listedKey =
   (schedule: readonly ScheduledKey[], { rotation }: KeysPlan) =>
   ({ key, state, retiresAt: endsAt }: ScheduledKey): ListedKey => {
-    const { file, kid, algorithm, createdAt, signsFrom } = key
+    const { name, kid, algorithm, createdAt, signsFrom } = key
     const nextRotationAt = state === 'signing' ? nextRotation(algorithm, schedule, rotation) : undefined
-    return { name: nameOf(file), kid, algorithm, state, createdAt, signsFrom, endsAt, nextRotationAt }
+    return { name, kid, algorithm, state, createdAt, signsFrom, endsAt, nextRotationAt }
   }
 
-/** Every key of a folder. Rejects with KeyFolderError. */
+/** Every key of a place. Rejects as KeyPlace does. */
 export async function listKeys(plan: KeysPlan, clock: Clock): Promise<readonly ListedKey[]> {
-  const keys = await readKeyFolder(plan.folder)
+  const keys = await keysOf(plan.place)
   const schedule = scheduleKeys(keys, plan.rotation, epochSeconds(clock))
   return schedule.map(listedKey(schedule, plan))
 }
 
-const namesOf = (keys: readonly StoredKey[]): readonly string[] => keys.map(({ file }) => nameOf(file))
+const namesOf = (keys: readonly StoredKey[]): readonly string[] => keys.map(({ name }) => name)
 
-const UNUSABLE = 'the folder of the signing keys cannot be used'
+const UNUSABLE = 'the signing keys cannot be read or written'
 
 export class KeyControl implements KeyOrders {
   readonly #parts: KeyControlParts
@@ -78,7 +77,7 @@ export class KeyControl implements KeyOrders {
   async #preview(compromised: boolean): Promise<Rotation> {
     const { plan, store } = this.#parts
     const made = await Promise.all(plan.algorithms.map((algorithm) => nextKeyName(plan, algorithm)))
-    const removed = compromised ? namesOf(await readKeyFolder(plan.folder)) : []
+    const removed = compromised ? namesOf(await keysOf(plan.place)) : []
     return { outcome: 'previewed', made, removed, families: compromised ? await countFamilies(store) : 0 }
   }
 
@@ -106,9 +105,9 @@ export class KeyControl implements KeyOrders {
     const { families, made, removed } = await recordTaking(audit, operator, act, replace, (done) => ({
       ...(done.families !== undefined && { families: done.families }),
       made: [...namesOf(done.made)],
-      removed: done.removed.map(nameOf),
+      removed: [...done.removed],
     }))
-    const told = { made: namesOf(made), removed: removed.map(nameOf), families }
+    const told = { made: namesOf(made), removed, families }
     this.#note(told, operator)
     return { outcome: 'rotated', ...told }
   }
@@ -120,7 +119,7 @@ export class KeyControl implements KeyOrders {
 
 function orAdminError<T>(work: Promise<T>): Promise<T> {
   return work.catch((thrown: unknown) => {
-    if (!(thrown instanceof KeyFolderError)) throw thrown
+    if (!(thrown instanceof KeyError)) throw thrown
     throw new AdminError(503, UNUSABLE, [thrown.message])
   })
 }

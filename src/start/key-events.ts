@@ -3,9 +3,9 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { Store } from '../contracts/store.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
-import { followKeyFolder, type StoredKey } from '../keys/key-folder.ts'
 import { scheduleKeys, type ScheduledKey } from '../keys/schedule.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
+import type { StoredKey } from '../keys/stored-key.ts'
 
 export interface KeyEventsParts {
   readonly plan: KeysPlan
@@ -14,7 +14,7 @@ export interface KeyEventsParts {
   readonly clock: Clock
 }
 
-/** Milliseconds between two readings of the folder. */
+/** Milliseconds between two readings of the keys. */
 const INTERVAL = 1000
 
 /** The kind and key of the one record in the store: what was told of each key, so that a restart tells nothing twice. */
@@ -32,7 +32,7 @@ const EVENTS: Readonly<Record<ScheduledKey['state'], AuditEvent | undefined>> = 
   retired: 'keys.retired',
 }
 
-/** Reads the folder of the keys as every worker does, but in the supervising process: so each change is told once. */
+/** Reads the keys as every worker does, but in the supervising process: so each change is told once. */
 export class KeyEvents {
   readonly #parts: KeyEventsParts
   readonly #recorded = new Set<string>()
@@ -74,8 +74,8 @@ export class KeyEvents {
 
   async #look(): Promise<void> {
     const { plan, store, clock } = this.#parts
-    const { keys, trouble } = await followKeyFolder(plan.folder, this.#keys)
-    // A folder that cannot be read, or that is not mounted, has retired no key.
+    const { keys, trouble } = await plan.place.read(this.#keys)
+    // A place that cannot be read, or a folder that is not mounted, has retired no key.
     if (trouble !== undefined || keys.length === 0) return
     this.#keys = keys
     const before = this.#told ?? (((await store.find(KIND, KEY))?.value ?? {}) as Told)
@@ -88,21 +88,20 @@ export class KeyEvents {
     const now: Record<string, string> = {}
     for (const { key, state } of schedule) {
       const event = EVENTS[state]
-      const { file, kid } = key
+      const { name, kid } = key
       if (event === 'keys.announced' && before[kid] === undefined && !this.#found.has(kid)) {
         this.#found.add(kid)
         continue
       }
       now[kid] = event ?? before[kid] ?? 'keys.signing'
-      if (event !== undefined && before[kid] !== event) this.#note(event, kid, file)
+      if (event !== undefined && before[kid] !== event) this.#note(event, kid, name)
     }
     for (const kid of Object.keys(before))
       if (now[kid] === undefined && before[kid] !== 'keys.retired') this.#note('keys.retired', kid)
     return now
   }
 
-  #note(event: AuditEvent, kid: string, file?: string): void {
-    const name = file?.replace(/\.jwk$/, '')
+  #note(event: AuditEvent, kid: string, name?: string): void {
     if (event === 'keys.announced' && name !== undefined && this.#recorded.delete(name)) return
     this.#parts.audit.note({
       event,

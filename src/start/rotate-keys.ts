@@ -5,39 +5,32 @@ import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
 import { FAMILY } from '../identity/tokens/families.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import {
-  createKey,
-  listKeyFiles,
-  newestGeneration,
-  readKeyFolder,
-  removeKey,
-  type StoredKey,
-} from '../keys/key-folder.ts'
+import { keysOf, newestGeneration } from '../keys/key-place.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
-import { replaceSuccessorSecret } from '../keys/successor-secret.ts'
+import { keyName, type StoredKey } from '../keys/stored-key.ts'
 import { rememberKeys } from '../keys/watch-keys.ts'
 import { StoreError } from '../stores/store-error.ts'
 
-/** `ES256-3`: the next key of an algorithm. Rejects with KeyFolderError. */
-export const nextKeyName = async ({ folder }: KeysPlan, algorithm: SigningAlgorithm): Promise<string> =>
-  `${algorithm}-${(await newestGeneration(folder, algorithm)) + 1}`
+/** `ES256-3`: the next key of an algorithm. Rejects as KeyPlace does. */
+export const nextKeyName = async ({ place }: KeysPlan, algorithm: SigningAlgorithm): Promise<string> =>
+  keyName({ algorithm, generation: (await newestGeneration(place, algorithm)) + 1 })
 
-/** Makes the next key of an algorithm, which signs from `signsFrom` (seconds since the epoch) on. Rejects with KeyFolderError. */
+/** Makes the next key of an algorithm, which signs from `signsFrom` (seconds since the epoch) on. Rejects as KeyPlace does. */
 export async function makeNextKey(
-  { folder }: KeysPlan,
+  { place }: KeysPlan,
   algorithm: SigningAlgorithm,
   signsFrom: number,
   clock: Clock,
 ): Promise<StoredKey> {
-  const generation = (await newestGeneration(folder, algorithm)) + 1
-  return createKey(folder, { algorithm, generation, signsFrom }, clock)
+  const generation = (await newestGeneration(place, algorithm)) + 1
+  return place.create({ algorithm, generation, signsFrom }, clock)
 }
 
 /** When a key that is announced now begins to sign, seconds since the epoch. */
 export const signsAfterAnnouncement = ({ rotation }: KeysPlan, clock: Clock): number =>
   epochSeconds(clock) + rotation.announce
 
-/** The refresh tokens that are derived by the secret beside the keys. */
+/** The refresh tokens that are made with the secret beside the keys. */
 export interface DerivedFamilies {
   /** Ends them all. Resolves with their number; undefined if another process does it. */
   readonly end: () => Promise<number | undefined>
@@ -61,7 +54,7 @@ export interface ReplacedKeys {
   /** Why they could not be ended. */
   readonly trouble: StoreError | Fault | undefined
   readonly made: readonly StoredKey[]
-  /** Names of the files. */
+  /** Their names. */
   readonly removed: readonly string[]
 }
 
@@ -69,7 +62,7 @@ export interface ReplacedKeys {
  * Replaces the keys and the secret of refresh tokens, and ends everything that was issued with the old ones. Every process
  * follows within a second. Families end before the keys are replaced, so that what an attacker still gets by a refresh
  * token is signed by a key that is removed next. If they cannot be ended the keys are replaced anyway: a stolen key must
- * not stay in use. Rejects with KeyFolderError.
+ * not stay in use. Rejects as KeyPlace does.
  */
 export async function replaceKeys(
   plan: KeysPlan,
@@ -77,15 +70,15 @@ export async function replaceKeys(
   clock: Clock,
 ): Promise<ReplacedKeys> {
   const ended = await endFamilies(families)
-  const { folder, algorithms } = plan
-  const before = await listKeyFiles(folder)
-  await replaceSuccessorSecret(folder)
+  const { place, algorithms } = plan
+  const before = await place.names()
+  await place.replaceSecret()
   const made: StoredKey[] = []
   for (const algorithm of algorithms)
     made.push(await makeNextKey(plan, algorithm, epochSeconds(clock), clock))
-  for (const file of before) await removeKey(folder, file)
+  for (const name of before) await place.remove(name)
   // Without this, the next start would take the keys for those of another installation.
-  const kids = (await readKeyFolder(folder)).map(({ kid }) => kid)
+  const kids = (await keysOf(place)).map(({ kid }) => kid)
   await families.remember(kids).catch(() => undefined)
   return { ...ended, made, removed: before }
 }

@@ -1,12 +1,12 @@
 /** Events of the audit trail that a service has once, however many processes serve (C12.3). */
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { planKeys } from '../keys/config.ts'
 import { type Act, plainFacts } from '../operations/acts.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { countWorkers } from '../supervisor/worker-pool.ts'
 import type { State } from './state.ts'
 import { KeyEvents } from './key-events.ts'
+import { keysPlanOf } from './key-plan.ts'
 import { digestFiles } from './reload-record.ts'
 import { VERSION } from './version.ts'
 import { WindowWatch } from './window-watch.ts'
@@ -30,12 +30,12 @@ export class ServiceEvents {
     { audit = NO_TRAIL, state: { maintenance, store }, files }: ServiceEventParts,
     clock: Clock,
   ) {
-    const { data, keys, identity, workers } = configuration
+    const { workers } = configuration
     this.#audit = audit
     this.#windows = new WindowWatch({ switches: () => maintenance.list(), audit, clock })
     this.#keys = isSidecar(configuration)
       ? undefined
-      : new KeyEvents({ plan: planKeys(data, keys, identity.idToken.lifetime), store, audit, clock })
+      : new KeyEvents({ plan: keysPlanOf(configuration), store, audit, clock })
     this.#started = { version: VERSION, workers: countWorkers(workers), files: digestFiles(files, audit) }
   }
 

@@ -22,7 +22,7 @@ const RETENTION_PERIOD = 3_600_000
 const PERIOD = 1000
 
 /**
- * Opens the trail of a service; undefined if none is kept. Rejects with AuditFolderError, KeyFolderError or ManifestError,
+ * Opens the trail of a service; undefined if none is kept. Rejects with AuditFolderError, KeyError or ManifestError,
  * or with the system's error. Nothing is left open then.
  */
 export async function openTrailKeeper(

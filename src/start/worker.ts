@@ -13,7 +13,7 @@ import { openAuditTrail, openDependencies, watchOwnKeys, type WorkerOptions } fr
 import { ServingWorker, type Worker } from './serving-worker.ts'
 
 /**
- * Starts to serve. Rejects with ConfigurationError, KeyFolderError or StoreError, or with the system's error if the
+ * Starts to serve. Rejects with ConfigurationError, KeyError or StoreError, or with the system's error if the
  * address cannot be bound. Nothing is left open then.
  */
 export async function startWorker(

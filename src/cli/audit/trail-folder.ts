@@ -1,6 +1,6 @@
 /** The folder of the audit trail that a verb is for. */
 import { planAudit, type AuditPlan } from '../../audit/config.ts'
-import { KeyFolderError } from '../../keys/private-folder.ts'
+import { KeyError } from '../../keys/key-error.ts'
 import { isSidecar, readConfiguration, type Configuration } from '../../settings/configuration.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from '../command.ts'
 
@@ -35,7 +35,7 @@ export async function orKeyTrouble(work: () => Promise<number>, { stderr }: Term
   try {
     return await work()
   } catch (thrown) {
-    if (!(thrown instanceof KeyFolderError)) throw thrown
+    if (!(thrown instanceof KeyError)) throw thrown
     stderr.write(`postern: ${thrown.message}\n`)
     return EXIT.failed
   }

@@ -32,7 +32,7 @@ it('C12.4.4 audit keys that others may read, or that are damaged, are refused wi
   await chmod(fileOf(folder), 0o600)
   await writeFile(fileOf(folder), (await readFile(fileOf(folder), 'utf8')).replace('"crv"', '"cvr"'))
   const refused = await openAuditKeys(folder).catch((error: unknown) => error)
-  expect(refused).toMatchObject({ name: 'KeyFolderError', message: expect.stringMatching(/damaged/) })
+  expect(refused).toMatchObject({ name: 'KeyError', message: expect.stringMatching(/damaged/) })
   expect(JSON.stringify([refused, (refused as Error).cause])).not.toContain(bodyKey)
 })
 

@@ -7,6 +7,7 @@ import { keysCommand } from '../../../src/cli/keys.ts'
 import type { Terminal } from '../../../src/cli/command.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { compareWithHistory } from '../../../src/keys/watch-keys.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { openKeys } from '../../../src/keys/service-keys.ts'
 import { planKeys } from '../../../src/keys/config.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
@@ -19,7 +20,8 @@ async function newData(): Promise<string> {
   return data
 }
 
-const openIn = (data: string) => openKeys(planKeys(data, { rotation: ROTATION }), systemClock)
+const openIn = (data: string) =>
+  openKeys(planKeys(new FolderKeys(join(data, 'keys')), { rotation: ROTATION }), systemClock)
 
 const run = (data: string, ...args: readonly string[]) => runAt(data, new PassThrough(), ...args)
 

@@ -4,6 +4,7 @@ import { viewOf } from '../../../src/config/schema-view.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
 import { compileKeys, type KeysConfig, keysSchema, planKeys } from '../../../src/keys/config.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 
 const [MINUTE, DAY] = [60_000, 86_400_000]
 const ROTATION: KeysConfig['rotation'] = { automatic: true, every: 30 * DAY, announce: DAY }
@@ -44,13 +45,14 @@ describe('the configuration of the own keys', () => {
   })
 
   it('C6.3.4 the plan is in seconds, rounded so that no token outlives its key, and allows for tokens of a day', () => {
+    const place = new FolderKeys('/data/keys')
     const rotation = { automatic: false, every: 30 * DAY + 999, announce: DAY + 999 }
-    expect(planKeys('/data', { rotation })).toEqual({
-      folder: '/data/keys',
+    expect(planKeys(place, { rotation })).toEqual({
+      place,
       algorithms: ['ES256', 'RS256'],
       rotation: { automatic: false, every: 30 * 86_400, announce: 86_400, longestLife: 86_400 },
     })
-    expect(planKeys('/data', { rotation }, MINUTE).rotation.longestLife).toBe(86_400)
-    expect(planKeys('/data', { rotation }, 2 * DAY + 1).rotation.longestLife).toBe(2 * 86_400 + 1)
+    expect(planKeys(place, { rotation }, MINUTE).rotation.longestLife).toBe(86_400)
+    expect(planKeys(place, { rotation }, 2 * DAY + 1).rotation.longestLife).toBe(2 * 86_400 + 1)
   })
 })

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { KeyFolderError } from '../../../src/keys/private-folder.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
+import { KeyError } from '../../../src/keys/key-error.ts'
 import { openKeys } from '../../../src/keys/service-keys.ts'
 import { CLAIMS, clockAt, NOW, ROTATION } from './keys-for-tests.ts'
 
@@ -14,7 +15,10 @@ async function newFolder(): Promise<string> {
 }
 
 const open = (folder: string): ReturnType<typeof openKeys> =>
-  openKeys({ folder, algorithms: ['ES256', 'RS256'], rotation: ROTATION }, clockAt(NOW))
+  openKeys(
+    { place: new FolderKeys(folder), algorithms: ['ES256', 'RS256'], rotation: ROTATION },
+    clockAt(NOW),
+  )
 const ids = async (folder: string): Promise<unknown[]> =>
   (await open(folder)).jwks().keys.map((key) => key['kid'])
 const keyFiles = async (folder: string): Promise<string[]> =>
@@ -23,8 +27,8 @@ const modeOf = async (path: string): Promise<number> => (await stat(path)).mode 
 
 const refusal = async (folder: string): Promise<string> => {
   const thrown: unknown = await open(folder).catch((error: unknown) => error)
-  expect(thrown).toBeInstanceOf(KeyFolderError)
-  return (thrown as KeyFolderError).message
+  expect(thrown).toBeInstanceOf(KeyError)
+  return (thrown as KeyError).message
 }
 
 describe('the key folder', () => {

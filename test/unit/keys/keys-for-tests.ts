@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/kernel/clock.ts'
 import { KeyRing } from '../../../src/keys/key-ring.ts'
 import type { RotationPlan } from '../../../src/keys/schedule.ts'
 import { generatePrivateJwk, type Jwk } from '../../../src/keys/signatures.ts'
-import { toSigningKey } from '../../../src/keys/key-folder.ts'
+import { toSigningKey } from '../../../src/keys/stored-key.ts'
 
 /** The time of these tests, in seconds since the epoch. */
 export const NOW = 1_800_000_000

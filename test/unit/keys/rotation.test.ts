@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
 import { compareWithHistory, rememberKeys, historyWarning } from '../../../src/keys/watch-keys.ts'
 import { openKeys, type ServiceKeys } from '../../../src/keys/service-keys.ts'
-import { replaceSuccessorSecret } from '../../../src/keys/successor-secret.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import type { RotationPlan } from '../../../src/keys/schedule.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 
@@ -20,7 +20,7 @@ async function newFolder(): Promise<string> {
 
 /** Only ES256, since an RSA key takes long to make; the rules are the same. */
 const openAt = (folder: string, clock: MovableClock, rotation = ROTATION): Promise<ServiceKeys> =>
-  openKeys({ folder, algorithms: ['ES256'], rotation }, clock)
+  openKeys({ place: new FolderKeys(folder), algorithms: ['ES256'], rotation }, clock)
 
 const published = (keys: ServiceKeys): readonly unknown[] => keys.jwks().keys.map((key) => key['kid'])
 
@@ -245,7 +245,7 @@ describe('C6.1.7 the secret that successors are derived with', () => {
     const clock = movableClock()
     const all = await Promise.all([1, 2, 3].map(() => openAt(folder, clock)))
     const before = all[0]?.derive('token')
-    await replaceSuccessorSecret(folder)
+    await new FolderKeys(folder).replaceSecret()
     expect(await Promise.all(all.map((keys) => keys.refreshSecret()))).toEqual([true, true, true])
     const derived = new Set(all.map((keys) => keys.derive('token')))
     expect(derived.size).toBe(1)
@@ -300,9 +300,9 @@ describe('C6.3.4 a lost or foreign key folder', () => {
   })
 
   it('is told with what it means', () => {
-    expect(historyWarning('first', '/keys')).toBeUndefined()
-    expect(historyWarning('known', '/keys')).toBeUndefined()
+    expect(historyWarning('first', { name: '/keys' })).toBeUndefined()
+    expect(historyWarning('known', { name: '/keys' })).toBeUndefined()
     for (const finding of ['lost', 'foreign'] as const)
-      expect(historyWarning(finding, '/keys')).toMatch(/\/keys.*issued before are refused.*backup/s)
+      expect(historyWarning(finding, { name: '/keys' })).toMatch(/\/keys.*issued before are refused.*backup/s)
   })
 })

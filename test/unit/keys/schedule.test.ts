@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SigningAlgorithm } from '../../../src/contracts/people.ts'
-import type { StoredKey } from '../../../src/keys/key-folder.ts'
+import type { StoredKey } from '../../../src/keys/stored-key.ts'
 import { dueGeneration, keySetOf, scheduleKeys } from '../../../src/keys/schedule.ts'
 import { ROTATION } from './keys-for-tests.ts'
 
@@ -12,7 +12,7 @@ const key = (generation: number, signsFrom: number, algorithm: SigningAlgorithm 
   signsFrom,
   algorithm,
   kid: `${algorithm}-${generation}`,
-  file: `${algorithm}-${generation}.jwk`,
+  name: `${algorithm}-${generation}`,
   stamp: '',
   createdAt: 0,
   publicJwk: {},

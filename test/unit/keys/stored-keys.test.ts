@@ -2,7 +2,9 @@ import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createKey, newestGeneration, readKeyFolder, toSigningKey } from '../../../src/keys/key-folder.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
+import { keysOf, newestGeneration } from '../../../src/keys/key-place.ts'
+import { toSigningKey } from '../../../src/keys/stored-key.ts'
 import { createPrivateFolder } from '../../../src/keys/private-folder.ts'
 import { openKeys, type ServiceKeys } from '../../../src/keys/service-keys.ts'
 import { generatePrivateJwk } from '../../../src/keys/signatures.ts'
@@ -26,7 +28,11 @@ async function opened(): Promise<{
   readonly keys: ServiceKeys
 }> {
   const [folder, clock] = [await newFolder(), movableClock()]
-  return { folder, clock, keys: await openKeys({ folder, algorithms: ['ES256'], rotation: ROTATION }, clock) }
+  return {
+    folder,
+    clock,
+    keys: await openKeys({ place: new FolderKeys(folder), algorithms: ['ES256'], rotation: ROTATION }, clock),
+  }
 }
 
 const published = (keys: ServiceKeys): readonly unknown[] => keys.jwks().keys.map(({ kid }) => kid)
@@ -35,10 +41,10 @@ describe('the files of a key folder', () => {
   it('C6.3.4 are ordered by their numbers, not by their names', async () => {
     const folder = await newFolder()
     for (const generation of [10, 9, 2])
-      await createKey(folder, { algorithm: 'ES256', generation }, clockAt(NOW))
-    expect((await readKeyFolder(folder)).map(({ generation }) => generation)).toEqual([2, 9, 10])
-    expect(await newestGeneration(folder, 'ES256')).toBe(10)
-    expect(await newestGeneration(folder, 'RS256')).toBe(0)
+      await new FolderKeys(folder).create({ algorithm: 'ES256', generation }, clockAt(NOW))
+    expect((await keysOf(new FolderKeys(folder))).map(({ generation }) => generation)).toEqual([2, 9, 10])
+    expect(await newestGeneration(new FolderKeys(folder), 'ES256')).toBe(10)
+    expect(await newestGeneration(new FolderKeys(folder), 'RS256')).toBe(0)
   })
 
   it('C6.3.4 say when a key was made and when it signs; what is no number counts as 0', async () => {
@@ -60,7 +66,7 @@ describe('the files of a key folder', () => {
   it('T7 a file that was damaged after the start keeps its key, and the trouble is told; others are read', async () => {
     const { folder, clock, keys } = await opened()
     const [first] = keys.kids
-    await createKey(folder, { algorithm: 'ES256', generation: 2 }, clock)
+    await new FolderKeys(folder).create({ algorithm: 'ES256', generation: 2 }, clock)
     await writeFile(join(folder, 'ES256-1.jwk'), 'damaged')
     await expect(keys.refresh()).rejects.toThrow(/ES256-1\.jwk is damaged/)
     expect(keys.kids).toHaveLength(2)
@@ -74,9 +80,9 @@ describe('the files of a key folder', () => {
     await writeFile(join(folder, 'successors.secret'), text.slice(0, 20))
     await expect(keys.refreshSecret()).rejects.toThrow(/successors\.secret is damaged/)
     expect(keys.derive('token')).toBe(before)
-    await expect(openKeys({ folder, algorithms: ['ES256'], rotation: ROTATION }, clock)).rejects.toThrow(
-      /damaged/,
-    )
+    await expect(
+      openKeys({ place: new FolderKeys(folder), algorithms: ['ES256'], rotation: ROTATION }, clock),
+    ).rejects.toThrow(/damaged/)
   })
 })
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openKeys } from '../../../src/keys/service-keys.ts'
-import { replaceSuccessorSecret } from '../../../src/keys/successor-secret.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { compareWithHistory, rememberedKeys, rememberKeys, watchKeys } from '../../../src/keys/watch-keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
@@ -30,7 +30,10 @@ async function watched(prepare: (store: MemoryStore) => Promise<unknown> = () =>
   onTestFinished(() => rm(data, { recursive: true, force: true }))
   const folder = join(data, 'keys')
   const clock = movableClock()
-  const keys = await openKeys({ folder, algorithms: ['ES256'], rotation: ROTATION }, clock)
+  const keys = await openKeys(
+    { place: new FolderKeys(folder), algorithms: ['ES256'], rotation: ROTATION },
+    clock,
+  )
   const store = new MemoryStore(clock)
   await prepare(store)
   const notes: Note[] = []
@@ -110,7 +113,7 @@ describe('C6.3.4 the watch over the keys', () => {
     await look()
     expect(ended.secretReplaced).not.toHaveBeenCalled()
     ended.secretReplaced.mockRejectedValueOnce(new Fault('identity_unavailable'))
-    await replaceSuccessorSecret(folder)
+    await new FolderKeys(folder).replaceSecret()
     await look()
     await look()
     expect(ended.secretReplaced).toHaveBeenCalledTimes(2)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { KeyEvents } from '../../../src/start/key-events.ts'
-import { createKey, removeKey } from '../../../src/keys/key-folder.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { epochSeconds } from '../../../src/kernel/clock.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -14,19 +14,20 @@ async function start() {
   const store = new MemoryStore(clock)
   const told: string[] = []
   const rotation = { automatic: true, every: 86_400, announce: 3600, longestLife: 900 }
-  const plan = { folder, algorithms: ['ES256' as const], rotation }
+  const place = new FolderKeys(folder)
+  const plan = { place, algorithms: ['ES256' as const], rotation }
   const audit = {
     note: ({ event, on }: { event: string; on?: { id?: string | undefined } | undefined }) =>
       void told.push(`${event} ${on?.id ?? ''}`),
   }
   const key = (generation: number, ahead = 0) =>
-    createKey(folder, { algorithm: 'ES256', generation, signsFrom: epochSeconds(clock) + ahead }, clock)
-  return { clock, told, key, folder, events: () => new KeyEvents({ plan, store, audit, clock }) }
+    place.create({ algorithm: 'ES256', generation, signsFrom: epochSeconds(clock) + ahead }, clock)
+  return { clock, told, key, place, events: () => new KeyEvents({ plan, store, audit, clock }) }
 }
 
 describe('C12.3 events of keys', () => {
   it('are told once: announced, signing, retired; a restart tells none again', async () => {
-    const { clock, told, key, folder, events } = await start()
+    const { clock, told, key, place, events } = await start()
     const { kid } = await key(1)
     const first = events()
     await first.look()
@@ -39,7 +40,7 @@ describe('C12.3 events of keys', () => {
     const second = events()
     await second.look()
     expect(told).toHaveLength(3)
-    await removeKey(folder, 'ES256-1.jwk')
+    await place.remove('ES256-1')
     await second.look()
     await second.look()
     expect(told.slice(3)).toEqual([`keys.retired ${kid}`])

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { examineKeys } from '../../../src/keys/examine-folder.ts'
-import { createKey } from '../../../src/keys/key-folder.ts'
+import { examineKeys } from '../../../src/keys/examine-keys.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { createPrivateFolder } from '../../../src/keys/private-folder.ts'
 import { compareWithHistory } from '../../../src/keys/watch-keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
@@ -23,7 +23,7 @@ async function newFolder(): Promise<string> {
 async function folderWithKey(): Promise<string> {
   const folder = await newFolder()
   await createPrivateFolder(folder)
-  await createKey(folder, { algorithm: 'ES256', generation: 1 }, clockAt(NOW))
+  await new FolderKeys(folder).create({ algorithm: 'ES256', generation: 1 }, clockAt(NOW))
   return folder
 }
 
@@ -38,7 +38,11 @@ async function examine(
   folder: string,
   { now = NOW, automatic = true, algorithms = ['ES256'], store }: Circumstances = {},
 ) {
-  const findings = await examineKeys({ folder, algorithms, rotation: { ...ROTATION, automatic } }, now, store)
+  const findings = await examineKeys(
+    { place: new FolderKeys(folder), algorithms, rotation: { ...ROTATION, automatic } },
+    now,
+    store,
+  )
   return findings.map(({ level, text }) => `${level}: ${text}`)
 }
 
@@ -76,7 +80,10 @@ describe('the examination of a key folder', () => {
       expect.stringMatching(/^warning: ES256-1\.jwk is older than .*postern keys rotate/),
     )
     // The next key exists, and signs soon.
-    await createKey(folder, { algorithm: 'ES256', generation: 2, signsFrom: late + 10 }, clockAt(late))
+    await new FolderKeys(folder).create(
+      { algorithm: 'ES256', generation: 2, signsFrom: late + 10 },
+      clockAt(late),
+    )
     expect(await examine(folder, { now: late + 1 })).toEqual(['fine: ES256-1.jwk signs ES256.'])
   })
 
@@ -102,7 +109,7 @@ describe('the examination of a key folder', () => {
     expect(await examine(folder, { store: own })).toContain('fine: The store remembers no keys yet.')
     // To examine changes nothing.
     expect(await examine(folder, { store: own })).toContain('fine: The store remembers no keys yet.')
-    const { kid } = await createKey(folder, { algorithm: 'ES256', generation: 1 }, clockAt(NOW))
+    const { kid } = await new FolderKeys(folder).create({ algorithm: 'ES256', generation: 1 }, clockAt(NOW))
     await compareWithHistory({ kids: ['older', kid], made: false }, own)
     expect(await examine(folder, { store: own })).toContain('fine: The store knows these keys.')
     const other = new MemoryStore(movableClock())

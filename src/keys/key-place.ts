@@ -1,0 +1,79 @@
+import type { SigningAlgorithm } from '../contracts/people.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { type NewKey, parseKeyName, type StoredKey } from './stored-key.ts'
+
+/** What a place has. */
+export interface FoundKeys {
+  /** Oldest generation first. */
+  readonly keys: readonly StoredKey[]
+  /** Why a key cannot be read; undefined if all can. */
+  readonly trouble: Error | undefined
+}
+
+/** The secret of refresh tokens as it is kept. */
+export interface KeptSecret {
+  /** 43 characters, base64url. */
+  readonly text: string
+  /** Differs after it was replaced. */
+  readonly stamp: string
+}
+
+/** Something that an operator should know about the keys. */
+export interface KeyFinding {
+  readonly level: 'fine' | 'warning' | 'error'
+  readonly text: string
+}
+
+/**
+ * Where the signing keys and the secret of refresh tokens are kept (C6.3.4): in a folder, or in a store that several
+ * nodes share. Any number of processes may use it at once. Every method rejects with KeyError if the place, or what is
+ * asked of it, cannot be used; a store rejects with Fault `identity_unavailable` if it cannot be reached.
+ */
+export interface KeyPlace {
+  /** For messages: `the folder /var/lib/postern/keys`. */
+  readonly name: string
+  /** Milliseconds between two readings: every process notices a change within that time. */
+  readonly every: number
+  /** Makes the place ready. The first start creates it. */
+  open(): Promise<void>
+  /**
+   * Reads what is new since `known`. A key that is gone is gone, even if others cannot be read. A key that cannot be
+   * read stays as it was known. Rejects also if the place was replaced by an empty one.
+   */
+  read(known: readonly StoredKey[]): Promise<FoundKeys>
+  /** The names of all keys, also of those that cannot be read; sorted. */
+  names(): Promise<readonly string[]>
+  /** Makes the key of a generation, or reads the one that another process made at the same time. */
+  create(key: NewKey, clock: Clock): Promise<StoredKey>
+  /** Nothing happens if the key is gone already. */
+  remove(name: string): Promise<void>
+  /**
+   * The secret of refresh tokens. It is made if there is none; of several processes that do it at once one wins.
+   * `known`: as it was read before; the same object if nothing has changed.
+   */
+  secret(known?: KeptSecret): Promise<KeptSecret>
+  /** Running processes notice it. */
+  replaceSecret(): Promise<void>
+  /** The name of a key's file; undefined where keys have none. */
+  fileOf(name: string): string | undefined
+  /** How messages call the secret. */
+  readonly secretTitle: string
+  /** Whether the place exists, and what an operator should know about it. Changes nothing. */
+  examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
+}
+
+/** How messages call a key: by its file, if it has one. */
+export const titleOf = (place: KeyPlace, name: string): string => place.fileOf(name) ?? name
+
+/** Every key of a place, oldest generation first. Rejects also if one of them cannot be used. */
+export async function keysOf(place: KeyPlace): Promise<readonly StoredKey[]> {
+  const { keys, trouble } = await place.read([])
+  if (trouble !== undefined) throw trouble
+  return keys
+}
+
+/** The highest generation of an algorithm; 0 if there is none. */
+export async function newestGeneration(place: KeyPlace, algorithm: SigningAlgorithm): Promise<number> {
+  const names = (await place.names()).map(parseKeyName)
+  return Math.max(0, ...names.map((name) => (name?.algorithm === algorithm ? name.generation : 0)))
+}
