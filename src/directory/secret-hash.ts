@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 
 /**
  * Generated client secrets (128 bits or more) are stored as `sha256:` and the digest in base64url. Nobody can guess
@@ -7,7 +7,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 const PREFIX = 'sha256:'
 const SHA256_HASH = /^sha256:[A-Za-z0-9_-]{43}$/
 
-const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 export const hashSecret = (secret: string): string => PREFIX + digest(secret).toString('base64url')
 
