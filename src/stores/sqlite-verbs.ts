@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, StoreIndex } from '../contracts/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../kernel/key-order.ts'
 import type { ChangeRow, RecordRow } from './sqlite-file.ts'
+import { atOnce } from './sqlite-transaction.ts'
 
 /** What `create` writes beside the key; null for no value. */
 export interface NewRow extends IndexColumns {
@@ -152,20 +153,6 @@ function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVe
           for (const created of creates) create(now, created.kind, created.key, created.row)
         return taken(row, now, kind, key)
       }),
-  }
-}
-
-/** All writes of `work`, or none. The write lock is taken first: a transaction that reads first may fail at once. */
-function atOnce<T>(db: DatabaseSync, work: () => T): T {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    const result = work()
-    db.exec('COMMIT')
-    return result
-  } catch (thrown) {
-    // SQLite itself ends the transaction after some errors (a full disk).
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw thrown
   }
 }
 

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { StoredValue } from '../../../src/contracts/store.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { SqliteStore } from '../../../src/stores/sqlite.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { settled } from '../../support/settled.ts'
 
 async function opened(): Promise<SqliteStore> {
   const path = join(await dataFolder(), 'postern.sqlite')
@@ -22,6 +24,25 @@ describe('the SQLite store', () => {
     expect(await store.find('code', 'k')).toBeUndefined()
   })
 
+  it('does what is asked at once in few transactions, reads before writes, and each for itself where one fails', async () => {
+    const store = await opened()
+    const post = vi.spyOn(Worker.prototype, 'postMessage')
+    onTestFinished(() => post.mockRestore())
+    const keys = Array.from({ length: 300 }, (_, n) => `k${n}`)
+    const created = Promise.all(keys.map((key) => store.create('code', key, { value: { key } })))
+    const found = Promise.all(keys.map((key) => store.find('code', key)))
+    const twice = store.create('code', 'k0', { value: { key: 'another' } })
+    const broken = store.create('code', 'bad', { value: undefined as unknown as StoredValue })
+    await expect(broken).rejects.toThrow(/constraint/)
+    expect(await created).toEqual(keys.map(() => true))
+    expect(await found).toEqual(keys.map(() => undefined))
+    expect(await twice).toBe(false)
+    expect((await store.find('code', 'k0'))?.value).toEqual({ key: 'k0' })
+    expect(await store.find('code', 'bad')).toBeUndefined()
+    // One message for all of the first turn, and one for each later question.
+    expect(post).toHaveBeenCalledTimes(3)
+  })
+
   it('answers what was asked before it was closed, and 503 after', async () => {
     const store = await opened()
     const before = store.create('code', 'k', { value: {} })
@@ -36,6 +57,7 @@ describe('the SQLite store', () => {
     const post = vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(() => undefined)
     onTestFinished(() => post.mockRestore())
     const waiting = store.find('code', 'k')
+    await settled()
     const [thread] = post.mock.contexts as Worker[]
     post.mockRestore()
     void thread?.terminate()
