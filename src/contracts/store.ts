@@ -157,6 +157,8 @@ export interface Store {
   purge(limit: number): Promise<number>
   /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
   readonly trouble?: string | undefined
+  /** True if several nodes share it, so that none of them can do without it better than another. */
+  readonly isShared?: boolean | undefined
   /** Milliseconds that all requests of one call to it may take together; undefined: 400. */
   readonly patience?: number | undefined
   close(): Promise<void>
@@ -174,6 +176,13 @@ export interface Subscriber {
   apply(change: Change, early: boolean): void
   /** Called when a change has expired. */
   expire?(change: Change): void
+  /**
+   * Called when the store has lost changes in a failover, before all that it has come anew: whatever was made of changes
+   * must be forgotten. A subscriber with `restore` keeps its changes instead.
+   */
+  reset?(): void
+  /** The value with which a change that the store has lost is appended again. It ends when the lost one would. */
+  restore?(change: Change): StoredValue
 }
 
 /** The numbered change feed, as one process follows it. */

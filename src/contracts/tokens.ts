@@ -13,6 +13,7 @@ export interface IssuedTokens {
 
 /** Whether a rule revokes this principal's token. From memory, because every call checks it (C4.16). */
 export interface Revocations {
+  /** @throws Fault `token_judge_unavailable` if the rules that this process knows are too old */
   isRevoked(principal: Principal): boolean
   /** The rule that revokes it; undefined if none does. Explains a refusal, so it may take its time (C14.3). */
   ruleFor(principal: Principal): RevocationRule | undefined
@@ -98,6 +99,11 @@ export interface RuleGuard {
   readonly asOf: number
   /** Whether a rule has ended it. Then it is invalid everywhere, even if it is still in the store. */
   hasEnded(begun: Begun): boolean
+  /**
+   * Resolves if this process knows the rules of a second ago. Rejects with Fault `identity_unavailable` if it does not, and
+   * cannot learn them at once: then nothing must be issued.
+   */
+  requireCurrent(): Promise<void>
 }
 
 /** Numbers of ended records. Access tokens are not stored, so they cannot be counted. */

@@ -107,7 +107,10 @@ export class StoredDirectory {
       ttlResolution: 0,
       perf: { now: () => clock.monotonic() + 1 },
     })
-    feed.subscribe(DIRECTORY_TOPIC, { apply: (change) => this.#forget(change) })
+    feed.subscribe(DIRECTORY_TOPIC, {
+      apply: (change) => this.#forget(change),
+      reset: () => this.#forgetAll(),
+    })
   }
 
   findClient(id: string): Promise<StoredClient | undefined> {
@@ -148,6 +151,11 @@ export class StoredDirectory {
     const found = read(entry.value)
     if (generation === this.#generation) this.#cache.set(address, found)
     return found
+  }
+
+  #forgetAll(): void {
+    this.#generation += 1
+    this.#cache.clear()
   }
 
   #forget({ value }: Change): void {

@@ -53,7 +53,10 @@ export class StoredPlaces implements Places {
 
   constructor(parts: StoredPlacesParts) {
     this.#parts = parts
-    parts.feed.subscribe(DIRECTORY_TOPIC, { apply: (change) => this.#forget(change) })
+    parts.feed.subscribe(DIRECTORY_TOPIC, {
+      apply: (change) => this.#forget(change),
+      reset: () => this.#forgetAll(),
+    })
   }
 
   exists(code: string, fund?: string): boolean | undefined {

@@ -37,6 +37,13 @@ export class ClockOffset {
     this.#median = medianOf(this.#readings)
     this.#readAt = answeredAt
   }
+
+  /** Moves it forward by milliseconds in which Clock.monotonic() stood still, until a reading says otherwise. */
+  advance(ms: number): void {
+    if (this.#median === undefined) return
+    this.#readings.splice(0, READINGS, this.#median + ms)
+    this.#median += ms
+  }
 }
 
 function medianOf(values: readonly number[]): number | undefined {

@@ -19,7 +19,7 @@ import { StoredDirectory } from '../directory/stored-directory.ts'
 import { StoredPlaces } from '../directory/stored-places.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
-import { openKeys } from '../keys/service-keys.ts'
+import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
 import { compileLoad } from '../limits/config.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
@@ -56,18 +56,29 @@ const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
 /** Changes that operators are to see. */
 const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
+async function openKeysOf(configuration: Configuration, state: State): Promise<ServiceKeys | undefined> {
+  if (isSidecar(configuration)) return undefined
+  try {
+    return await openKeys(keysPlanOf(configuration), state.clock)
+  } catch (thrown) {
+    await state.close()
+    throw thrown
+  }
+}
+
 /** Opens everything. Rejects with KeyError or StoreError; nothing is left open then. */
 export async function openDependencies(
   configuration: Configuration,
-  { clock, environment, audit = NO_TRAIL, measures }: WorkerOptions & { readonly measures: Measures },
+  options: WorkerOptions & { readonly measures: Measures },
   recorder: Recorder,
   reports: Reports,
 ): Promise<WorkerDependencies> {
-  const keys = isSidecar(configuration) ? undefined : await openKeys(keysPlanOf(configuration), clock)
+  const { environment, audit = NO_TRAIL, measures } = options
   const appended = (): void => reports.changed()
+  const state = await openState(configuration, { ...options, recorder, audit, appended })
+  const { clock, store, feed, rules, tokenRevoker, switches, maintenance } = state
+  const keys = await openKeysOf(configuration, state)
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
-  const state = await openState(configuration, { clock, recorder, audit, appended, measures })
-  const { store, feed, rules, tokenRevoker, switches, maintenance } = state
   const storedPlaces = new StoredPlaces({ store, feed, clock })
   return {
     clock,

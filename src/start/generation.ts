@@ -8,8 +8,16 @@ import type { Parts } from './parts.ts'
 import type { Service } from './service.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { Store } from '../contracts/store.ts'
+import type { View } from '../contracts/view.ts'
 import type { IssuerCondition, IssuerKeys } from '../keys/issuer-keys.ts'
 import type { Condition, Degradation } from '../operations/health.ts'
+
+/** What the condition of the store is read from. */
+export interface StoreCondition {
+  readonly store: Pick<Store, 'trouble' | 'isShared'>
+  readonly feed: { readonly age: number }
+  readonly view: Pick<View, 'isOutdated'>
+}
 
 export interface GenerationParts {
   readonly parts: Parts
@@ -65,25 +73,41 @@ export class Generation {
 /**
  * The condition of the parts, for /health/ready (C11.1). Never throws, never waits. A backend that does not answer is a
  * degradation: calls to the other backends are still served. A store that is gone or damaged is a failure: nobody can log
- * in and nothing can be revoked.
+ * in and nothing can be revoked. A store that several nodes share is a degradation at first: no other node would do better,
+ * and data calls go on with what is known.
  */
 export function conditionOf(
   { backends }: Pick<Parts, 'backends'>,
   issuerKeys: IssuerKeys,
-  { trouble }: Pick<Store, 'trouble'>,
+  { store, feed, view }: StoreCondition,
 ): Condition {
   const issuers = issuerKeys.conditions()
   // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
   const withoutKeys =
     issuers.length > 0 && issuers.every(({ state, introspects }) => state === 'unknown' && !introspects)
   return {
-    failing: [...(withoutKeys ? ['issuer keys'] : []), ...(trouble === undefined ? [] : ['store'])],
+    failing: [
+      ...(withoutKeys ? ['issuer keys'] : []),
+      ...(isLost(store) || view.isOutdated ? ['store'] : []),
+    ],
     degraded: [
+      ...(feed.age > OLD_FEED && !view.isOutdated ? [STORE_AWAY] : []),
       ...[...backends.values()].filter(isUnwell).map(degradedBackend),
       ...issuers.filter(({ state }) => state !== 'fresh').map(degradedIssuer),
     ],
   }
 }
+
+/** Milliseconds. */
+const OLD_FEED = 5000
+
+const STORE_AWAY: Degradation = {
+  name: 'store',
+  reason: 'it cannot be read: nobody can log in, and data calls go on with what was known',
+}
+
+const isLost = ({ trouble, isShared }: Pick<Store, 'trouble' | 'isShared'>): boolean =>
+  trouble !== undefined && isShared !== true
 
 const isUnwell = (backend: Backend): boolean => backend.healthy?.() === false
 

@@ -16,6 +16,7 @@ import { compileProcessMetrics, type ProcessMetrics } from '../operations/metric
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
+import type { ClockDrift } from '../stores/clock-drift.ts'
 import type { WorkerStates } from '../supervisor/worker-pool.ts'
 
 export interface Measures {
@@ -37,6 +38,10 @@ export const readStore = (store: Pick<MeasuredStore, 'isUp'>, feed: Pick<ChangeF
   readingOf(FAMILIES.storeUp, store.isUp),
   reading(FAMILIES.feedAge, feed.age / 1000),
 ]
+
+/** Absent where the store has no clock of its own. */
+export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readings =>
+  drift === undefined ? [] : [reading(FAMILIES.clockOffset, drift.seconds)]
 
 export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>
   keys

@@ -91,7 +91,7 @@ export class ServingWorker implements Worker {
   }
 
   condition(): Condition {
-    return conditionOf(this.#current.parts, this.dependencies.issuerKeys, this.dependencies.store)
+    return conditionOf(this.#current.parts, this.dependencies.issuerKeys, this.dependencies.state)
   }
 
   get holdingsDigest(): string {
@@ -256,6 +256,15 @@ export class ServingWorker implements Worker {
     }
   }
 
+  /**
+   * In the first turn after this process was paused, a call waits until the change feed was read: else it would be answered
+   * by what was known before, and a token that was revoked meanwhile would be accepted.
+   */
+  #settled(door: Door): Door {
+    const { view } = this.dependencies.state
+    return (exchange) => (view.isSettled() ? door(exchange) : view.settle().then(() => door(exchange)))
+  }
+
   #open(): void {
     const { authorities } = this.#current.service
     const api = apiDoor(
@@ -266,9 +275,9 @@ export class ServingWorker implements Worker {
     const description = descriptionDoor(() => describedBy(this.#current.service), api)
     this.#fixtures.listener.open({
       doors: {
-        api: this.#counted(api),
+        api: this.#settled(this.#counted(api)),
         description: this.#counted(description),
-        identity: identity && this.#counted(identity),
+        identity: identity && this.#settled(this.#counted(identity)),
       },
       authorities,
       // Read at each call: a reload may change the vendor or the default format.

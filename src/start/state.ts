@@ -4,7 +4,9 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
+import type { View } from '../contracts/view.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { ClockOffset, StoreClock } from '../kernel/store-clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { MaintenanceSwitches } from '../operations/maintenance/maintenance.ts'
 import { MaintenanceRecords } from '../operations/maintenance/records.ts'
@@ -14,11 +16,17 @@ import type { StoreConfig } from '../stores/config.ts'
 import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
 import { MeasuredStore } from '../stores/measured-store.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
+import { ClockDrift } from '../stores/clock-drift.ts'
 import { RevocationRules } from '../stores/revocations.ts'
-import { type Measures, readStore } from './measures.ts'
+import { FeedView } from '../stores/view.ts'
+import { type Measures, readClock, readStore } from './measures.ts'
 
 /** The recorded state as one process sees it: the store, the change feed, and what is read from the feed. */
 export interface State {
+  /** The time that all nodes of the store share; with a store of this machine alone its own clock. */
+  readonly clock: Clock
+  /** What this process knows of the store. */
+  readonly view: View
   readonly store: Store
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
@@ -46,20 +54,30 @@ export const admitState = (configuration: Configuration): ReturnType<typeof exam
 
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
-  const { clock, recorder, audit, measures, answerWithin } = parts
+  const { recorder, audit, measures, answerWithin } = parts
+  const config = storeOf(configuration)
+  const { clock, offset } = sharedClock(config, parts.clock)
   const onTrouble = (trouble: string | undefined): void => {
     if (trouble === undefined) recorder.note('info', 'store.works_again')
     else recorder.note('error', 'store.unfit', { detail: trouble })
   }
-  const options = { onTrouble, answerWithin }
-  const opened = await openStore(storeOf(configuration), configuration.data, clock, options)
+  const options = { onTrouble, answerWithin, offset }
+  const opened = await openStore(config, configuration.data, clock, options)
   const store = new MeasuredStore(opened, clock, measures.metrics.storeCalled)
-  const { feed, longestLife } = await openRecords(store, configuration, parts)
-  if (!isSidecar(configuration)) measures.gauges.add(() => readStore(store, feed))
+  const { feed, longestLife } = await openRecords(store, configuration, {
+    ...parts,
+    clock,
+    machine: parts.clock,
+  })
+  const view = new FeedView({ feed, offset, maxAge: config.kind === 'postgres' ? config.maxAge : NEVER })
+  const drift = offset && new ClockDrift(clock, parts.clock, recorder)
+  if (!isSidecar(configuration)) measures.gauges.add(() => [...readStore(store, feed), ...readClock(drift)])
   const switches = new MaintenanceSwitches(clock)
   const stopPurging = startPurging({ store, recorder })
-  const rules = new RevocationRules({ feed, clock, recorder, longestLife })
+  const rules = new RevocationRules({ feed, clock, recorder, longestLife, view })
   return {
+    clock,
+    view,
     store,
     feed,
     rules,
@@ -69,10 +87,28 @@ export async function openState(configuration: Configuration, parts: StateParts)
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder, audit }),
     close: async () => {
       stopPurging()
+      drift?.stop()
+      view.stop()
       await feed.stop()
       await store.close()
     },
   }
+}
+
+/** Milliseconds. With a store of this machine alone, nobody else can revoke anything while it is out of reach. */
+const NEVER = Number.POSITIVE_INFINITY
+
+/**
+ * With a store that several nodes share, its clock: a node whose own clock is ahead would else issue tokens that outlive
+ * the revocation rules of the others.
+ */
+function sharedClock(
+  { kind }: StoreConfig,
+  machine: Clock,
+): { readonly clock: Clock; readonly offset: ClockOffset | undefined } {
+  if (kind !== 'postgres') return { clock: machine, offset: undefined }
+  const offset = new ClockOffset()
+  return { clock: new StoreClock(offset, machine), offset }
 }
 
 /** A sidecar writes nothing to disk (C11.2). */
@@ -96,7 +132,7 @@ export function longestLifeOf(configuration: Configuration): LongestLife {
 async function openRecords(
   store: Store,
   configuration: Configuration,
-  parts: StateParts,
+  parts: StateParts & { readonly machine: Clock },
 ): Promise<Pick<State, 'feed' | 'longestLife'>> {
   try {
     const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))

@@ -1,5 +1,5 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Change, Feed, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
+import type { Change, Feed, FeedPage, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 
@@ -8,6 +8,8 @@ export type { Subscriber } from '../contracts/store.ts'
 export interface FeedParts {
   readonly store: Store
   readonly clock: Clock
+  /** The clock of this machine, where `clock` is that of the store. */
+  readonly machine?: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
   /** Called after this process has appended a change: other processes should poll at once. */
@@ -24,6 +26,10 @@ interface KnownChange {
 const INTERVAL = 250
 /** Changes that one request to the store reads at most. */
 const PAGE = 5000
+/** Of the change that a process appends when the store has lost some. It tells nothing. */
+const RESTART_TOPIC = 'restart'
+/** Milliseconds. */
+const RESTART_KEPT = 3_600_000
 /** Milliseconds between two searches for expired changes. */
 const SWEEP_INTERVAL = 10_000
 
@@ -36,14 +42,19 @@ export class ChangeFeed implements Feed {
   readonly #parts: FeedParts
   readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
-  /** Live changes by sequence, for later subscribers. */
-  readonly #known = new Map<number, KnownChange>()
+  /** Live changes by their places, for later subscribers. */
+  readonly #known = new Map<string, KnownChange>()
+  /** Changes that the store has lost, and that are to be appended again. They stay in force. */
+  readonly #lost = new Map<string, KnownChange>()
   #at: FeedPlace | undefined
   /** The highest number ever seen. */
   #highest = 0
+  /** The store's numbers may go on below those that it has given before. */
+  #isBehind = false
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
   #readAt = 0
+  #readAtWall = 0
   #sweptAt = 0
   #unreachable = false
   #stopped = false
@@ -65,7 +76,8 @@ export class ChangeFeed implements Feed {
   /** Changes of the topic that are known already are applied before this returns. */
   subscribe(topic: string, subscriber: Subscriber): void {
     this.#subscribers.set(topic, [...(this.#subscribers.get(topic) ?? []), subscriber])
-    for (const { change } of this.#known.values()) if (change.topic === topic) subscriber.apply(change, false)
+    for (const { change } of [...this.#lost.values(), ...this.#known.values()])
+      if (change.topic === topic) subscriber.apply(change, false)
   }
 
   /**
@@ -74,7 +86,7 @@ export class ChangeFeed implements Feed {
    * not accept it.
    */
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
-    const place = await this.#parts.store.append(topic, value, { expiresAt, above: this.#highest })
+    const place = await this.#appendAbove(topic, value, expiresAt)
     this.#parts.appended?.()
     await this.refresh()
     // The store has the change but could not be read: the change must be in force here all the same.
@@ -95,9 +107,13 @@ export class ChangeFeed implements Feed {
     return this.#nextReading
   }
 
-  /** Milliseconds since the feed was last read: about 250, unless the store cannot be reached. */
+  /**
+   * Milliseconds since the feed was last read: about 250, unless the store cannot be reached. The larger one by both clocks
+   * of this machine: Clock.monotonic() stands still while the machine is suspended, and a wall clock can be set back.
+   */
   get age(): number {
-    return this.#parts.clock.monotonic() - this.#readAt
+    const { clock, machine = clock } = this.#parts
+    return Math.max(machine.monotonic() - this.#readAt, machine.now() - this.#readAtWall)
   }
 
   /** Stops polling. Resolves when no request to the store is left. */
@@ -130,17 +146,70 @@ export class ChangeFeed implements Feed {
     while (more) {
       const askedAt = this.#parts.clock.monotonic()
       const page = await this.#parts.store.changes(this.#at, PAGE)
-      for (const change of page.changes) this.#take(change, askedAt)
-      this.#at = page.last
-      this.#highest = Math.max(this.#highest, page.last?.sequence ?? 0)
-      more = page.more
+      const { last, changes } = page.restarted ? await this.#whole(page) : page
+      if (page.restarted) this.#restart()
+      for (const change of changes) this.#take(change, askedAt)
+      this.#at = last
+      this.#highest = Math.max(this.#highest, last?.sequence ?? 0)
+      more = page.more && !page.restarted
     }
-    this.#readAt = this.#parts.clock.monotonic()
+    if (this.#lost.size > 0 || this.#isBehind) await this.#restore()
+    const { clock, machine = clock } = this.#parts
+    this.#readAt = machine.monotonic()
+    this.#readAtWall = machine.now()
+  }
+
+  /** All of it at once: so a switch is never off between two pages. */
+  async #whole(first: FeedPage): Promise<Pick<FeedPage, 'last' | 'changes'>> {
+    const changes = [...first.changes]
+    let page = first
+    while (page.more) {
+      page = await this.#parts.store.changes(page.last, PAGE)
+      for (const change of page.changes) changes.push(change)
+    }
+    return { last: page.last, changes }
   }
 
   #take(change: Change, askedAt: number): void {
-    this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
+    const place = placeText(change)
+    this.#lost.delete(place)
+    this.#known.set(place, { change, keptUntil: askedAt + (change.remaining ?? 0) })
     this.#apply(change, false)
+  }
+
+  /** A failover has lost changes. What follows is all that the store has; what is not in it was lost. */
+  #restart(): void {
+    this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#highest })
+    for (const [place, known] of this.#known)
+      if (this.#restored(known.change) !== undefined) this.#lost.set(place, known)
+    this.#known.clear()
+    for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
+    this.#isBehind = true
+  }
+
+  /**
+   * Appends again what must stay in force, with what makes the store's numbers go on above all that were given before: else a
+   * new rule could get a lower number than the tokens in use.
+   */
+  async #restore(): Promise<void> {
+    for (const [place, { change }] of this.#lost) {
+      const value = this.#restored(change)
+      if (value !== undefined) await this.#appendAbove(change.topic, value, change.expiresAt)
+      this.#lost.delete(place)
+    }
+    if (this.#isBehind) await this.#appendAbove(RESTART_TOPIC, {}, this.#parts.clock.now() + RESTART_KEPT)
+    this.#isBehind = false
+  }
+
+  #restored(change: Change): StoredValue | undefined {
+    return this.#subscribers
+      .get(change.topic)
+      ?.map((each) => each.restore?.(change))
+      .find((value) => value !== undefined)
+  }
+
+  #appendAbove(topic: string, value: StoredValue, expiresAt: number | undefined): Promise<FeedPlace> {
+    return this.#parts.store.append(topic, value, { expiresAt, above: this.#highest })
   }
 
   #apply(change: Change, early: boolean): void {
@@ -154,10 +223,12 @@ export class ChangeFeed implements Feed {
     if (at - this.#sweptAt < SWEEP_INTERVAL) return
     this.#sweptAt = at
     const now = clock.now()
-    for (const { change, keptUntil } of this.#known.values()) {
+    for (const [place, { change, keptUntil }] of this.#known) {
       if (change.expiresAt === undefined || change.expiresAt > now || keptUntil > at) continue
-      this.#known.delete(change.sequence)
+      this.#known.delete(place)
       for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.expire?.(change)
     }
   }
 }
+
+const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`

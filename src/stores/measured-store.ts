@@ -49,6 +49,10 @@ export class MeasuredStore implements Store {
     return this.#answered && this.#store.trouble === undefined
   }
 
+  get isShared(): boolean | undefined {
+    return this.#store.isShared
+  }
+
   get patience(): number | undefined {
     return this.#store.patience
   }

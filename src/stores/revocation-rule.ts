@@ -79,6 +79,8 @@ export interface Rule {
   /** Milliseconds since the epoch. Used only for what has no `asOf`. */
   readonly issuedBefore: number
   readonly order: RevocationOrder | undefined
+  /** Of a rule that a store had lost, and that was appended again: its first number. */
+  readonly number: number | undefined
 }
 
 const MEMBERS = ['jti', 'family', 'subject', 'client', 'business', 'fund', 'role', 'scope'] as const
@@ -98,6 +100,15 @@ function readOrder(order: unknown): RevocationOrder | undefined {
   return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
 }
 
+/**
+ * A rule as it is appended again after the store has lost it. It keeps its number: with a new one it would end what was
+ * begun after it.
+ */
+export const renewedRule = (value: StoredValue, sequence: number): StoredValue => ({
+  number: sequence,
+  ...value,
+})
+
 /** The members of a rule as tokens have them: a role by its mark. */
 function factsOf(value: StoredValue): RuleFacts {
   const facts = value as unknown as RuleFacts
@@ -115,5 +126,14 @@ export function readRule(value: StoredValue): Rule | undefined {
   )
   const key = kind?.keyOf(factsOf(value))
   if (kind === undefined || key === undefined || typeof issuedBefore !== 'number') return undefined
-  return { kind, key, roleName: text(value['role']), issuer, issuedBefore, order: readOrder(value['order']) }
+  const number = typeof value['number'] === 'number' ? value['number'] : undefined
+  return {
+    kind,
+    key,
+    roleName: text(value['role']),
+    issuer,
+    issuedBefore,
+    order: readOrder(value['order']),
+    number,
+  }
 }

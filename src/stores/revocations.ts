@@ -10,11 +10,14 @@ import type {
   Revoker,
   RuleGuard,
 } from '../contracts/tokens.ts'
+import { OWN_VIEW, type View } from '../contracts/view.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { LongestLife } from './longest-life.ts'
 import {
   readRule,
+  renewedRule,
   type Rule,
   type RuleFacts,
   type RuleKind,
@@ -51,6 +54,8 @@ export interface RevocationParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly longestLife: LongestLife
+  /** How old the rules are that this process knows. */
+  readonly view?: View
 }
 
 /** All rules of one key together: as strict as the latest, kept as long as the one that lasts longest. */
@@ -91,6 +96,7 @@ const SKEW = 60_000
  */
 export class RevocationRules implements Revocations, Revoker, RuleGuard {
   readonly #parts: RevocationParts
+  readonly #view: View
   readonly #tables: readonly Table[] = RULE_KINDS.map((kind) => ({
     kind,
     effects: new Map(),
@@ -106,9 +112,11 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
 
   constructor(parts: RevocationParts) {
     this.#parts = parts
+    this.#view = parts.view ?? OWN_VIEW
     parts.feed.subscribe(REVOCATION_TOPIC, {
       apply: (change, early) => this.#apply(change, early),
       expire: (change) => this.#expire(change),
+      restore: ({ value, sequence }) => renewedRule(value, sequence),
     })
   }
 
@@ -117,6 +125,8 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   }
 
   isRevoked(principal: Principal): boolean {
+    if (this.#view.isOutdated)
+      throw new Fault('token_judge_unavailable', { detail: 'the change feed is too old' })
     if (this.#count === 0 || this.#passed.get(principal) === this.#changes) return false
     const isRevoked = this.#covers(factsOf(principal), principal.asOf, principal.issuedAt * 1000)
     if (!isRevoked) this.#passed.set(principal, this.#changes)
@@ -130,6 +140,10 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       if (found !== undefined) return describeRule(table.kind, found.facts, found.effect)
     }
     return undefined
+  }
+
+  requireCurrent(): Promise<void> {
+    return this.#view.requireCurrent()
   }
 
   hasEnded(begun: Begun): boolean {
@@ -157,10 +171,9 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       this.#parts.recorder.note('error', 'revocation.unknown_rule', { sequence: change.sequence })
       return
     }
-    const { sequence } = change
-    const { issuedBefore, roleName, order } = rule
+    const { issuedBefore, roleName, order, number: sequence = change.sequence } = rule
     // An early change comes before rules that this process does not know yet: `asOf` must not claim to know those.
-    if (!early) this.#asOf = Math.max(this.#asOf, sequence)
+    if (!early) this.#asOf = Math.max(this.#asOf, change.sequence)
     this.#change(rule, (before) => ({
       sequence: Math.max(before?.sequence ?? 0, sequence),
       issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),

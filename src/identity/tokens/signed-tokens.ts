@@ -27,7 +27,7 @@ export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: Ide
  * Issues an access token (C6.1.8, RFC 9068 §2).
  * @param family of the refresh token that is issued with it
  * @param longest its longest lifetime in seconds, where that is shorter than the client's
- * @throws Fault `invalid_grant` if a rule has revoked the user, client, business or family since the call began
+ * @throws Fault `identity_unavailable` if nobody knows what was revoked a moment ago, and `invalid_grant` if a rule has revoked the user, client, business or family since the call began
  */
 export async function issueAccessToken(
   { asOf, client, user, scope }: Pick<Granted, 'asOf' | 'client' | 'user' | 'scope'>,
@@ -35,6 +35,7 @@ export async function issueAccessToken(
   { clock, config, rules, signer, urls }: StepDependencies,
   longest = Number.POSITIVE_INFINITY,
 ): Promise<AccessToken> {
+  await rules.requireCurrent()
   const lifetime = Math.min(longest, lifetimeOf(client, config))
   const { subject } = user
   const issuedAt = epochSeconds(clock)

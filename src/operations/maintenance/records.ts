@@ -61,6 +61,7 @@ export class MaintenanceRecords {
     parts.feed.subscribe(MAINTENANCE_TOPIC, {
       apply: (change) => this.#apply(change),
       expire: ({ value }) => this.#expire(value),
+      reset: () => this.#reset(),
     })
   }
 
@@ -151,6 +152,11 @@ export class MaintenanceRecords {
     }
     for (const id of decision.ends) this.#kept.delete(id)
     if (decision.set) this.#kept.set(decision.set.id, decision.set)
+    this.#activate()
+  }
+
+  #reset(): void {
+    this.#kept.clear()
     this.#activate()
   }
 

@@ -195,6 +195,12 @@ const OPERATIONS = {
     [],
     'max',
   ),
+  clockOffset: gauge(
+    'postern_clock_offset_seconds',
+    'By how much the clock of a store that several nodes share is ahead of this machine’s. Times are those of the store.',
+    [],
+    'max',
+  ),
   certificateExpiry: gauge(
     'postern_certificate_expiry_timestamp_seconds',
     'When a certificate expires that this service shows to clients or to an upstream.',

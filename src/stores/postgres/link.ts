@@ -11,6 +11,12 @@ import { READ_CLOCK, type Statement } from './statement.ts'
 /** What Postgres sent, as `pg` reads it: int8 as a number. */
 export type Row = Readonly<Record<string, unknown>>
 
+export interface LinkListeners {
+  readonly trouble?: TroubleListener | undefined
+  /** The store's clock was just read: milliseconds since the epoch, and those that the reading took. */
+  readonly clockRead?: ((now: number, took: number) => void) | undefined
+}
+
 export interface Answer {
   readonly rows: readonly Row[]
   /** How often the statement was sent before in vain. Postgres may have run it then: its answer may have been lost. */
@@ -96,39 +102,34 @@ const withNumbers = ({ getTypeParser, builtins }: Parsers & Pick<typeof types, '
  * effect when it is run twice.
  */
 export class PostgresLink {
-  /** Where the store's clock stands. Every answer to a write is a reading. */
-  readonly offset: ClockOffset
   readonly plan: PostgresPlan
   readonly #pool: Pool
   readonly #breaker = new Breaker()
   readonly #pace = new ConnectionPace()
-  readonly #onTrouble: TroubleListener
+  /** Where the store's clock stands against performance.now(). Every answer to a write is a reading. */
+  readonly #offset = new ClockOffset()
+  readonly #listeners: LinkListeners
   #trouble: string | undefined
   #closed = false
   /** Why the last attempt to connect failed: told while no further one is made. */
   #refusal: unknown
 
-  private constructor(plan: PostgresPlan, pool: Pool, offset: ClockOffset, onTrouble: TroubleListener) {
+  private constructor(plan: PostgresPlan, pool: Pool, listeners: LinkListeners) {
     this.plan = plan
     this.#pool = pool
-    this.offset = offset
-    this.#onTrouble = onTrouble
+    this.#listeners = listeners
     // A connection that is not in use failed. The next verb makes a new one.
     pool.on('error', () => undefined)
   }
 
   /** Connects, and reads the store's clock. Rejects with Fault `identity_unavailable` if that fails. */
-  static async open(
-    plan: PostgresPlan,
-    offset = new ClockOffset(),
-    onTrouble: TroubleListener = () => undefined,
-  ): Promise<PostgresLink> {
+  static async open(plan: PostgresPlan, listeners: LinkListeners = {}): Promise<PostgresLink> {
     // Who has no store of this kind does not pay for it.
     const { default: pg } = await import('pg')
     // `pg` waits for what onConnect returns, though its type says that this is nothing.
     const onConnect = requirePrimary as (client: ClientBase) => void
     const pool = new pg.Pool({ ...poolConfig(plan), types: withNumbers(pg.types), onConnect })
-    const link = new PostgresLink(plan, pool, offset, onTrouble)
+    const link = new PostgresLink(plan, pool, listeners)
     try {
       for (let n = 0; n < FIRST_READINGS; n += 1) await link.readClock()
       return link
@@ -225,7 +226,7 @@ export class PostgresLink {
     end: number,
   ): Promise<readonly Row[]> {
     const askedAt = performance.now()
-    const until = askedAt + (this.offset.value ?? 0) + Math.max(0, end - askedAt)
+    const until = askedAt + (this.#offset.value ?? 0) + Math.max(0, end - askedAt)
     const query: QueryConfig & { query_timeout: number } = {
       ...(this.plan.preparedStatements && { name }),
       text: sql,
@@ -234,8 +235,14 @@ export class PostgresLink {
     }
     const { rows } = await client.query<Row>(query)
     const now = rows[0]?.['now']
-    if (typeof now === 'number') this.offset.read(now, askedAt, performance.now())
+    if (typeof now === 'number') this.#takeReading(now, askedAt)
     return kind === 'read' ? rows : writtenRows(rows)
+  }
+
+  #takeReading(now: number, askedAt: number): void {
+    const answeredAt = performance.now()
+    this.#offset.read(now, askedAt, answeredAt)
+    this.#listeners.clockRead?.(now, answeredAt - askedAt)
   }
 
   #settle(thrown: unknown): void {
@@ -249,7 +256,7 @@ export class PostgresLink {
   #setTrouble(trouble: string | undefined): void {
     const isNews = (trouble === undefined) !== (this.#trouble === undefined)
     this.#trouble = trouble
-    if (isNews) this.#onTrouble(trouble)
+    if (isNews) this.#listeners.trouble?.(trouble)
   }
 }
 

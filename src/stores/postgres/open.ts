@@ -37,7 +37,11 @@ async function open(
   const plan = { ...planPostgres(config), ...(answerWithin !== undefined && { deadline: answerWithin }) }
   let link: PostgresLink | undefined
   try {
-    link = await PostgresLink.open(plan, offset, onTrouble)
+    const clockRead = (now: number, took: number): void => {
+      const answeredAt = clock.monotonic()
+      offset?.read(now, answeredAt - took, answeredAt)
+    }
+    link = await PostgresLink.open(plan, { trouble: onTrouble, clockRead })
     await prepare(link)
     return await PostgresStore.open(link, clock)
   } catch (thrown) {

@@ -59,6 +59,10 @@ export class PostgresStore implements Store {
     return new PostgresStore(link, statements, clock, Number(rows[0]?.['ran'] ?? 0))
   }
 
+  get isShared(): boolean {
+    return true
+  }
+
   get patience(): number {
     return this.#link.plan.deadline
   }

@@ -1,0 +1,120 @@
+import type { View } from '../contracts/view.ts'
+import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { ClockOffset } from '../kernel/store-clock.ts'
+import type { ChangeFeed } from './change-feed.ts'
+
+export interface ViewParts {
+  readonly feed: Pick<ChangeFeed, 'age' | 'refresh'>
+  /** Milliseconds after which tokens can no longer be judged by it. */
+  readonly maxAge: number
+  /** Of a store whose clock is used: it is told of a suspension, in which Clock.monotonic() stands still. */
+  readonly offset?: Pick<ClockOffset, 'advance'> | undefined
+  /** The clock of this machine, never that of the store. */
+  readonly machine?: Clock
+  readonly after?: After
+}
+
+/** Milliseconds between two looks at the clocks. */
+const INTERVAL = 250
+/** Milliseconds that a clock may have moved between two looks; more than that was a pause. */
+const PAUSE = INTERVAL + 1000
+/** Milliseconds. A view that is older does not issue tokens. */
+const CURRENT = 1000
+/** Milliseconds that a call waits for a reading. */
+const PATIENCE = 300
+/** Seconds, for Retry-After. */
+const RETRY_AFTER = 1
+
+/**
+ * The view of a process that follows the change feed.
+ *
+ * A process may be paused, or its machine suspended. When it goes on, calls arrive before any timer runs: measured, 9 of
+ * 10 first answers would be given by what was known before. So each call compares the clock with the last look at it. Both
+ * clocks are looked at, because Clock.monotonic() stands still in a suspended machine, and a wall clock can be set back.
+ */
+export class FeedView implements View {
+  readonly #parts: ViewParts
+  readonly #machine: Clock
+  readonly #after: After
+  /** Of the last look: wall time and Clock.monotonic(). */
+  #wall: number
+  #monotonic: number
+  #isOutdated = false
+  #settling: Promise<void> | undefined
+  #cancel: () => void = () => undefined
+  #stopped = false
+
+  constructor(parts: ViewParts) {
+    this.#parts = parts
+    this.#machine = parts.machine ?? systemClock
+    this.#after = parts.after ?? systemAfter
+    this.#wall = this.#machine.now()
+    this.#monotonic = this.#machine.monotonic()
+    this.#schedule()
+  }
+
+  get isOutdated(): boolean {
+    return this.#isOutdated
+  }
+
+  isSettled(): boolean {
+    const moved = this.#machine.now() - this.#wall
+    return moved < PAUSE && moved > -PAUSE
+  }
+
+  settle(): Promise<void> {
+    this.#settling ??= this.#read().finally(() => {
+      this.#settling = undefined
+    })
+    return this.#settling
+  }
+
+  async requireCurrent(): Promise<void> {
+    if (this.isSettled() && this.#parts.feed.age <= CURRENT) return
+    await this.settle()
+    if (this.#parts.feed.age <= CURRENT) return
+    throw new Fault('identity_unavailable', {
+      detail: 'the change feed was not read for more than a second, so revoked tokens might be issued again',
+      retryAfter: RETRY_AFTER,
+    })
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#cancel()
+  }
+
+  #schedule(): void {
+    if (!this.#stopped) this.#cancel = this.#after(INTERVAL, () => this.#tick())
+  }
+
+  #tick(): void {
+    // Calls that arrive before the reading has ended wait for it, as those do that came before this timer.
+    if (this.isSettled() && this.#machine.monotonic() - this.#monotonic < PAUSE) this.#look()
+    else void this.settle()
+    this.#schedule()
+  }
+
+  async #read(): Promise<void> {
+    this.#tellSuspension()
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const cancel = this.#after(PATIENCE, () => resolve(undefined))
+    await Promise.race([this.#parts.feed.refresh(), promise])
+    cancel()
+    this.#look()
+  }
+
+  /** Until a reading says otherwise, a suspension took as long as the wall clock says. */
+  #tellSuspension(): void {
+    const wall = this.#machine.now() - this.#wall
+    const ran = this.#machine.monotonic() - this.#monotonic
+    if (wall - ran > PAUSE) this.#parts.offset?.advance(wall - ran)
+  }
+
+  #look(): void {
+    this.#wall = this.#machine.now()
+    this.#monotonic = this.#machine.monotonic()
+    this.#isOutdated = this.#parts.feed.age > this.#parts.maxAge
+  }
+}
