@@ -5,7 +5,7 @@
  * `importPublicKey` refuses both; - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers
  * before it gets here.
  */
-import { createHash, KeyObject, sign, type SigningOptions } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject, sign, type SigningOptions } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint, compactVerify, errors, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { Claims } from '../contracts/keys.ts'
@@ -91,8 +91,12 @@ export async function importPrivateKey(jwk: Jwk, algorithm: SigningAlgorithm): P
   if (!fitsAlgorithm(jwk, algorithm)) throw new TypeError(`not a signature key for ${algorithm}`)
   const key = await importKey(jwk, algorithm)
   if (key.type !== 'private') throw new TypeError('not a private key')
+  keyObjects.set(key, createPrivateKey({ key: jwk, format: 'jwk' }))
   return key
 }
+
+/** The keys as node:crypto signs with them. They stay in this file, because unlike a CryptoKey they can be exported. */
+const keyObjects = new WeakMap<CryptoKey, KeyObject>()
 
 /** A new private key as a JWK. RSA gets 2048 bits and takes about 100 ms of a pool thread. */
 export async function generatePrivateJwk(algorithm: SigningAlgorithm): Promise<Jwk> {
@@ -123,24 +127,15 @@ const OPTIONS: Readonly<Record<SigningAlgorithm, SigningOptions>> = {
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** The key as node:crypto signs with it. It stays in this file, because unlike the CryptoKey it can be exported. */
-const keyObjects = new WeakMap<CryptoKey, KeyObject>()
-
-function keyObjectOf(key: CryptoKey): KeyObject {
-  const known = keyObjects.get(key)
-  if (known !== undefined) return known
-  const made = KeyObject.from(key)
-  keyObjects.set(key, made)
-  return made
-}
-
 /**
  * A JWS in compact serialisation (RFC 7515 §7.1). By node:crypto and not by jose, whose Web Crypto costs this thread half
- * as much again.
+ * as much again. Rejects with TypeError if the key is not one of `importPrivateKey`.
  */
 export async function signCompact(claims: Claims, header: SignatureHeader, key: CryptoKey): Promise<string> {
+  const keyObject = keyObjects.get(key)
+  if (keyObject === undefined) throw new TypeError('a key that was not imported here')
   const input = `${base64url(header)}.${base64url(claims)}`
-  const how = { key: keyObjectOf(key), ...OPTIONS[header.alg] }
+  const how = { key: keyObject, ...OPTIONS[header.alg] }
   const signature = await signInPool(HASHES[header.alg], Buffer.from(input), how)
   return `${input}.${signature.toString('base64url')}`
 }
