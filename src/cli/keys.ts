@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { epochSeconds, systemClock } from '../kernel/clock.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import { examineKeys } from '../keys/examine-keys.ts'
+import type { Store } from '../contracts/store.ts'
+import { Fault } from '../kernel/faults.ts'
 import { KeyError } from '../keys/key-error.ts'
-import { type KeyPlace, keysOf, titleOf } from '../keys/key-place.ts'
+import { type KeyPlace, keysOf, type Rewrapped, titleOf } from '../keys/key-place.ts'
 import type { ListedKey } from '../operations/key-orders.ts'
 import { listKeys } from '../start/key-control.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { StoredKey } from '../keys/stored-key.ts'
-import { keysPlanOf } from '../start/key-plan.ts'
+import { keepsKeysInStore, keysPlanOf } from '../start/key-plan.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -33,6 +36,8 @@ interface KeysRequest {
   readonly options: KeysOptions
   readonly configuration: Configuration
   readonly plan: KeysPlan
+  /** The store, if the keys are in it. */
+  readonly shared: Store | undefined
   readonly terminal: Terminal
 }
 
@@ -89,21 +94,37 @@ async function announce(
 const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** `keys doctor`: lists problems of the keys, also coming ones. Exit code 1 if there is an error. Changes nothing. */
-const doctor: Action = async ({ configuration, plan, options: { json }, terminal }) => {
-  const findings = await withStore(configuration, (store) =>
-    examineKeys(plan, epochSeconds(systemClock), store),
-  )
-  if (json === true) printJson({ findings }, terminal)
+const doctor: Action = async (request) => {
+  const { plan, options, terminal } = request
+  const findings = await withHistory(request, (store) => examineKeys(plan, epochSeconds(systemClock), store))
+  if (options.json === true) printJson({ findings }, terminal)
   else for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
 }
 
-/** Opens the store if it exists. A file is not created: `doctor` changes nothing. */
+/** `keys rewrap`: seals with the first seal what an older one has sealed. */
+const rewrap: Action = async ({ plan: { place }, options: { json }, terminal }) => {
+  if (place.rewrap === undefined) {
+    terminal.stderr.write(`postern: the keys are in ${place.name}, and not sealed\n`)
+    return EXIT.refused
+  }
+  const rewrapped = await place.rewrap()
+  if (json === true) printJson({ ...rewrapped }, terminal)
+  else printRewrapped(rewrapped, terminal)
+  return EXIT.done
+}
+
+function printRewrapped({ sealed, already }: Rewrapped, { stdout }: Terminal): void {
+  for (const title of sealed) stdout.write(`${title}: sealed with the first seal now\n`)
+  for (const title of already) stdout.write(`${title}: was sealed with the first seal already\n`)
+}
+
+/** Opens the store of a configuration, if it `exists`, hands it to `act`, and closes it. */
 async function withStore<T>(
   { data, store: config }: Configuration,
-  act: (store: Awaited<ReturnType<typeof openStore>> | undefined) => Promise<T>,
+  exists: boolean,
+  act: (store: Store | undefined) => Promise<T>,
 ): Promise<T> {
-  const exists = config.kind === 'postgres' || (config.kind === 'sqlite' && existsSync(sqliteFile(data)))
   const options = { answerWithin: ANSWER_COMMAND_WITHIN }
   const store = exists ? await openStore(config, data, systemClock, options) : undefined
   try {
@@ -111,6 +132,16 @@ async function withStore<T>(
   } finally {
     await store?.close()
   }
+}
+
+/** The store that the keys are compared with. A file is not created: `doctor` changes nothing. */
+function withHistory<T>(
+  { configuration, shared }: KeysRequest,
+  act: (store: Store | undefined) => Promise<T>,
+): Promise<T> {
+  if (shared !== undefined) return act(shared)
+  const { data, store } = configuration
+  return withStore(configuration, store.kind === 'sqlite' && existsSync(sqliteFile(data)), act)
 }
 
 /** Does an action with the keys of the configuration. */
@@ -123,24 +154,29 @@ const onKeys =
       writeReport(path, report, terminal)
       return EXIT.refused
     }
-    const plan = keysPlanOf(configuration)
-    return withPlainErrors(() => action({ options: values, configuration, plan, terminal }), terminal)
+    const act = (shared: Store | undefined): Promise<number> =>
+      action({ options: values, configuration, plan: keysPlanOf(configuration, shared), shared, terminal })
+    return withPlainErrors(() => withStore(configuration, keepsKeysInStore(configuration), act), terminal)
   }
 
-/** `postern keys list|rotate|doctor`: the signing keys, also while the service runs. */
+/** `postern keys list|rotate|doctor|rewrap`: the signing keys, also while the service runs. */
 export const keysCommand = commandOf(KEYS, {
   list: onKeys(list),
   rotate: onKeys(rotate),
   doctor: onKeys(doctor),
+  rewrap: onKeys(rewrap),
 })
+
+/** What an operator can mend. */
+const PLAIN = [KeyError, StoreError, Fault] as const
 
 /** Errors of the keys and of the store become a message and the exit code 1. */
 async function withPlainErrors(action: () => Promise<number>, { stderr }: Terminal): Promise<number> {
   try {
     return await action()
   } catch (thrown) {
-    if (!(thrown instanceof KeyError || thrown instanceof StoreError)) throw thrown
-    stderr.write(`postern: ${thrown.message}\n`)
+    if (!PLAIN.some((kind) => thrown instanceof kind)) throw thrown
+    stderr.write(`postern: ${messageOf(thrown)}\n`)
     return EXIT.failed
   }
 }

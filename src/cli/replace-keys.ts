@@ -28,6 +28,8 @@ const PAUSE_MS = 200
 export interface Replacement {
   readonly configuration: Configuration
   readonly plan: KeysPlan
+  /** The store, if the keys are in it. */
+  readonly shared: Store | undefined
   /** `--yes`. */
   readonly yes: boolean
   /** `--json`. What is asked goes to stderr then. */
@@ -43,11 +45,12 @@ export interface Replacement {
 export async function replaceKeysByCommand({
   configuration,
   plan,
+  shared,
   yes,
   json,
   terminal,
 }: Replacement): Promise<number> {
-  const families = await openFamilies(configuration)
+  const families = await openFamilies(configuration, shared)
   const prompt = json ? terminal.stderr : terminal.stdout
   try {
     prompt.write(
@@ -101,7 +104,12 @@ interface Families extends DerivedFamilies {
 }
 
 /** The families in the store. If it cannot be opened, the keys are replaced anyway: a stolen key must not stay in use. */
-async function openFamilies({ data, store: config }: Configuration): Promise<Families> {
+async function openFamilies(
+  { data, store: config }: Configuration,
+  shared: Store | undefined,
+): Promise<Families> {
+  if (shared !== undefined)
+    return { ...familiesOf(shared, await countFamilies(shared)), close: () => Promise.resolve() }
   const none = (): Promise<undefined> => Promise.resolve(undefined)
   const elsewhere = { end: none, remember: none, close: none }
   if (config.kind === 'memory') return { ...elsewhere, summary: IN_MEMORY }

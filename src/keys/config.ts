@@ -2,6 +2,7 @@ import type { Report } from '../config/report.ts'
 import { duration, flag, section, type Static } from '../config/schema.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { KeyPlace } from './key-place.ts'
+import { SEAL_ADVICE, sealBytes, type SealKey } from './seal.ts'
 import type { KeysPlan } from './service-keys.ts'
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const satisfies readonly SigningAlgorithm[]
@@ -32,9 +33,24 @@ export const keysSchema = section(
   {
     default: {},
     description:
-      'The keys that sign tokens. The first start makes them, in the folder `keys` of the data folder.',
+      'The keys that sign tokens. The first start makes them: in the folder `keys` of `data`, or in a Postgres store.',
   },
 )
+
+/** The part of the section `store` that is about keys. */
+export interface SealedStore {
+  readonly kind: string
+  readonly seal?: readonly SealKey[]
+}
+
+/** Reports seals that are no keys. */
+export function compileSeals({ seal = [] }: SealedStore, report: Report): void {
+  const ids = seal.map(({ id }) => id)
+  for (const [at, { id, key }] of seal.entries()) {
+    if (sealBytes(key) === undefined) report.error(['store', 'seal', at, 'key'], 'is no key', SEAL_ADVICE)
+    if (ids.indexOf(id) < at) report.error(['store', 'seal', at, 'id'], 'is the name of another seal too')
+  }
+}
 
 export type KeysConfig = Static<typeof keysSchema>
 

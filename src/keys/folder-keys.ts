@@ -52,6 +52,7 @@ export class FolderKeys implements KeyPlace {
 
   /** A reading of an unchanged folder takes about 50 µs. */
   readonly every = 250
+  readonly pause = 100
   readonly secretTitle = SECRET_FILE
 
   /** @param folder absolute path */

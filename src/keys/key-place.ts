@@ -24,6 +24,13 @@ export interface KeyFinding {
   readonly text: string
 }
 
+/** What `rewrap` did. Both lists have the names of keys, and of the secret. */
+export interface Rewrapped {
+  readonly sealed: readonly string[]
+  /** They were sealed with the first seal already. */
+  readonly already: readonly string[]
+}
+
 /**
  * Where the signing keys and the secret of refresh tokens are kept (C6.3.4): in a folder, or in a store that several
  * nodes share. Any number of processes may use it at once. Every method rejects with KeyError if the place, or what is
@@ -34,6 +41,8 @@ export interface KeyPlace {
   readonly name: string
   /** Milliseconds between two readings: every process notices a change within that time. */
   readonly every: number
+  /** Milliseconds between two readings because of keys that nobody here knows. */
+  readonly pause: number
   /** Makes the place ready. The first start creates it. */
   open(): Promise<void>
   /**
@@ -58,6 +67,11 @@ export interface KeyPlace {
   fileOf(name: string): string | undefined
   /** How messages call the secret. */
   readonly secretTitle: string
+  /**
+   * Seals with the first seal what another one has sealed, so that the other one is needed no more. Nothing is changed if
+   * something cannot be opened. Absent where nothing is sealed.
+   */
+  rewrap?(): Promise<Rewrapped>
   /** Whether the place exists, and what an operator should know about it. Changes nothing. */
   examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
 }

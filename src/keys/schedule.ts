@@ -27,8 +27,8 @@ export interface ScheduledKey {
   readonly retiresAt: number | undefined
 }
 
-/** Seconds: processes may notice late that another key signs, and clocks may differ. */
-const MARGIN = 60
+/** Seconds within which every process notices that another key signs, by its own clock. */
+export const NOTICED_WITHIN = 60
 
 const ofAlgorithm = (keys: readonly StoredKey[], algorithm: SigningAlgorithm): readonly StoredKey[] =>
   keys.filter((key) => key.algorithm === algorithm).sort((a, b) => a.generation - b.generation)
@@ -62,7 +62,7 @@ function scheduleOne(
   const signing = signer === undefined ? -1 : keys.indexOf(signer)
   return keys.map((key, at) => {
     const next = keys[at + 1]
-    const retiresAt = next === undefined ? undefined : next.signsFrom + longestLife + MARGIN
+    const retiresAt = next === undefined ? undefined : next.signsFrom + longestLife + NOTICED_WITHIN
     if (at === signing) return { key, state: 'signing', retiresAt }
     if (at > signing) return { key, state: 'announced', retiresAt }
     return { key, state: retiresAt !== undefined && retiresAt <= now ? 'retired' : 'retiring', retiresAt }

@@ -4,6 +4,7 @@ import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { type KeyPlace, keysOf } from './key-place.ts'
 import { KeyRing } from './key-ring.ts'
+import { LastReading, type UnreadKeys } from './last-reading.ts'
 import {
   dueGeneration,
   keySetOf,
@@ -22,6 +23,8 @@ export interface KeysPlan {
   /** Each gets a key at the first start. */
   readonly algorithms: readonly SigningAlgorithm[]
   readonly rotation: RotationPlan
+  /** Absent for a place that only this machine changes: there, keys that cannot be read again are used for ever. */
+  readonly unread?: UnreadKeys
 }
 
 /** What the place has when the service opens it. */
@@ -31,8 +34,8 @@ export interface OpenedPlace {
   readonly secret: SuccessorSecret
 }
 
-/** Milliseconds between two readings because of unknown keys. */
-const REFRESH_INTERVAL = 100
+/** Milliseconds that a token with an unknown key waits for a reading of a place that other nodes change. */
+const LONGEST_WAIT = 300
 /** Most tokens with unknown keys that wait for such a reading. Further ones are refused at once. */
 const MAX_WAITING = 1_000
 
@@ -48,6 +51,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   readonly #plan: KeysPlan
   readonly #clock: Clock
   readonly #secret: SuccessorSecret
+  readonly #lastReading: LastReading
   readonly #ring: KeyRing
   /** The highest generation that ever existed: the number of a removed key is not used again. */
   readonly #newest = new Map<SigningAlgorithm, number>()
@@ -62,11 +66,15 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   /** Whether the place had no keys when it was opened. */
   readonly made: boolean
 
+  /** Signs what goes with a call to an upstream. */
+  readonly forCalls: Signer = { sign: (claims, how) => this.#signAs('calls', claims, how) }
+
   constructor(plan: KeysPlan, clock: Clock, { keys, made, secret }: OpenedPlace) {
     this.made = made
     this.#plan = plan
     this.#clock = clock
     this.#secret = secret
+    this.#lastReading = new LastReading(clock, plan.unread)
     this.#ring = new KeyRing({ signing: new Map(), published: [] })
     this.#use(keys)
     this.#refreshedAt = clock.monotonic()
@@ -95,8 +103,16 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return rotationsOf(this.schedule(), this.#plan.rotation)
   }
 
-  /** Rejects as KeyPlace does if there is no signing key and none can be made. */
-  async sign(claims: Claims, how: Parameters<Signer['sign']>[1]): Promise<Signed> {
+  /**
+   * Rejects as KeyPlace does if there is no signing key and none can be made, and with Fault `identity_unavailable` if
+   * the keys were not read for too long.
+   */
+  sign(claims: Claims, how: HowToSign): Promise<Signed> {
+    return this.#signAs('tokens', claims, how)
+  }
+
+  async #signAs(use: keyof UnreadKeys, claims: Claims, how: HowToSign): Promise<Signed> {
+    this.#lastReading.requireFor(use)
     // The last key was removed a moment ago: make the next one at once.
     if (!this.#ring.signs(how.algorithm)) await this.rotateIfDue()
     return this.#ring.sign(claims, how)
@@ -116,18 +132,32 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
 
   /**
    * Another process may have just made the key. So the place is read once more before a token with an unknown key is
-   * refused. All callers share that reading, and there are at most ten a second, so a flood of unknown keys costs
-   * little (T3.5). Never rejects.
+   * refused. All callers share that reading, and there is a pause between two of them, so a flood of unknown keys costs
+   * little (T3.5). Rejects with Fault `token_judge_unavailable` if another node may have made the key, but the place
+   * cannot be read in time (C4.15).
    */
   async find(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const known = await this.#ring.find(kid, algorithm)
     if (known !== undefined || kid === undefined) return known
-    if (this.#waiting >= MAX_WAITING) return undefined
+    const asked = this.#clock.monotonic()
+    if (this.#waiting >= MAX_WAITING) {
+      this.#lastReading.requireSince(asked - 2 * this.place.every)
+      return undefined
+    }
     this.#waiting += 1
-    // If it can't be read, the known keys stay in use; watch-keys.ts logs the failure.
-    await this.#refreshSoon().catch(() => undefined)
+    await this.#reading()
     this.#waiting -= 1
-    return this.#ring.find(kid, algorithm)
+    const found = await this.#ring.find(kid, algorithm)
+    if (found === undefined) this.#lastReading.requireSince(asked)
+    return found
+  }
+
+  /** Ends with a reading that begins after this call, or after LONGEST_WAIT. Never rejects. */
+  async #reading(): Promise<void> {
+    // If it fails, the known keys stay in use; watch-keys.ts logs the failure.
+    const read = this.#refreshSoon().catch(() => undefined)
+    const { unread } = this.#plan
+    await (unread === undefined ? read : Promise.race([read, delay(LONGEST_WAIT, undefined, { ref: false })]))
   }
 
   findLocally(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
@@ -145,7 +175,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   async #untilDue(): Promise<void> {
-    const due = this.#refreshedAt + REFRESH_INTERVAL - this.#clock.monotonic()
+    const due = this.#refreshedAt + this.place.pause - this.#clock.monotonic()
     if (due > 0) await delay(due, undefined, { ref: false })
   }
 
@@ -161,10 +191,12 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   async #read(): Promise<void> {
+    const done = this.#lastReading.begin()
     this.#refreshedAt = this.#clock.monotonic()
     const { keys, trouble } = await this.place.read(this.#keys)
     this.#use(keys)
     if (trouble !== undefined) throw trouble
+    done()
   }
 
   #use(keys: readonly StoredKey[]): void {
@@ -212,6 +244,8 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     if (retired.length > 0) await this.refresh()
   }
 }
+
+type HowToSign = Parameters<Signer['sign']>[1]
 
 const statesOf = (schedule: readonly ScheduledKey[]): string =>
   schedule.map(({ key, state }) => `${key.algorithm}-${key.generation} ${key.kid} ${state}`).join(', ')

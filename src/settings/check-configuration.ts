@@ -24,7 +24,7 @@ import { compileIdentity } from '../identity/config.ts'
 import { checkDevelopers } from '../identity/developers/config.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileKeys } from '../keys/config.ts'
+import { compileKeys, compileSeals } from '../keys/config.ts'
 import { compileIssuers, issuerNames } from '../keys/issuers-config.ts'
 import { checkLoad } from '../limits/config.ts'
 import { compileAdmin } from '../operations/config.ts'
@@ -94,6 +94,7 @@ const SECTION_CHECKS: readonly Check[] = [
     needs: ['store', 'workers'],
     run: ({ store, workers }, report) => compileStore(store, countWorkers(workers), report),
   },
+  { needs: ['store'], run: ({ store }, report) => compileSeals(store, report) },
   {
     needs: ['maintenance', 'areas', 'backends', 'directory'],
     whole: ['issuers'],

@@ -93,7 +93,7 @@ function keyControlOf(
   { state: { store }, audit, recorder, clock }: ControlParts,
   acts: ReportedActs,
 ): KeyControl {
-  const plan = keysPlanOf(configuration)
+  const plan = keysPlanOf(configuration, store)
   return new KeyControl({ plan, store, audit, recorder, clock, reported: (act) => acts.reported(act) })
 }
 

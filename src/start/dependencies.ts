@@ -56,10 +56,11 @@ const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
 /** Changes that operators are to see. */
 const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
+/** Undefined in a sidecar, which issues nothing. If they cannot be opened, the state is closed. */
 async function openKeysOf(configuration: Configuration, state: State): Promise<ServiceKeys | undefined> {
   if (isSidecar(configuration)) return undefined
   try {
-    return await openKeys(keysPlanOf(configuration), state.clock)
+    return await openKeys(keysPlanOf(configuration, state.store), state.clock)
   } catch (thrown) {
     await state.close()
     throw thrown

@@ -124,7 +124,7 @@ export async function openParts(
     vendor,
     clock: dependencies.clock,
     funds: dependencies.openedFunds,
-    signer: dependencies.keys,
+    signer: dependencies.keys?.forCalls,
     targetChanged: dependencies.targetChanged,
     retried: dependencies.retried,
     tokenChanged: dependencies.tokenChanged,

@@ -35,7 +35,7 @@ export class ServiceEvents {
     this.#windows = new WindowWatch({ switches: () => maintenance.list(), audit, clock })
     this.#keys = isSidecar(configuration)
       ? undefined
-      : new KeyEvents({ plan: keysPlanOf(configuration), store, audit, clock })
+      : new KeyEvents({ plan: keysPlanOf(configuration, store), store, audit, clock })
     this.#started = { version: VERSION, workers: countWorkers(workers), files: digestFiles(files, audit) }
   }
 

@@ -1,6 +1,7 @@
 import type { Configuration } from '../../src/settings/configuration.ts'
 import type { StoreConfig } from '../../src/stores/config.ts'
 import { drawSchema, sharedPostgres } from './postgres.ts'
+import { sealKey } from './seal-key.ts'
 
 type Shared = StoreConfig & { readonly kind: 'postgres' }
 
@@ -9,6 +10,7 @@ export async function sharedStore(more: Partial<Shared> = {}): Promise<Shared> {
   const cluster = await sharedPostgres()
   return {
     ...{ kind: 'postgres', url: cluster.url(), schema: drawSchema(), connections: 2 },
+    seal: [sealKey('test')],
     ...{ deadline: 2000, maxAge: 15 * 60_000, preparedStatements: true, ...more },
   }
 }

@@ -34,7 +34,13 @@ export const KEYS = {
       summary: 'List problems of the keys, also coming ones. Exit code 1 if there is an error',
       arguments: [],
       options: { ...JSON_ANSWER, ...CONFIG },
-      examples: [{ line: 'postern keys doctor', does: 'check the folder of the keys' }],
+      examples: [{ line: 'postern keys doctor', does: 'check the keys' }],
+    },
+    rewrap: {
+      summary: 'Seal the keys in a Postgres store with the first seal, so that older seals can go',
+      arguments: [],
+      options: { ...JSON_ANSWER, ...CONFIG },
+      examples: [{ line: 'postern keys rewrap', does: 'seal them anew, before you remove an older seal' }],
     },
   },
 } as const satisfies CommandTable

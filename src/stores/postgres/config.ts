@@ -6,7 +6,9 @@ import {
   choice,
   duration,
   flag,
+  list,
   literalText,
+  name,
   optional,
   path,
   secret,
@@ -37,6 +39,11 @@ const tls = section(
   },
 )
 
+const seal = section({
+  id: name({ description: 'Name of the seal. It stands with what it has sealed.' }),
+  key: secret({ description: '32 bytes, as `openssl rand -base64 32` prints them.' }),
+})
+
 export const postgresSchema = section(
   {
     url: secret({
@@ -45,6 +52,12 @@ export const postgresSchema = section(
         '`postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a Unix socket.',
     }),
     tls: optional(tls),
+    seal: list(seal, {
+      minItems: 1,
+      maxItems: 10,
+      description:
+        'Seals for the signing keys in the store, the same on every node. The first one seals, all of them open.',
+    }),
     schema: literalText({
       pattern: '^[a-z_][a-z0-9_]{0,62}$',
       expected: 'a name of small letters, digits and "_"',
@@ -74,7 +87,8 @@ export const postgresSchema = section(
   { description: 'A Postgres database that several nodes share.' },
 )
 
-export type PostgresConfig = Static<typeof postgresSchema>
+/** Without the seals: they are for what is kept in the store, and not for whoever keeps it. */
+export type PostgresConfig = Omit<Static<typeof postgresSchema>, 'seal'>
 
 /** How this process connects. */
 export interface PostgresPlan {

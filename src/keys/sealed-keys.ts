@@ -1,0 +1,237 @@
+import type { Entry, Store } from '../contracts/store.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { newSecret } from '../kernel/ids.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import { KeyError } from './key-error.ts'
+import type { FoundKeys, KeptSecret, KeyFinding, KeyPlace, Rewrapped } from './key-place.ts'
+import { type Seals, sealOf } from './seal.ts'
+import {
+  inOrder,
+  keyName,
+  type NewKey,
+  newPrivateJwk,
+  parseKeyName,
+  parseSigningKey,
+  type StoredKey,
+} from './stored-key.ts'
+
+/** The records of the keys, one for each, by the name of the key. */
+export const SIGNING_KEY = 'signing_key'
+/** The record of the secret of refresh tokens. */
+export const SECRET = 'secret'
+const SUCCESSORS = 'successors'
+/** The record that tells one store from another. */
+export const STORE = 'store'
+const ID = 'id'
+
+const SECRET_FORM = /^[A-Za-z0-9_-]{43}$/
+
+/** What keys need of a store. */
+export type KeyStore = Pick<Store, 'list' | 'find' | 'create' | 'replace' | 'remove'>
+
+const stampOf = ({ value }: Entry): string => String(value['nonce'])
+
+/**
+ * Keys as sealed records of a store that several nodes share. Whoever has a copy of the store alone has no key. Of
+ * several nodes that make the key of a generation, the first one made it, and the others read it: so none of them leads.
+ * A key that cannot be opened is never replaced.
+ */
+export class SealedKeys implements KeyPlace {
+  readonly #store: KeyStore
+  readonly #seals: Seals
+  /** Of the store, from its first reading on. */
+  #id: string | undefined
+
+  readonly name = 'the store'
+  readonly every = 1000
+  readonly pause = 250
+  readonly secretTitle = 'secret of refresh tokens'
+
+  constructor(store: KeyStore, seals: Seals) {
+    this.#store = store
+    this.#seals = seals
+  }
+
+  async open(): Promise<void> {
+    await this.#storeId()
+  }
+
+  fileOf(): undefined {
+    return undefined
+  }
+
+  async names(): Promise<readonly string[]> {
+    return (await this.#entries()).map(({ key }) => key).sort()
+  }
+
+  /** A record that has not changed is not opened again. */
+  async read(known: readonly StoredKey[]): Promise<FoundKeys> {
+    const entries = await this.#entries()
+    if (entries.length === 0) await this.#requireSameStore()
+    const byName = new Map(known.map((key) => [key.name, key]))
+    const read = await Promise.allSettled(entries.map((entry) => this.#openKey(entry, byName.get(entry.key))))
+    const keys = read.map((result, at) =>
+      result.status === 'fulfilled' ? result.value : byName.get(entries[at]?.key ?? ''),
+    )
+    const failed = read.find((result) => result.status === 'rejected')
+    return {
+      keys: inOrder(keys.filter((key) => key !== undefined)),
+      trouble: failed && toError(failed.reason),
+    }
+  }
+
+  async #entries(): Promise<readonly Entry[]> {
+    return (await this.#store.list(SIGNING_KEY)).filter(({ key }) => parseKeyName(key) !== undefined)
+  }
+
+  async #openKey(entry: Entry, known: StoredKey | undefined): Promise<StoredKey | undefined> {
+    const stamp = stampOf(entry)
+    if (known?.stamp === stamp) return known
+    const parsed = parseKeyName(entry.key)
+    if (parsed === undefined) return undefined
+    const text = this.#seals.open(entry.value, await this.#placeOf(SIGNING_KEY, entry.key))
+    try {
+      return { ...(await parseSigningKey(text, parsed.algorithm)), ...parsed, name: entry.key, stamp }
+    } catch (thrown) {
+      throw new KeyError(
+        `The signing key ${entry.key} of the store is no ${parsed.algorithm} key (${messageOf(thrown)})`,
+      )
+    }
+  }
+
+  async create(key: NewKey, clock: Clock): Promise<StoredKey> {
+    const name = keyName(key)
+    const text = JSON.stringify(await newPrivateJwk(key, clock))
+    const value = this.#seals.seal(text, await this.#placeOf(SIGNING_KEY, name))
+    await this.#store.create(SIGNING_KEY, name, { value: { ...value } })
+    const entry = await this.#store.find(SIGNING_KEY, name)
+    const made = entry && (await this.#openKey(entry, undefined))
+    if (made === undefined)
+      throw new KeyError(`The signing key ${name} was removed right after it was created`)
+    return made
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#store.remove(SIGNING_KEY, name)
+  }
+
+  async secret(known?: KeptSecret): Promise<KeptSecret> {
+    const entry = await this.#store.find(SECRET, SUCCESSORS)
+    if (entry !== undefined) return this.#openSecret(entry, known)
+    await this.#requireSameStore()
+    await this.#store.create(SECRET, SUCCESSORS, { value: await this.#sealSecret(newSecret()) })
+    const made = await this.#store.find(SECRET, SUCCESSORS)
+    if (made === undefined)
+      throw new KeyError('The secret of refresh tokens was removed right after it was created')
+    return this.#openSecret(made, known)
+  }
+
+  async #openSecret(entry: Entry, known: KeptSecret | undefined): Promise<KeptSecret> {
+    const stamp = stampOf(entry)
+    if (known?.stamp === stamp) return known
+    const text = this.#seals.open(entry.value, await this.#placeOf(SECRET, SUCCESSORS))
+    if (!SECRET_FORM.test(text)) throw new KeyError('The secret of refresh tokens in the store is damaged')
+    return { text, stamp }
+  }
+
+  async #sealSecret(text: string): Promise<Readonly<Record<string, unknown>>> {
+    return { ...this.#seals.seal(text, await this.#placeOf(SECRET, SUCCESSORS)) }
+  }
+
+  async replaceSecret(): Promise<void> {
+    const value = await this.#sealSecret(newSecret())
+    for (;;) {
+      const entry = await this.#store.find(SECRET, SUCCESSORS)
+      const done =
+        entry === undefined
+          ? await this.#store.create(SECRET, SUCCESSORS, { value })
+          : await this.#store.replace(SECRET, SUCCESSORS, entry.version, value)
+      if (done) return
+    }
+  }
+
+  async rewrap(): Promise<Rewrapped> {
+    const all = await this.#sealedEntries()
+    const old = all.filter(({ entry }) => sealOf(entry.value) !== this.#seals.first)
+    const texts = await Promise.all(
+      old.map(async ({ kind, entry }) => this.#seals.open(entry.value, await this.#placeOf(kind, entry.key))),
+    )
+    const sealed: string[] = []
+    for (const [at, { kind, entry, title }] of old.entries()) {
+      const value = this.#seals.seal(texts[at] ?? '', await this.#placeOf(kind, entry.key))
+      // If it fails, the record was removed or replaced meanwhile.
+      if (await this.#store.replace(kind, entry.key, entry.version, { ...value })) sealed.push(title)
+    }
+    return { sealed, already: all.filter((one) => !old.includes(one)).map(({ title }) => title) }
+  }
+
+  /** Every record that is sealed, and how messages call it. */
+  async #sealedEntries(): Promise<readonly { kind: string; title: string; entry: Entry }[]> {
+    const keys = (await this.#entries()).map((entry) => ({ kind: SIGNING_KEY, title: entry.key, entry }))
+    const secret = await this.#store.find(SECRET, SUCCESSORS)
+    const title = this.secretTitle
+    return secret === undefined ? keys : [...keys, { kind: SECRET, title, entry: secret }]
+  }
+
+  async examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }> {
+    const sealed = await this.#sealedEntries()
+    if (sealed.length === 0)
+      return {
+        exists: false,
+        findings: [{ level: 'warning', text: 'The store has no keys: the first start makes them.' }],
+      }
+    const old = Map.groupBy(sealed, ({ entry }) => sealOf(entry.value) ?? '')
+    old.delete(this.#seals.first)
+    const findings = [...old].map(([seal, some]) =>
+      olderSeal(
+        seal,
+        some.map(({ title }) => title),
+      ),
+    )
+    return { exists: true, findings }
+  }
+
+  async #placeOf(kind: string, key: string): Promise<readonly string[]> {
+    return [await this.#storeId(), kind, key]
+  }
+
+  /** It is made if there is none; of several processes that do it at once one wins. */
+  async #storeId(): Promise<string> {
+    if (this.#id !== undefined) return this.#id
+    const id = (await this.#readStoreId()) ?? (await this.#nameStore())
+    this.#id = id
+    return id
+  }
+
+  async #nameStore(): Promise<string> {
+    await this.#store.create(STORE, ID, { value: { id: newSecret(ID_BYTES) } })
+    const id = await this.#readStoreId()
+    if (id === undefined)
+      throw new KeyError('The record that names the store is damaged. Restore it from a backup.')
+    return id
+  }
+
+  async #readStoreId(): Promise<string | undefined> {
+    const id = (await this.#store.find(STORE, ID))?.value['id']
+    return typeof id === 'string' ? id : undefined
+  }
+
+  /** An empty store in the place of the one that was opened has lost nothing, and must get no new keys. */
+  async #requireSameStore(): Promise<void> {
+    if (this.#id !== undefined && (await this.#readStoreId()) !== this.#id)
+      throw new KeyError(
+        'The store was replaced by another one that has no keys. The keys in memory stay in use. Restore the store, or ' +
+          'restart to begin with new keys.',
+      )
+  }
+}
+
+const ID_BYTES = 16
+
+const olderSeal = (seal: string, titles: readonly string[]): KeyFinding => ({
+  level: 'warning',
+  text: `${titles.join(', ')}: sealed with the seal ${seal}, which is not the first. Run \`postern keys rewrap\` before you remove that seal.`,
+})
+
+const toError = (thrown: unknown): Error =>
+  thrown instanceof Error ? thrown : new KeyError(messageOf(thrown))
