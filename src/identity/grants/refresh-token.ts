@@ -54,7 +54,7 @@ const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, pla
  */
 const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) => {
   const token = requireParam(context.params, 'refresh_token')
-  const found = await dependencies.families.find(token)
+  const found = await dependencies.families.findToUse(token)
   if (found === undefined) throw refuse('unknown, expired or ended')
   if (found.record.client !== context.client.id) throw refuse('of another client')
   context.attempt.subject = found.record.subject

@@ -116,15 +116,22 @@ function tokenOf(family: string, { generation, salt }: Numbering, { deriver }: F
 const macOf = (family: string, number: number, salt: string, deriver: FamilyDeps['deriver']): string =>
   deriver.derive([FORM, family, number, salt].join('.'))
 
+/** Where the record of a family is looked up, for the token of this number. */
+export type FamilySource = (family: string, number: number) => Promise<Entry | undefined>
+
 /** The family of a token of this form, as `Families.find` answers it. */
-export async function findNumbered(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
+export async function findNumbered(
+  token: string,
+  source: FamilySource,
+  deps: FamilyDeps,
+): Promise<FoundFamily | undefined> {
   const [, secret, family = '', digits, mac = ''] = TOKEN.exec(token) ?? []
   // One of another secret: that was replaced, because it was stolen or lost.
   if (secret !== deps.deriver.secretId) return undefined
-  const entry = await deps.store.find(FAMILY, family)
+  const number = Number(digits)
+  const entry = await source(family, number)
   if (entry === undefined) return undefined
   const { salt } = entry.value as FamilyRecord
-  const number = Number(digits)
   if (salt === undefined || !equalSecrets(mac, macOf(family, number, salt, deps.deriver))) return undefined
   return readFamily(entry, { salt, number }, deps)
 }

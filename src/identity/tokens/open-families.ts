@@ -4,12 +4,14 @@ import {
   FAMILY,
   type FamilyDeps,
   type FamilyRecord,
+  type FamilySource,
   findNumbered,
   type FoundFamily,
   isNumbered,
   type NewFamily,
 } from './families.ts'
 import { findOlder } from './older-tokens.ts'
+import { RotatedFamilies } from './rotated-families.ts'
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Families {
@@ -17,29 +19,47 @@ export interface Families {
   draw(family: NewFamily, id?: string): DrawnFamily
   /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
   find(token: string): Promise<FoundFamily | undefined>
+  /** The same for a token that is about to be used. If its family has changed elsewhere, only `rotate` may notice. */
+  findToUse(token: string): Promise<FoundFamily | undefined>
   /** Uses a token. `ended` or `replayed` if that happened after its family was found. */
   rotate(token: string, family: FoundFamily): Promise<'rotated' | 'ended' | 'replayed'>
 }
 
-/** All state is in the store, so any number of processes may use it. */
-export const openFamilies = (deps: FamilyDeps): Families => ({
-  draw: (family, id) => drawFamily(family, deps, id),
-  find: (token) => find(token, deps),
-  rotate: (token, family) => rotate(token, family, deps),
-})
-
-const find = (token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> =>
-  isNumbered(token) ? findNumbered(token, deps) : findOlder(token, deps)
-
-async function rotate(token: string, family: FoundFamily, deps: FamilyDeps): ReturnType<Families['rotate']> {
-  let found: FoundFamily | undefined = family
-  while (found?.state === 'fresh') {
-    const { id, next, record, version } = found
-    const value: FamilyRecord = { ...record, ...next, rotatedAt: deps.clock.now() }
-    if (await deps.store.replace(FAMILY, id, version, value)) return 'rotated'
-    // Another use came first: a parallel one, which the grace allows, or one that the grace no longer covers.
-    found = await find(token, deps)
+/** All state that counts is in the store, so any number of processes may use it. */
+export function openFamilies(deps: FamilyDeps): Families {
+  const { clock, store } = deps
+  const rotated = new RotatedFamilies()
+  const stored: FamilySource = (family) => store.find(FAMILY, family)
+  const recalled: FamilySource = async (family, number) =>
+    rotated.recall(family, number, clock.now()) ?? stored(family, number)
+  const findBy =
+    (source: FamilySource): Families['find'] =>
+    (token) =>
+      isNumbered(token) ? findNumbered(token, source, deps) : findOlder(token, deps)
+  const find = findBy(stored)
+  return {
+    draw: (family, id) => drawFamily(family, deps, id),
+    find,
+    findToUse: findBy(recalled),
+    async rotate(token, family) {
+      let found: FoundFamily | undefined = family
+      while (found?.state === 'fresh') {
+        if (await use(found, rotated, deps)) return 'rotated'
+        // Another use came first: a parallel one, which the grace allows, or one that the grace no longer covers.
+        found = await find(token)
+      }
+      if (found === undefined) return 'ended'
+      return found.state === 'repeated' ? 'rotated' : 'replayed'
+    },
   }
-  if (found === undefined) return 'ended'
-  return found.state === 'repeated' ? 'rotated' : 'replayed'
+}
+
+/** Counts the record up. False if it has changed since, or is gone. */
+async function use(family: FoundFamily, rotated: RotatedFamilies, deps: FamilyDeps): Promise<boolean> {
+  const { expiresAt, id, next, record, version } = family
+  const value: FamilyRecord = { ...record, ...next, rotatedAt: deps.clock.now() }
+  rotated.forget(id)
+  if (!(await deps.store.replace(FAMILY, id, version, value))) return false
+  rotated.remember({ key: id, value, version: version + 1, expiresAt, usedAt: undefined })
+  return true
 }

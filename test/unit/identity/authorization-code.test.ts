@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { Fault } from '../../../src/kernel/faults.ts'
 import { accessTokenHash } from '../../../src/keys/signatures.ts'
 import { API, basic, client, verify, type TestIdentity } from './identity-under-test.ts'
 import { app, authorizePath, openFlow, partner, redeem, USERS, VERIFIER, obtainCode } from './user-agent.ts'
@@ -107,6 +108,20 @@ describe('C6.1.6 redeeming a code', () => {
     expect(await service.store.list('refresh_family')).toHaveLength(0)
     if (json.refresh_token !== undefined)
       expect((await refresh(service, json.refresh_token)).json.error).toBe('invalid_grant')
+  })
+
+  it('C6.1.6 one write uses the code and stores its family, so a death in between leaves neither', async () => {
+    const service = openFlow()
+    const { code } = await obtainCode(service, OFFLINE)
+    const redeeming = vi
+      .spyOn(service.store, 'redeem')
+      .mockRejectedValueOnce(new Fault('identity_unavailable'))
+    expect((await redeem(service, code)).status).toBe(503)
+    expect(await service.store.list('refresh_family')).toEqual([])
+    const { json } = await redeem(service, code)
+    expect(redeeming).toHaveBeenCalledTimes(2)
+    expect((await refresh(service, json.refresh_token)).status).toBe(200)
+    expect(await service.store.list('code')).toMatchObject([{ value: { settled: true } }])
   })
 
   it('C6.1.6 a second use is known until the last token has expired', async () => {

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { FAMILY, type FamilyRecord } from '../../../../src/identity/tokens/families.ts'
 import { OLDER_TOKEN, olderKey } from '../../../../src/identity/tokens/older-tokens.ts'
 import { createDeriver } from '../../../../src/keys/successor-secret.ts'
@@ -197,5 +197,68 @@ describe('C6.1.7 a refresh token that an older version gave', () => {
     await service.deps.tokenRevoker.endAllFamilies()
     expect(await errorOf(service, OLD)).toBe('invalid_grant')
     expect(await service.store.list(OLDER_TOKEN)).toEqual([])
+  })
+})
+
+/** The verbs that a refresh asks the store for. */
+async function askedBy(service: TestIdentity, work: () => Promise<unknown>): Promise<readonly string[]> {
+  const verbs = ['find', 'create', 'consume', 'redeem', 'replace', 'remove', 'removeBy'] as const
+  const spies = verbs.map((verb) => vi.spyOn(service.store, verb))
+  await work()
+  const asked = verbs.filter((_, at) => spies[at]?.mock.calls.length === 1)
+  expect(spies.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBe(asked.length)
+  for (const spy of spies) spy.mockRestore()
+  return asked
+}
+
+describe('C6.1.7 a family that this process has rotated last', () => {
+  it('is not read again for its next token', async () => {
+    const service = openTestIdentity()
+    let token = await begin(service)
+    const turn = async (): Promise<void> => {
+      token = await next(service, token)
+    }
+    expect(await askedBy(service, turn)).toEqual(['find', 'replace'])
+    expect(await askedBy(service, turn)).toEqual(['replace'])
+  })
+
+  it('is remembered with its end', async () => {
+    const service = openTestIdentity()
+    const token = await next(service, await begin(service))
+    service.clock.at += 30 * 86_400_000
+    expect(await errorOf(service, token)).toBe('invalid_grant')
+  })
+
+  it.each<[string, number, string]>([
+    ['within the grace: the same successor', 29_999, 'good'],
+    ['after the grace: a replay', 30_000, 'invalid_grant'],
+  ])(
+    'C6.1.7 and another process since: an old token is told from the one in use, %s',
+    async (_, wait, result) => {
+      const one = openTestIdentity()
+      const elsewhere = openTestIdentity({ store: one.store })
+      const second = await next(one, await begin(one))
+      const third = await next(elsewhere, second)
+      one.clock.at += wait
+      const { json } = await refresh(one, second)
+      expect(json.error ?? 'good').toBe(result)
+      if (result === 'good') expect(json.refresh_token).toBe(third)
+      else expect(await familyOf(one, second)).toBeUndefined()
+    },
+  )
+
+  it('C6.1.7 and another process has ended since is ended here', async () => {
+    const service = openTestIdentity()
+    const token = await next(service, await begin(service))
+    await service.store.remove(FAMILY, token.split('.')[2] ?? '')
+    expect(await errorOf(service, token)).toBe('invalid_grant')
+  })
+
+  it('is read for introspection and revocation', async () => {
+    const service = openTestIdentity()
+    const token = await next(service, await begin(service))
+    await next(openTestIdentity({ store: service.store }), token)
+    service.clock.at += 30_000
+    expect((await service.identity.dependencies.families.find(token))?.state).toBe('replayed')
   })
 })
