@@ -41,6 +41,13 @@ const keyFiles = async (data: string): Promise<readonly string[]> =>
   (await readdir(join(data, 'keys'))).filter((name) => name.endsWith('.jwk')).sort()
 
 describe('postern keys', () => {
+  it('C6.3.4 rewrap is for keys that are sealed: those of a folder are not', async () => {
+    const data = await newData()
+    const { code, stderr } = await run(data, 'rewrap')
+    expect(code).toBe(2)
+    expect(stderr).toBe(`postern: the keys are in the folder ${join(data, 'keys')}, and not sealed\n`)
+  })
+
   it('C6.3.4 lists every key, where it stands and from when it signs; nothing secret', async () => {
     const data = await newData()
     const [kid] = (await openIn(data)).kids

@@ -1,0 +1,109 @@
+/** Signing keys of several nodes, in the Postgres store that they share. */
+import { describe, expect, it, vi } from 'vitest'
+import { Fault } from '../../src/kernel/faults.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
+import { needing } from '../support/machine.ts'
+import { query, sharedPostgres } from '../support/postgres.ts'
+import { bearer } from '../support/requests.ts'
+import { sealKey } from '../support/seal-key.ts'
+import { sharedStore } from '../support/shared-store.ts'
+import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { issueToken } from '../support/tokens.ts'
+
+type Shared = Awaited<ReturnType<typeof sharedStore>>
+
+const SCOPE = 'openid business.fund.list target:b/ACME'
+
+/** A node under the addresses that all nodes have: those of the first one. */
+const node = (store: Shared, first?: StartedPostern): Promise<StartedPostern> =>
+  postern({
+    change: (configuration: Configuration) => ({
+      ...configuration,
+      store,
+      server: {
+        ...configuration.server,
+        ...(first !== undefined && { authUrl: first.authUrl, baseUrl: first.baseUrl }),
+      },
+    }),
+  })
+
+const local = ({ port }: StartedPostern): string => `http://127.0.0.1:${port}`
+
+const call = async (service: StartedPostern, token: string): Promise<number> => {
+  const url = `${local(service)}/api/1.0/b/ACME/fund-data/fund-list`
+  const response = await fetch(url, { headers: bearer(token) })
+  await response.arrayBuffer()
+  return response.status
+}
+
+const published = async (service: StartedPostern): Promise<readonly string[]> => {
+  const response = await fetch(`${local(service)}/.well-known/jwks.json`)
+  const { keys } = (await response.json()) as { keys: { kid: string }[] }
+  return keys.map(({ kid }) => kid).sort()
+}
+
+const tokenOf = async (service: StartedPostern): Promise<string> =>
+  (await issueToken({ authUrl: local(service) }, { scope: SCOPE })).access_token
+
+/** Another `kid` in the header: the signature then fits no longer, but the key is looked for first. */
+function underKey(token: string, kid: string): string {
+  const [header = '', ...rest] = token.split('.')
+  const members = JSON.parse(Buffer.from(header, 'base64url').toString()) as object
+  return [Buffer.from(JSON.stringify({ ...members, kid })).toString('base64url'), ...rest].join('.')
+}
+
+describe('keys in the store that nodes share', needing('postgresql'), () => {
+  it('C6.3.4 a token of one node is good at the others, also one whose key was made a moment ago', async () => {
+    const store = await sharedStore()
+    const one = await node(store)
+    const other = await node(store, one)
+    expect(await published(other)).toEqual(await published(one))
+    expect(await call(other, await tokenOf(one))).toBe(200)
+    // All keys are removed: the next token is signed by a key that only one node knows.
+    const { place } = one.world.keys!
+    for (const name of await place.names()) await place.remove(name)
+    await one.world.keys!.refresh()
+    const token = await tokenOf(one)
+    expect(await call(other, token)).toBe(200)
+    await vi.waitFor(async () => expect(await published(other)).toEqual(await published(one)), 10_000)
+  })
+
+  it('C4.15 a token with an unknown key is 503 while the keys cannot be read, and 401 again when they can', async () => {
+    const service = await node(await sharedStore())
+    const token = await tokenOf(service)
+    const unknown = underKey(token, 'of-another-node')
+    expect(await call(service, unknown)).toBe(401)
+    const { store } = service.world
+    const list = store.list.bind(store)
+    Object.assign(store, { list: () => Promise.reject(new Fault('identity_unavailable')) })
+    expect(await call(service, unknown)).toBe(503)
+    expect(await call(service, token)).toBe(200)
+    Object.assign(store, { list })
+    expect(await call(service, unknown)).toBe(401)
+  })
+
+  it('T7 a node with another seal does not start, and changes no key', async () => {
+    const store = await sharedStore()
+    const one = await node(store)
+    const rows = async (): Promise<string> =>
+      query(
+        await sharedPostgres(),
+        `SELECT kind, key, value FROM ${store.schema}.record WHERE kind IN ('signing_key', 'secret') ORDER BY kind, key`,
+      )
+    const before = await rows()
+    await expect(node({ ...store, seal: [sealKey('other')] }, one)).rejects.toThrow(
+      /sealed with the seal test, which `store\.seal` does not have/,
+    )
+    expect(await rows()).toBe(before)
+    expect(await call(one, await tokenOf(one))).toBe(200)
+  })
+
+  it('T3.15 the database has no private key, no secret and no seal that can be read', async () => {
+    const store = await sharedStore()
+    const { world } = await node(store)
+    const { text } = await world.keys!.place.secret()
+    const rows = query(await sharedPostgres(), `SELECT kind, key, value FROM ${store.schema}.record`)
+    expect(rows).toContain('signing_key|ES256-1|')
+    for (const hidden of [text, store.seal[0]!.key, '"kty"', '"d"']) expect(rows).not.toContain(hidden)
+  })
+})
