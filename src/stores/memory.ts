@@ -78,10 +78,16 @@ export class MemoryStore implements Store {
   ): Promise<{ first: boolean; entry: Entry } | undefined> {
     const record = this.#live(kind, key)
     if (record === undefined || record.usedAt !== undefined) return this.consume(kind, key)
-    void this.consume(kind, key)
-    void this.replace(kind, key, record.version, value, expiresAt)
+    const used = {
+      ...record,
+      text: JSON.stringify(value),
+      version: record.version + 1,
+      expiresAt: expiresAt ?? record.expiresAt,
+      usedAt: this.#clock.now(),
+    }
+    this.#records.put(used)
     for (const created of creates) void this.create(created.kind, created.key, created)
-    return Promise.resolve({ first: true, entry: toEntry(this.#records.get(kind, key) ?? record) })
+    return Promise.resolve({ first: true, entry: toEntry(used) })
   }
 
   replace(
