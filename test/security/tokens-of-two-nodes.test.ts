@@ -1,0 +1,86 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Store } from '../../src/contracts/store.ts'
+import { FAMILY } from '../../src/identity/tokens/families.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { planPostgres } from '../../src/stores/postgres/config.ts'
+import { PostgresLink } from '../../src/stores/postgres/link.ts'
+import { tables } from '../../src/stores/postgres/schema.ts'
+import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { needing } from '../support/machine.ts'
+import { drawSchema, query, sharedPostgres } from '../support/postgres.ts'
+import { basic, formOf, type JsonAnswer, type TestIdentity } from '../unit/identity/identity-under-test.ts'
+import { obtainCode, openFlow, redeem } from '../unit/identity/user-agent.ts'
+
+// T3.6: codes and refresh tokens that are used at several nodes at once, which share a Postgres.
+
+const OFFLINE = { scope: 'openid fund.read offline_access target:b/ACME' }
+const TIMES = 50
+
+interface Nodes {
+  readonly services: readonly [TestIdentity, TestIdentity]
+  readonly store: Store
+}
+
+/** Two services with connections of their own. */
+async function nodes(user: string): Promise<Nodes> {
+  const cluster = await sharedPostgres()
+  const schema = drawSchema()
+  query(cluster, tables(schema).join(';'))
+  const open = async (): Promise<PostgresStore> => {
+    const settings = { connections: 4, deadline: 10_000, maxAge: 900_000, preparedStatements: true }
+    const plan = planPostgres({ url: cluster.url(user), schema, ...settings })
+    const store = await PostgresStore.open(await PostgresLink.open(plan), systemClock)
+    onTestFinished(() => store.close())
+    return store
+  }
+  const [one, other] = [await open(), await open()]
+  const deps = { clock: systemClock }
+  return {
+    services: [openFlow({ deps: { ...deps, store: one } }), openFlow({ deps: { ...deps, store: other } })],
+    store: one,
+  }
+}
+
+/** The same request so many times at once, at one node and the other by turns. */
+const atOnce = (
+  { services }: Nodes,
+  ask: (service: TestIdentity) => Promise<JsonAnswer>,
+): Promise<readonly JsonAnswer[]> =>
+  Promise.all(Array.from({ length: TIMES }, (_, n) => ask(services[n % 2 === 0 ? 0 : 1])))
+
+const refresh = (service: TestIdentity, token: string): Promise<JsonAnswer> =>
+  service.send({
+    headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('ledgerline') },
+    body: formOf({ grant_type: 'refresh_token', refresh_token: token }),
+  })
+
+const ofStatus = (answers: readonly JsonAnswer[], status: number): readonly JsonAnswer[] =>
+  answers.filter((answer) => answer.status === status)
+
+describe.each(['postern', 'serializable'])(
+  'T3.6 two nodes on a Postgres, as %s',
+  needing('postgresql'),
+  (user) => {
+    it('C6.1.6 of 50 redemptions of a code one succeeds, and what it gave is ended', async () => {
+      const both = await nodes(user)
+      const { code } = await obtainCode(both.services[0], OFFLINE)
+      const answers = await atOnce(both, (service) => redeem(service, code))
+      expect(ofStatus(answers, 200)).toHaveLength(1)
+      expect(ofStatus(answers, 400)).toHaveLength(TIMES - 1)
+      expect(await both.store.list(FAMILY)).toEqual([])
+    })
+
+    it('C6.1.7 50 uses of a refresh token all give the same next one, which works at both', async () => {
+      const both = await nodes(user)
+      const { code } = await obtainCode(both.services[0], OFFLINE)
+      const first = (await redeem(both.services[0], code)).json.refresh_token
+      const answers = await atOnce(both, (service) => refresh(service, first))
+      expect(ofStatus(answers, 200)).toHaveLength(TIMES)
+      const [second, ...others] = new Set(answers.map(({ json }) => json.refresh_token as string))
+      expect(others).toEqual([])
+      const third = await refresh(both.services[1], second ?? '')
+      expect((await refresh(both.services[0], third.json.refresh_token)).status).toBe(200)
+      expect((await both.store.list(FAMILY)).map(({ value }) => value['generation'])).toEqual([4])
+    })
+  },
+)
