@@ -1,6 +1,6 @@
 /** Tells the audit trail which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. */
 import type { AuditTrail } from '../contracts/audit.ts'
-import type { Store } from '../contracts/store.ts'
+import type { Entry, Store } from '../contracts/store.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { scheduleKeys, type ScheduledKey } from '../keys/schedule.ts'
@@ -32,12 +32,23 @@ const EVENTS: Readonly<Record<ScheduledKey['state'], AuditEvent | undefined>> = 
   retired: 'keys.retired',
 }
 
-/** Reads the keys as every worker does, but in the supervising process: so each change is told once. */
+/** What there is to tell, and what is told then. */
+interface Next {
+  readonly told: Told
+  readonly events: readonly { readonly event: AuditEvent; readonly kid: string; readonly name?: string }[]
+}
+
+const same = (one: Told, other: Told): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/**
+ * Reads the keys as every worker does, but in the supervising process. Each change is told once, also where several nodes
+ * share the keys: who records first that it was told tells it.
+ */
 export class KeyEvents {
   readonly #parts: KeyEventsParts
   readonly #recorded = new Set<string>()
-  /** Announced keys that the last look found: told by the next one, unless a command has told of them meanwhile. */
-  readonly #found = new Set<string>()
+  /** Announced keys of the last look: told by the next one, unless a command or another node has told of them meanwhile. */
+  #found: ReadonlySet<string> = new Set()
   #keys: readonly StoredKey[] = []
   #told: Told | undefined
   #timer: NodeJS.Timeout | undefined
@@ -73,32 +84,47 @@ export class KeyEvents {
   }
 
   async #look(): Promise<void> {
-    const { plan, store, clock } = this.#parts
+    const { plan, clock } = this.#parts
     const { keys, trouble } = await plan.place.read(this.#keys)
     // A place that cannot be read, or a folder that is not mounted, has retired no key.
     if (trouble !== undefined || keys.length === 0) return
     this.#keys = keys
-    const before = this.#told ?? (((await store.find(KIND, KEY))?.value ?? {}) as Told)
-    const now = this.#tell(scheduleKeys(keys, plan.rotation, epochSeconds(clock)), before)
-    if (this.#told === undefined || JSON.stringify(now) !== JSON.stringify(before)) await this.#remember(now)
-    this.#told = now
+    const schedule = scheduleKeys(keys, plan.rotation, epochSeconds(clock))
+    if (this.#told === undefined || !same(this.#next(schedule, this.#told).told, this.#told))
+      await this.#tell(schedule)
+    this.#found = new Set(schedule.flatMap(({ key, state }) => (state === 'announced' ? [key.kid] : [])))
   }
 
-  #tell(schedule: readonly ScheduledKey[], before: Told): Told {
-    const now: Record<string, string> = {}
+  async #tell(schedule: readonly ScheduledKey[]): Promise<void> {
+    const { store } = this.#parts
+    const entry = await store.find(KIND, KEY)
+    const before = (entry?.value ?? {}) as Told
+    const { told, events } = this.#next(schedule, before)
+    if (!same(told, before) && !(await this.#remember(told, entry))) return
+    this.#told = told
+    for (const { event, kid, name } of events) this.#note(event, kid, name)
+  }
+
+  /** What is to be told after `before`. */
+  #next(schedule: readonly ScheduledKey[], before: Told): Next {
+    const told: Record<string, string> = {}
+    const events: Next['events'][number][] = []
     for (const { key, state } of schedule) {
-      const event = EVENTS[state]
       const { name, kid } = key
-      if (event === 'keys.announced' && before[kid] === undefined && !this.#found.has(kid)) {
-        this.#found.add(kid)
-        continue
-      }
-      now[kid] = event ?? before[kid] ?? 'keys.signing'
-      if (event !== undefined && before[kid] !== event) this.#note(event, kid, name)
+      const event = EVENTS[state]
+      if (event === 'keys.announced' && before[kid] === undefined && !this.#mayTell(key)) continue
+      told[kid] = event ?? before[kid] ?? 'keys.signing'
+      if (event !== undefined && before[kid] !== event) events.push({ event, kid, name })
     }
     for (const kid of Object.keys(before))
-      if (now[kid] === undefined && before[kid] !== 'keys.retired') this.#note('keys.retired', kid)
-    return now
+      if (told[kid] === undefined && before[kid] !== 'keys.retired')
+        events.push({ event: 'keys.retired', kid })
+    return { told, events }
+  }
+
+  /** The node whose operator announced a key knows that at once; the others wait for it to record it. */
+  #mayTell({ kid, name }: StoredKey): boolean {
+    return this.#found.has(kid) || this.#recorded.has(name)
   }
 
   #note(event: AuditEvent, kid: string, name?: string): void {
@@ -112,10 +138,10 @@ export class KeyEvents {
     })
   }
 
-  async #remember(value: Told): Promise<void> {
+  /** False if another node has recorded something meanwhile. */
+  #remember(told: Told, entry: Entry | undefined): Promise<boolean> {
     const { store } = this.#parts
-    const entry = await store.find(KIND, KEY)
-    if (entry === undefined) await store.create(KIND, KEY, { value })
-    else await store.replace(KIND, KEY, entry.version, value)
+    if (entry === undefined) return store.create(KIND, KEY, { value: told })
+    return store.replace(KIND, KEY, entry.version, told)
   }
 }

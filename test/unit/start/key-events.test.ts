@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { KeyEvents } from '../../../src/start/key-events.ts'
 import { FolderKeys } from '../../../src/keys/folder-keys.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
 import { epochSeconds } from '../../../src/kernel/clock.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -22,7 +23,7 @@ async function start() {
   }
   const key = (generation: number, ahead = 0) =>
     place.create({ algorithm: 'ES256', generation, signsFrom: epochSeconds(clock) + ahead }, clock)
-  return { clock, told, key, place, events: () => new KeyEvents({ plan, store, audit, clock }) }
+  return { clock, told, key, place, store, events: () => new KeyEvents({ plan, store, audit, clock }) }
 }
 
 describe('C12.3 events of keys', () => {
@@ -53,6 +54,40 @@ describe('C12.3 events of keys', () => {
     await watch.look()
     watch.skipAnnouncement('ES256-2')
     await key(2, 3600)
+    await watch.look()
+    await watch.look()
+    expect(told).toEqual(['keys.signing ES256-1'])
+  })
+
+  it('are told once by several nodes, and what an operator announced at one of them is not told by another', async () => {
+    const { clock, told, key, events } = await start()
+    await key(1)
+    const [one, other] = [events(), events()]
+    await Promise.all([one.look(), other.look()])
+    await Promise.all([one.look(), other.look()])
+    expect(told).toEqual(['keys.signing ES256-1'])
+    one.skipAnnouncement('ES256-2')
+    await key(2, 3600)
+    await other.look()
+    await one.look()
+    await other.look()
+    expect(told).toHaveLength(1)
+    clock.advance(HOUR)
+    await Promise.all([one.look(), other.look()])
+    await Promise.all([one.look(), other.look()])
+    expect(told).toEqual(['keys.signing ES256-1', 'keys.signing ES256-2'])
+  })
+
+  it('are told later, and once, if the store could not be reached', async () => {
+    const { told, key, events, store } = await start()
+    await key(1)
+    const watch = events()
+    const create = store.create.bind(store)
+    store.create = () => Promise.reject(new Fault('identity_unavailable'))
+    await watch.look()
+    await watch.look()
+    expect(told).toEqual([])
+    store.create = create
     await watch.look()
     await watch.look()
     expect(told).toEqual(['keys.signing ES256-1'])
