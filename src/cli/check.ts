@@ -4,6 +4,8 @@ import { systemClock } from '../kernel/clock.ts'
 import { accessOf, compareAccess, type AccessChange } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { Finding } from '../stores/postgres/diagnose.ts'
+import { countWorkers } from '../supervisor/worker-pool.ts'
 import { accessChangeText } from './access-change-text.ts'
 import type { Compared } from './check-expectations.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
@@ -18,18 +20,35 @@ export const checkCommand = commandOf(CHECK, {
   '': ({ positionals: [named], values }, terminal) =>
     orStoreTrouble(async () => {
       const file = configurationFile(named, terminal)
-      const { expect, json = false, strict = false } = values
+      const { connect = false, expect, json = false, strict = false } = values
       const report = await checkConfiguration(file, terminal.env, strict)
       if (!json) writeChecked(file, report, terminal)
       const found =
         expect === undefined || report.failed
           ? NOTHING_EXPECTED
           : await checkExpected(file, expect, json, terminal)
-      if (json) printJson(checkedJson(file, report, found.compared), terminal)
+      const store = connect && !report.failed ? await tryStore(file, terminal) : undefined
+      if (json) printJson({ ...checkedJson(file, report, found.compared), ...(store && { store }) }, terminal)
+      else if (store) for (const { level, text } of store) terminal.stdout.write(`${MARK[level]}${text}\n`)
       const isWarned = strict && report.problems.length > 0
-      return report.failed ? EXIT.refused : found.code === EXIT.done && isWarned ? EXIT.failed : found.code
+      const isUnfit = store?.some(({ level }) => level === 'error') === true
+      if (report.failed) return EXIT.refused
+      return found.code === EXIT.done && (isWarned || isUnfit) ? EXIT.failed : found.code
     }, terminal),
 })
+
+const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
+
+/** What connecting to the store shows. */
+async function tryStore(file: string, terminal: Terminal): Promise<readonly Finding[]> {
+  const { configuration } = loadConfiguration(file, terminal.env)
+  if (configuration?.store.kind !== 'postgres')
+    return [{ level: 'fine', text: 'The store is of this machine alone: there is nothing to connect to' }]
+  const { diagnose } = await import('../stores/postgres/diagnose.ts')
+  const workers = countWorkers(configuration.workers)
+  // Of several workers, the process that supervises them has connections too.
+  return diagnose(configuration.store, workers === 1 ? 1 : workers + 1)
+}
 
 function writeChecked(file: string, report: Report, terminal: Terminal): void {
   writeReport(file, report, terminal)

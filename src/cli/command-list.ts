@@ -130,6 +130,14 @@ const SERVICE = {
 } as const satisfies Rows
 
 const KEEPING = {
+  migrate: {
+    summary: 'Make or migrate the tables of a store that several nodes share',
+    table: async () => (await import('./tables/keeping.ts')).MIGRATE,
+  },
+  nodes: {
+    summary: 'List the nodes that share a store',
+    table: async () => (await import('./tables/keeping.ts')).NODES,
+  },
   keys: {
     summary: 'List the signing keys, make the next ones, find problems',
     table: async () => (await import('./tables/keeping.ts')).KEYS,

@@ -29,6 +29,8 @@ export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   sessions: async () => (await import('./revocables.ts')).sessionsCommand,
   families: async () => (await import('./revocables.ts')).familiesCommand,
   consents: async () => (await import('./revocables.ts')).consentsCommand,
+  migrate: async () => (await import('./shared-store.ts')).migrateCommand,
+  nodes: async () => (await import('./shared-store.ts')).nodesCommand,
   keys: async () => (await import('./keys.ts')).keysCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,

@@ -1,3 +1,5 @@
+import type { Nodes } from './nodes.ts'
+
 /** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
 export type StoredValue = Readonly<Record<string, unknown>>
 
@@ -91,6 +93,11 @@ export interface AppendOptions {
   readonly above?: number | undefined
 }
 
+/** What the nodes that share a store keep there besides records and changes. */
+export interface SharedParts {
+  readonly nodes: Nodes
+}
+
 /**
  * Keeps codes, token families, sessions, consents, revocations and switches. Each method is atomic, over any number of
  * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. What a
@@ -157,8 +164,8 @@ export interface Store {
   purge(limit: number): Promise<number>
   /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
   readonly trouble?: string | undefined
-  /** True if several nodes share it, so that none of them can do without it better than another. */
-  readonly isShared?: boolean | undefined
+  /** What only a store that several nodes share has. */
+  readonly shared?: SharedParts | undefined
   /** Milliseconds that all requests of one call to it may take together; undefined: 400. */
   readonly patience?: number | undefined
   close(): Promise<void>

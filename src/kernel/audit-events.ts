@@ -93,6 +93,7 @@ export const AUDIT_EVENTS = {
   'keys.retired': tells('A signing key is not published any more'),
   'keys.compromised': takes('The signing keys were replaced at once; what the old ones signed is refused'),
   'store.backed_up': tells('The store was copied to a file'),
+  'store.migrated': tells('The tables of a shared store were made or changed'),
   'workers.restarted': tells('The worker processes were replaced'),
   'worker.died': tells('A worker process ended that should not have'),
   'service.started': tells('The service has started'),

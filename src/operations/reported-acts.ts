@@ -16,6 +16,7 @@ export const REPORTABLE = [
   'keys.announced',
   'keys.compromised',
   'store.backed_up',
+  'store.migrated',
 ] as const satisfies readonly AuditEvent[]
 
 /** The end of an act. */

@@ -30,6 +30,7 @@ import {
   type Supervisor,
   type SupervisorOptions,
 } from './supervisor.ts'
+import type { NodeBeat } from './node-beat.ts'
 import { openTrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './serving-worker.ts'
@@ -111,7 +112,7 @@ async function startServing(
   try {
     const token = configuration.admin.token ?? (await ownAdminToken(configuration))
     const operators = new Operators(token, configuration.admin.tokens, options.clock)
-    const { control, state } = await openControl(configuration, options, {
+    const { control, state, beat } = await openControl(configuration, options, {
       supervisor,
       pool,
       files,
@@ -132,7 +133,7 @@ async function startServing(
       pool,
       worker: isWorker(pool) ? pool : undefined,
       control,
-      close: () => endService({ supervisor, pool, files, opened, operators, control, admin, events }),
+      close: () => endService({ supervisor, pool, files, opened, operators, control, admin, events, beat }),
     }
   } catch (error) {
     files.close()
@@ -146,15 +147,18 @@ interface Serving extends Started {
   readonly control: ServiceControl
   readonly admin: AdminListener
   readonly events: ServiceEvents
+  readonly beat: NodeBeat | undefined
 }
 
 /** Resolves with the number of connections that were cut. */
 async function endService(serving: Serving): Promise<number> {
-  const { supervisor, pool, files, opened, control, admin, events } = serving
+  const { supervisor, pool, files, opened, control, admin, events, beat } = serving
   supervisor.health.drain()
   files.close()
   // Called before anything is awaited: a reload or restart that is under way must not delay the end.
   const closed = pool.close()
+  // The store stays open until the last call has ended.
+  await beat?.stop()
   await control.stop()
   await events.stop()
   const cut = await closed

@@ -14,7 +14,7 @@ import type { Condition, Degradation } from '../operations/health.ts'
 
 /** What the condition of the store is read from. */
 export interface StoreCondition {
-  readonly store: Pick<Store, 'trouble' | 'isShared'>
+  readonly store: Pick<Store, 'trouble' | 'shared'>
   readonly feed: { readonly age: number }
   readonly view: Pick<View, 'isOutdated'>
 }
@@ -106,8 +106,8 @@ const STORE_AWAY: Degradation = {
   reason: 'it cannot be read: nobody can log in, and data calls go on with what was known',
 }
 
-const isLost = ({ trouble, isShared }: Pick<Store, 'trouble' | 'isShared'>): boolean =>
-  trouble !== undefined && isShared !== true
+const isLost = ({ trouble, shared }: Pick<Store, 'trouble' | 'shared'>): boolean =>
+  trouble !== undefined && shared === undefined
 
 const isUnwell = (backend: Backend): boolean => backend.healthy?.() === false
 

@@ -10,6 +10,7 @@ import type { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { readMaintenance } from './measures.ts'
+import { NodeBeat } from './node-beat.ts'
 import { longestLifeOf, openState, type State } from './state.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
 import { readingsOf, reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
@@ -53,15 +54,23 @@ export interface Started {
   readonly opened: (() => Promise<void>)[]
 }
 
+export interface OpenedControl {
+  readonly control: ServiceControl
+  readonly state: State
+  /** Of a node that shares its store. */
+  readonly beat: NodeBeat | undefined
+}
+
 /** What gives orders to a service: it reloads, switches, revokes. */
 export async function openControl(
   configuration: Configuration,
   options: ControlOptions,
   { supervisor, pool, files, opened, operators }: Started,
-): Promise<{ readonly control: ServiceControl; readonly state: State }> {
+): Promise<OpenedControl> {
   const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
+  const beat = beatOf(configuration, state, options, supervisor)
   supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
   const parts: Omit<ControlParts, 'holdings'> = {
     ...{ state, pool, lockouts, recorder, audit, keeper, clock: options.clock, environment },
@@ -76,7 +85,7 @@ export async function openControl(
     const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     await endLostMeanwhile(holdings, { ...state, recorder })
     const control = new ServiceControl(configuration, { ...parts, holdings: () => holdings })
-    return { control, state }
+    return { control, state, beat }
   }
   const reloader = await Reloader.open(configuration, {
     file: source.file,
@@ -91,6 +100,7 @@ export async function openControl(
     recorder,
     changed: (next) => {
       control.adopt(next)
+      beat?.adopt(next)
       operators.configure(next.admin.tokens)
       lockouts.configure(next.identity.guessing)
       reportReportOnlyAreas(next, supervisor)
@@ -101,7 +111,18 @@ export async function openControl(
   await endLostMeanwhile(reloader.holdings, { ...state, recorder })
   const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
   control.reloadBy(reloader)
-  return { control, state }
+  return { control, state, beat }
+}
+
+/** With a store that several nodes share, tells them of this one. */
+function beatOf(
+  configuration: Configuration,
+  state: State,
+  { clock: machine }: ControlOptions,
+  { recorder }: Supervisor,
+): NodeBeat | undefined {
+  const { shared } = state.store
+  return shared && new NodeBeat(configuration, { nodes: shared.nodes, state, machine, recorder })
 }
 
 export const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool

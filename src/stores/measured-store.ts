@@ -1,4 +1,4 @@
-import type { Store } from '../contracts/store.ts'
+import type { SharedParts, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 
 type Verb = {
@@ -49,8 +49,8 @@ export class MeasuredStore implements Store {
     return this.#answered && this.#store.trouble === undefined
   }
 
-  get isShared(): boolean | undefined {
-    return this.#store.isShared
+  get shared(): SharedParts | undefined {
+    return this.#store.shared
   }
 
   get patience(): number | undefined {

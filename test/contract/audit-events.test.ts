@@ -74,6 +74,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'keys.retired': 'test/unit/start/key-events.test.ts',
   'keys.compromised': COMMANDS,
   'store.backed_up': COMMANDS,
+  'store.migrated': 'test/unit/cli/shared-store.test.ts',
   'workers.restarted': SERVICE,
   'worker.died': SERVICE,
   'service.started': SERVICE,

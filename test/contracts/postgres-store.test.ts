@@ -1,23 +1,22 @@
 import { describe } from 'vitest'
 import { planPostgres } from '../../src/stores/postgres/config.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { tables } from '../../src/stores/postgres/schema.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { needing } from '../support/machine.ts'
-import { drawSchema, query, sharedPostgres } from '../support/postgres.ts'
+import { makeTables, sharedPostgres } from '../support/postgres.ts'
 import { describeStore, type StorePlace } from './store.contract.ts'
 
 /** A schema of its own in the cluster of the run. */
 async function place(user: string): Promise<StorePlace> {
   const cluster = await sharedPostgres()
-  const schema = drawSchema()
-  query(cluster, tables(schema).join(';'))
+  const schema = makeTables(cluster)
   const plan = planPostgres({
     url: cluster.url(user),
     schema,
     connections: 4,
     deadline: 10_000,
     maxAge: 900_000,
+    migrate: 'auto',
     preparedStatements: true,
   })
   return { open: async (clock) => PostgresStore.open(await PostgresLink.open(plan), clock) }

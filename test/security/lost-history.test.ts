@@ -4,14 +4,13 @@ import { systemClock } from '../../src/kernel/clock.ts'
 import { ChangeFeed } from '../../src/stores/change-feed.ts'
 import { planPostgres } from '../../src/stores/postgres/config.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { tables } from '../../src/stores/postgres/schema.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { RevocationRules } from '../../src/stores/revocations.ts'
 import { allChanges } from '../support/all-changes.ts'
 import { needing } from '../support/machine.ts'
 import { manualAfter } from '../support/manual-after.ts'
 import { keepNotes } from '../support/notes.ts'
-import { drawSchema, query, sharedPostgres } from '../support/postgres.ts'
+import { makeTables, query, sharedPostgres } from '../support/postgres.ts'
 import { scopeOf } from '../support/scope.ts'
 
 const HOUR = 3_600_000
@@ -19,12 +18,12 @@ const HOUR = 3_600_000
 /** Nodes on one store, whose last changes a failover can take away. */
 async function opened() {
   const cluster = await sharedPostgres()
-  const schema = drawSchema()
-  query(cluster, tables(schema).join(';'))
+  const schema = makeTables(cluster)
   const node = async () => {
     const link = await PostgresLink.open(
       planPostgres({
         ...{ url: cluster.url(), schema, connections: 2, deadline: 10_000, maxAge: HOUR },
+        migrate: 'auto',
         preparedStatements: true,
       }),
     )

@@ -4,10 +4,9 @@ import { FAMILY } from '../../src/identity/tokens/families.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { planPostgres } from '../../src/stores/postgres/config.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { tables } from '../../src/stores/postgres/schema.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { needing } from '../support/machine.ts'
-import { drawSchema, query, sharedPostgres } from '../support/postgres.ts'
+import { makeTables, sharedPostgres } from '../support/postgres.ts'
 import { basic, formOf, type JsonAnswer, type TestIdentity } from '../unit/identity/identity-under-test.ts'
 import { obtainCode, openFlow, redeem } from '../unit/identity/user-agent.ts'
 
@@ -24,10 +23,15 @@ interface Nodes {
 /** Two services with connections of their own. */
 async function nodes(user: string): Promise<Nodes> {
   const cluster = await sharedPostgres()
-  const schema = drawSchema()
-  query(cluster, tables(schema).join(';'))
+  const schema = makeTables(cluster)
   const open = async (): Promise<PostgresStore> => {
-    const settings = { connections: 4, deadline: 10_000, maxAge: 900_000, preparedStatements: true }
+    const settings = {
+      connections: 4,
+      deadline: 10_000,
+      maxAge: 900_000,
+      preparedStatements: true,
+      migrate: 'auto',
+    } as const
     const plan = planPostgres({ url: cluster.url(user), schema, ...settings })
     const store = await PostgresStore.open(await PostgresLink.open(plan), systemClock)
     onTestFinished(() => store.close())

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
+import { foundations, makeSchema, tables } from '../../src/stores/postgres/schema.ts'
 import { freePort } from './free-port.ts'
 import { postgresPrograms } from './postgres-programs.ts'
 import { SHARED_POSTGRES } from './temporary-files.ts'
@@ -223,3 +224,10 @@ export const query = (cluster: PostgresCluster, sql: string): string =>
 
 /** A name for a schema that no other test has. */
 export const drawSchema = (): string => `t_${randomBytes(6).toString('hex')}`
+
+/** The tables in a schema of their own, whose name it returns. */
+export function makeTables(cluster: PostgresCluster): string {
+  const schema = drawSchema()
+  query(cluster, [makeSchema(schema), ...foundations(schema), ...tables(schema)].join(';'))
+  return schema
+}

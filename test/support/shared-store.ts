@@ -11,7 +11,7 @@ export async function sharedStore(more: Partial<Shared> = {}): Promise<Shared> {
   return {
     ...{ kind: 'postgres', url: cluster.url(), schema: drawSchema(), connections: 2 },
     seal: [sealKey('test')],
-    ...{ deadline: 2000, maxAge: 15 * 60_000, preparedStatements: true, ...more },
+    ...{ deadline: 2000, maxAge: 15 * 60_000, migrate: 'auto', preparedStatements: true, ...more },
   }
 }
 

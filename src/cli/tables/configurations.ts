@@ -20,13 +20,18 @@ export const CHECK = {
           ...{ type: 'string', kind: 'file' },
           help: 'Also tell whether calls are decided as this file expects: rows of a call, its client, user and target, and `allowed` or the reason of the refusal. Each row that is decided otherwise is shown with its line and with what would change it: exit code 1. No service needs to run. The store is only read',
         },
+        connect: {
+          type: 'boolean',
+          help: 'Also connect to the store of kind postgres, and tell whether it can be used: address, rights, tables, clock. Exit code 1 if not',
+        },
         json: {
           type: 'boolean',
-          help: '{file, canBeServed, problems: [{severity, file, line, path, message, hint}]}; with --expect also {calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}',
+          help: '{file, canBeServed, problems: [{severity, file, line, path, message, hint}]}; with --connect also {store: [{level, text}]}; with --expect also {calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}',
         },
       },
       examples: [
         { line: 'postern check my.yaml', does: 'report its problems' },
+        { line: 'postern check my.yaml --connect', does: 'try its database too' },
         { line: 'postern check my.yaml --strict --json', does: 'the same for a CI, which warnings fail too' },
         {
           line: 'postern check my.yaml --expect access.yaml',

@@ -1,4 +1,4 @@
-/** The tables of the commands about what a service keeps: keys and backup. */
+/** The tables of the commands about what a service keeps: keys, backup, and a store that several nodes share. */
 import type { CommandTable } from '../verbs.ts'
 import { CONFIG, JSON_ANSWER, ORDER } from './order.ts'
 
@@ -58,6 +58,46 @@ export const BACKUP = {
           does: 'copy the store of the default configuration',
         },
       ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const MIGRATE = {
+  verbs: {
+    '': {
+      summary: 'Make the tables of a store of kind postgres, or bring them to the newest version',
+      notes: [
+        'Nodes may serve meanwhile: each version of the tables works with the version of Postern before, too. Use a connection without a pooler.',
+        'It also limits the time of a statement of this role in this database to 900 ms (`ALTER ROLE … SET statement_timeout`).',
+      ],
+      arguments: [],
+      options: {
+        check: { type: 'boolean', help: 'Change nothing; exit code 1 if there is something to do' },
+        finish: {
+          type: 'boolean',
+          help: 'Take away what only older versions of Postern use. Refused while such a node was seen within ten minutes',
+        },
+        ...JSON_ANSWER,
+        ...ORDER,
+      },
+      examples: [
+        { line: 'postern migrate', does: 'make or migrate the tables' },
+        { line: 'postern migrate --check', does: 'tell whether there is something to do' },
+        { line: 'postern migrate --finish', does: 'when all nodes run the new version' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const NODES = {
+  verbs: {
+    '': {
+      summary:
+        'List the nodes that share a store: version, tables, configuration, clock, age of what they know',
+      notes: ['Nodes that were seen within the last hour. No service needs to run.'],
+      arguments: [],
+      options: { ...JSON_ANSWER, ...CONFIG },
+      examples: [{ line: 'postern nodes', does: 'list them, the latest first' }],
     },
   },
 } as const satisfies CommandTable

@@ -79,6 +79,11 @@ export const postgresSchema = section(
       default: '15m',
       description: 'How long calls are served with what is known of the store while it cannot be reached.',
     }),
+    migrate: choice(['auto', 'never'], {
+      default: 'auto',
+      description:
+        '`auto`: a node that starts makes and migrates the tables. `never`: it waits until `postern migrate` has.',
+    }),
     preparedStatements: flag({
       default: true,
       description: 'Whether statements are prepared. `false` for poolers that cannot keep them.',
@@ -105,6 +110,8 @@ export interface PostgresPlan {
   /** Milliseconds for one verb with all its attempts. */
   readonly deadline: number
   readonly preparedStatements: boolean
+  /** Milliseconds that one statement may take, where that is more than usual. Needs a connection without a pooler. */
+  readonly answerWithin?: number
 }
 
 const DEFAULT_PORT = 5432

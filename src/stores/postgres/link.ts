@@ -42,6 +42,7 @@ const FIRST_READINGS = 8
 const CLOSE_WITHIN = 1000
 /** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
 const LONGEST_CONNECTION = 600
+
 const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
@@ -127,7 +128,10 @@ export class PostgresLink {
     // Who has no store of this kind does not pay for it.
     const { default: pg } = await import('pg')
     // `pg` waits for what onConnect returns, though its type says that this is nothing.
-    const onConnect = requirePrimary as (client: ClientBase) => void
+    const onConnect = (async (client: ClientBase) => {
+      await requirePrimary(client)
+      if (plan.answerWithin !== undefined) await client.query(`SET statement_timeout = ${plan.answerWithin}`)
+    }) as (client: ClientBase) => void
     const pool = new pg.Pool({ ...poolConfig(plan), types: withNumbers(pg.types), onConnect })
     const link = new PostgresLink(plan, pool, listeners)
     try {
@@ -144,8 +148,10 @@ export class PostgresLink {
     return this.#trouble
   }
 
-  async readClock(): Promise<void> {
+  /** By how much the clock of the database is ahead of this machine's, in milliseconds. */
+  async readClock(): Promise<number> {
     await this.run(READ_CLOCK, [])
+    return performance.now() + (this.#offset.value ?? 0) - Date.now()
   }
 
   /**
@@ -231,7 +237,7 @@ export class PostgresLink {
       ...(this.plan.preparedStatements && { name }),
       text: sql,
       values: kind === 'write' ? [...values, Math.floor(until)] : [...values],
-      query_timeout: Math.max(1, Math.min(ANSWER_WITHIN, end - askedAt)),
+      query_timeout: Math.max(1, Math.min(this.plan.answerWithin ?? ANSWER_WITHIN, end - askedAt)),
     }
     const { rows } = await client.query<Row>(query)
     const now = rows[0]?.['now']

@@ -6,7 +6,7 @@ import { StoreError } from '../store-error.ts'
 import type { TroubleListener } from '../trouble.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './config.ts'
 import { PostgresLink } from './link.ts'
-import { ensureTables } from './migrations.ts'
+import { isUsable, migrate, readSchema } from './migrations.ts'
 import { PostgresStore } from './store.ts'
 
 export interface OpenPostgresOptions {
@@ -17,37 +17,88 @@ export interface OpenPostgresOptions {
   readonly offset?: ClockOffset | undefined
 }
 
-/** Makes the tables if they are missing. Rejects with StoreError if the database cannot be used. */
+/** Milliseconds that a migration may take. */
+const MIGRATE_WITHIN = 600_000
+/** Milliseconds between two looks whether somebody has migrated the tables. */
+const LOOK_AGAIN = 1000
+
+/**
+ * Makes or migrates the tables first, or waits until somebody has (`migrate: never`). Rejects with StoreError if the
+ * database cannot be used.
+ */
 export const openPostgres = (
   config: PostgresConfig,
   clock: Clock,
   options: OpenPostgresOptions = {},
-): Promise<PostgresStore> => open(config, clock, options, ensureTables)
+): Promise<PostgresStore> => open(config, clock, options, (link) => prepare(link, config, options))
 
 /** Makes and changes nothing. Rejects with StoreError if the database cannot be used, and if it has no tables. */
 export const openPostgresToRead = (config: PostgresConfig, clock: Clock): Promise<PostgresStore> =>
-  open(config, clock, {}, () => Promise.resolve())
+  open(config, clock, {}, (link) => requireTables(link, config))
+
+async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
+  if (isUsable(await readSchema(link))) return
+  throw new StoreError(`The store (${placeOf(config)}) has no tables, or old ones: run \`postern migrate\`.`)
+}
+
+/** Does work over a connection of its own, whose statements may take long. Rejects with StoreError. */
+export async function withLongStatements<T>(
+  config: PostgresConfig,
+  work: (link: PostgresLink) => Promise<T>,
+): Promise<T> {
+  const plan = { ...planPostgres(config), connections: 1 }
+  const patience = { deadline: MIGRATE_WITHIN, answerWithin: MIGRATE_WITHIN }
+  return withWords(config, async () => {
+    const link = await PostgresLink.open({ ...plan, ...patience })
+    return work(link).finally(() => link.close())
+  })
+}
+
+async function prepare(
+  link: PostgresLink,
+  config: PostgresConfig,
+  { onTrouble }: OpenPostgresOptions,
+): Promise<void> {
+  if (isUsable(await readSchema(link))) return
+  if (config.migrate === 'auto') {
+    await withLongStatements(config, (patient) => migrate(patient))
+    return
+  }
+  onTrouble?.('its tables are missing or old, and store.migrate is never: run `postern migrate`')
+  while (!isUsable(await readSchema(link))) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN))
+  onTrouble?.(undefined)
+}
 
 async function open(
   config: PostgresConfig,
   clock: Clock,
   { onTrouble, answerWithin, offset }: OpenPostgresOptions,
-  prepare: (link: PostgresLink) => Promise<void>,
+  before: (link: PostgresLink) => Promise<void>,
 ): Promise<PostgresStore> {
   const plan = { ...planPostgres(config), ...(answerWithin !== undefined && { deadline: answerWithin }) }
-  let link: PostgresLink | undefined
-  try {
-    const clockRead = (now: number, took: number): void => {
-      const answeredAt = clock.monotonic()
-      offset?.read(now, answeredAt - took, answeredAt)
+  const clockRead = (now: number, took: number): void => {
+    const answeredAt = clock.monotonic()
+    offset?.read(now, answeredAt - took, answeredAt)
+  }
+  return withWords(config, async () => {
+    const link = await PostgresLink.open(plan, { trouble: onTrouble, clockRead })
+    try {
+      await before(link)
+      return await PostgresStore.open(link, clock)
+    } catch (thrown) {
+      await link.close()
+      throw thrown
     }
-    link = await PostgresLink.open(plan, { trouble: onTrouble, clockRead })
-    await prepare(link)
-    return await PostgresStore.open(link, clock)
+  })
+}
+
+/** An outage as a StoreError that says where. */
+async function withWords<T>(config: PostgresConfig, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
   } catch (thrown) {
-    await link?.close()
     if (!(thrown instanceof Fault)) throw thrown
-    throw new StoreError(`The store (${placeOf(config)}) cannot be opened: ${thrown.message}`, {
+    throw new StoreError(`The store (${placeOf(config)}) cannot be used: ${thrown.message}`, {
       cause: thrown,
     })
   }

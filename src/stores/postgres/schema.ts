@@ -4,9 +4,18 @@
  * (kernel/key-order.ts), and shortened (keys.ts).
  */
 
-/** Version 1. Each statement does nothing where it was done before. */
+/** A role may lack the right to it where somebody has made the schema before. */
+export const makeSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema}`
+
+/** What migrating itself needs. Each statement does nothing where it was done before. */
+export const foundations = (schema: string): readonly string[] => [
+  `CREATE TABLE IF NOT EXISTS ${schema}.lease (name text PRIMARY KEY, holder text NOT NULL, until int8 NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS ${schema}.meta (
+    id int4 PRIMARY KEY, version int4 NOT NULL, readable_from int4 NOT NULL)`,
+]
+
+/** Version 1. */
 export const tables = (schema: string): readonly string[] => [
-  `CREATE SCHEMA IF NOT EXISTS ${schema}`,
   `CREATE TABLE IF NOT EXISTS ${schema}.record (
     kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, long_key text,
     value text NOT NULL, version int8 NOT NULL DEFAULT 1, attempt text NOT NULL,
@@ -28,7 +37,6 @@ export const tables = (schema: string): readonly string[] => [
     sequence int8 PRIMARY KEY, mark text NOT NULL, topic text NOT NULL, value text NOT NULL,
     expires_at int8, runs_until int8)`,
   `CREATE INDEX IF NOT EXISTS change_by_expiry ON ${schema}.change (expires_at) WHERE expires_at IS NOT NULL`,
-  `CREATE TABLE IF NOT EXISTS ${schema}.lease (name text PRIMARY KEY, holder text NOT NULL, until int8 NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS ${schema}.node (
     id text PRIMARY KEY, version text NOT NULL, config text NOT NULL, facts text NOT NULL, seen_at int8 NOT NULL)`,
   // synced: a JSON map from process to the number of its last exchange.
@@ -37,6 +45,24 @@ export const tables = (schema: string): readonly string[] => [
   `CREATE TABLE IF NOT EXISTS ${schema}.lockout (
     key text COLLATE "C" PRIMARY KEY, failures int4 NOT NULL, last_at int8 NOT NULL,
     busy_until int8 NOT NULL, busy_by text)`,
-  `CREATE TABLE IF NOT EXISTS ${schema}.meta (
-    id int4 PRIMARY KEY, version int4 NOT NULL, readable_from int4 NOT NULL)`,
 ]
+
+/**
+ * Settings of Postgres itself, which other databases may not know. Updates of the same row stay on its page, and dead rows
+ * are cleared soon.
+ */
+export const tuning = (schema: string): readonly string[] => [
+  `ALTER TABLE ${schema}.record SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
+  `ALTER TABLE ${schema}.feed SET (fillfactor = 20, autovacuum_vacuum_threshold = 200)`,
+  `ALTER TABLE ${schema}.bucket SET (fillfactor = 50, autovacuum_vacuum_threshold = 200)`,
+  `ALTER TABLE ${schema}.lockout SET (fillfactor = 50)`,
+  `ALTER TABLE ${schema}.node SET (fillfactor = 50)`,
+]
+
+/**
+ * No statement runs longer than its caller waits for it. A setting of the role, because poolers refuse it where a
+ * connection is made. Whatever else uses this role in this database has it too.
+ */
+export const roleSetting = `DO $$ BEGIN
+  EXECUTE format('ALTER ROLE %I IN DATABASE %I SET statement_timeout = %L', current_user, current_database(), '900ms');
+END $$`

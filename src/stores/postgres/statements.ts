@@ -209,7 +209,7 @@ function purgeStatements(schema: string) {
   }
 }
 
-function leaseStatements(schema: string) {
+export function leaseStatements(schema: string) {
   return {
     /** Parameters: name, holder, milliseconds. */
     hold: writing('hold', {

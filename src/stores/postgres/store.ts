@@ -8,6 +8,7 @@ import type {
   NewEntry,
   NewRecord,
   Page,
+  SharedParts,
   Store,
   StoredValue,
   StoreIndex,
@@ -17,6 +18,8 @@ import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts
 import { Appender } from './appender.ts'
 import { indexColumn, keyColumns, keyOf, shortKey } from './keys.ts'
 import type { PostgresLink, Row } from './link.ts'
+import { NEWEST_TABLES } from './migrations.ts'
+import { PostgresNodes } from './nodes.ts'
 import { toPage } from './feed-rows.ts'
 import { indexesOf, type PostgresStatements, statementsOf } from './statements.ts'
 import type { Statement } from './statement.ts'
@@ -33,6 +36,7 @@ const whole = (ms: number | undefined): number | null => (ms === undefined ? nul
 
 /** The store contract in a Postgres database that several nodes share. README.md says what survives what. */
 export class PostgresStore implements Store {
+  readonly shared: SharedParts
   readonly #link: PostgresLink
   readonly #clock: Clock
   readonly #statements: PostgresStatements
@@ -45,6 +49,7 @@ export class PostgresStore implements Store {
 
   private constructor(link: PostgresLink, statements: PostgresStatements, clock: Clock, ranBefore: number) {
     this.#link = link
+    this.shared = { nodes: new PostgresNodes(link, NEWEST_TABLES) }
     this.#clock = clock
     this.#statements = statements
     this.#ranBefore = ranBefore
@@ -57,10 +62,6 @@ export class PostgresStore implements Store {
     const statements = statementsOf(link.plan.schema)
     const { rows } = await link.run(statements.running, [])
     return new PostgresStore(link, statements, clock, Number(rows[0]?.['ran'] ?? 0))
-  }
-
-  get isShared(): boolean {
-    return true
   }
 
   get patience(): number {
@@ -191,6 +192,11 @@ export class PostgresStore implements Store {
     const { length: records } = (await this.#link.run(purgeRecords, [limit, now])).rows
     if (records >= limit) return records
     return records + (await this.#link.run(purgeChanges, [limit - records, now, ran])).rows.length
+  }
+
+  /** The store's clock, milliseconds since the epoch. */
+  async now(): Promise<number> {
+    return (await this.#link.readClock()) + Date.now()
   }
 
   close(): Promise<void> {

@@ -1,0 +1,45 @@
+/** What a node tells the others about itself. */
+export interface NodeFacts {
+  /** Drawn at each start. */
+  readonly id: string
+  /** Its host name, for people. */
+  readonly host: string
+  /** Of Postern. */
+  readonly version: string
+  /** The version of the store's tables that it knows. */
+  readonly schema: number
+  /** A digest of its configuration: nodes with the same one serve the same. */
+  readonly config: string
+  /** Processes that serve. */
+  readonly workers: number
+  /** By how much the store's clock is ahead of its own, in seconds. */
+  readonly clockOffset: number
+  /** Milliseconds since it read the change feed. */
+  readonly feedAge: number
+}
+
+export interface SeenNode extends NodeFacts {
+  /** Milliseconds since the epoch, by the store's clock. */
+  readonly seenAt: number
+}
+
+/** The nodes that are alive, and what they have in common. */
+export interface LiveNodes {
+  readonly nodes: number
+  /** Of all of them. */
+  readonly workers: number
+  /** How many different configurations they have. */
+  readonly configs: number
+}
+
+/** The nodes that share a store. Methods reject with Fault `identity_unavailable` if the store cannot be reached. */
+export interface Nodes {
+  /** The version of the tables that this process knows. */
+  readonly knownSchema: number
+  /** Tells that a node is alive, and what it is. */
+  beat(facts: NodeFacts): Promise<LiveNodes>
+  /** All that were seen within the last hour, the latest first. */
+  list(): Promise<readonly SeenNode[]>
+  /** A node ends: nobody counts it any more. */
+  leave(id: string): Promise<void>
+}

@@ -1,0 +1,107 @@
+/** Tells the other nodes of a shared store, every two seconds, that this one is alive and what it is. */
+import { createHash } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { LiveNodes, NodeFacts, Nodes } from '../contracts/nodes.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
+import { toFault } from '../kernel/faults.ts'
+import { newSecret } from '../kernel/ids.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { countWorkers } from '../supervisor/worker-pool.ts'
+import type { State } from './state.ts'
+import { VERSION } from './version.ts'
+
+export interface NodeBeatParts {
+  readonly nodes: Nodes
+  readonly state: Pick<State, 'clock' | 'feed'>
+  readonly machine: Clock
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly after?: After
+}
+
+/** Milliseconds. A node counts as dead after five of them. */
+const INTERVAL = 2000
+const ID_BYTES = 9
+const DIGEST_CHARACTERS = 12
+
+/** Drawn at each start: names this node in records and in lists of nodes. */
+export const NODE_ID = newSecret(ID_BYTES)
+
+export class NodeBeat {
+  readonly #parts: NodeBeatParts
+  readonly #after: After
+  #configuration: Configuration
+  #live: LiveNodes | undefined
+  #cancel: () => void = () => undefined
+  #beating: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(configuration: Configuration, parts: NodeBeatParts) {
+    this.#configuration = configuration
+    this.#parts = parts
+    this.#after = parts.after ?? systemAfter
+    this.#next(0)
+  }
+
+  /** The nodes that were alive at the last beat; undefined before the first one. */
+  get live(): LiveNodes | undefined {
+    return this.#live
+  }
+
+  /** The configuration that is in force from now on. */
+  adopt(configuration: Configuration): void {
+    this.#configuration = configuration
+  }
+
+  /** The others stop counting this node. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel()
+    await this.#beating
+    // It is forgotten after ten seconds in any case.
+    await this.#parts.nodes.leave(NODE_ID).catch(() => undefined)
+  }
+
+  #next(ms: number): void {
+    if (this.#stopped) return
+    this.#cancel = this.#after(ms, () => {
+      this.#beating = this.#beat().then(() => this.#next(INTERVAL))
+    })
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      this.#live = await this.#parts.nodes.beat(this.#facts())
+    } catch (thrown) {
+      // The change feed tells operators that the store is out of reach.
+      if (toFault(thrown).code === 'internal')
+        this.#parts.recorder.note('error', 'node_beat_failed', { cause: thrown })
+    }
+  }
+
+  #facts(): NodeFacts {
+    const { state, nodes, machine } = this.#parts
+    return {
+      id: NODE_ID,
+      host: hostname(),
+      version: VERSION,
+      schema: nodes.knownSchema,
+      config: digestOf(this.#configuration),
+      workers: countWorkers(this.#configuration.workers),
+      clockOffset: Math.round(state.clock.now() - machine.now()) / 1000,
+      feedAge: Math.round(state.feed.age),
+    }
+  }
+}
+
+/** Of all but what each node has of its own: its addresses and its folder. */
+function digestOf(configuration: Configuration): string {
+  const { server, admin } = configuration
+  const own = {
+    data: undefined,
+    server: { ...server, listen: undefined },
+    admin: { ...admin, listen: undefined },
+  }
+  const text = JSON.stringify({ ...configuration, ...own })
+  return createHash('sha256').update(text).digest('base64url').slice(0, DIGEST_CHARACTERS)
+}

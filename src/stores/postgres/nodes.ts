@@ -1,0 +1,78 @@
+import type { LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
+import type { PostgresLink, Row } from './link.ts'
+import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
+
+/** Milliseconds. A node that was not heard of for so long counts as dead: five beats. */
+export const ALIVE_FOR = 10_000
+/** Milliseconds for which a node that is gone is shown, and counts for `migrate --finish`. */
+const KEPT_FOR = 3_600_000
+
+/** What stands in the column `facts`. */
+type KeptFacts = Omit<NodeFacts, 'id' | 'version' | 'config'>
+
+/** The table `node`. */
+export class PostgresNodes implements Nodes {
+  readonly knownSchema: number
+  readonly #link: PostgresLink
+  readonly #beat: Statement
+  readonly #live: Statement
+  readonly #list: Statement
+  readonly #leave: Statement
+
+  constructor(link: PostgresLink, knownSchema = 0) {
+    this.knownSchema = knownSchema
+    const table = `${link.plan.schema}.node`
+    this.#link = link
+    this.#beat = writing('node_beat', {
+      parameters: 4,
+      before: (inTime) => [
+        `forgotten AS (DELETE FROM ${table} WHERE seen_at < ${STORE_NOW} - ${KEPT_FOR} AND id <> $1 AND ${inTime})`,
+      ],
+      last: (inTime) => `
+        INSERT INTO ${table} (id, version, config, facts, seen_at) SELECT $1, $2, $3, $4, ${STORE_NOW} WHERE ${inTime}
+        ON CONFLICT (id) DO UPDATE SET
+          version = excluded.version, config = excluded.config, facts = excluded.facts, seen_at = excluded.seen_at
+        RETURNING 1 AS done`,
+    })
+    this.#live = reading(
+      'node_live',
+      `SELECT config, facts FROM ${table} WHERE seen_at >= ${STORE_NOW} - ${ALIVE_FOR}`,
+    )
+    this.#list = reading(
+      'node_list',
+      `SELECT id, version, config, facts, seen_at FROM ${table}
+       WHERE seen_at >= ${STORE_NOW} - ${KEPT_FOR} ORDER BY seen_at DESC, id`,
+    )
+    this.#leave = writing('node_leave', {
+      parameters: 1,
+      last: (inTime) => `DELETE FROM ${table} WHERE id = $1 AND ${inTime} RETURNING 1 AS done`,
+    })
+  }
+
+  async beat({ id, version, config, ...facts }: NodeFacts): Promise<LiveNodes> {
+    await this.#link.run(this.#beat, [id, version, config, JSON.stringify(facts)])
+    const { rows } = await this.#link.run(this.#live, [])
+    return {
+      nodes: rows.length,
+      workers: rows.reduce((sum, row) => sum + factsOf(row).workers, 0),
+      configs: new Set(rows.map((row) => row['config'])).size,
+    }
+  }
+
+  async list(): Promise<readonly SeenNode[]> {
+    const { rows } = await this.#link.run(this.#list, [])
+    return rows.map((row) => ({
+      id: row['id'] as string,
+      version: row['version'] as string,
+      config: row['config'] as string,
+      ...factsOf(row),
+      seenAt: row['seen_at'] as number,
+    }))
+  }
+
+  async leave(id: string): Promise<void> {
+    await this.#link.run(this.#leave, [id])
+  }
+}
+
+const factsOf = (row: Row): KeptFacts => JSON.parse(row['facts'] as string) as KeptFacts
