@@ -104,6 +104,14 @@ export class FolderKeys implements KeyPlace {
     }
   }
 
+  /** The private JWK of a key. */
+  async textOf(name: string): Promise<string> {
+    const path = join(this.#folder, this.fileOf(name))
+    const text = await readPrivateFile(path, 'signing key')
+    if (text === undefined) throw new KeyError(`The signing key file ${path} is gone.`)
+    return text
+  }
+
   /** `known`: the key as read before; it is reused if the file is still the same. */
   async #readKey(name: string, known?: StoredKey): Promise<StoredKey | undefined> {
     const parsed = parseKeyName(name)

@@ -101,14 +101,18 @@ export class SealedKeys implements KeyPlace {
 
   async create(key: NewKey, clock: Clock): Promise<StoredKey> {
     const name = keyName(key)
-    const text = JSON.stringify(await newPrivateJwk(key, clock))
-    const value = this.#seals.seal(text, await this.#placeOf(SIGNING_KEY, name))
-    await this.#store.create(SIGNING_KEY, name, { value: { ...value } })
+    await this.put(name, JSON.stringify(await newPrivateJwk(key, clock)))
     const entry = await this.#store.find(SIGNING_KEY, name)
     const made = entry && (await this.#openKey(entry, undefined))
     if (made === undefined)
       throw new KeyError(`The signing key ${name} was removed right after it was created`)
     return made
+  }
+
+  /** Seals a private JWK. A key of that name that is there stays as it is. */
+  async put(name: string, jwk: string): Promise<void> {
+    const value = this.#seals.seal(jwk, await this.#placeOf(SIGNING_KEY, name))
+    await this.#store.create(SIGNING_KEY, name, { value: { ...value } })
   }
 
   async remove(name: string): Promise<void> {
@@ -119,11 +123,22 @@ export class SealedKeys implements KeyPlace {
     const entry = await this.#store.find(SECRET, SUCCESSORS)
     if (entry !== undefined) return this.#openSecret(entry, known)
     await this.#requireSameStore()
-    await this.#store.create(SECRET, SUCCESSORS, { value: await this.#sealSecret(newSecret()) })
+    await this.putSecret(newSecret())
     const made = await this.#store.find(SECRET, SUCCESSORS)
     if (made === undefined)
       throw new KeyError('The secret of refresh tokens was removed right after it was created')
     return this.#openSecret(made, known)
+  }
+
+  /** The secret that is there; undefined if there is none. None is made. */
+  async keptSecret(): Promise<string | undefined> {
+    const entry = await this.#store.find(SECRET, SUCCESSORS)
+    return entry && (await this.#openSecret(entry, undefined)).text
+  }
+
+  /** A secret that is there stays as it is. */
+  async putSecret(text: string): Promise<void> {
+    await this.#store.create(SECRET, SUCCESSORS, { value: await this.#sealSecret(text) })
   }
 
   async #openSecret(entry: Entry, known: KeptSecret | undefined): Promise<KeptSecret> {
