@@ -17,7 +17,7 @@ export interface Issuer {
   /** CPU seconds used so far. */
   cpu(): number
   mint(count: number, scope: string): Promise<readonly string[]>
-  stop(): void
+  stop(): void | Promise<void>
 }
 
 export async function startOidcProvider(): Promise<Issuer> {
@@ -47,9 +47,17 @@ const requestOf = (scope: string): Record<string, string> => ({
   code_challenge_method: 'S256',
 })
 
-/** As it is run, with the store that `yaml` says. People's consent is remembered, so that codes need no page. */
-export async function startPosternIssuer(name: string, yaml: string): Promise<Issuer & PosternSubject> {
-  const postern = await startPosternProcess('', yaml, { file: 'demo.yaml' })
+/**
+ * As it is run, with the store that `yaml` says. People's consent is remembered, so that codes need no page. Its data are
+ * those of the demo, unless an upstream has others.
+ */
+export async function startPosternIssuer(
+  name: string,
+  yaml: string,
+  upstream?: string,
+): Promise<Issuer & PosternSubject> {
+  const file = upstream === undefined ? 'demo.yaml' : 'upstream.yaml'
+  const postern = await startPosternProcess(upstream ?? '', yaml, { file })
   const authUrl = postern.origin
   const cookies = new Map<string, Promise<string>>()
   const login = async (scope: string): Promise<string> =>
