@@ -26,6 +26,7 @@ export const SERVERS = fileURLToPath(new URL('../../.config/servers/node_modules
 const isServer = (name: string) => (): boolean => existsSync(join(SERVERS, name))
 
 export const CHROMIUM = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromium'
+export const HAPROXY = '/usr/sbin/haproxy'
 export const NGINX = '/usr/sbin/nginx'
 export const SLAPD = '/usr/sbin/slapd'
 export const APACHE = '/usr/sbin/apache2'
@@ -57,6 +58,11 @@ export const PARTS = {
     isThere: isServer('express-openid-connect'),
   },
   'json-server': { use: 'the recipe for it', isThere: isServer('json-server') },
+  haproxy: { use: 'several nodes behind a balancer', isThere: () => existsSync(HAPROXY) },
+  kubectl: {
+    use: 'the manifests of several pods',
+    isThere: () => runs('kubectl', 'version', '--client'),
+  },
   lighttpd: {
     use: 'the recipe for files',
     isThere: () => existsSync('/usr/sbin/lighttpd') && existsSync('/usr/lib/lighttpd/mod_webdav.so'),
