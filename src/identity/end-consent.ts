@@ -2,7 +2,7 @@
 import type { Store } from '../contracts/store.ts'
 import type { RevocationOrder, TokenRevoker } from '../contracts/tokens.ts'
 import { type Consent, CONSENT } from './browser/consents.ts'
-import { readGrantedScope } from './scopes.ts'
+import { readGrantedTarget } from './scopes.ts'
 import { withdrawCodes } from './tokens/codes.ts'
 import { FAMILY, type FamilyRecord } from './tokens/families.ts'
 
@@ -33,7 +33,7 @@ async function endIssued(
   { store, tokenRevoker }: ConsentEnding,
   order: RevocationOrder,
 ): Promise<readonly string[]> {
-  const concerns = (scope: string): boolean => (readGrantedScope(scope).target?.business ?? null) === business
+  const concerns = (scope: string): boolean => (readGrantedTarget(scope)?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)
   const kept = entries.filter(({ value }) => {
     const record = value as FamilyRecord

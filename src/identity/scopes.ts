@@ -177,12 +177,16 @@ function keep({ values, target }: RequestedScope, allowed: (value: string) => bo
  */
 export function readGrantedScope(text: string): GrantedScope {
   const values = split(text).filter(isScopeValue)
-  const target = values.find(isTargetValue)
-  return {
-    values,
-    text: joinScope(values),
-    target: target === undefined ? undefined : parseTarget(target),
-  }
+  return { values, text: joinScope(values), target: firstTarget(values) }
+}
+
+/** The target of a granted scope, as `readGrantedScope` reads it. */
+export const readGrantedTarget = (text: string): Target | undefined =>
+  firstTarget(split(text).filter(isTargetValue))
+
+function firstTarget(values: readonly string[]): Target | undefined {
+  const target = values.find((value) => isTargetValue(value) && isScopeValue(value))
+  return target === undefined ? undefined : parseTarget(target)
 }
 
 /**

@@ -5,7 +5,7 @@
  * `importPublicKey` refuses both; - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers
  * before it gets here.
  */
-import { createHash, createPrivateKey, type KeyObject, sign, type SigningOptions } from 'node:crypto'
+import { hash, createPrivateKey, type KeyObject, sign, type SigningOptions } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint, compactVerify, errors, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { Claims } from '../contracts/keys.ts'
@@ -167,6 +167,6 @@ export async function isSignedBy(token: string, key: CryptoKey, algorithm: strin
  * id_token.
  */
 export function accessTokenHash(token: string, algorithm: SigningAlgorithm): string {
-  const digest = createHash(HASHES[algorithm]).update(token, 'ascii').digest()
+  const digest = hash(HASHES[algorithm], token, 'buffer')
   return digest.subarray(0, digest.length / 2).toString('base64url')
 }

@@ -49,7 +49,11 @@ export function compileCatalogue(configured: readonly ScopeDefinition[]): Catalo
     has: (value) => definitions.has(value),
     get: (value) => definitions.get(value),
     values: [...definitions.keys()],
-    close: (values) => new Set([...values].flatMap((value) => [...(closures.get(value) ?? [])])),
+    close(values) {
+      const all = new Set<string>()
+      for (const value of values) for (const implied of closures.get(value) ?? []) all.add(implied)
+      return all
+    },
     satisfiers: (value) =>
       new Set([...closures].filter(([, closure]) => closure.has(value)).map(([name]) => name)),
   }

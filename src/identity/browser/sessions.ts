@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
 import type { RuleGuard } from '../../contracts/tokens.ts'
 import type { Head } from '../../http/head.ts'
@@ -91,7 +91,7 @@ export interface Sessions {
   end(key: string, subject: string): Promise<boolean>
 }
 
-const keyOf = (cookie: string): string => createHash('sha256').update(cookie).digest('base64url')
+const keyOf = (cookie: string): string => hash('sha256', cookie, 'base64url')
 
 const sessionOf = ({ key, value, version }: Entry): Session => ({
   key,

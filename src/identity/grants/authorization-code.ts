@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
 import type { NewRecord } from '../../contracts/store.ts'
 import type { RevocationOrder } from '../../contracts/tokens.ts'
@@ -91,7 +91,7 @@ const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/
 /** A verifier without a challenge is refused too: somebody took the challenge out of the request (C6.2.1, RFC 9700 §4.8.2). */
 function provesChallenge(verifier: string | undefined, { challenge }: CodeRecord): boolean {
   if (verifier === undefined || challenge === null) return verifier === undefined && challenge === null
-  const proof = createHash('sha256').update(verifier).digest('base64url')
+  const proof = hash('sha256', verifier, 'base64url')
   return VERIFIER.test(verifier) && equalSecrets(proof, challenge)
 }
 

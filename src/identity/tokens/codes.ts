@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Client } from '../../contracts/people.ts'
 import type { Entry, NewRecord, Store } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -80,7 +80,7 @@ export interface CodeOwner {
   readonly concerns: (scope: string) => boolean
 }
 
-const keyOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
+const keyOf = (code: string): string => hash('sha256', code, 'base64url')
 const recordOf = (entry: Entry): CodeRecord => entry.value as CodeRecord
 
 type Taken = { readonly first: boolean; readonly entry: Entry } | undefined

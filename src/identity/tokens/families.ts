@@ -2,7 +2,7 @@ import type { Entry, NewRecord } from '../../contracts/store.ts'
 import type { Begun } from '../../contracts/tokens.ts'
 import { equalSecrets, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
-import { readGrantedScope } from '../scopes.ts'
+import { readGrantedTarget } from '../scopes.ts'
 
 /**
  * Refresh tokens and their families in the store (C6.1.7).
@@ -93,7 +93,7 @@ function indexesOf({ client, subject, scope }: NewFamily): NonNullable<NewRecord
 }
 
 /** The business of a scope's target, if it has one. */
-export const businessOf = (scope: string): string | undefined => readGrantedScope(scope).target?.business
+export const businessOf = (scope: string): string | undefined => readGrantedTarget(scope)?.business
 
 /** A family, or the code that it comes from, as `RuleGuard.hasEnded` takes it. */
 export const begunAs = (

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
 import { FAMILY, type FamilyDeps, type FoundFamily, isWithinGrace, readFamily } from './families.ts'
 
@@ -18,7 +18,7 @@ export type OlderRecord = {
 }
 
 /** The key of a token's record: its hash, because the token itself is never stored. */
-export const olderKey = (token: string): string => createHash('sha256').update(token).digest('base64url')
+export const olderKey = (token: string): string => hash('sha256', token, 'base64url')
 
 /** The family of a token of the older form, as `Families.find` answers it. */
 export async function findOlder(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
