@@ -43,7 +43,7 @@ export class SealedKeys implements KeyPlace {
   #id: string | undefined
 
   readonly name = 'the store'
-  readonly every = 1000
+  readonly every = 750
   readonly pause = 250
   readonly secretTitle = 'secret of refresh tokens'
 

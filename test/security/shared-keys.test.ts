@@ -1,8 +1,11 @@
 /** Signing keys of several nodes, in the Postgres store that they share. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { needing } from '../support/machine.ts'
+import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
 import { bearer } from '../support/requests.ts'
 import { sealKey } from '../support/seal-key.ts'
@@ -105,5 +108,35 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
     const rows = query(await sharedPostgres(), `SELECT kind, key, value FROM ${store.schema}.record`)
     expect(rows).toContain('signing_key|ES256-1|')
     for (const hidden of [text, store.seal[0]!.key, '"kty"', '"d"']) expect(rows).not.toContain(hidden)
+  })
+
+  it('T3.10 stolen keys that are replaced at one node are refused at the others, and refresh tokens too', async () => {
+    const store = await sharedStore()
+    const one = await node(store)
+    const other = await node(store, one)
+    const scope = `offline_access ${SCOPE}`
+    const { access_token, refresh_token = '' } = await issueToken({ authUrl: local(one) }, { scope })
+    expect(await call(other, access_token)).toBe(200)
+    const token = await readFile(join(one.data, 'admin-token'), 'utf8')
+    const replaced = await fetch(`${one.adminUrl}/keys/rotate`, {
+      method: 'POST',
+      headers: { ...bearer(token.trim()), 'content-type': 'application/json' },
+      body: JSON.stringify({ compromised: true, reason: 'stolen' }),
+    })
+    expect(await replaced.json()).toMatchObject({
+      outcome: 'rotated',
+      removed: ['ES256-1', 'RS256-1'],
+      families: 1,
+    })
+    const refreshed = await postForm({ authUrl: local(other) }, '/connect/token', {
+      params: { grant_type: 'refresh_token', refresh_token },
+    })
+    expect([refreshed.status, refreshed.json.error]).toEqual([400, 'invalid_grant'])
+    await vi.waitFor(async () => {
+      expect([await call(one, access_token), await call(other, access_token)]).toEqual([401, 401])
+      expect(await published(other)).toEqual(await published(one))
+    }, 10_000)
+    await vi.waitFor(() => expect(other.world.keys!.secretId).toBe(one.world.keys!.secretId), 10_000)
+    expect(await call(other, await tokenOf(one))).toBe(200)
   })
 })
