@@ -121,6 +121,8 @@ export class PostgresLink {
     this.#listeners = listeners
     // A connection that is not in use failed. The next verb makes a new one.
     pool.on('error', () => undefined)
+    // So does one in use: its statement is told. Without a listener `pg` would end the process.
+    pool.on('connect', (client) => client.on('error', () => undefined))
   }
 
   /** Connects, and reads the store's clock. Rejects with Fault `identity_unavailable` if that fails. */

@@ -1,0 +1,119 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Store } from '../../src/contracts/store.ts'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { planPostgres } from '../../src/stores/postgres/config.ts'
+import { PostgresLink } from '../../src/stores/postgres/link.ts'
+import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { LosingProxy } from '../support/losing-proxy.ts'
+import { needing } from '../support/machine.ts'
+import { makeTables, sharedPostgres } from '../support/postgres.ts'
+
+// T3.16: the connection breaks when a write is committed, and before its answer is here. Each write is sent again, and must
+// have the same outcome as if the first answer had come.
+
+const TIMES = 10
+
+async function open() {
+  const cluster = await sharedPostgres()
+  const proxy = await LosingProxy.open(cluster.port)
+  const settings = { connections: 2, deadline: 10_000, maxAge: 900_000, preparedStatements: true } as const
+  const schema = makeTables(cluster)
+  const plan = planPostgres({ url: proxy.url(), schema, migrate: 'never', ...settings })
+  const store = await PostgresStore.open(await PostgresLink.open(plan), systemClock)
+  onTestFinished(async () => {
+    await store.close()
+    await proxy.close()
+  })
+  return { store, proxy }
+}
+
+const value = { of: 'the test' }
+const make = (store: Store, key: string) => store.create('kind', key, { value })
+
+interface Lost {
+  /** The name of the verb's statement. */
+  readonly statement: string
+  readonly prepare?: (store: Store, key: string) => Promise<unknown>
+  readonly ask: (store: Store, key: string) => Promise<unknown>
+  readonly outcome: unknown
+  /** What holds of the store afterwards. */
+  readonly after?: (store: Store, key: string) => Promise<void>
+}
+
+/** Every verb that writes and tells whether it did. */
+const VERBS: Readonly<Record<string, Lost>> = {
+  create: {
+    statement: 'create',
+    ask: make,
+    outcome: true,
+    after: async (store, key) => expect(await make(store, key)).toBe(false),
+  },
+  consume: {
+    statement: 'consume',
+    prepare: make,
+    ask: (store, key) => store.consume('kind', key),
+    outcome: { first: true, entry: expect.objectContaining({ value }) },
+    after: async (store, key) => expect(await store.consume('kind', key)).toMatchObject({ first: false }),
+  },
+  redeem: {
+    statement: 'redeem',
+    prepare: make,
+    ask: (store, key) => {
+      const created = { kind: 'created', key, value }
+      return store.redeem('kind', key, { value: { last: true } }, [created])
+    },
+    outcome: { first: true, entry: expect.objectContaining({ value: { last: true }, version: 2 }) },
+    after: async (store, key) =>
+      expect(await store.find('created', key)).toMatchObject({ value, version: 1 }),
+  },
+  replace: {
+    statement: 'replace',
+    prepare: make,
+    ask: (store, key) => store.replace('kind', key, 1, { next: true }),
+    outcome: true,
+    after: async (store, key) => expect(await store.find('kind', key)).toMatchObject({ version: 2 }),
+  },
+  remove: {
+    statement: 'remove',
+    prepare: make,
+    ask: (store, key) => store.remove('kind', key),
+    outcome: true,
+    after: async (store, key) => expect(await store.find('kind', key)).toBeUndefined(),
+  },
+  append: {
+    statement: 'append',
+    ask: async (store, key) => (await store.append('topic', { key })).sequence > 0,
+    outcome: true,
+    after: async (store, key) => {
+      const { changes } = await store.changes(undefined, 5000)
+      expect(changes.filter((change) => change.value['key'] === key)).toHaveLength(1)
+    },
+  },
+  hold: {
+    statement: 'hold',
+    ask: (store, key) => store.hold(key, 60_000),
+    outcome: true,
+  },
+}
+
+describe('T3.16 a store in Postgres whose answers are lost', needing('postgresql'), () => {
+  it.each(Object.entries(VERBS))('does %s once, and says what it did', async (_name, verb) => {
+    const { store, proxy } = await open()
+    for (let count = 0; count < TIMES; count += 1) {
+      const key = `key-${count}`
+      await verb.prepare?.(store, key)
+      proxy.lose(verb.statement)
+      expect(await verb.ask(store, key)).toEqual(verb.outcome)
+      await verb.after?.(store, key)
+    }
+    expect(proxy.lost).toBe(TIMES)
+  })
+
+  it('lets nobody win a code whose first use was answered to nobody in time', async () => {
+    const { store, proxy } = await open()
+    await make(store, 'code')
+    proxy.lose('consume')
+    const [one, other] = await Promise.all([store.consume('kind', 'code'), store.consume('kind', 'code')])
+    expect([one?.first, other?.first].filter((first) => first === true)).toHaveLength(1)
+  })
+})
