@@ -1,5 +1,5 @@
 /** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
-import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { messageOf } from '../kernel/thrown.ts'
 import { openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
 import type { Opening, ThreadMessage, VerbRequest } from './sqlite-link.ts'
@@ -8,6 +8,17 @@ import { RequestHandler } from './sqlite-requests.ts'
 /** Milliseconds between two checks of the files. */
 const CHECK_INTERVAL = 1000
 
+/** What the link sends: what was asked in one turn, or `close`, and nothing after that. */
+type Message = readonly VerbRequest[] | 'close'
+
+/** What has arrived while the thread waited for the disk: all of it shares the next flush. */
+function waitingAt(port: MessagePort): readonly Message[] {
+  const found: Message[] = []
+  for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
+    found.push((next as { readonly message: Message }).message)
+  return found
+}
+
 /** Opens the store, reports that, and serves requests until the message `close`. */
 function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
@@ -15,9 +26,10 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
     const db = openSqliteFile(plan)
     const handler = new RequestHandler(db, plan.path, send)
     const timer = setInterval(() => handler.checkFiles(), CHECK_INTERVAL)
-    port.on('message', (message: readonly VerbRequest[] | 'close') => {
-      if (message !== 'close') handler.answer(message)
-      else {
+    port.on('message', (message: Message) => {
+      const messages = [message, ...waitingAt(port)]
+      handler.answer(messages.filter((each) => each !== 'close').flat())
+      if (messages.includes('close')) {
         clearInterval(timer)
         db.close()
         port.close()
