@@ -44,7 +44,7 @@ export class SealedKeys implements KeyPlace {
 
   readonly name = 'the store'
   readonly every = 750
-  readonly pause = 250
+  readonly pause = 100
   readonly secretTitle = 'secret of refresh tokens'
 
   constructor(store: KeyStore, seals: Seals) {
