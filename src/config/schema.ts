@@ -130,6 +130,9 @@ interface Bounds extends Described {
   readonly maximum?: number
 }
 
+/** A number with or without a fraction. */
+export const fraction = (options: Bounds): TUnsafe<number> => schemaOf({ type: 'number', ...options })
+
 export const wholeNumber = (options: Bounds): TUnsafe<number> => schemaOf({ type: 'integer', ...options })
 
 /** One of a few words. `expected` describes them for people, where they are too many to be listed. */

@@ -38,6 +38,8 @@ export interface Nodes {
   readonly knownSchema: number
   /** Tells that a node is alive, and what it is. */
   beat(facts: NodeFacts): Promise<LiveNodes>
+  /** Those that are alive. */
+  live(): Promise<LiveNodes>
   /** All that were seen within the last hour, the latest first. */
   list(): Promise<readonly SeenNode[]>
   /** A node ends: nobody counts it any more. */

@@ -1,3 +1,4 @@
+import type { Budgets } from './budgets.ts'
 import type { Nodes } from './nodes.ts'
 
 /** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
@@ -96,6 +97,7 @@ export interface AppendOptions {
 /** What the nodes that share a store keep there besides records and changes. */
 export interface SharedParts {
   readonly nodes: Nodes
+  readonly budgets: Budgets
 }
 
 /**

@@ -11,6 +11,13 @@ interface Bucket {
   unreported: number
 }
 
+/** Calls of a key that were let in here. */
+export interface Usage {
+  readonly key: string
+  readonly rate: Rate
+  readonly count: number
+}
+
 /** One call. A sum of fractions may miss 1 by a rounding error. */
 const ONE = 1 - 1e-9
 
@@ -73,17 +80,26 @@ export class Buckets {
    * @param least calls: keys with no more than that are left out, and never reported
    */
   takeUnreported(least: (rate: Rate) => number): Tallies {
-    const keys: string[] = []
-    const counts: number[] = []
+    const usage = this.takeUsage(least)
+    return { keys: usage.map(({ key }) => key), counts: usage.map(({ count }) => count) }
+  }
+
+  /** The same with the rates, for a budget that knows none. */
+  takeUsage(least: (rate: Rate) => number): readonly Usage[] {
+    const usage: Usage[] = []
     for (const bucket of this.#unreported ?? []) {
-      if (bucket.unreported > least(bucket.rate)) {
-        keys.push(bucket.key)
-        counts.push(bucket.unreported)
-      }
+      const { key, rate, unreported: count } = bucket
+      if (count > least(rate)) usage.push({ key, rate, count })
       bucket.unreported = 0
     }
     if (this.#unreported !== undefined) this.#unreported = []
-    return { keys, counts }
+    return usage
+  }
+
+  /** There are no more calls left of a key than that, as others know. */
+  limitTo(key: string, left: number): void {
+    const bucket = this.#buckets.get(key)
+    if (bucket !== undefined) bucket.tokens = Math.min(bucket.tokens, left)
   }
 
   /** Forgets full buckets among the next `count` ones; begins where the last time ended. */

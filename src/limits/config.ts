@@ -1,4 +1,4 @@
-import { duration, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
+import { duration, fraction, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
 import { reportUnknownName } from '../config/unknown-name.ts'
 import type { KeyPath, Report } from '../config/report.ts'
 import { clientKeyProblem } from '../keys/issuers-config.ts'
@@ -85,8 +85,16 @@ const shedding = section(
   { default: {}, description: 'Refusal of calls when the process is overloaded.' },
 )
 
+const share = fraction({
+  minimum: 0,
+  maximum: 1,
+  default: 0.1,
+  description:
+    'The part of a burst that new callers may use on all nodes together before the nodes have agreed on it: 0 to 1.',
+})
+
 export const loadSchema = section(
-  { clients, backends, addresses, shedding },
+  { clients, backends, addresses, shedding, share },
   {
     default: {},
     description: 'Limits on the load. Limits on calls in flight are divided equally among the workers.',
@@ -111,6 +119,8 @@ export interface CompiledLoad {
   readonly severalBackends: boolean
   readonly backendsByName: ReadonlyMap<string, number>
   readonly addresses: Rate | undefined
+  /** The part of a burst that all nodes together may let in before they have asked for it. */
+  readonly share: number
   /** Milliseconds; 0 never sheds. */
   readonly sheddingDelay: number
 }
@@ -156,11 +166,11 @@ export function checkLoad(config: LoadConfig, report: Report, { backends, issuer
 const partOf = (inFlight: number): number => Math.max(1, Math.floor(inFlight / 2))
 
 /**
- * @param workers processes that share the caps on calls in flight
+ * @param workers processes that share the caps on calls in flight, on all nodes
  * @param backendCount how many backends the configuration has
  */
 export function compileLoad(
-  { clients, backends, addresses, shedding }: LoadConfig,
+  { clients, backends, addresses, shedding, share: shareOfBurst }: LoadConfig,
   workers = 1,
   backendCount = 1,
 ): CompiledLoad {
@@ -183,6 +193,7 @@ export function compileLoad(
     severalBackends: backendCount > 1,
     backendsByName: new Map(Object.entries(backends.byName).map(([name, cap]) => [name, share(cap)])),
     addresses: rateOf(addresses.rate),
+    share: shareOfBurst,
     sheddingDelay: shedding.delay,
   }
 }

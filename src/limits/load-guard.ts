@@ -11,6 +11,7 @@ import type {
   Use,
   Verdict,
 } from '../contracts/admission.ts'
+import type { Budgets } from '../contracts/budgets.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -19,7 +20,9 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Buckets, type Rate, rateHeaders } from './buckets.ts'
 import type { ClientLimits, CompiledLoad } from './config.ts'
+import { BudgetExchange } from './budget-exchange.ts'
 import { BackendInFlight, InFlight } from './in-flight.ts'
+import { LeasedBuckets } from './leased-buckets.ts'
 import { Shedding, TICK_MS } from './shedding.ts'
 
 export interface LoadGuardParts {
@@ -29,6 +32,8 @@ export interface LoadGuardParts {
   /** Sends to the other workers, through the supervisor. Must not throw. Not called where there is one worker. */
   readonly sendUsage: (usage: RateUsage) => void
   readonly note: Recorder['note']
+  /** Of rates that several nodes share. Then each process has a part of them of its own, and `sendUsage` is not called. */
+  readonly budgets?: Budgets | undefined
 }
 
 /** How often workers send each other what they let in; README.md says what that means for a rate. */
@@ -49,7 +54,8 @@ const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
  */
 export class LoadGuard implements Admission, EarlyAdmission {
   readonly #parts: LoadGuardParts
-  readonly #clients: Buckets
+  readonly #clients: Buckets | LeasedBuckets
+  readonly #exchange: BudgetExchange | undefined
   readonly #addresses: Buckets
   readonly #clientCalls = new InFlight()
   /** By name: those of the configuration, few and known. */
@@ -60,10 +66,15 @@ export class LoadGuard implements Admission, EarlyAdmission {
   #timer: NodeJS.Timeout | undefined
 
   constructor(load: CompiledLoad, parts: LoadGuardParts) {
-    const shared = parts.workers > 1
+    const { workers, budgets } = parts
+    const shared = workers > 1 || budgets !== undefined
     this.#parts = parts
-    this.#clients = new Buckets(MOST_KEYS, shared)
     this.#addresses = new Buckets(MOST_KEYS, shared)
+    const leased = budgets && new LeasedBuckets(MOST_KEYS, load.share)
+    this.#clients = leased ?? new Buckets(MOST_KEYS, shared)
+    this.#exchange =
+      leased &&
+      new BudgetExchange({ budgets, clients: leased, addresses: this.#addresses, now: () => this.#now() })
     this.#load = load
     this.configure(load)
   }
@@ -72,6 +83,12 @@ export class LoadGuard implements Admission, EarlyAdmission {
   configure(load: CompiledLoad): void {
     this.#load = load
     this.#shedding.threshold = load.sheddingDelay
+    if (this.#clients instanceof LeasedBuckets) this.#clients.share = load.share
+  }
+
+  /** Processes that are alive on all nodes that share the rates, this one included. */
+  set processes(count: number) {
+    if (this.#exchange !== undefined) this.#exchange.processes = count
   }
 
   /** Begins to measure, and to send to the other workers. */
@@ -192,7 +209,8 @@ export class LoadGuard implements Admission, EarlyAdmission {
     const now = this.#now()
     forEach(clients, (client, count) => {
       const { rate } = this.#limitsOf(client)
-      if (rate !== undefined) this.#clients.charge(client, rate, count, now)
+      if (rate !== undefined && this.#clients instanceof Buckets)
+        this.#clients.charge(client, rate, count, now)
     })
     const { addresses: rate } = this.#load
     if (rate !== undefined)
@@ -206,7 +224,8 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#clients.sweep(SWEPT_PER_TICK, now)
     this.#addresses.sweep(SWEPT_PER_TICK, now)
     this.#ticks += 1
-    if (this.#parts.workers > 1 && this.#ticks % TICKS_PER_EXCHANGE === 0) this.#sendUsage()
+    if (this.#exchange !== undefined) this.#exchange.tick()
+    else if (this.#parts.workers > 1 && this.#ticks % TICKS_PER_EXCHANGE === 0) this.#sendUsage()
   }
 
   #measure(now: number): void {
@@ -219,6 +238,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
   }
 
   #sendUsage(): void {
+    if (!(this.#clients instanceof Buckets)) return
     const clients = this.#clients.takeUnreported(() => 0)
     // Anybody can use many addresses: only those above a worker's part of their rate are sent.
     const part = EXCHANGE_MS / this.#parts.workers

@@ -26,6 +26,7 @@ import { LoadGuard } from '../limits/load-guard.ts'
 import type { MaintenanceRecords } from '../operations/maintenance/records.ts'
 import type { MaintenanceSwitches } from '../operations/maintenance/maintenance.ts'
 import { keysPlanOf } from './key-plan.ts'
+import { LiveProcesses } from './live-processes.ts'
 import type { Dependencies } from './parts.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import { countWorkers, type Reports } from '../supervisor/worker-pool.ts'
@@ -41,6 +42,7 @@ export interface WorkerOptions {
 /** The dependencies, with the concrete parts that a worker starts, polls and closes. */
 export interface WorkerDependencies extends Dependencies {
   readonly admission: LoadGuard
+  readonly processes: LiveProcesses
   readonly hasher: Hasher
   readonly switches: MaintenanceSwitches
   readonly feed: ChangeFeed
@@ -80,6 +82,7 @@ export async function openDependencies(
   const { clock, store, feed, rules, tokenRevoker, switches, maintenance } = state
   const keys = await openKeysOf(configuration, state)
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
+  const processes = new LiveProcesses(countWorkers(configuration.workers), store.shared?.nodes)
   const storedPlaces = new StoredPlaces({ store, feed, clock })
   return {
     clock,
@@ -96,7 +99,8 @@ export async function openDependencies(
     rules,
     tokenRevoker,
     switches,
-    admission: openGuard(configuration, clock, recorder, reports),
+    processes,
+    admission: openGuard(configuration, state, recorder, reports),
     audit,
     openedFunds: new OpenedFunds(storedPlaces),
     targetChanged: (backend, target, change) => {
@@ -154,7 +158,7 @@ export async function openAuditTrail(
 /** The number of workers is fixed at the start; a reload does not change it. */
 const openGuard = (
   configuration: Configuration,
-  clock: Clock,
+  { clock, store }: Pick<State, 'clock' | 'store'>,
   recorder: Recorder,
   reports: Reports,
 ): LoadGuard =>
@@ -162,9 +166,10 @@ const openGuard = (
     clock,
     workers: countWorkers(configuration.workers),
     sendUsage: (usage) => reports.rateUsage(usage),
+    budgets: store.shared?.budgets,
     note: (level, event, facts) => recorder.note(level, event, facts),
   })
 
-/** The limits of a configuration for one of its workers. */
-export const loadOf = ({ load, workers, backends }: Configuration) =>
-  compileLoad(load, countWorkers(workers), Object.keys(backends).length)
+/** The limits of a configuration for one of the processes that share them. */
+export const loadOf = ({ load, workers, backends }: Configuration, processes = countWorkers(workers)) =>
+  compileLoad(load, processes, Object.keys(backends).length)

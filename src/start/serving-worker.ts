@@ -30,6 +30,7 @@ import { closablesOf, closeAll, type Closable, openParts, type Parts } from './p
 import type { Service } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
+import { settledDoor } from './settled-door.ts'
 import { readProcess } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
@@ -86,6 +87,7 @@ export class ServingWorker implements Worker {
     this.#activate(this.#current)
     this.#open()
     dependencies.admission.start()
+    dependencies.processes.changed = () => this.#limit(this.#current.parts.configuration)
     this.flush()
     this.#flusher = setInterval(() => this.flush(), FLUSH_MS).unref()
   }
@@ -185,6 +187,7 @@ export class ServingWorker implements Worker {
     const cut = await this.#fixtures.listener.close(lameDuck)
     clearInterval(this.#flusher)
     this.dependencies.admission.stop()
+    this.dependencies.processes.stop()
     this.flush()
     await this.abort()
     for (const { closeLog } of this.#serving()) closeLog()
@@ -235,11 +238,17 @@ export class ServingWorker implements Worker {
     this.#fixtures.relay.to = service.runtime.recorder
     this.dependencies.issuerKeys.keepOnly(parts.configuration.issuers)
     this.dependencies.openedFunds.attach(parts.directory.places)
-    this.dependencies.admission.configure(loadOf(parts.configuration))
+    this.#limit(parts.configuration)
     const names = closableNames(parts.configuration)
     this.dependencies.maintenance.configure(
       compileMaintenance(parts.configuration.maintenance, names, new Report()),
     )
+  }
+
+  #limit(configuration: Configuration): void {
+    const { admission, processes } = this.dependencies
+    admission.processes = processes.count
+    admission.configure(loadOf(configuration, processes.count))
   }
 
   /** A sidecar has none. A reload cannot make it one or end it (`fixedChanges`). */
@@ -256,17 +265,9 @@ export class ServingWorker implements Worker {
     }
   }
 
-  /**
-   * In the first turn after this process was paused, a call waits until the change feed was read: else it would be answered
-   * by what was known before, and a token that was revoked meanwhile would be accepted.
-   */
-  #settled(door: Door): Door {
-    const { view } = this.dependencies.state
-    return (exchange) => (view.isSettled() ? door(exchange) : view.settle().then(() => door(exchange)))
-  }
-
   #open(): void {
     const { authorities } = this.#current.service
+    const { view } = this.dependencies.state
     const api = apiDoor(
       () => this.#current.service.runtime,
       () => this.#current.service.renderFault,
@@ -275,9 +276,9 @@ export class ServingWorker implements Worker {
     const description = descriptionDoor(() => describedBy(this.#current.service), api)
     this.#fixtures.listener.open({
       doors: {
-        api: this.#settled(this.#counted(api)),
+        api: settledDoor(view, this.#counted(api)),
         description: this.#counted(description),
-        identity: identity && this.#settled(this.#counted(identity)),
+        identity: identity && settledDoor(view, this.#counted(identity)),
       },
       authorities,
       // Read at each call: a reload may change the vendor or the default format.

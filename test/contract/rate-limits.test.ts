@@ -16,13 +16,14 @@ const RATE = { requests: 2, per: 1000, burst: 3 }
 const json = { headers: { 'Content-Type': 'application/json' } }
 
 type Load = Configuration['load']
-type Change = { readonly [K in keyof Load]?: Partial<Load[K]> }
+type Change = { readonly [K in keyof Omit<Load, 'share'>]?: Partial<Load[K]> }
 
 const withLoad =
   (change: Change) =>
   (loaded: Configuration): Configuration => ({
     ...loaded,
     load: {
+      ...loaded.load,
       clients: { ...loaded.load.clients, ...change.clients },
       backends: { ...loaded.load.backends, ...change.backends },
       addresses: { ...loaded.load.addresses, ...change.addresses },

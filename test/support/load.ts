@@ -8,6 +8,7 @@ export const LOAD_DEFAULTS: LoadConfig = {
   clients: { inFlight: 1000, byId: {} },
   backends: { inFlight: 1000, byName: {} },
   addresses: {},
+  share: 0.1,
   shedding: { delay: 250 },
 }
 

@@ -51,6 +51,10 @@ export class PostgresNodes implements Nodes {
 
   async beat({ id, version, config, ...facts }: NodeFacts): Promise<LiveNodes> {
     await this.#link.run(this.#beat, [id, version, config, JSON.stringify(facts)])
+    return this.live()
+  }
+
+  async live(): Promise<LiveNodes> {
     const { rows } = await this.#link.run(this.#live, [])
     return {
       nodes: rows.length,

@@ -185,6 +185,9 @@ function feedStatements(schema: string) {
   }
 }
 
+/** Milliseconds. A budget that was not asked for so long is full; failures that old count no more. */
+const COUNTED_FOR = 2 * 24 * 3_600_000
+
 /** What has ended, in small batches. */
 function purgeStatements(schema: string) {
   const remove = (table: string, key: string, ended: string, parameters: number, name: string): Statement =>
@@ -206,6 +209,10 @@ function purgeStatements(schema: string) {
       3,
       'purge_changes',
     ),
+    purgeCounts: [
+      remove('bucket', 'key', `at < ${STORE_NOW} - ${COUNTED_FOR}`, 1, 'purge_budgets'),
+      remove('lockout', 'key', `last_at < ${STORE_NOW} - ${COUNTED_FOR}`, 1, 'purge_lockouts'),
+    ],
   }
 }
 
