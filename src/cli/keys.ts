@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
-import { epochSeconds, systemClock } from '../kernel/clock.ts'
+import { type Clock, epochSeconds, systemClock } from '../kernel/clock.ts'
+import { ClockOffset, StoreClock } from '../kernel/store-clock.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { examineKeys } from '../keys/examine-keys.ts'
 import type { Store } from '../contracts/store.ts'
@@ -11,7 +12,7 @@ import type { ListedKey } from '../operations/key-orders.ts'
 import { listKeys } from '../start/key-control.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { StoredKey } from '../keys/stored-key.ts'
-import { keepsKeysInStore, keysPlanOf } from '../start/key-plan.ts'
+import { keysPlanOf } from '../start/key-plan.ts'
 import { sqliteFile } from '../stores/config.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -38,6 +39,7 @@ interface KeysRequest {
   readonly plan: KeysPlan
   /** The store, if the keys are in it. */
   readonly shared: Store | undefined
+  readonly clock: Clock
   readonly terminal: Terminal
 }
 
@@ -51,8 +53,8 @@ const keyLine = (place: KeyPlace, key: ListedKey): string => {
 }
 
 /** `keys list`: every key with its state, oldest first. */
-const list: Action = async ({ plan, options: { json }, terminal }) => {
-  const keys = await listKeys(plan, systemClock)
+const list: Action = async ({ plan, clock, options: { json }, terminal }) => {
+  const keys = await listKeys(plan, clock)
   if (json === true) printJson({ keys }, terminal)
   else for (const key of keys) terminal.stdout.write(keyLine(plan.place, key))
   return EXIT.done
@@ -80,11 +82,11 @@ async function announce(
   request: KeysRequest,
   made: StoredKey[],
 ): Promise<number> {
-  const { plan, options, terminal } = request
+  const { plan, clock, options, terminal } = request
   const id = await nextKeyName(plan, algorithm)
   return recorded(request, { event: 'keys.announced', on: { kind: 'key', id } }, async () => {
-    const signsFrom = signsAfterAnnouncement(plan, systemClock)
-    const key = await makeNextKey(plan, algorithm, signsFrom, systemClock)
+    const signsFrom = signsAfterAnnouncement(plan, clock)
+    const key = await makeNextKey(plan, algorithm, signsFrom, clock)
     made.push(key)
     if (options.json !== true) terminal.stdout.write(madeLine(plan.place, key))
     return EXIT.done
@@ -95,8 +97,8 @@ const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** `keys doctor`: lists problems of the keys, also coming ones. Exit code 1 if there is an error. Changes nothing. */
 const doctor: Action = async (request) => {
-  const { plan, options, terminal } = request
-  const findings = await withHistory(request, (store) => examineKeys(plan, epochSeconds(systemClock), store))
+  const { plan, clock, options, terminal } = request
+  const findings = await withHistory(request, (store) => examineKeys(plan, epochSeconds(clock), store))
   if (options.json === true) printJson({ findings }, terminal)
   else for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
@@ -119,14 +121,8 @@ function printRewrapped({ sealed, already }: Rewrapped, { stdout }: Terminal): v
   for (const title of already) stdout.write(`${title}: was sealed with the first seal already\n`)
 }
 
-/** Opens the store of a configuration, if it `exists`, hands it to `act`, and closes it. */
-async function withStore<T>(
-  { data, store: config }: Configuration,
-  exists: boolean,
-  act: (store: Store | undefined) => Promise<T>,
-): Promise<T> {
-  const options = { answerWithin: ANSWER_COMMAND_WITHIN }
-  const store = exists ? await openStore(config, data, systemClock, options) : undefined
+/** Hands a store to `act`, and closes it then. */
+async function closing<T, S extends Store | undefined>(store: S, act: (store: S) => Promise<T>): Promise<T> {
   try {
     return await act(store)
   } finally {
@@ -135,13 +131,26 @@ async function withStore<T>(
 }
 
 /** The store that the keys are compared with. A file is not created: `doctor` changes nothing. */
-function withHistory<T>(
-  { configuration, shared }: KeysRequest,
+async function withHistory<T>(
+  { configuration: { data, store: config }, shared, clock }: KeysRequest,
   act: (store: Store | undefined) => Promise<T>,
 ): Promise<T> {
   if (shared !== undefined) return act(shared)
-  const { data, store } = configuration
-  return withStore(configuration, store.kind === 'sqlite' && existsSync(sqliteFile(data)), act)
+  const exists = config.kind === 'sqlite' && existsSync(sqliteFile(data))
+  const options = { answerWithin: ANSWER_COMMAND_WITHIN }
+  return closing(exists ? await openStore(config, data, clock, options) : undefined, act)
+}
+
+/** Opens a store that has the keys, if there is one, and lives by its clock. No tables are made. */
+async function withSharedStore<T>(
+  { store: config }: Configuration,
+  act: (shared: Store | undefined, clock: Clock) => Promise<T>,
+): Promise<T> {
+  if (config.kind !== 'postgres') return act(undefined, systemClock)
+  const { openPostgresToRead } = await import('../stores/postgres/open.ts')
+  const offset = new ClockOffset()
+  const clock = new StoreClock(offset)
+  return closing(await openPostgresToRead(config, clock, { offset }), (store) => act(store, clock))
 }
 
 /** Does an action with the keys of the configuration. */
@@ -154,9 +163,11 @@ const onKeys =
       writeReport(path, report, terminal)
       return EXIT.refused
     }
-    const act = (shared: Store | undefined): Promise<number> =>
-      action({ options: values, configuration, plan: keysPlanOf(configuration, shared), shared, terminal })
-    return withPlainErrors(() => withStore(configuration, keepsKeysInStore(configuration), act), terminal)
+    const act = (shared: Store | undefined, clock: Clock): Promise<number> => {
+      const plan = keysPlanOf(configuration, shared)
+      return action({ options: values, configuration, plan, shared, clock, terminal })
+    }
+    return withPlainErrors(() => withSharedStore(configuration, act), terminal)
   }
 
 /** `postern keys list|rotate|doctor|rewrap`: the signing keys, also while the service runs. */

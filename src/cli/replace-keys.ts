@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Configuration } from '../settings/configuration.ts'
 import type { Store } from '../contracts/store.ts'
 import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
-import { systemClock } from '../kernel/clock.ts'
+import { type Clock, systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { type KeyPlace, titleOf } from '../keys/key-place.ts'
@@ -30,6 +30,7 @@ export interface Replacement {
   readonly plan: KeysPlan
   /** The store, if the keys are in it. */
   readonly shared: Store | undefined
+  readonly clock: Clock
   /** `--yes`. */
   readonly yes: boolean
   /** `--json`. What is asked goes to stderr then. */
@@ -46,6 +47,7 @@ export async function replaceKeysByCommand({
   configuration,
   plan,
   shared,
+  clock,
   yes,
   json,
   terminal,
@@ -61,7 +63,7 @@ export async function replaceKeysByCommand({
       prompt.write('nothing was changed\n')
       return EXIT.refused
     }
-    const replaced = await replaceKeys(plan, families, systemClock)
+    const replaced = await replaceKeys(plan, families, clock)
     tellTrouble(replaced, terminal)
     if (json) printJson(replacedRow(plan.place, replaced), terminal)
     else printReplaced(plan.place, replaced, terminal)

@@ -30,7 +30,3 @@ export function keysPlanOf(configuration: KeysConfiguration, opened?: KeyStore):
     unread: { tokens, calls: Math.max(tokens, store.maxAge) },
   }
 }
-
-/** Whether the keys are in the store. */
-export const keepsKeysInStore = ({ store }: Pick<Configuration, 'store'>): boolean =>
-  store.kind === 'postgres'

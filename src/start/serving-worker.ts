@@ -68,7 +68,7 @@ export class ServingWorker implements Worker {
   readonly #past: PastCalls
   #current: Generation
   #prepared: Generation | undefined
-  /** Stops watching the folder of the signing keys. */
+  /** Stops watching the signing keys. */
   stopWatching: () => void = () => undefined
   /** Changes with each order, so that a long `prepare` notices that it was aborted. */
   #order = 0

@@ -28,7 +28,7 @@ export interface StatusSources {
   readonly readings: () => readonly GaugeReading[]
   readonly readiness: () => Readiness
   readonly standing: () => ConfigurationStanding
-  /** Undefined in a sidecar, and if the folder of the keys cannot be used. */
+  /** Undefined in a sidecar, and if the keys cannot be read. */
   readonly keys: () => Promise<readonly ListedKey[] | undefined>
   readonly switches: () => readonly KeptSwitch[]
   readonly reportOnlyAreas: () => readonly string[]

@@ -77,7 +77,7 @@ export function findTroubles(status: Facts, now: number, keysUnreadable: boolean
     ...storeTroubles(status),
     ...auditTroubles(status),
     ...upstreamTroubles(status),
-    ...(keysUnreadable ? ['The folder of the signing keys cannot be read.'] : []),
+    ...(keysUnreadable ? ['The signing keys cannot be read.'] : []),
     ...(calls.shedding ? ['Calls are refused because of overload.'] : []),
     ...degraded.map(({ name, reason }) => `Works badly: ${name}: ${reason}.`),
     ...reloadTroubles(status),

@@ -32,9 +32,12 @@ export const openPostgres = (
   options: OpenPostgresOptions = {},
 ): Promise<PostgresStore> => open(config, clock, options, (link) => prepare(link, config, options))
 
-/** Makes and changes nothing. Rejects with StoreError if the database cannot be used, and if it has no tables. */
-export const openPostgresToRead = (config: PostgresConfig, clock: Clock): Promise<PostgresStore> =>
-  open(config, clock, {}, (link) => requireTables(link, config))
+/** Makes and changes no tables. Rejects with StoreError if the database cannot be used, and if it has no tables. */
+export const openPostgresToRead = (
+  config: PostgresConfig,
+  clock: Clock,
+  options: OpenPostgresOptions = {},
+): Promise<PostgresStore> => open(config, clock, options, (link) => requireTables(link, config))
 
 async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
   if (isUsable(await readSchema(link))) return

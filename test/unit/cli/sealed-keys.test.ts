@@ -4,21 +4,27 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { Terminal } from '../../../src/cli/command.ts'
 import { keysCommand } from '../../../src/cli/keys.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import type { SealKey } from '../../../src/keys/seal.ts'
+import { openStore } from '../../../src/stores/open-store.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'
-import { drawSchema, query, sharedPostgres } from '../../support/postgres.ts'
+import { query, sharedPostgres } from '../../support/postgres.ts'
 import { sealKey } from '../../support/seal-key.ts'
+import { sharedStore } from '../../support/shared-store.ts'
 
 /** Commands about keys that are in a schema of their own. The seals of each call are those of the shell. */
-async function shared() {
-  const [data, cluster, schema] = [await dataFolder(), await sharedPostgres(), drawSchema()]
+async function shared(prepare = true) {
+  const [data, cluster] = [await dataFolder(), await sharedPostgres()]
+  const store = await sharedStore()
+  const { schema } = store
+  if (prepare) await (await openStore(store, data, systemClock)).close()
   const run = async (seals: readonly SealKey[], ...args: readonly string[]) => {
     const seal = seals.map(({ id }, at) => ({ id, key: { env: `SEAL_${at}` } }))
-    const store = { kind: 'postgres', url: cluster.url(), schema, connections: 1, seal }
+    const configured = { kind: 'postgres', url: cluster.url(), schema, connections: 1, seal }
     const file = join(data, 'postern.json')
     const admin = { token: { env: 'ADMIN_TOKEN' } }
-    await writeFile(file, JSON.stringify({ data, store, admin, areas: {}, actions: [] }))
+    await writeFile(file, JSON.stringify({ data, store: configured, admin, areas: {}, actions: [] }))
     const env = Object.fromEntries(seals.map(({ key }, at) => [`SEAL_${at}`, key]))
     return { ...(await runIn({ ...env, ADMIN_TOKEN: 'x'.repeat(40) }, '--config', file, ...args)) }
   }
@@ -27,7 +33,7 @@ async function shared() {
       cluster,
       `SELECT kind, key, version FROM ${schema}.record WHERE kind IN ('signing_key', 'secret') ORDER BY 1, 2`,
     )
-  return { run, rows }
+  return { run, rows, schema }
 }
 
 async function runIn(env: Terminal['env'], ...args: readonly string[]) {
@@ -41,6 +47,17 @@ async function runIn(env: Terminal['env'], ...args: readonly string[]) {
 }
 
 describe('postern keys, where nodes share a store', needing('postgresql'), () => {
+  it('T7 without tables they say what to do, and make none', async () => {
+    const { run, schema } = await shared(false)
+    for (const verb of ['list', 'doctor', 'rotate', 'rewrap']) {
+      const { code, stderr } = await run([sealKey('a')], verb)
+      expect([verb, code]).toEqual([verb, 1])
+      expect(stderr).toMatch(/has no tables, or old ones: run `postern migrate`/)
+    }
+    const found = `SELECT count(*) FROM information_schema.tables WHERE table_schema = '${schema}'`
+    expect(query(await sharedPostgres(), found)).toBe('0')
+  })
+
   it('C6.3.4 rotate, list and doctor work on the keys in the store', async () => {
     const { run } = await shared()
     const seals = [sealKey('a')]

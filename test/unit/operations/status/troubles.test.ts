@@ -129,7 +129,7 @@ describe('what is wrong with a service', () => {
     expect(told).toEqual([
       'Not ready: workers.',
       expect.stringMatching(/^The store/),
-      'The folder of the signing keys cannot be read.',
+      'The signing keys cannot be read.',
       expect.stringMatching(/^A reload was refused at .* \(file change\)/),
       '  a.yaml:1  vendor  is wrong',
       'Area a is report-only: it refuses nothing.',
