@@ -134,6 +134,10 @@ const KEEPING = {
     summary: 'Make or migrate the tables of a store that several nodes share',
     table: async () => (await import('./tables/keeping.ts')).MIGRATE,
   },
+  store: {
+    summary: 'Copy the store of one machine into one that several nodes share',
+    table: async () => (await import('./tables/keeping.ts')).STORE,
+  },
   nodes: {
     summary: 'List the nodes that share a store',
     table: async () => (await import('./tables/keeping.ts')).NODES,

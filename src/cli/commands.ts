@@ -30,6 +30,7 @@ export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   families: async () => (await import('./revocables.ts')).familiesCommand,
   consents: async () => (await import('./revocables.ts')).consentsCommand,
   migrate: async () => (await import('./shared-store.ts')).migrateCommand,
+  store: async () => (await import('./store-copy.ts')).storeCommand,
   nodes: async () => (await import('./shared-store.ts')).nodesCommand,
   keys: async () => (await import('./keys.ts')).keysCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,

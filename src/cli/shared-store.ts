@@ -1,6 +1,7 @@
 /** The commands about a store that several nodes share: its tables and its nodes. */
 import type { SeenNode } from '../contracts/nodes.ts'
 import { systemClock } from '../kernel/clock.ts'
+import { KeyError } from '../keys/key-error.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
 import type { StoreConfig } from '../stores/config.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -10,7 +11,7 @@ import { MIGRATE, NODES } from './tables/keeping.ts'
 import { printJson } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
-type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }
+export type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }
 
 interface Shared {
   readonly configuration: Configuration
@@ -38,7 +39,7 @@ export async function onSharedStore(
   try {
     return await work({ configuration, store })
   } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown
+    if (!(thrown instanceof StoreError || thrown instanceof KeyError)) throw thrown
     terminal.stderr.write(`postern: ${thrown.message}\n`)
     return EXIT.failed
   }

@@ -94,6 +94,7 @@ export const AUDIT_EVENTS = {
   'keys.compromised': takes('The signing keys were replaced at once; what the old ones signed is refused'),
   'store.backed_up': tells('The store was copied to a file'),
   'store.migrated': tells('The tables of a shared store were made or changed'),
+  'store.copied': tells('The store of one machine was copied into a shared one, with its keys'),
   'workers.restarted': tells('The worker processes were replaced'),
   'worker.died': tells('A worker process ended that should not have'),
   'service.started': tells('The service has started'),

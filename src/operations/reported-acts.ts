@@ -17,6 +17,7 @@ export const REPORTABLE = [
   'keys.compromised',
   'store.backed_up',
   'store.migrated',
+  'store.copied',
 ] as const satisfies readonly AuditEvent[]
 
 /** The end of an act. */

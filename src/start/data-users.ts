@@ -1,5 +1,5 @@
 /** Whether another service uses the same data folder. */
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { hasCode } from '../kernel/thrown.ts'
@@ -37,6 +37,14 @@ export function useData(folder: string): DataUse {
   } catch {
     return READ_ONLY
   }
+}
+
+/** Whether a service uses a folder. Nothing is made in a folder that no service has used. */
+export function hasService(folder: string): boolean {
+  if (!existsSync(join(folder, FILE))) return false
+  const use = useData(folder)
+  use.end()
+  return use.isShared
 }
 
 /** Throws SQLite's error. */

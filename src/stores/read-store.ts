@@ -1,30 +1,15 @@
 /** Reads a store file without opening it for service: nothing is created, changed or migrated. */
 import { existsSync } from 'node:fs'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { pathToFileURL } from 'node:url'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
 import { placeOf, type PostgresConfig } from './postgres/config.ts'
+import { openReadOnly } from './read-only-file.ts'
 import { checkSchema, type RecordRow, toEntry } from './sqlite-file.ts'
 import { PART_OF_KIND, partOf } from './sqlite-verbs.ts'
 import { reasonOf, StoreError } from './store-error.ts'
-
-/** Milliseconds: a reader waits while another process migrates or restores. */
-const LOCK_TIMEOUT = 5000
-
-/**
- * A store that no process has open has no WAL file. SQLite would create one to read it, unless it is told that the
- * file does not change.
- */
-function openReadOnly(path: string): DatabaseSync {
-  const options = { readOnly: true, timeout: LOCK_TIMEOUT }
-  if (existsSync(`${path}-wal`)) return new DatabaseSync(path, options)
-  const url = pathToFileURL(path)
-  url.search = 'immutable=1'
-  return new DatabaseSync(url, options)
-}
 
 function entries(db: DatabaseSync, where: string, parameters: Record<string, SQLInputValue>): Entry[] {
   const select = db.prepare(`SELECT key, value, version, expires_at, used_at FROM record WHERE ${where}`)

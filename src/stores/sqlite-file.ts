@@ -66,7 +66,7 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-const readNumber = (db: DatabaseSync, sql: string): number =>
+export const readNumber = (db: DatabaseSync, sql: string): number =>
   Number(Object.values(db.prepare(sql).get() ?? {})[0])
 
 /** Throws StoreError if the database belongs to another program or to a newer Postern. Changes nothing. */
@@ -81,6 +81,18 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new StoreError(
       `The store ${path} has schema ${version}, but this Postern knows schemas up to ${MIGRATIONS.length}: a newer ` +
         'one has used it. Run that version or later, or restore a backup made before the upgrade.',
+    )
+}
+
+/** Throws StoreError if the database is no store, or one of another schema. Changes nothing. */
+export function requireNewestSchema(db: DatabaseSync, path: string): void {
+  checkSchema(db, path)
+  const version = readNumber(db, 'PRAGMA user_version')
+  if (version !== MIGRATIONS.length)
+    throw new StoreError(
+      version === 0
+        ? `${path} is no store of Postern.`
+        : `The store ${path} has schema ${version}. Start this version on it once, which brings it to schema ${MIGRATIONS.length}.`,
     )
 }
 

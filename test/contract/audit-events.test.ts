@@ -75,6 +75,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'keys.compromised': COMMANDS,
   'store.backed_up': COMMANDS,
   'store.migrated': 'test/unit/cli/shared-store.test.ts',
+  'store.copied': 'test/unit/cli/store-copy.test.ts',
   'workers.restarted': SERVICE,
   'worker.died': SERVICE,
   'service.started': SERVICE,

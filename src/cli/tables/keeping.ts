@@ -89,6 +89,38 @@ export const MIGRATE = {
   },
 } as const satisfies CommandTable
 
+export const STORE = {
+  verbs: {
+    copy: {
+      summary: 'Copy a SQLite store and its keys into the empty store of kind postgres of a configuration',
+      notes: [
+        'Stop the service first, and start none on the old file afterwards: what it hands out then is not in the copy. The old store, its keys and the audit trail stay where they are.',
+        'A copy that was broken off is begun anew by the same command. Until it is whole, no node starts on the new store.',
+      ],
+      arguments: [],
+      options: {
+        from: {
+          ...{ type: 'string', value: 'sqlite:PATH' },
+          help: 'The old store: `sqlite:` and the path of its file. It is only read',
+        },
+        keys: {
+          type: 'string',
+          kind: 'folder',
+          help: 'The folder of its keys. Default: `keys` beside the file',
+        },
+        ...JSON_ANSWER,
+        ...ORDER,
+      },
+      examples: [
+        {
+          line: 'postern store copy --from sqlite:/var/lib/postern/postern.sqlite --config nodes.yaml',
+          does: 'go over to a store that several nodes share',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
 export const NODES = {
   verbs: {
     '': {

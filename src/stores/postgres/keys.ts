@@ -23,8 +23,10 @@ export const indexColumn = (value: string | undefined): string | null =>
   value === undefined ? null : shortKey(escapedKey(value))
 
 /** The columns `key` and `long_key`. The second holds the whole key where the first is shortened. */
-export function keyColumns(key: string): readonly [key: string, longKey: string | null] {
-  const escaped = escapedKey(key)
+export const keyColumns = (key: string): readonly [key: string, longKey: string | null] =>
+  escapedKeyColumns(escapedKey(key))
+
+export function escapedKeyColumns(escaped: string): readonly [key: string, longKey: string | null] {
   const short = shortKey(escaped)
   return [short, short === escaped ? null : escaped]
 }

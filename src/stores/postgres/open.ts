@@ -4,6 +4,7 @@ import { Fault } from '../../kernel/faults.ts'
 import type { ClockOffset } from '../../kernel/store-clock.ts'
 import { StoreError } from '../store-error.ts'
 import type { TroubleListener } from '../trouble.ts'
+import { requireWhole } from './copied-store.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './config.ts'
 import { PostgresLink } from './link.ts'
 import { isUsable, migrate, readSchema } from './migrations.ts'
@@ -39,18 +40,21 @@ export const openPostgresToRead = (
   options: OpenPostgresOptions = {},
 ): Promise<PostgresStore> => open(config, clock, options, (link) => requireTables(link, config))
 
-async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
+export async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
   if (isUsable(await readSchema(link))) return
   throw new StoreError(`The store (${placeOf(config)}) has no tables, or old ones: run \`postern migrate\`.`)
 }
 
-/** Does work over a connection of its own, whose statements may take long. Rejects with StoreError. */
+/**
+ * Does work over a connection of its own, whose statements may take long: `within` milliseconds. Rejects with StoreError.
+ */
 export async function withLongStatements<T>(
   config: PostgresConfig,
   work: (link: PostgresLink) => Promise<T>,
+  within = MIGRATE_WITHIN,
 ): Promise<T> {
   const plan = { ...planPostgres(config), connections: 1 }
-  const patience = { deadline: MIGRATE_WITHIN, answerWithin: MIGRATE_WITHIN }
+  const patience = { deadline: within, answerWithin: within }
   return withWords(config, async () => {
     const link = await PostgresLink.open({ ...plan, ...patience })
     return work(link).finally(() => link.close())
@@ -87,6 +91,7 @@ async function open(
     const link = await PostgresLink.open(plan, { trouble: onTrouble, clockRead })
     try {
       await before(link)
+      await requireWhole(link)
       return await PostgresStore.open(link, clock)
     } catch (thrown) {
       await link.close()

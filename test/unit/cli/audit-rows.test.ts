@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { CSV_HEAD, csvRow } from '../../../src/cli/audit/csv-rows.ts'
-import { barText, progressBar } from '../../../src/cli/audit/progress.ts'
+import { barText, progressBar } from '../../../src/cli/progress.ts'
 import { cellsOf, recordText, visible } from '../../../src/cli/audit/row-text.ts'
 import type { AuditRow } from '../../../src/contracts/audit-query.ts'
 

@@ -1,46 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
-import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'
-import { drawSchema, query, sharedPostgres } from '../../support/postgres.ts'
+import { placeOnPostgres } from '../../support/place-on-postgres.ts'
+import { query } from '../../support/postgres.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
-import { postern } from '../../support/start-postern.ts'
-
-/** 32 bytes in base64. */
-const SEAL = Buffer.alloc(32, 7).toString('base64')
-
-/** Commands on a configuration whose store is a schema of its own, in which there is nothing yet. */
-async function place(url?: string) {
-  const data = await dataFolder()
-  const cluster = await sharedPostgres()
-  const schema = drawSchema()
-  const file = configFiles({
-    'node.yaml': `
-extends: ${ROOT}/config/upstream.yaml
-admin: { token: { env: POSTERN_ADMIN_TOKEN } }
-store:
-  kind: postgres
-  url: '${url ?? cluster.url()}'
-  schema: ${schema}
-  seal: [{ id: test, key: { env: SEAL } }]
-`,
-  })('node.yaml')
-  const env = {
-    POSTERN_DATA: data,
-    POSTERN_CONFIG: file,
-    POSTERN_ADMIN_TOKEN: 'a-token-of-this-test-0123456789',
-    SEAL,
-  }
-  const run = (line: string) => runVerb(line.split(' '), { env })
-  const serve = () => postern({ file, data, environment: env })
-  return { cluster, schema, data, run, serve }
-}
 
 describe('the commands of a store that several nodes share', needing('postgresql'), () => {
   it('C11.7.4 migrate makes the tables, says so once, and leaves a record', async () => {
-    const { run, data } = await place()
+    const { run, data } = await placeOnPostgres()
     const check = await run('migrate --check')
     expect([check.code, check.stdout]).toEqual([
       1,
@@ -57,7 +26,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 migrate refuses tables of a version that this one cannot use', async () => {
-    const { run, cluster, schema } = await place()
+    const { run, cluster, schema } = await placeOnPostgres()
     await run('migrate')
     query(cluster, `UPDATE ${schema}.meta SET version = 9, readable_from = 8`)
     const { code, stderr } = await run('migrate --check')
@@ -66,7 +35,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 migrate --finish waits until no older node was seen for ten minutes', async () => {
-    const { run, cluster, schema } = await place()
+    const { run, cluster, schema } = await placeOnPostgres()
     await run('migrate')
     const facts = `{"host":"old-host","schema":0,"workers":1,"clockOffset":0,"feedAge":0}`
     const seen = (minutes: number): unknown =>
@@ -84,7 +53,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 nodes lists those that serve, with their clocks and the age of what they know', async () => {
-    const { run, serve } = await place()
+    const { run, serve } = await placeOnPostgres()
     expect((await run('nodes')).stderr).toContain('run `postern migrate`')
     const service = await serve()
     const listed = async () => JSON.parse((await run('nodes --json')).stdout).nodes
@@ -99,7 +68,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 check --connect tells whether the database can be used', async () => {
-    const { run, cluster, schema } = await place()
+    const { run, cluster, schema } = await placeOnPostgres()
     const before = await run('check --connect')
     expect([before.code, before.stdout]).toEqual([0, expect.stringContaining('There are no tables yet')])
     await run('migrate')
@@ -111,7 +80,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 check --connect fails where nothing listens, and names no password', async () => {
-    const { run } = await place('postgres://u:very-secret@127.0.0.1:1/d')
+    const { run } = await placeOnPostgres({ url: 'postgres://u:very-secret@127.0.0.1:1/d' })
     const { code, stdout, stderr } = await run('check --connect')
     expect(code).toBe(1)
     expect(stdout).toContain('FAIL postgres 127.0.0.1:1/d')
@@ -119,7 +88,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 backup names pg_dump, and the commands refuse a store of one machine', async () => {
-    const { run } = await place()
+    const { run } = await placeOnPostgres()
     expect(await run('backup /tmp/never-written')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('pg_dump'),

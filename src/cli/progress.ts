@@ -1,6 +1,6 @@
-/** A bar on stderr that shows how far a scan is: on a terminal only, and not for short ones. */
-import type { Progress } from '../../contracts/audit-query.ts'
-import type { Terminal } from '../command.ts'
+/** A bar on stderr that shows how far long work is: on a terminal only, and not for short work. */
+import type { Progress } from '../contracts/audit-query.ts'
+import type { Terminal } from './command.ts'
 
 const WIDTH = 30
 /** Milliseconds before it appears. */
@@ -8,7 +8,15 @@ const PATIENCE = 500
 /** Milliseconds between two changes. */
 const PAUSE = 100
 const CLEAR = '\r\u001b[K'
-const MIB = 1024 ** 2
+
+/** What the bar names. `size`: how much of what is counted is one of it. */
+interface Shown {
+  readonly name: string
+  readonly size: number
+}
+
+const MEBIBYTES: Shown = { name: 'MiB', size: 1024 ** 2 }
+export const RECORDS: Shown = { name: 'records', size: 1 }
 
 export interface ProgressBar {
   show(progress: Progress): void
@@ -22,28 +30,29 @@ const NO_BAR: ProgressBar = { show: () => undefined, clear: () => undefined }
 export function progressBar(
   { stderr }: Pick<Terminal, 'stderr'>,
   now: () => number = () => performance.now(),
+  shown = MEBIBYTES,
 ): ProgressBar {
   if (!('isTTY' in stderr && stderr.isTTY === true)) return NO_BAR
   let due = now() + PATIENCE
-  let shown = false
+  let isVisible = false
   return {
     show(progress) {
       if (now() < due) return
       due = now() + PAUSE
-      shown = true
-      stderr.write(`${CLEAR}${barText(progress)}`)
+      isVisible = true
+      stderr.write(`${CLEAR}${barText(progress, shown)}`)
     },
     clear() {
-      if (shown) stderr.write(CLEAR)
-      shown = false
+      if (isVisible) stderr.write(CLEAR)
+      isVisible = false
     },
   }
 }
 
 /** `[######          ]  40 %  240 of 600 MiB` */
-export function barText({ done, total }: Progress): string {
+export function barText({ done, total }: Progress, { name, size } = MEBIBYTES): string {
   const share = total === 0 ? 1 : Math.min(1, done / total)
   const bar = '#'.repeat(Math.round(share * WIDTH)).padEnd(WIDTH)
   const percent = String(Math.floor(share * 100)).padStart(3)
-  return `[${bar}] ${percent} %  ${Math.round(done / MIB)} of ${Math.round(total / MIB)} MiB`
+  return `[${bar}] ${percent} %  ${Math.round(done / size)} of ${Math.round(total / size)} ${name}`
 }

@@ -1,0 +1,82 @@
+/** `postern store copy`: from the store of one machine to one that several nodes share. */
+import { dirname, join, resolve } from 'node:path'
+import { copyKeys } from '../keys/copy-keys.ts'
+import { FolderKeys } from '../keys/folder-keys.ts'
+import { KeyError } from '../keys/key-error.ts'
+import { keysOf } from '../keys/key-place.ts'
+import { Seals } from '../keys/seal.ts'
+import { SealedKeys } from '../keys/sealed-keys.ts'
+import { hasService } from '../start/data-users.ts'
+import { placeOf } from '../stores/postgres/config.ts'
+import { StoreError } from '../stores/store-error.ts'
+import { countOf, EXIT, type Terminal, UsageError } from './command.ts'
+import { progressBar, RECORDS } from './progress.ts'
+import { recorded } from './recorded-act.ts'
+import { onSharedStore, type PostgresConfig } from './shared-store.ts'
+import { STORE } from './tables/keeping.ts'
+import { printJson } from './terminal.ts'
+import { commandOf } from './verbs.ts'
+
+const SQLITE = 'sqlite:'
+
+/** The path of the file. @throws UsageError */
+function sourceOf(from: string | undefined): string {
+  const path = from?.startsWith(SQLITE) === true ? from.slice(SQLITE.length) : ''
+  if (path === '') throw new UsageError('name the old store: --from sqlite:PATH')
+  return resolve(path)
+}
+
+interface Copy {
+  readonly file: string
+  /** The folder of the old store's keys. */
+  readonly keys: string
+  readonly to: PostgresConfig
+  readonly json: boolean
+}
+
+export const storeCommand = commandOf(STORE, {
+  copy: ({ values }, terminal) => {
+    const file = sourceOf(values.from)
+    return onSharedStore(values.config, terminal, ({ configuration, store }) => {
+      const keys = values.keys ?? join(dirname(file), 'keys')
+      const work = (): Promise<number> =>
+        copy({ file, keys, to: store, json: values.json === true }, terminal)
+      const act = { event: 'store.copied', on: { kind: 'store' }, change: { from: file } } as const
+      return recorded({ configuration, options: values, terminal }, act, work)
+    })
+  },
+})
+
+/** Rejects with StoreError or KeyError if it cannot be done. */
+async function copy({ file, keys: folder, to, json }: Copy, terminal: Terminal): Promise<number> {
+  if (hasService(dirname(file)))
+    throw new StoreError(
+      `A service uses ${dirname(file)}: stop it, else the copy lacks what it goes on to write.`,
+    )
+  const keys = new FolderKeys(folder)
+  await requireKeys(keys)
+  const seals = new Seals(to.seal)
+  const bar = progressBar(terminal, undefined, RECORDS)
+  let sealed: readonly string[] = []
+  const { copyStore } = await import('../stores/postgres/copy-store.ts')
+  const { records, changes } = await copyStore({
+    ...{ from: file, to },
+    progress: (progress) => bar.show(progress),
+    add: async (store) => {
+      sealed = await copyKeys(keys, new SealedKeys(store, seals))
+    },
+  }).finally(() => bar.clear())
+  if (json) printJson({ from: file, to: placeOf(to), records, changes, sealed }, terminal)
+  else
+    terminal.stdout.write(
+      `${countOf(records, 'record')} and ${countOf(changes, 'change')} are in ${placeOf(to)} now; sealed: ` +
+        `${sealed.join(', ')}. Start no service on ${file} any more.\n`,
+    )
+  return EXIT.done
+}
+
+/** A service without its old keys would refuse what they have signed. Rejects with KeyError. */
+async function requireKeys(keys: FolderKeys): Promise<void> {
+  if ((await keysOf(keys)).length === 0)
+    throw new KeyError(`There are no keys in ${keys.name}: name their folder with --keys.`)
+}

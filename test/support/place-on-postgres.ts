@@ -1,0 +1,58 @@
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { openPostgresToRead } from '../../src/stores/postgres/open.ts'
+import { runVerb } from './command-line.ts'
+import { configFiles } from './config-files.ts'
+import { dataFolder } from './data-folder.ts'
+import { drawSchema, query, sharedPostgres } from './postgres.ts'
+import { ROOT, WITHOUT_WAITS } from './spawn-postern.ts'
+import { postern } from './start-postern.ts'
+
+/** 32 bytes in base64. */
+const SEAL = Buffer.alloc(32, 7).toString('base64')
+
+export interface PlaceOptions {
+  /** Of the database. Default: that of the whole run. */
+  readonly url?: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Commands and services on a configuration whose store is a schema of its own, in which there is nothing yet. */
+export async function placeOnPostgres({ url, environment = {} }: PlaceOptions = {}) {
+  const data = await dataFolder()
+  const cluster = await sharedPostgres()
+  const schema = drawSchema()
+  const file = configFiles({
+    'node.yaml': `
+extends: ${ROOT}/config/upstream.yaml
+admin: { token: { env: POSTERN_ADMIN_TOKEN } }
+store:
+  kind: postgres
+  url: '${url ?? cluster.url()}'
+  schema: ${schema}
+  seal: [{ id: test, key: { env: SEAL } }]
+${WITHOUT_WAITS}
+`,
+  })('node.yaml')
+  const env = {
+    POSTERN_DATA: data,
+    POSTERN_CONFIG: file,
+    POSTERN_ADMIN_TOKEN: 'a-token-of-this-test-0123456789',
+    SEAL,
+    ...environment,
+  }
+  return {
+    ...{ cluster, schema, data },
+    sql: (sql: string) => query(cluster, sql.replaceAll('SCHEMA.', `${schema}.`)),
+    run: (line: string) => runVerb(line.split(' '), { env }),
+    /** The store itself, opened to be read. */
+    store: async () => {
+      const settings = { url: cluster.url(), schema, connections: 2, deadline: 10_000, maxAge: 1000 }
+      const config = { ...settings, migrate: 'never', preparedStatements: true } as const
+      const store = await openPostgresToRead(config, systemClock)
+      onTestFinished(() => store.close())
+      return store
+    },
+    serve: () => postern({ file, data, environment: env }),
+  }
+}
