@@ -54,12 +54,21 @@ export function openFamilies(deps: FamilyDeps): Families {
   }
 }
 
-/** Counts the record up. False if it has changed since, or is gone. */
+/**
+ * Counts the record up. False if it has changed since, or is gone. Where the store has lost writes it takes several steps,
+ * one for each number: so the version of a record and its number always grow together, and what another process remembers
+ * of the lost writes never fits a later record.
+ */
 async function use(family: FoundFamily, rotated: RotatedFamilies, deps: FamilyDeps): Promise<boolean> {
-  const { expiresAt, id, next, record, version } = family
-  const value: FamilyRecord = { ...record, ...next, rotatedAt: deps.clock.now() }
+  const { expiresAt, id, next, record } = family
   rotated.forget(id)
-  if (!(await deps.store.replace(FAMILY, id, version, value))) return false
-  rotated.remember({ key: id, value, version: version + 1, expiresAt, usedAt: undefined })
-  return true
+  let { version } = family
+  for (let generation = (record.generation ?? 0) + 1; ; generation += 1) {
+    const value: FamilyRecord = { ...record, salt: next.salt, generation, rotatedAt: deps.clock.now() }
+    if (!(await deps.store.replace(FAMILY, id, version, value))) return false
+    version += 1
+    if (generation < next.generation) continue
+    rotated.remember({ key: id, value, version, expiresAt, usedAt: undefined })
+    return true
+  }
 }
