@@ -105,15 +105,20 @@ const doctor: Action = async (request) => {
 }
 
 /** `keys rewrap`: seals with the first seal what an older one has sealed. */
-const rewrap: Action = async ({ plan: { place }, options: { json }, terminal }) => {
+const rewrap: Action = async (request) => {
+  const { plan, options, terminal } = request
+  const { place } = plan
   if (place.rewrap === undefined) {
     terminal.stderr.write(`postern: the keys are in ${place.name}, and not sealed\n`)
     return EXIT.refused
   }
-  const rewrapped = await place.rewrap()
-  if (json === true) printJson({ ...rewrapped }, terminal)
-  else printRewrapped(rewrapped, terminal)
-  return EXIT.done
+  const seal = place.rewrap.bind(place)
+  return recorded(request, { event: 'keys.resealed', on: { kind: 'key' } }, async () => {
+    const rewrapped = await seal()
+    if (options.json === true) printJson({ ...rewrapped }, terminal)
+    else printRewrapped(rewrapped, terminal)
+    return EXIT.done
+  })
 }
 
 function printRewrapped({ sealed, already }: Rewrapped, { stdout }: Terminal): void {

@@ -15,6 +15,7 @@ export const REPORTABLE = [
   'user.password_set',
   'keys.announced',
   'keys.compromised',
+  'keys.resealed',
   'store.backed_up',
   'store.migrated',
   'store.copied',

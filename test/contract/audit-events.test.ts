@@ -73,6 +73,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'keys.signing': SERVICE,
   'keys.retired': 'test/unit/start/key-events.test.ts',
   'keys.compromised': COMMANDS,
+  'keys.resealed': 'test/unit/cli/sealed-keys.test.ts',
   'store.backed_up': COMMANDS,
   'store.migrated': 'test/unit/cli/shared-store.test.ts',
   'store.copied': 'test/unit/cli/store-copy.test.ts',

@@ -39,7 +39,7 @@ export const KEYS = {
     rewrap: {
       summary: 'Seal the keys in a Postgres store with the first seal, so that older seals can go',
       arguments: [],
-      options: { ...JSON_ANSWER, ...CONFIG },
+      options: { ...JSON_ANSWER, ...ORDER },
       examples: [{ line: 'postern keys rewrap', does: 'seal them anew, before you remove an older seal' }],
     },
   },

@@ -7,6 +7,7 @@ import { keysCommand } from '../../../src/cli/keys.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import type { SealKey } from '../../../src/keys/seal.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
+import { recordsOf } from '../../support/audit-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'
 import { query, sharedPostgres } from '../../support/postgres.ts'
@@ -33,7 +34,7 @@ async function shared(prepare = true) {
       cluster,
       `SELECT kind, key, version FROM ${schema}.record WHERE kind IN ('signing_key', 'secret') ORDER BY 1, 2`,
     )
-  return { run, rows, schema }
+  return { run, rows, schema, data }
 }
 
 async function runIn(env: Terminal['env'], ...args: readonly string[]) {
@@ -78,7 +79,7 @@ describe('postern keys, where nodes share a store', needing('postgresql'), () =>
   })
 
   it('C6.3.4 rewrap seals with the first seal, once; then the older one can go', async () => {
-    const { run, rows } = await shared()
+    const { run, rows, data } = await shared()
     const [a, b] = [sealKey('a'), sealKey('b')]
     await run([a], 'rotate')
     expect((await run([b, a], 'doctor')).stdout).toMatch(/^WARN ES256-1, RS256-1: sealed with the seal a/m)
@@ -90,6 +91,7 @@ describe('postern keys, where nodes share a store', needing('postgresql'), () =>
     const again = await run([b, a], 'rewrap', '--json')
     expect(JSON.parse(again.stdout)).toEqual({ sealed: [], already: ['ES256-1', 'RS256-1'] })
     expect((await run([b], 'list')).code).toBe(0)
+    expect(recordsOf({ data }, 'keys.resealed')).toHaveLength(2)
   })
 
   it('T7 without its seal a command fails, and says which one is missing', async () => {
