@@ -71,3 +71,36 @@ export interface Lockouts {
   /** Forgets failures, in every process within a second. Resolves with their number. */
   clear(filter: LockoutFilter): Promise<number>
 }
+
+/** After how many failures the next attempt waits, and how long. Times in milliseconds. */
+export interface SharedDelays {
+  readonly free: number
+  readonly delay: number
+  readonly longest: number
+  /** After that time without a failure, earlier ones count no more. */
+  readonly forget: number
+}
+
+export interface TakenTurn {
+  readonly taken: boolean
+  /** Milliseconds after which it may be tried again; 0 if it was taken. */
+  readonly wait: number
+  readonly failures: number
+}
+
+/**
+ * Turns of attempts that several nodes share, by keys that say nothing. Methods reject with Fault `identity_unavailable`
+ * if the store cannot be reached.
+ */
+export interface LockoutTurns {
+  /** Takes the turn of a key for `ms` milliseconds at most, if nobody has it and the delay for its failures has passed. */
+  take(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
+  /** As `take`, but attempts run at the same time until there are `free` failures. Each counts as one until it is settled. */
+  count(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
+  /** Ends a turn of `take`. `right`: true forgets failures, false adds one, undefined leaves them as they are. */
+  end(key: string, by: string, right: boolean | undefined, forget: number): Promise<void>
+  /** Ends an attempt of `count`. `right`: true forgets failures, undefined takes the one back. */
+  settle(key: string, by: string, right: boolean | undefined, forget: number): Promise<void>
+  /** Forgets the failures of all keys that fit one of the patterns (`%`: any part). Resolves with their number. */
+  clear(patterns: readonly string[]): Promise<number>
+}

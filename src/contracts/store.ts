@@ -1,4 +1,5 @@
 import type { Budgets } from './budgets.ts'
+import type { LockoutTurns } from './lockouts.ts'
 import type { Nodes } from './nodes.ts'
 
 /** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
@@ -98,6 +99,7 @@ export interface AppendOptions {
 export interface SharedParts {
   readonly nodes: Nodes
   readonly budgets: Budgets
+  readonly lockouts: LockoutTurns
 }
 
 /**

@@ -70,6 +70,7 @@ export async function openControl(
   const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
+  if (state.store.shared !== undefined) lockouts.share(state.store.shared.lockouts)
   const beat = beatOf(configuration, state, options, supervisor)
   supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
   const parts: Omit<ControlParts, 'holdings'> = {

@@ -6,6 +6,7 @@ import type {
   Lockout,
   LockoutFilter,
   Lockouts,
+  LockoutTurns,
   Turn,
 } from '../../contracts/lockouts.ts'
 import { networkOf } from '../../http/addresses.ts'
@@ -13,6 +14,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { GuessingConfig } from '../config.ts'
 import { FailureTable, type Tally } from './failures.ts'
+import { SharedTurns } from './shared-turns.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
 
 /** Most entries of each table. All five tables together take about 40 MB if they are full. */
@@ -69,6 +71,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   readonly #existing: Counts
   readonly #invented: Counts
   readonly #networks: FailureTable<string>
+  #shared: SharedTurns | undefined
 
   /** @param began told once of each delay that begins */
   constructor(
@@ -91,6 +94,11 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     this.#networks = new FailureTable({ clock, most: REMEMBERED, forget })
   }
 
+  /** From now on attempts of other nodes count too. */
+  share(turns: LockoutTurns): void {
+    this.#shared = new SharedTurns(turns, this.#timer)
+  }
+
   /** Uses other rules from now on. The counts stay. */
   configure(rules: GuessingConfig): void {
     this.#rules = rules
@@ -106,15 +114,17 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     try {
       await this.#wait(counts.attempts.find(id), this.#rules.attempts)
       const leaveAccount = familiar ? undefined : await this.#enterAccount(key.user, counts)
+      const endShared = await this.#shared?.enter(key, familiar, this.#rules)
       let ended = false
       return {
-        end: (right) => {
-          if (ended) return Promise.resolve(0)
+        end: async (right) => {
+          if (ended) return 0
           ended = true
           const hold = this.#count(key, counts, right, standing)
+          await endShared?.(right)
           leaveAccount?.()
           leave()
-          return Promise.resolve(hold)
+          return hold
         },
       }
     } catch (thrown) {
@@ -142,7 +152,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     )
   }
 
-  clear({ user: typed, client, network }: LockoutFilter): Promise<number> {
+  async clear({ user: typed, client, network }: LockoutFilter): Promise<number> {
     const user = typed === undefined ? undefined : shortened(typed)
     const from = network === undefined ? undefined : networkOf(network)
     const fits = (key: GuessingKey): boolean =>
@@ -152,6 +162,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     // The counts of a network concern all of its users. They are cleared only if no user and no client is given.
     if (user === undefined && client === undefined)
       this.#networks.forgetWhere((name) => (from ?? name) === name)
+    const elsewhere = this.#shared?.clear({ user, client, network: from })
     const cleared = this.#all().map(
       ({ attempts, accounts }) =>
         attempts.forgetWhere(fits) +
@@ -159,7 +170,9 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
           ? this.#clearAccount(user, accounts)
           : 0),
     )
-    return Promise.resolve(cleared.reduce((sum, count) => sum + count, 0))
+    const here = cleared.reduce((sum, count) => sum + count, 0)
+    // What this node knows of is counted by all nodes together, too.
+    return Math.max(here, (await elsewhere) ?? 0)
   }
 
   /** Returns 1 if the account's attempts were delayed, else 0. */

@@ -19,6 +19,7 @@ import { Appender } from './appender.ts'
 import { PostgresBudgets } from './budgets.ts'
 import { indexColumn, keyColumns, keyOf, shortKey } from './keys.ts'
 import type { PostgresLink, Row } from './link.ts'
+import { PostgresLockouts } from './lockouts.ts'
 import { NEWEST_TABLES } from './migrations.ts'
 import { PostgresNodes } from './nodes.ts'
 import { toPage } from './feed-rows.ts'
@@ -53,6 +54,7 @@ export class PostgresStore implements Store {
     this.shared = {
       nodes: new PostgresNodes(link, NEWEST_TABLES),
       budgets: new PostgresBudgets(link),
+      lockouts: new PostgresLockouts(link),
     }
     this.#clock = clock
     this.#statements = statements
