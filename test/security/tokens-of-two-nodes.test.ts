@@ -1,14 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../src/contracts/store.ts'
 import { FAMILY } from '../../src/identity/tokens/families.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { planPostgres } from '../../src/stores/postgres/config.ts'
-import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { openNode, refreshAt, refreshThroughKills } from '../support/killed-postgres.ts'
 import { needing } from '../support/machine.ts'
-import { makeTables, sharedPostgres } from '../support/postgres.ts'
-import { basic, formOf, type JsonAnswer, type TestIdentity } from '../unit/identity/identity-under-test.ts'
-import { obtainCode, openFlow, redeem } from '../unit/identity/user-agent.ts'
+import { makeTables, ownPostgres, sharedPostgres } from '../support/postgres.ts'
+import type { JsonAnswer, TestIdentity } from '../unit/identity/identity-under-test.ts'
+import { obtainCode, redeem } from '../unit/identity/user-agent.ts'
 
 // T3.6: codes and refresh tokens that are used at several nodes at once, which share a Postgres.
 
@@ -24,25 +21,9 @@ interface Nodes {
 async function nodes(user: string): Promise<Nodes> {
   const cluster = await sharedPostgres()
   const schema = makeTables(cluster)
-  const open = async (): Promise<PostgresStore> => {
-    const settings = {
-      connections: 4,
-      deadline: 10_000,
-      maxAge: 900_000,
-      preparedStatements: true,
-      migrate: 'auto',
-    } as const
-    const plan = planPostgres({ url: cluster.url(user), schema, ...settings })
-    const store = await PostgresStore.open(await PostgresLink.open(plan), systemClock)
-    onTestFinished(() => store.close())
-    return store
-  }
-  const [one, other] = [await open(), await open()]
-  const deps = { clock: systemClock }
-  return {
-    services: [openFlow({ deps: { ...deps, store: one } }), openFlow({ deps: { ...deps, store: other } })],
-    store: one,
-  }
+  const [one, other] = [await openNode(cluster.url(user), schema), await openNode(cluster.url(user), schema)]
+  for (const { store } of [one, other]) onTestFinished(() => store.close())
+  return { services: [one.service, other.service], store: one.store }
 }
 
 /** The same request so many times at once, at one node and the other by turns. */
@@ -51,12 +32,6 @@ const atOnce = (
   ask: (service: TestIdentity) => Promise<JsonAnswer>,
 ): Promise<readonly JsonAnswer[]> =>
   Promise.all(Array.from({ length: TIMES }, (_, n) => ask(services[n % 2 === 0 ? 0 : 1])))
-
-const refresh = (service: TestIdentity, token: string): Promise<JsonAnswer> =>
-  service.send({
-    headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('ledgerline') },
-    body: formOf({ grant_type: 'refresh_token', refresh_token: token }),
-  })
 
 const ofStatus = (answers: readonly JsonAnswer[], status: number): readonly JsonAnswer[] =>
   answers.filter((answer) => answer.status === status)
@@ -78,13 +53,20 @@ describe.each(['postern', 'serializable'])(
       const both = await nodes(user)
       const { code } = await obtainCode(both.services[0], OFFLINE)
       const first = (await redeem(both.services[0], code)).json.refresh_token
-      const answers = await atOnce(both, (service) => refresh(service, first))
+      const answers = await atOnce(both, (service) => refreshAt(service, first))
       expect(ofStatus(answers, 200)).toHaveLength(TIMES)
       const [second, ...others] = new Set(answers.map(({ json }) => json.refresh_token as string))
       expect(others).toEqual([])
-      const third = await refresh(both.services[1], second ?? '')
-      expect((await refresh(both.services[0], third.json.refresh_token)).status).toBe(200)
+      const third = await refreshAt(both.services[1], second ?? '')
+      expect((await refreshAt(both.services[0], third.json.refresh_token)).status).toBe(200)
       expect((await both.store.list(FAMILY)).map(({ value }) => value['generation'])).toEqual([4])
     })
   },
 )
+
+describe('T3.6 two nodes whose Postgres is killed', needing('postgresql'), () => {
+  it('C6.1.7 nobody is logged out, however often (`npm run prove postgres-kills`)', async () => {
+    const told = await refreshThroughKills(await ownPostgres(), 1)
+    expect([...told.keys()].filter((status) => status !== 503)).toEqual([200])
+  }, 30_000)
+})
