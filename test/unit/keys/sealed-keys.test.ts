@@ -126,6 +126,17 @@ describe('sealed keys', () => {
     expect(await at.store.list(SIGNING_KEY)).toHaveLength(2)
   })
 
+  it('C6.3.4 a record that is damaged while a node runs leaves its key in use there', async () => {
+    const at = shared()
+    const keys = await node(at)
+    const { kids } = keys
+    const [entry] = await at.store.list(SIGNING_KEY)
+    await at.store.replace(SIGNING_KEY, entry!.key, entry!.version, { ...entry!.value, nonce: 'AAAA' })
+    await expect(keys.refresh()).rejects.toThrow(/ES256-1 .* cannot be opened/)
+    expect(keys.kids).toEqual(kids)
+    expect(await kidOf(keys)).toBe(kids[0])
+  })
+
   it('C6.3.4 keys follow each other on all nodes alike; a retired one is removed', async () => {
     const at = shared()
     const [one, other] = [await node(at), await node(at)]
@@ -355,6 +366,16 @@ describe('keys that cannot be read again', () => {
     expect(await keys.find('unknown', 'ES256')).toBeUndefined()
   })
 
+  it('C4.15 a new key is found also while another one cannot be opened', async () => {
+    const at = shared()
+    const keys = await node(at)
+    const made = await placeIn(at).create({ algorithm: 'ES256', generation: 2 }, at.clock)
+    await placeIn({ ...at, seals: [sealKey('b')] }).create({ algorithm: 'ES256', generation: 3 }, at.clock)
+    at.clock.advance(1000)
+    expect(await keys.find(made.kid, 'ES256')).toHaveLength(1)
+    await expect(keys.find('unknown', 'ES256')).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+  })
+
   it('C4.15 a call with an unknown key waits for a store that hangs for a moment only', async () => {
     const at = shared()
     const keys = await node(at)
@@ -379,5 +400,19 @@ describe('keys that cannot be read again', () => {
     expect(answers.every((fault) => fault instanceof Fault)).toBe(true)
     expect(list).toHaveBeenCalledTimes(1)
     held.reject(new Fault('identity_unavailable'))
+  })
+
+  it('T3.5 beyond the most that wait, an unknown key is refused at once if the keys were just read', async () => {
+    const at = shared()
+    const keys = await node(at)
+    const held = Promise.withResolvers<readonly []>()
+    vi.spyOn(at.store, 'list').mockImplementation(() => held.promise)
+    at.clock.advance(2 * placeIn(at).every)
+    const waiting = Array.from({ length: 1000 }, () => keys.find('unknown', 'ES256').catch(() => undefined))
+    expect(await keys.find('unknown', 'ES256')).toBeUndefined()
+    at.clock.advance(1)
+    await expect(keys.find('unknown', 'ES256')).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+    await Promise.all(waiting)
+    held.resolve([])
   })
 })
