@@ -83,6 +83,44 @@ export class PostgresCluster {
     runProgram('initdb', [...data, '--no-sync'])
   }
 
+  /** Makes it a standby of another one, with all that is in there. `start` starts it. */
+  createStandby(primary: PostgresCluster): void {
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    openFolder(this.folder)
+    const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', USER]
+    runProgram('pg_basebackup', [
+      '-D',
+      join(this.folder, 'data'),
+      '-R',
+      '-X',
+      'stream',
+      '-c',
+      'fast',
+      ...from,
+    ])
+  }
+
+  /** A standby hears nothing of its primary any more. */
+  deafen(): void {
+    for (const id of this.#receivers()) signal(id, 'SIGSTOP')
+  }
+
+  /** Makes a standby the primary. The one before must have ended. */
+  async promote(): Promise<void> {
+    const promoted = ['-D', join(this.folder, 'data'), '-W', 'promote']
+    runProgram('pg_ctl', promoted)
+    // A receiver that was stopped is told to end meanwhile, and does so before it reads what lies in its socket.
+    await pause(500)
+    for (const id of this.#receivers()) signal(id, 'SIGCONT')
+    while (query(this, 'SELECT pg_is_in_recovery()') !== 'f') await pause(20)
+  }
+
+  #receivers(): readonly number[] {
+    return this.#processes().filter((id) =>
+      readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('walreceiver'),
+    )
+  }
+
   /** Resolves when it answers. */
   async start(): Promise<void> {
     const place = ['-D', join(this.folder, 'data'), '-p', String(this.port), '-k', this.folder]
@@ -124,6 +162,8 @@ export class PostgresCluster {
   /** Ends it at once, as a crash does. */
   async kill(): Promise<void> {
     const server = this.#server
+    // It was let go of, so that a process that forgets it can end.
+    server?.ref()
     const ended =
       server && server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined
     const processes = this.#processes()

@@ -1,0 +1,139 @@
+/** Several nodes of one configuration on one Postgres, each in a process of its own, and with a way of its own to Postgres. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './free-port.ts'
+import { LosingProxy } from './losing-proxy.ts'
+import { drawSchema, type PostgresCluster } from './postgres.ts'
+import { sealKey } from './seal-key.ts'
+import { DEMO, spawnPostern, type SpawnedPostern } from './spawn-postern.ts'
+
+export interface NodesOptions {
+  readonly count?: number
+  /** Settings of all nodes, as YAML, besides those of the store. */
+  readonly settings?: string
+  /** Further members of `server`, as YAML in braces has them: `timeouts: { lameDuck: 2s }`. */
+  readonly server?: string
+  /** Further members of `store`, one line each. */
+  readonly store?: string
+  /** Where clients reach them; the first node if not given. */
+  readonly publicUrl?: string
+  /** Milliseconds by which the wall clock of each node is ahead. */
+  readonly ahead?: readonly number[]
+}
+
+export interface StartedNode extends SpawnedPostern {
+  readonly proxy: LosingProxy
+  /** Starts it anew on its ports, when it has ended. */
+  restart(): Promise<StartedNode>
+}
+
+export interface Nodes {
+  readonly nodes: readonly StartedNode[]
+  readonly adminToken: string
+  /** Posts an order to a node's admin API; answers the status. */
+  order(node: SpawnedPostern, path: string, body?: object): Promise<number>
+  close(): Promise<void>
+}
+
+const ADMIN_TOKEN = 'a-token-of-the-tests-0123456789'
+
+/** Answers every call with an empty list of funds. */
+async function startFunds(): Promise<{ readonly server: Server; readonly url: string }> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.setHeader('Content-Type', 'application/json').end('{"FundSummaries":[],"TotalCount":0}')
+  })
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+/** The demo with its data behind a service, its state in Postgres, and passwords that are quick to check. */
+const configuration = (
+  funds: string,
+  schema: string,
+  publicUrl: string,
+  { settings = '', server = '', store = '' }: NodesOptions,
+) => `
+extends: ${DEMO}
+server: { baseUrl: ${publicUrl}, authUrl: ${publicUrl}, ${server} }
+admin: { token: { env: NODES_ADMIN_TOKEN } }
+log: { calls: none }
+store:
+  kind: postgres
+  url: { env: NODES_STORE_URL }
+  schema: ${schema}
+  seal: [{ id: test, key: { env: NODES_SEAL } }]
+  ${store}
+backends:
+  sample:
+  funds: { kind: http, target: '${funds}' }
+areas:
+  fund-data: { backend: funds }
+  member-data: { backend: funds }
+${settings}`
+
+/** A program that node runs first: the wall clock is ahead. */
+const clockAhead = (ms: number): readonly string[] =>
+  ms === 0 ? [] : ['--import', `data:text/javascript,const now=Date.now;Date.now=()=>now()+${ms}`]
+
+interface StartParts {
+  readonly config: string
+  readonly environment: Readonly<Record<string, string>>
+  readonly proxy: LosingProxy
+  readonly node: readonly string[]
+}
+
+async function startNode({ config, environment, proxy, node }: StartParts): Promise<StartedNode> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const ports = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
+  const own = { ...environment, ...ports, NODES_STORE_URL: proxy.url() }
+  const start = async (): Promise<StartedNode> => {
+    const spawned = await spawnPostern({ config, node, environment: own })
+    const url = `http://127.0.0.1:${port}`
+    const adminUrl = `http://127.0.0.1:${adminPort}`
+    return { ...spawned, port, baseUrl: url, authUrl: url, adminUrl, proxy, restart: start }
+  }
+  return start()
+}
+
+/** The caller closes them. The cluster stays. */
+export async function startNodes(cluster: PostgresCluster, options: NodesOptions = {}): Promise<Nodes> {
+  const { count = 2, ahead = [], publicUrl = 'http://127.0.0.1:8080' } = options
+  const folder = await mkdtemp(join(tmpdir(), 'postern-nodes-'))
+  const { server, url: funds } = await startFunds()
+  const config = join(folder, 'postern.yaml')
+  await writeFile(config, configuration(funds, drawSchema(), publicUrl, options))
+  const environment = { NODES_ADMIN_TOKEN: ADMIN_TOKEN, NODES_SEAL: sealKey('test').key }
+  const proxies = await Promise.all(Array.from({ length: count }, () => LosingProxy.open(cluster.port)))
+  const nodes = await Promise.all(
+    proxies.map((proxy, at) => startNode({ config, environment, proxy, node: clockAhead(ahead[at] ?? 0) })),
+  )
+  return {
+    nodes,
+    adminToken: ADMIN_TOKEN,
+    order: async ({ adminUrl }, path, body = {}) => {
+      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' }
+      const answer = await fetch(`${adminUrl}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      })
+      await answer.arrayBuffer()
+      return answer.status
+    },
+    close: async () => {
+      for (const { proxy } of nodes) proxy.mend()
+      await Promise.all(nodes.map((node) => node.stop()))
+      await Promise.all(proxies.map((proxy) => proxy.close()))
+      server.closeAllConnections()
+      server.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
