@@ -14,14 +14,15 @@ const SEAL = Buffer.alloc(32, 7).toString('base64')
 export interface PlaceOptions {
   /** Of the database. Default: that of the whole run. */
   readonly url?: string
+  /** The schema of another place. */
+  readonly schema?: string
   readonly environment?: Readonly<Record<string, string>>
 }
 
 /** Commands and services on a configuration whose store is a schema of its own, in which there is nothing yet. */
-export async function placeOnPostgres({ url, environment = {} }: PlaceOptions = {}) {
+export async function placeOnPostgres({ url, schema = drawSchema(), environment = {} }: PlaceOptions = {}) {
   const data = await dataFolder()
   const cluster = await sharedPostgres()
-  const schema = drawSchema()
   const file = configFiles({
     'node.yaml': `
 extends: ${ROOT}/config/upstream.yaml

@@ -62,9 +62,23 @@ async function schemaFindings(link: PostgresLink, { migrate, schema }: PostgresC
   }
   const what = state.version === 0 ? 'There are no tables yet' : `The tables are of version ${state.version}`
   const text = `${what}, and this Postern needs version ${NEWEST_TABLES}`
-  return migrate === 'auto'
+  if (migrate === 'never') return [error(`${text}, but store.migrate is never: run \`postern migrate\``)]
+  return (await mayMakeTables(link))
     ? [fine(`${text}: the first node that starts makes them`)]
-    : [error(`${text}, but store.migrate is never: run \`postern migrate\``)]
+    : [
+        error(
+          `${text}, but the role has no right to make them (CREATE in schema ${schema}, or in the database)`,
+        ),
+      ]
+}
+
+async function mayMakeTables(link: PostgresLink): Promise<boolean> {
+  const statement = reading(
+    'may_create',
+    `SELECT CASE WHEN to_regnamespace($1) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+       ELSE has_schema_privilege($1, 'CREATE') END AS may`,
+  )
+  return (await link.run(statement, [link.plan.schema])).rows[0]?.['may'] === true
 }
 
 const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']

@@ -39,6 +39,7 @@ const ATTEMPTS = 10
 const LEASE = 'migrate'
 /** Milliseconds for which others wait for the one that migrates, if it dies. */
 const LEASE_FOR = 30_000
+const RENEW_EVERY = 10_000
 /** Milliseconds. */
 const POLL = 250
 /** Milliseconds for which no older node may have been seen before something is taken away. */
@@ -103,16 +104,13 @@ export async function migrate(
 ): Promise<Migrated> {
   await run(link, 'schema', makeSchema(link.plan.schema)).catch(passIfForbidden)
   for (const [at, sql] of foundations(link.plan.schema).entries()) await run(link, `foundation_${at}`, sql)
-  return underLease(link, async (renew) => {
+  return underLease(link, async () => {
     const before = await readSchema(link)
     const { schema } = link.plan
     for (const [at, { adds }] of migrations.entries()) {
       const version = at + 1
       if (version <= before.version) continue
-      for (const [n, sql] of adds(schema).entries()) {
-        await run(link, `migration_${version}_${n}`, sql)
-        await renew()
-      }
+      for (const [n, sql] of adds(schema).entries()) await run(link, `migration_${version}_${n}`, sql)
       await record(link, { version, readableFrom: Math.max(1, version - 1) })
     }
     return { before, after: await readSchema(link), passedOver: await tune(link, role) }
@@ -139,26 +137,23 @@ export async function finish(link: PostgresLink, migrations = MIGRATIONS): Promi
       `${old.length} of the nodes that were seen in the last ten minutes know an older version of the tables: ` +
         `${old.map(({ host, version }) => `${host} (${version})`).join(', ')}. Replace them, and try again ten minutes later.`,
     )
-  return underLease(link, async (renew) => {
+  return underLease(link, async () => {
     for (const [at, { takes }] of migrations.entries())
-      for (const [n, sql] of takes(link.plan.schema).entries()) {
-        await run(link, `finish_${at + 1}_${n}`, sql)
-        await renew()
-      }
+      for (const [n, sql] of takes(link.plan.schema).entries()) await run(link, `finish_${at + 1}_${n}`, sql)
     await record(link, { version: known, readableFrom: known })
     return { before, after: await readSchema(link), passedOver: [] }
   })
 }
 
-async function underLease<T>(
-  link: PostgresLink,
-  work: (renew: () => Promise<unknown>) => Promise<T>,
-): Promise<T> {
+/** Waits for others that migrate. One statement may take longer than the lease, so that is renewed meanwhile. */
+async function underLease<T>(link: PostgresLink, work: () => Promise<T>): Promise<T> {
   const { hold, release } = leaseOf(link)
   while (!(await hold())) await pause(POLL)
+  const renewing = setInterval(() => void hold().catch(() => undefined), RENEW_EVERY)
   try {
-    return await work(hold)
+    return await work()
   } finally {
+    clearInterval(renewing)
     await release()
   }
 }

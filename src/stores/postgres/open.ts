@@ -46,14 +46,15 @@ export async function requireTables(link: PostgresLink, config: PostgresConfig):
 }
 
 /**
- * Does work over a connection of its own, whose statements may take long: `within` milliseconds. Rejects with StoreError.
+ * Does work over connections of its own, whose statements may take long: `within` milliseconds. Rejects with StoreError. The
+ * second connection renews a lease while the first one is busy.
  */
 export async function withLongStatements<T>(
   config: PostgresConfig,
   work: (link: PostgresLink) => Promise<T>,
   within = MIGRATE_WITHIN,
 ): Promise<T> {
-  const plan = { ...planPostgres(config), connections: 1 }
+  const plan = { ...planPostgres(config), connections: 2 }
   const patience = { deadline: within, answerWithin: within }
   return withWords(config, async () => {
     const link = await PostgresLink.open({ ...plan, ...patience })

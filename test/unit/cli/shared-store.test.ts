@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -68,15 +68,31 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 check --connect tells whether the database can be used', async () => {
-    const { run, cluster, schema } = await placeOnPostgres()
+    const { run } = await placeOnPostgres()
     const before = await run('check --connect')
     expect([before.code, before.stdout]).toEqual([0, expect.stringContaining('There are no tables yet')])
     await run('migrate')
-    query(cluster, `CREATE ROLE r_${schema} LOGIN; GRANT USAGE ON SCHEMA ${schema} TO r_${schema}`)
-    query(cluster, `GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO r_${schema}`)
     expect((await run('check --connect')).stdout).not.toMatch(/FAIL|WARN/)
     const { code, stdout } = await run(`check --connect --json`)
     expect([code, JSON.parse(stdout).store.length]).toEqual([0, 5])
+  })
+
+  it('C11.7.4 check --connect names the rights that a role lacks', async () => {
+    const { run, cluster, schema } = await placeOnPostgres()
+    const role = `r_${schema}`
+    query(cluster, `CREATE ROLE ${role} LOGIN`)
+    onTestFinished(() => void query(cluster, `DROP OWNED BY ${role}; DROP ROLE ${role}`))
+    const poor = await placeOnPostgres({ url: cluster.url(role), schema })
+    const before = await poor.run('check --connect')
+    expect([before.code, before.stdout]).toEqual([1, expect.stringContaining('no right to make them')])
+    await run('migrate')
+    query(cluster, `GRANT USAGE ON SCHEMA ${schema} TO ${role}`)
+    query(cluster, `GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`)
+    const after = await poor.run('check --connect')
+    expect([after.code, after.stdout]).toEqual([
+      1,
+      expect.stringMatching(new RegExp(`^FAIL The role lacks rights: DELETE on ${schema}.record,`, 'm')),
+    ])
   })
 
   it('C11.7.4 check --connect fails where nothing listens, and names no password', async () => {
