@@ -17,7 +17,7 @@ export async function findBusiness(store: Finding, code: string): Promise<OpenBu
   return entry && openBusiness(readBusiness(entry.value))
 }
 
-function openBusiness({
+export function openBusiness({
   name,
   address,
   phoneNumber,

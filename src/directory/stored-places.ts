@@ -4,36 +4,29 @@ import type { Change, Feed, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Code } from '../scopes/scope-token.ts'
-import { findBusiness, findFund, type OpenBusiness } from './find-places.ts'
+import { allBusinesses, allFunds, type FoundFund } from './all-places.ts'
+import { findBusiness, findFund } from './find-places.ts'
+import {
+  FRESH_FOR,
+  hasFund,
+  KEPT_FOR,
+  type RememberedBusiness,
+  remember,
+  sizeOf,
+  withinPatience,
+} from './remembered-places.ts'
 import { FUND, fundKey, stored } from './place-records.ts'
 import { PreviewedPlaces } from './previewed-places.ts'
 import { announce, DIRECTORY_TOPIC } from './stored-directory.ts'
 
-/** What this process knows of a business of the store. Times are of Clock.monotonic(). */
-interface Known {
-  /** Undefined: there is none, or it is disabled. */
-  readonly business: OpenBusiness | undefined
-  readonly readAt: number
-  /** When each fund was read: those that exist, and those that do not. */
-  readonly funds: Map<string, number>
-  readonly missing: Map<string, number>
-}
-
 export interface StoredPlacesParts {
-  readonly store: Pick<Store, 'find' | 'create'>
+  readonly store: Pick<Store, 'find' | 'create' | 'list'>
   readonly feed: Pick<Feed, 'subscribe' | 'append'>
   readonly clock: Clock
 }
 
 /** Businesses and funds that are remembered, all together: some 20 MB at most. */
 const REMEMBERED = 100_000
-/** Funds of one business that are remembered, and of those that somebody has named and that do not exist. */
-const FUNDS_OF_ONE = 20_000
-const MISSING_OF_ONE = 1000
-/** Milliseconds after which a place is read again, beside the calls that go on with what is known. */
-const FRESH_FOR = 30_000
-/** Milliseconds for which a place is used while the store cannot be reached: an access token lives as long by default. */
-const KEPT_FOR = 15 * 60_000
 /** Reads that are under way at once. Half of what may wait for the store's thread: identity endpoints need it too. */
 const READS = 500
 /** Reads of one list of businesses that are under way at once. */
@@ -47,19 +40,51 @@ const AT_ONCE = 64
  */
 export class StoredPlaces implements Places {
   readonly #parts: StoredPlacesParts
-  readonly #known = new LRUCache<string, Known>({ maxSize: REMEMBERED, sizeCalculation: sizeOf })
+  readonly #known = new LRUCache<string, RememberedBusiness>({
+    maxSize: REMEMBERED,
+    sizeCalculation: sizeOf,
+    // What had to make room is not known any more, so it is to be read again.
+    dispose: (_known, code, reason) => {
+      if (reason === 'evict') this.#changed?.add(code)
+    },
+  })
   /** The reads that are under way, by key. What is read while its change is announced may be old: it leaves this map. */
   readonly #reads = new Map<string, Promise<unknown>>()
+  /**
+   * Codes and keys of which a change was announced since all places were read: they are to be read again. Undefined as long
+   * as not all places are known.
+   */
+  #changed: Set<string> | undefined
+  #generation = 0
+  /** The changes that were announced since reading began; undefined if nobody asked for all places. */
+  #following: Set<string> | undefined
 
   constructor(parts: StoredPlacesParts) {
     this.#parts = parts
     parts.feed.subscribe(DIRECTORY_TOPIC, {
       apply: (change) => this.#forget(change),
-      reset: () => this.#forgetAll(),
+      reset: () => this.#restart(),
     })
   }
 
+  /**
+   * Reads all places, and follows their changes from then on: so no call waits for the store, and a place that is unknown
+   * here does not exist. With more places than are remembered, the others are read when they are named. Never rejects.
+   */
+  async readAll(): Promise<void> {
+    const generation = (this.#generation += 1)
+    const changed = new Set<string>()
+    this.#following = changed
+    try {
+      const isWhole = await this.#readPages(changed)
+      if (generation === this.#generation && isWhole) this.#changed = changed
+    } catch {
+      // The store is out of reach: places are read when they are named.
+    }
+  }
+
   exists(code: string, fund?: string): boolean | undefined {
+    if (this.#changed !== undefined) return this.#existsAmongAll(code, fund, this.#changed)
     const known = this.#known.get(code)
     const now = this.#parts.clock.monotonic()
     if (known === undefined || now - known.readAt > KEPT_FOR) return undefined
@@ -73,6 +98,7 @@ export class StoredPlaces implements Places {
 
   /** As `exists`, and nothing is read again. */
   known(code: string, fund?: string): boolean | undefined {
+    if (this.#changed !== undefined) return this.#existsAmongAll(code, fund, this.#changed)
     const known = this.#known.peek(code)
     const now = this.#parts.clock.monotonic()
     if (known === undefined || now - known.readAt > KEPT_FOR) return undefined
@@ -83,9 +109,56 @@ export class StoredPlaces implements Places {
   async look(code: string, fund?: string): Promise<boolean> {
     const known = this.exists(code, fund)
     if (known !== undefined) return known
+    return withinPatience(this.#look(code, fund))
+  }
+
+  async #look(code: string, fund: string | undefined): Promise<boolean> {
     const { business } = await this.#business(code)
     if (business === undefined) return false
     return fund === undefined || business.anyFund || this.#fund(code, fund)
+  }
+
+  /** All places are known but those that have changed since. What is known is as fresh as the change feed. */
+  #existsAmongAll(code: string, fund: string | undefined, changed: ReadonlySet<string>): boolean | undefined {
+    const known = this.#known.peek(code)
+    if (known === undefined) return changed.has(code) ? undefined : false
+    if (known.business === undefined) return false
+    if (fund === undefined || known.business.anyFund || known.funds.has(fund)) return true
+    if (known.hasAllFunds === true && !changed.has(fundKey(code, fund))) return false
+    return known.missing.has(fund) && !changed.has(fundKey(code, fund)) ? false : undefined
+  }
+
+  /** Whether all of them could be remembered. What was announced meanwhile is left out: it may be the old version. */
+  async #readPages(changed: ReadonlySet<string>): Promise<boolean> {
+    const { store, clock } = this.#parts
+    const readAt = clock.monotonic()
+    let count = 0
+    for await (const page of allBusinesses(store))
+      for (const { code, business } of page) {
+        if ((count += 1) > REMEMBERED / 2) return false
+        if (!changed.has(code))
+          this.#known.set(code, { business, readAt, funds: new Map(), missing: new Map(), hasAllFunds: true })
+      }
+    for await (const page of allFunds(store))
+      for (const fund of page) {
+        if ((count += 1) > REMEMBERED) return false
+        this.#addKnown(fund, readAt, changed)
+      }
+    return true
+  }
+
+  #addKnown({ business, code, disabled }: FoundFund, readAt: number, changed: ReadonlySet<string>): void {
+    const known = this.#known.peek(business)
+    if (known === undefined || disabled || changed.has(fundKey(business, code))) return
+    known.funds.set(code, readAt)
+    // A copy: the cache takes the size of another value only.
+    this.#known.set(business, { ...known })
+  }
+
+  /** The store has lost changes: nobody knows which places. */
+  #restart(): void {
+    this.#forgetAll()
+    if (this.#following !== undefined) void this.readAll()
   }
 
   async findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>> {
@@ -115,15 +188,15 @@ export class StoredPlaces implements Places {
   }
 
   /** What the store has, or what was read of it a short while ago. If it cannot be reached, what is known still counts. */
-  async #business(code: string): Promise<Known> {
+  async #business(code: string): Promise<RememberedBusiness> {
     const known = this.#known.get(code)
     if (known === undefined) return this.#readBusiness(code)
     const age = this.#parts.clock.monotonic() - known.readAt
-    if (age <= FRESH_FOR) return known
+    if (age <= FRESH_FOR || this.#changed?.has(code) === false) return known
     return age > KEPT_FOR ? this.#readBusiness(code) : this.#readBusiness(code).catch(() => known)
   }
 
-  #readBusiness(code: string): Promise<Known> {
+  #readBusiness(code: string): Promise<RememberedBusiness> {
     return this.#read(
       code,
       async () => {
@@ -131,7 +204,10 @@ export class StoredPlaces implements Places {
         const { funds, missing } = this.#known.peek(code) ?? { funds: new Map(), missing: new Map() }
         return { business, readAt: this.#parts.clock.monotonic(), funds, missing }
       },
-      (known) => this.#known.set(code, known),
+      (known) => {
+        this.#known.set(code, known)
+        this.#changed?.delete(code)
+      },
     )
   }
 
@@ -146,6 +222,7 @@ export class StoredPlaces implements Places {
         remember(exists ? before.funds : before.missing, fund, this.#parts.clock.monotonic(), exists)
         if (exists) before.missing.delete(fund)
         else before.funds.delete(fund)
+        this.#changed?.delete(fundKey(code, fund))
         // A copy: the cache takes the size of another value only.
         this.#known.set(code, { ...before, ...this.#known.peek(code) })
       },
@@ -190,11 +267,13 @@ export class StoredPlaces implements Places {
   }
 
   #forgetBusiness(code: string): void {
+    this.#following?.add(code)
     this.#known.delete(code)
     this.#reads.delete(code)
   }
 
   #forgetFund(key: string): void {
+    this.#following?.add(key)
     const [code = '', fund = ''] = key.split('/')
     const known = this.#known.peek(code)
     known?.funds.delete(fund)
@@ -203,24 +282,9 @@ export class StoredPlaces implements Places {
   }
 
   #forgetAll(): void {
+    this.#changed = undefined
+    this.#generation += 1
     this.#known.clear()
     this.#reads.clear()
   }
-}
-
-/** Whether a business that lists its funds has one; undefined if that is not known here. */
-function hasFund({ funds, missing }: Known, fund: string, now: number): boolean | undefined {
-  const readAt = funds.get(fund)
-  if (readAt !== undefined) return now - readAt > KEPT_FOR ? undefined : true
-  const missedAt = missing.get(fund)
-  return missedAt !== undefined && now - missedAt <= FRESH_FOR ? false : undefined
-}
-
-const sizeOf = ({ funds, missing }: Known): number => 1 + funds.size + missing.size
-
-/** Remembers when a fund was read. The oldest one goes where there are too many. */
-function remember(times: Map<string, number>, fund: string, now: number, exists: boolean): void {
-  times.delete(fund)
-  if (times.size >= (exists ? FUNDS_OF_ONE : MISSING_OF_ONE)) times.delete(times.keys().next().value ?? '')
-  times.set(fund, now)
 }

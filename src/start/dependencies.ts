@@ -84,6 +84,8 @@ export async function openDependencies(
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
   const processes = new LiveProcesses(countWorkers(configuration.workers), store.shared?.nodes)
   const storedPlaces = new StoredPlaces({ store, feed, clock })
+  // On one machine a place is read in a millisecond, when it is named first.
+  if (store.shared !== undefined) await storedPlaces.readAll()
   return {
     clock,
     environment,

@@ -24,8 +24,14 @@ async function opened() {
   /** Looks that wait until they are let go. */
   const held: (() => void)[] = []
   const hold = { on: false }
-  const store: Pick<Store, 'find' | 'create'> = {
+  const store: Pick<Store, 'find' | 'create' | 'list'> = {
     create: (...given) => kept.create(...given),
+    list: async (...given) => {
+      const found = await kept.list(...given)
+      if (hold.on) await new Promise<void>((resolve) => held.push(resolve))
+      if (state.isGone) throw new Fault('identity_unavailable')
+      return found
+    },
     find: async (kind, key) => {
       reads.push(key)
       const found = await kept.find(kind, key)
@@ -243,5 +249,78 @@ describe('C10 funds that backends create', () => {
     await expect(places.addFund('INITECH', code('NEW'))).rejects.toMatchObject({
       code: 'identity_unavailable',
     })
+  })
+})
+
+describe('C11.7.2 all places of a store that several nodes share', () => {
+  it('are known before anybody names them, and stay known without the store', async () => {
+    const { clock, places, reads, state, business, fund } = await opened()
+    await business('ACME')
+    await fund('ACME', 'SUPER1')
+    await business('OPEN', { funds: 'any' })
+    await business('CLOSED', { disabled: true })
+    await places.readAll()
+    state.isGone = true
+    clock.advance(60 * MINUTE)
+    expect(['ACME', 'OPEN', 'CLOSED', 'NONE'].map((code) => places.exists(code))).toEqual([
+      ...[true, true, false, false],
+    ])
+    expect(['SUPER1', 'NONE'].map((code) => places.exists('ACME', code))).toEqual([true, false])
+    expect(places.exists('OPEN', 'ANY')).toBe(true)
+    expect(await places.look('ACME', 'SUPER1')).toBe(true)
+    expect(reads).toEqual([])
+  })
+
+  it('are read again, one by one, when a change of them was announced', async () => {
+    const { places, reads, business, fund } = await opened()
+    await business('ACME')
+    await fund('ACME', 'SUPER1')
+    await places.readAll()
+    await business('NEW')
+    await fund('ACME', 'SUPER2')
+    await fund('ACME', 'SUPER1', { disabled: true })
+    expect([places.exists('NEW'), places.exists('ACME', 'SUPER2'), places.exists('ACME', 'SUPER1')]).toEqual([
+      ...[undefined, undefined, undefined],
+    ])
+    expect(await places.look('NEW')).toBe(true)
+    expect(await places.look('ACME', 'SUPER2')).toBe(true)
+    expect(await places.look('ACME', 'SUPER1')).toBe(false)
+    const count = reads.length
+    expect([places.exists('NEW'), places.exists('ACME', 'SUPER2'), places.exists('ACME', 'SUPER1')]).toEqual([
+      ...[true, true, false],
+    ])
+    expect(reads).toHaveLength(count)
+    await business('ACME', { disabled: true })
+    expect(await places.look('ACME')).toBe(false)
+  })
+
+  it('that change while they are read are not taken from what was read before', async () => {
+    const { places, hold, held, business } = await opened()
+    await business('ACME')
+    hold.on = true
+    const reading = places.readAll()
+    await new Promise((resolve) => setImmediate(resolve))
+    await business('ACME', { disabled: true })
+    hold.on = false
+    for (const go of held) go()
+    await reading
+    expect(places.exists('ACME')).toBeUndefined()
+    expect(await places.look('ACME')).toBe(false)
+  })
+
+  it('are read when they are named, if they could not be read before', async () => {
+    const { places, state, business } = await opened()
+    await business('ACME')
+    state.isGone = true
+    await places.readAll()
+    state.isGone = false
+    expect(places.exists('ACME')).toBeUndefined()
+    expect(await places.look('ACME')).toBe(true)
+  })
+
+  it('that nobody knows make a call wait for 300 ms at most', async () => {
+    const { places, hold } = await opened()
+    hold.on = true
+    await expect(places.look('ACME')).rejects.toMatchObject({ code: 'identity_unavailable' })
   })
 })
