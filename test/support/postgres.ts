@@ -241,12 +241,31 @@ export async function ownPostgres(settings: readonly string[] = []): Promise<Pos
   return cluster
 }
 
+/** A database that somebody else runs, which nothing here starts or stops. Its user is the one of the URL for every test. */
+class GivenPostgres extends PostgresCluster {
+  readonly #url: string
+
+  constructor(url: string) {
+    super('', Number(new URL(url).port))
+    this.#url = url
+  }
+
+  override url(): string {
+    return this.#url
+  }
+}
+
 let shared: Promise<PostgresCluster> | undefined
 
-/** The cluster of the whole run. The first process that wants it starts it; the others wait for that. */
+/**
+ * The cluster of the whole run. The first process that wants it starts it; the others wait for that. With
+ * POSTERN_TEST_STORE_URL it is that database, of any kind that speaks Postgres' protocol; the tests' schemas stay in it.
+ */
 export const sharedPostgres = (): Promise<PostgresCluster> => (shared ??= findOrStart())
 
 async function findOrStart(): Promise<PostgresCluster> {
+  const given = process.env['POSTERN_TEST_STORE_URL']
+  if (given !== undefined) return new GivenPostgres(given)
   const folder = join(tmpdir(), SHARED_POSTGRES)
   const ready = `${folder}.port`
   try {
