@@ -16,11 +16,15 @@ export interface NodeBeatParts {
   readonly state: Pick<State, 'clock' | 'feed'>
   readonly machine: Clock
   readonly recorder: Pick<Recorder, 'note'>
+  /** Called when all nodes have had the same configuration for a while; again if it rejects. */
+  readonly agreed?: () => Promise<void>
   readonly after?: After
 }
 
 /** Milliseconds. A node counts as dead after five of them. */
 const INTERVAL = 2000
+/** Beats. */
+const AGREED = 8
 const ID_BYTES = 9
 const DIGEST_CHARACTERS = 12
 
@@ -32,6 +36,8 @@ export class NodeBeat {
   readonly #after: After
   #configuration: Configuration
   #live: LiveNodes | undefined
+  /** Beats in a row at which all nodes had one configuration. */
+  #agreements = 0
   #cancel: () => void = () => undefined
   #beating: Promise<void> = Promise.resolve()
   #stopped = false
@@ -51,6 +57,7 @@ export class NodeBeat {
   /** The configuration that is in force from now on. */
   adopt(configuration: Configuration): void {
     this.#configuration = configuration
+    this.#agreements = 0
   }
 
   /** The others stop counting this node. Never rejects. */
@@ -72,11 +79,19 @@ export class NodeBeat {
   async #beat(): Promise<void> {
     try {
       this.#live = await this.#parts.nodes.beat(this.#facts())
+      await this.#tellAgreement(this.#live)
     } catch (thrown) {
+      this.#agreements = 0
       // The change feed tells operators that the store is out of reach.
       if (toFault(thrown).code === 'internal')
         this.#parts.recorder.note('error', 'node_beat_failed', { cause: thrown })
     }
+  }
+
+  /** A node that dies counts for ten seconds more, and may have issued something until then. */
+  async #tellAgreement({ configs }: LiveNodes): Promise<void> {
+    this.#agreements = configs === 1 ? this.#agreements + 1 : 0
+    if (this.#agreements === AGREED) await this.#parts.agreed?.()
   }
 
   #facts(): NodeFacts {

@@ -3,12 +3,13 @@ import type { Environment } from '../config/references.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import { NO_HOLDINGS } from '../directory/holdings.ts'
+import { type Holdings, NO_HOLDINGS } from '../directory/holdings.ts'
 import { type ControlParts, ServiceControl } from './control.ts'
 import type { Operators } from '../operations/admin/operators.ts'
 import type { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
+import { settleHoldings } from './shared-holdings.ts'
 import { readMaintenance } from './measures.ts'
 import { NodeBeat } from './node-beat.ts'
 import { longestLifeOf, openState, type State } from './state.ts'
@@ -71,7 +72,9 @@ export async function openControl(
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
   if (state.store.shared !== undefined) lockouts.share(state.store.shared.lockouts)
-  const beat = beatOf(configuration, state, options, supervisor)
+  let holdings = (): Holdings => NO_HOLDINGS
+  const agreed = (): Promise<void> => endOnceMore(holdings(), state, recorder)
+  const beat = beatOf(configuration, state, options, supervisor, agreed)
   supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
   const parts: Omit<ControlParts, 'holdings'> = {
     ...{ state, pool, lockouts, recorder, audit, keeper, clock: options.clock, environment },
@@ -83,9 +86,10 @@ export async function openControl(
     startedAt: options.clock.now(),
   }
   if (source === undefined) {
-    const holdings = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
-    await endLostMeanwhile(holdings, { ...state, recorder })
-    const control = new ServiceControl(configuration, { ...parts, holdings: () => holdings })
+    const served = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
+    holdings = () => served
+    await endLostMeanwhile(served, { ...state, recorder })
+    const control = new ServiceControl(configuration, { ...parts, holdings })
     return { control, state, beat }
   }
   const reloader = await Reloader.open(configuration, {
@@ -109,10 +113,21 @@ export async function openControl(
     },
     read: (read) => files.watch(read),
   })
+  holdings = () => reloader.holdings
   await endLostMeanwhile(reloader.holdings, { ...state, recorder })
-  const control = new ServiceControl(configuration, { ...parts, holdings: () => reloader.holdings })
+  const control = new ServiceControl(configuration, { ...parts, holdings })
   control.reloadBy(reloader)
   return { control, state, beat }
+}
+
+/** All nodes have one configuration now: what it takes away is ended once more. */
+async function endOnceMore(
+  holdings: Holdings,
+  { store, tokenRevoker }: State,
+  recorder: Supervisor['recorder'],
+): Promise<void> {
+  const losses = await settleHoldings(holdings, { store, tokenRevoker })
+  if (losses > 0) recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
 }
 
 /** With a store that several nodes share, tells them of this one. */
@@ -121,9 +136,10 @@ function beatOf(
   state: State,
   { clock: machine }: ControlOptions,
   { recorder }: Supervisor,
+  agreed: () => Promise<void>,
 ): NodeBeat | undefined {
   const { shared } = state.store
-  return shared && new NodeBeat(configuration, { nodes: shared.nodes, state, machine, recorder })
+  return shared && new NodeBeat(configuration, { nodes: shared.nodes, state, machine, recorder, agreed })
 }
 
 export const isWorker = (pool: WorkerPool<Configuration>): pool is Worker => 'dependencies' in pool

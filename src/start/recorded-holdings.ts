@@ -10,53 +10,24 @@ import {
   NO_HOLDINGS,
   type UserHoldings,
 } from '../directory/holdings.ts'
-import { type Loss, lossesBetween } from '../directory/losses.ts'
-import { withStored } from '../directory/hidden-records.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import type { Parts } from './parts.ts'
+import {
+  listedHoldings,
+  lossesServed,
+  readHoldingsRecord,
+  type RecordedHoldings,
+} from './compared-holdings.ts'
+import { adoptHoldings, recordShared } from './shared-holdings.ts'
 import { Fault } from '../kernel/faults.ts'
-import { createHash } from 'node:crypto'
 
-type Records = Pick<Store, 'find' | 'create' | 'replace'>
+type Records = Pick<Store, 'find' | 'create' | 'replace' | 'hold' | 'release' | 'shared'>
 
 /** The kind and key of the one record: the holdings of the configuration served last. */
 const HOLDINGS = 'holdings'
 const KEY = 'compared'
 /** Of a version that knew fewer rights. It stays as it is, for a return to that version. */
 const EARLIER_KEY = 'served'
-
-/** Maps and sets as lists: JSON knows neither. */
-const plain = (_key: string, value: unknown): unknown =>
-  value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value
-
-type Listed<T> =
-  T extends ReadonlyMap<string, infer V>
-    ? readonly (readonly [string, Listed<V>])[]
-    : T extends ReadonlySet<infer V>
-      ? readonly V[]
-      : T extends readonly unknown[] | string
-        ? T
-        : T extends object
-          ? { readonly [K in keyof T]: Listed<T[K]> }
-          : T
-
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
-type Recorded = { readonly [K in keyof Holdings]: Listed<Holdings[K]> }
-
-const listed = (holdings: Holdings): Recorded => JSON.parse(JSON.stringify(holdings, plain)) as Recorded
-
-const read = ({ scopes, businesses, roles, clients, users }: Recorded): Holdings => ({
-  scopes: new Map(scopes.map(([value, implied]) => [value, new Set(implied)])),
-  businesses: new Map(
-    businesses.map(([code, { mayHold, funds }]) => [
-      code,
-      { mayHold, funds: typeof funds === 'string' ? funds : new Set(funds) },
-    ]),
-  ),
-  roles: new Map(roles),
-  clients: new Map(clients),
-  users: new Map(users),
-})
 
 /** As an earlier version recorded them: without scope values, roles and funds. */
 interface EarlierRecord {
@@ -84,7 +55,7 @@ const readEarlier = ({ businesses, clients, users }: EarlierRecord): Holdings =>
 /** What was served last; undefined in a new store. */
 async function findHoldings(store: Pick<Store, 'find'>): Promise<Holdings | undefined> {
   const entry = await store.find(HOLDINGS, KEY)
-  if (entry !== undefined) return read(entry.value as Recorded)
+  if (entry !== undefined) return readHoldingsRecord(entry.value as RecordedHoldings)
   const earlier = await store.find(HOLDINGS, EARLIER_KEY)
   return earlier && readEarlier(earlier.value as unknown as EarlierRecord)
 }
@@ -97,22 +68,10 @@ export const servedHoldings = ({
 }: Pick<Parts, 'configuration' | 'directory' | 'catalogue'>): Holdings =>
   isSidecar(configuration) ? NO_HOLDINGS : holdingsOf(directory, catalogue)
 
-/**
- * What must be ended because one configuration replaces another. Rejects with Fault `identity_unavailable` if the store
- * cannot be read.
- */
-export async function lossesServed(
-  before: Holdings,
-  after: Holdings,
-  store: Pick<Store, 'find'>,
-): Promise<readonly Loss[]> {
-  const { had, has } = await withStored(before, after, store)
-  return lossesBetween(had, has)
-}
-
 /** Records the holdings of the configuration in force. Rejects with Fault `identity_unavailable`. */
 export async function recordHoldings(holdings: Holdings, store: Records): Promise<void> {
-  const value = listed(holdings)
+  if (store.shared !== undefined) return recordShared(holdings, store)
+  const value = listedHoldings(holdings)
   for (;;) {
     const entry = await store.find(HOLDINGS, KEY)
     // The usual case: nothing is written, so a start succeeds even if the store is full.
@@ -147,6 +106,7 @@ export async function endLostMeanwhile(holdings: Holdings, parts: StartParts): P
 }
 
 async function endLosses(holdings: Holdings, { store, tokenRevoker }: StartParts): Promise<number> {
+  if (store.shared !== undefined) return adoptHoldings(holdings, { store, tokenRevoker })
   const before = await findHoldings(store)
   const losses = before === undefined ? [] : await lossesServed(before, holdings, store)
   for (const { tokens, consents } of losses)
@@ -154,10 +114,3 @@ async function endLosses(holdings: Holdings, { store, tokenRevoker }: StartParts
   await recordHoldings(holdings, store)
   return losses.length
 }
-
-/**
- * A digest of the people and their rights in a directory (SHA-256, base64url). Several processes read its files, which
- * may change meanwhile. Equal digests show that they read the same.
- */
-export const digestOfHoldings = (holdings: Holdings): string =>
-  createHash('sha256').update(JSON.stringify(holdings, plain)).digest('base64url')
