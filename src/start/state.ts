@@ -17,6 +17,7 @@ import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
 import { MeasuredStore } from '../stores/measured-store.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 import { ClockDrift } from '../stores/clock-drift.ts'
+import type { TroubleListener } from '../stores/trouble.ts'
 import { RevocationRules } from '../stores/revocations.ts'
 import { FeedView } from '../stores/view.ts'
 import { type Measures, readClock, readStore } from './measures.ts'
@@ -49,19 +50,25 @@ export interface StateParts {
 }
 
 /** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does. */
-export const admitState = (configuration: Configuration): ReturnType<typeof examineStore> =>
-  examineStore(storeOf(configuration), configuration.data)
+export const admitState = (
+  configuration: Configuration,
+  recorder: Recorder,
+): ReturnType<typeof examineStore> =>
+  examineStore(storeOf(configuration), configuration.data, troubleNotes(recorder))
+
+const troubleNotes =
+  (recorder: Recorder): TroubleListener =>
+  (trouble) => {
+    if (trouble === undefined) recorder.note('info', 'store.works_again')
+    else recorder.note('error', 'store.unfit', { detail: trouble })
+  }
 
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   const { recorder, audit, measures, answerWithin } = parts
   const config = storeOf(configuration)
   const { clock, offset } = sharedClock(config, parts.clock)
-  const onTrouble = (trouble: string | undefined): void => {
-    if (trouble === undefined) recorder.note('info', 'store.works_again')
-    else recorder.note('error', 'store.unfit', { detail: trouble })
-  }
-  const options = { onTrouble, answerWithin, offset }
+  const options = { onTrouble: troubleNotes(recorder), answerWithin, offset }
   const opened = await openStore(config, configuration.data, clock, options)
   const store = new MeasuredStore(opened, clock, measures.metrics.storeCalled)
   const { feed, longestLife } = await openRecords(store, configuration, {

@@ -157,7 +157,7 @@ export function scrape(supervisor: Supervisor): {
  * finds makes the service unready. Rejects as `admitState` does.
  */
 export async function admitStore(configuration: Configuration, supervisor: Supervisor): Promise<void> {
-  const { later } = await admitState(configuration)
+  const { later } = await admitState(configuration, supervisor.recorder)
   let damaged = false
   supervisor.health.add({
     name: 'store',

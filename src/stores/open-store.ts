@@ -107,14 +107,20 @@ export async function openStore(
 }
 
 /**
- * Examines a store file before anyone opens it; the service does this once, when it starts. Rejects with StoreError if
+ * Examines a store file before anyone opens it, or waits for the tables of a database that another makes; the service does
+ * this once, when it starts. Rejects with StoreError if
  * the store is damaged, or missing in a folder that had one. After 10 seconds the examination of a large store goes
  * on in the background: `later` resolves with the damage that it finds, if any.
  */
 export async function examineStore(
   config: StoreConfig,
   data: string,
+  onTrouble: TroubleListener,
 ): Promise<{ later: Promise<StoreError | undefined> }> {
+  if (config.kind === 'postgres') {
+    const { awaitTables } = await import('./postgres/open.ts')
+    await awaitTables(config, onTrouble)
+  }
   if (config.kind !== 'sqlite') return { later: Promise.resolve(undefined) }
   return examineSqlite(planSqlite(config, data))
 }

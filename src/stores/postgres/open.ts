@@ -73,8 +73,28 @@ async function prepare(
     return
   }
   onTrouble?.('its tables are missing or old, and store.migrate is never: run `postern migrate`')
-  while (!isUsable(await readSchema(link))) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN))
+  while (!(await areMade(link))) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN))
   onTrouble?.(undefined)
+}
+
+/** A database that goes away meanwhile is waited for too. */
+const areMade = (link: PostgresLink): Promise<boolean> =>
+  readSchema(link).then(
+    (state) => isUsable(state),
+    (thrown: unknown) => {
+      if (thrown instanceof Fault) return false
+      throw thrown
+    },
+  )
+
+/** Waits for tables that another makes (`migrate: never`), and tells so. Rejects with StoreError. */
+export async function awaitTables(config: PostgresConfig, onTrouble: TroubleListener): Promise<void> {
+  if (config.migrate === 'auto') return
+  const plan = { ...planPostgres(config), connections: 1 }
+  await withWords(config, async () => {
+    const link = await PostgresLink.open(plan)
+    await prepare(link, config, { onTrouble }).finally(() => link.close())
+  })
 }
 
 async function open(

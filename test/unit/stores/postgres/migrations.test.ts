@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { planPostgres } from '../../../../src/stores/postgres/config.ts'
+import { planPostgres, type PostgresConfig } from '../../../../src/stores/postgres/config.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import {
   finish,
@@ -9,6 +9,7 @@ import {
   MIGRATIONS,
   readSchema,
 } from '../../../../src/stores/postgres/migrations.ts'
+import { awaitTables, withLongStatements } from '../../../../src/stores/postgres/open.ts'
 import { needing } from '../../../support/machine.ts'
 import { query } from '../../../support/postgres.ts'
 import { drawSchema, sharedPostgres } from '../../../support/postgres.ts'
@@ -46,6 +47,26 @@ const FIRST: Migration = {
   ],
   takes: () => [],
 }
+
+describe('C11.7.4 a node that shall not make the tables', needing('postgresql'), () => {
+  it('C11.7.4 waits until somebody has made them, and says so', async () => {
+    const cluster = await sharedPostgres()
+    const config: PostgresConfig = {
+      ...{ url: cluster.url(), schema: drawSchema(), connections: 1, deadline: 20_000, maxAge: 1000 },
+      ...{ migrate: 'never', preparedStatements: true },
+    }
+    const told: (string | undefined)[] = []
+    const isWaiting = Promise.withResolvers<undefined>()
+    const ready = awaitTables(config, (trouble) => {
+      told.push(trouble)
+      isWaiting.resolve(undefined)
+    })
+    await isWaiting.promise
+    await withLongStatements(config, (link) => migrate(link))
+    await ready
+    expect(told).toEqual([expect.stringContaining('run `postern migrate`'), undefined])
+  })
+})
 
 describe('C11.7.4 the versions of the tables', needing('postgresql'), () => {
   it('are made by one of ten that start at once, while the others wait', async () => {
