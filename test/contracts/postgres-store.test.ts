@@ -6,9 +6,9 @@ import { needing } from '../support/machine.ts'
 import { makeTables, sharedPostgres } from '../support/postgres.ts'
 import { describeStore, type StorePlace } from './store.contract.ts'
 
-/** A schema of its own in the cluster of the run. */
-async function place(user: string): Promise<StorePlace> {
-  const cluster = await sharedPostgres()
+/** A schema of its own in the cluster of the run, or in the database that a URL names. */
+async function place(user: string, elsewhere?: string): Promise<StorePlace> {
+  const cluster = elsewhere === undefined ? await sharedPostgres() : { url: () => elsewhere }
   const schema = makeTables(cluster)
   const plan = planPostgres({
     url: cluster.url(user),
@@ -29,4 +29,13 @@ describe('with a Postgres', needing('postgresql'), () => {
     durable: true,
     place: () => place('serializable'),
   })
+
+  // CockroachDB, YugabyteDB, or a Postgres that somebody else runs: deploy/nodes/README.md.
+  const elsewhere = process.env['POSTERN_TEST_STORE_URL']
+  if (elsewhere !== undefined)
+    describeStore({
+      name: 'Postgres store at POSTERN_TEST_STORE_URL',
+      durable: true,
+      place: () => place('', elsewhere),
+    })
 })

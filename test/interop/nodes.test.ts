@@ -36,8 +36,9 @@ const login = async (node: StartedNode, username: string): Promise<number> => {
 
 /** What must hold whatever happens to Postgres: data calls are answered, and nobody is logged out. */
 async function expectWell(world: World, trouble: Trouble): Promise<void> {
-  const { data, refreshed, elsewhere } = await suffer(world, trouble, LASTS)
+  const { data, refreshed, elsewhere, backAfter } = await suffer(world, trouble, LASTS)
   expect(Object.keys(statusesOf(data))).toEqual(['200'])
+  expect(backAfter).not.toBe(Infinity)
   const told = Object.keys(statusesOf(refreshed))
   expect(told.filter((status) => status !== '200')).toEqual(['503'])
   if (trouble.ofSecond === true) expect(Object.keys(statusesOf(elsewhere))).toEqual(['200'])

@@ -21,7 +21,7 @@ async function prove(name: string, trouble: Trouble): Promise<boolean> {
     const { before, data, refreshed, elsewhere, backAfter } = await suffer(world, trouble, ms)
     const statuses = statusesOf(data)
     const told = statusesOf([...refreshed, ...elsewhere])
-    const isWell = Object.keys(statuses).join() === '200' && !('400' in told)
+    const isWell = Object.keys(statuses).join() === '200' && !('400' in told) && backAfter < Infinity
     console.log(`${isWell ? 'well  ' : 'FAILED'} ${name}`)
     console.log(
       '  data calls',

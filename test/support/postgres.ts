@@ -83,11 +83,12 @@ export class PostgresCluster {
     return `postgres://${user}@127.0.0.1:${this.port}/postgres`
   }
 
-  create(): void {
+  /** @param more options of initdb */
+  create(more: readonly string[] = []): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     openFolder(this.folder)
     const data = ['-D', join(this.folder, 'data'), '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C']
-    runProgram('initdb', [...data, '--no-sync'])
+    runProgram('initdb', [...data, '--no-sync', ...more])
   }
 
   /** Makes it a standby of another one, with all that is in there. `start` starts it. */
@@ -285,14 +286,14 @@ async function findOrStart(): Promise<PostgresCluster> {
 }
 
 /** What psql prints for one statement, without headings. */
-export const query = (cluster: PostgresCluster, sql: string): string =>
+export const query = (cluster: Pick<PostgresCluster, 'url'>, sql: string): string =>
   runProgram('psql', ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', cluster.url(), '-c', sql]).trim()
 
 /** A name for a schema that no other test has. */
 export const drawSchema = (): string => `t_${randomBytes(6).toString('hex')}`
 
 /** The tables in a schema of their own, whose name it returns. */
-export function makeTables(cluster: PostgresCluster): string {
+export function makeTables(cluster: Pick<PostgresCluster, 'url'>): string {
   const schema = drawSchema()
   query(cluster, [makeSchema(schema), ...foundations(schema), ...tables(schema)].join(';'))
   return schema
