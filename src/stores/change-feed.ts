@@ -16,6 +16,13 @@ export interface FeedParts {
   readonly appended?: () => void
 }
 
+/** A page that was asked for. */
+interface Asked {
+  /** Clock.monotonic(). */
+  readonly askedAt: number
+  readonly reading: Promise<FeedPage>
+}
+
 interface KnownChange {
   readonly change: Change
   /** Clock.monotonic(): the change is kept at least until then. */
@@ -142,21 +149,29 @@ export class ChangeFeed implements Feed {
   }
 
   async #read(): Promise<void> {
-    let more = true
-    while (more) {
-      const askedAt = this.#parts.clock.monotonic()
-      const page = await this.#parts.store.changes(this.#at, PAGE)
+    let asked: Asked | undefined = this.#ask(this.#at)
+    while (asked !== undefined) {
+      const { askedAt } = asked
+      const page: FeedPage = await asked.reading
+      // The next page is on its way while this one is applied.
+      asked = page.more && !page.restarted ? this.#ask(page.last) : undefined
       const { last, changes } = page.restarted ? await this.#whole(page) : page
       if (page.restarted) this.#restart()
       for (const change of changes) this.#take(change, askedAt)
       this.#at = last
       this.#highest = Math.max(this.#highest, last?.sequence ?? 0)
-      more = page.more && !page.restarted
     }
     if (this.#lost.size > 0 || this.#isBehind) await this.#restore()
     const { clock, machine = clock } = this.#parts
     this.#readAt = machine.monotonic()
     this.#readAtWall = machine.now()
+  }
+
+  #ask(at: FeedPlace | undefined): Asked {
+    const reading = this.#parts.store.changes(at, PAGE)
+    // Whoever applies the page before it learns of a failure when this one is its turn.
+    reading.catch(() => undefined)
+    return { askedAt: this.#parts.clock.monotonic(), reading }
   }
 
   /** All of it at once: so a switch is never off between two pages. */

@@ -194,11 +194,13 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     const table = this.#tables[RULE_KINDS.indexOf(kind)]
     const effects = issuer === undefined ? table?.effects : table?.effectsOfIssuers
     const key = issuer === undefined ? rule.key : ofIssuer(rule.key, issuer)
-    const effect = next(effects?.get(key))
-    if (effect) effects?.set(key, effect)
-    else effects?.delete(key)
+    if (effects === undefined) return
+    const before = effects.size
+    const effect = next(effects.get(key))
+    if (effect) effects.set(key, effect)
+    else effects.delete(key)
     this.#changes += 1
-    this.#count = this.#tables.reduce((sum, each) => sum + each.effects.size + each.effectsOfIssuers.size, 0)
+    this.#count += effects.size - before
   }
 }
 

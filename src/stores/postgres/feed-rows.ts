@@ -1,36 +1,31 @@
 import type { Change, FeedPage, FeedPlace, StoredValue } from '../../contracts/store.ts'
 import type { Row } from './link.ts'
 
-/** The rows of a reading: each has the end of the feed and the store's clock, and a change, or none if there is none. */
+/**
+ * A reading: first the end of the feed, with the store's clock as its value, then the changes. Undefined if the reader's
+ * place is not in the feed any more.
+ */
 export function toPage(
-  rows: readonly Row[],
+  [end, ...found]: readonly Row[],
   after: FeedPlace | undefined,
   limit: number,
   ran: number,
 ): FeedPage | undefined {
-  const [first] = rows
-  if (first === undefined) throw new Error('the table `feed` has no row')
-  const found = rows.filter(({ sequence }) => sequence !== null)
-  if (after !== undefined && !isAt(after, found[0], first)) return undefined
-  const later = after === undefined ? found : found.filter(({ sequence }) => sequence !== after.sequence)
-  const changes = later.slice(0, limit).map((row) => toChange(row, ran))
+  if (end === undefined) throw new Error('the table `feed` has no row')
+  if (after !== undefined && !isAt(after, found[0]) && !isAt(after, end)) return undefined
+  const later = found[0]?.['sequence'] === after?.sequence ? found.slice(1) : found
   const more = later.length > limit
-  return {
-    changes,
-    last: more ? placeOf(changes.at(-1)) : endOf(first),
-    now: first['now'] as number,
-    restarted: false,
-    more,
-  }
+  const changes = (more ? later.slice(0, limit) : later).map((row) => toChange(row, ran))
+  const last = more ? placeOf(changes.at(-1)) : endOf(end)
+  return { changes, last, now: Number(end['value']), restarted: false, more }
 }
 
-/** Whether the reader's place is still in the feed: as its first change, or as its end, of which the change was removed. */
-const isAt = (after: FeedPlace, found: Row | undefined, { last, last_mark: mark }: Row): boolean =>
-  (found?.['sequence'] === after.sequence && found['mark'] === after.mark) ||
-  (last === after.sequence && mark === after.mark)
+/** Whether the place is still in the feed: as its first change, or as its end, of which the change was removed. */
+const isAt = (after: FeedPlace, row: Row | undefined): boolean =>
+  row?.['sequence'] === after.sequence && row['mark'] === after.mark
 
-const endOf = ({ last, last_mark: mark }: Row): FeedPlace | undefined =>
-  last === 0 ? undefined : { sequence: last as number, mark: mark as string }
+const endOf = ({ sequence, mark }: Row): FeedPlace | undefined =>
+  sequence === 0 ? undefined : { sequence: sequence as number, mark: mark as string }
 
 const placeOf = (change: Change | undefined): FeedPlace | undefined =>
   change && { sequence: change.sequence, mark: change.mark }

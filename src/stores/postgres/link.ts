@@ -229,7 +229,7 @@ export class PostgresLink {
 
   async #ask(
     client: PoolClient,
-    { name, sql, kind }: Statement,
+    { name, sql, kind, clock }: Statement,
     values: readonly unknown[],
     end: number,
   ): Promise<readonly Row[]> {
@@ -242,8 +242,8 @@ export class PostgresLink {
       query_timeout: Math.max(1, Math.min(this.plan.answerWithin ?? ANSWER_WITHIN, end - askedAt)),
     }
     const { rows } = await client.query<Row>(query)
-    const now = rows[0]?.['now']
-    if (typeof now === 'number') this.#takeReading(now, askedAt)
+    const now = Number(rows[0]?.[clock ?? 'now'])
+    if (now > 0) this.#takeReading(now, askedAt)
     return kind === 'read' ? rows : writtenRows(rows)
   }
 

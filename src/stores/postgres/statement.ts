@@ -5,12 +5,17 @@ export interface Statement {
   readonly name: string
   readonly sql: string
   readonly kind: 'read' | 'write'
+  /** The column in which the first row has the store's clock. Default: `now`. */
+  readonly clock?: string
 }
 
 /** The store's clock, milliseconds since the epoch. now() would be the time at which the transaction began. */
 export const STORE_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::int8'
 
-export const reading = (name: string, sql: string): Statement => ({ name, sql, kind: 'read' })
+export const reading = (name: string, sql: string, clock?: string): Statement => ({
+  ...{ name, sql, kind: 'read' },
+  ...(clock !== undefined && { clock }),
+})
 
 export const READ_CLOCK = reading('clock', `SELECT ${STORE_NOW} AS now`)
 

@@ -163,17 +163,19 @@ function feedStatements(schema: string) {
       `SELECT sequence FROM ${change} WHERE sequence >= $2 AND mark = $1 ORDER BY sequence`,
     ),
     /**
-     * The row of the feed, with each change from a place on; that of the place itself too, though it may have ended.
-     * Parameters: sequence, now, ran, limit.
+     * First the end of the feed, with the store's clock as its value; then each change from a place on, that of the place itself
+     * too, though it may have ended. Parameters: sequence, now, ran, limit.
      */
     changes: reading(
       'changes',
-      `SELECT feed.last, feed.mark AS last_mark, ${STORE_NOW} AS now, later.*
-       FROM ${feed} AS feed LEFT JOIN (
-         SELECT sequence, mark, topic, value, expires_at, runs_until FROM ${change}
+      `SELECT 0 AS part, last AS sequence, mark, '' AS topic, ${STORE_NOW}::text AS value,
+         NULL::int8 AS expires_at, NULL::int8 AS runs_until FROM ${feed} WHERE id = 1
+       UNION ALL (
+         SELECT 1, sequence, mark, topic, value, expires_at, runs_until FROM ${change}
          WHERE sequence >= $1 AND (sequence = $1 OR expires_at IS NULL OR expires_at > $2 OR runs_until > $3)
-         ORDER BY sequence LIMIT $4) AS later ON true
-       WHERE feed.id = 1 ORDER BY later.sequence`,
+         ORDER BY sequence LIMIT $4)
+       ORDER BY part, sequence`,
+      'value',
     ),
     running: reading('running', `SELECT ran FROM ${feed} WHERE id = 1`),
     /** Parameter: ran. */
