@@ -80,6 +80,10 @@ export class MeasuredStore implements Store {
   readonly release: Store['release'] = (...args) => this.#measure('release', this.#store.release(...args))
   readonly purge: Store['purge'] = (...args) => this.#measure('purge', this.#store.purge(...args))
 
+  silentSince(time: number): number {
+    return this.#store.silentSince?.(time) ?? 0
+  }
+
   close(): Promise<void> {
     return this.#store.close()
   }

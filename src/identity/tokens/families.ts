@@ -155,6 +155,12 @@ function stateOf({ generation = 0, rotatedAt }: FamilyRecord, number: number, de
   return isLast ? 'repeated' : 'replayed'
 }
 
-/** A use in the future means that the clock was set back. Then its age is unknown. */
-export const isWithinGrace = (usedAt: number | undefined, { clock, config }: FamilyDeps): boolean =>
-  usedAt !== undefined && Math.abs(clock.now() - usedAt) < config.refreshToken.grace
+/**
+ * A use in the future means that the clock was set back. Then its age is unknown. The time in which the store did not
+ * answer counts for nothing: the client was told 503, though the use may have been stored.
+ */
+export function isWithinGrace(usedAt: number | undefined, { clock, config, store }: FamilyDeps): boolean {
+  if (usedAt === undefined) return false
+  const age = Math.abs(clock.now() - usedAt) - (store.silentSince?.(usedAt) ?? 0)
+  return age < config.refreshToken.grace
+}

@@ -6,6 +6,7 @@ import type { TroubleListener } from '../trouble.ts'
 import { Breaker, ConnectionPace } from './breaker.ts'
 import type { PostgresPlan } from './config.ts'
 import { hasLostConnection, isUnavailable, isWorthAnotherTry, reasonOf, wasInTheWay } from './errors.ts'
+import { Silence } from './silence.ts'
 import { READ_CLOCK, type Statement } from './statement.ts'
 
 /** What Postgres sent, as `pg` reads it: int8 as a number. */
@@ -107,6 +108,7 @@ export class PostgresLink {
   readonly #pool: Pool
   readonly #breaker = new Breaker()
   readonly #pace = new ConnectionPace()
+  readonly #silence = new Silence()
   /** Where the store's clock stands against performance.now(). Every answer to a write is a reading. */
   readonly #offset = new ClockOffset()
   readonly #listeners: LinkListeners
@@ -148,6 +150,11 @@ export class PostgresLink {
   /** Why the database cannot be used, in words for the log; undefined if it can. */
   get trouble(): string | undefined {
     return this.#trouble
+  }
+
+  /** Of the contract of stores. */
+  silentSince(time: number): number {
+    return this.#silence.after(time, this.#storeNow())
   }
 
   /** By how much the clock of the database is ahead of this machine's, in milliseconds. */
@@ -247,6 +254,10 @@ export class PostgresLink {
     return kind === 'read' ? rows : writtenRows(rows)
   }
 
+  #storeNow(): number {
+    return performance.now() + (this.#offset.value ?? 0)
+  }
+
   #takeReading(now: number, askedAt: number): void {
     const answeredAt = performance.now()
     this.#offset.read(now, askedAt, answeredAt)
@@ -257,6 +268,8 @@ export class PostgresLink {
     const hasAnswered = thrown === undefined || wasInTheWay(thrown) || !isUnavailable(thrown)
     if (hasAnswered) this.#breaker.succeeded()
     else this.#breaker.failed()
+    if (hasAnswered) this.#silence.answered(this.#storeNow())
+    else this.#silence.failed(this.#storeNow())
     if (hasAnswered) this.#setTrouble(undefined)
     else if (this.#breaker.isOpen) this.#setTrouble(reasonOf(thrown))
   }

@@ -204,6 +204,10 @@ export class PostgresStore implements Store {
     return records + changes
   }
 
+  silentSince(time: number): number {
+    return this.#link.silentSince(time)
+  }
+
   /** The store's clock, milliseconds since the epoch. */
   async now(): Promise<number> {
     return (await this.#link.readClock()) + Date.now()

@@ -1,3 +1,4 @@
+import { MemoryStore } from '../../../src/stores/memory.ts'
 import { SnapshotPlaces } from '../../../src/directory/places.ts'
 import { describe, expect, it } from 'vitest'
 import {
@@ -94,6 +95,22 @@ describe('C6.1.7 refresh', () => {
       expect((await refresh(service, refresh_token)).status).toBe(200)
     }
     service.clock.at += 10_000
+    expect((await refresh(service, refresh_token)).json.error).toBe('invalid_grant')
+  })
+
+  it('C6.1.7 T3.16 time in which the store did not answer is no part of the grace', async () => {
+    const clock = { at: 0 }
+    const store = new MemoryStore({ now: () => clock.at, monotonic: () => clock.at })
+    let silent = 0
+    Object.assign(store, { silentSince: () => silent })
+    const service = openTestIdentity({ store })
+    const { refresh_token } = await begin(service)
+    const lost = await refresh(service, refresh_token)
+    service.clock.at += 89_999
+    silent = 60_000
+    const again = await refresh(service, refresh_token)
+    expect(again.json.refresh_token).toBe(lost.json.refresh_token)
+    service.clock.at += 1
     expect((await refresh(service, refresh_token)).json.error).toBe('invalid_grant')
   })
 
