@@ -9,6 +9,7 @@ import type { Reports } from '../supervisor/worker-pool.ts'
 import type { WorkerDependencies } from './dependencies.ts'
 import { Generation } from './generation.ts'
 import type { Parts } from './parts.ts'
+import { nodeOf } from './node-id.ts'
 import { compileService } from './service.ts'
 
 /** What outlives a configuration. */
@@ -31,7 +32,12 @@ export function compileGeneration(parts: Parts, { dependencies, reports, urls, p
     grants: [...GRANTS.keys()],
   })
   const destination = { write: (line: string) => reports.lines(line, 0) }
-  const log = openLog(configuration.log, { clock: dependencies.clock, actions: named, destination })
+  const log = openLog(configuration.log, {
+    clock: dependencies.machine,
+    actions: named,
+    destination,
+    node: nodeOf(configuration),
+  })
   const recentCalls = new RecentCalls(named)
   const recorder = fanOut(metrics.recorder, log, past, recentCalls)
   const service = compileService(parts, dependencies, urls, recorder)

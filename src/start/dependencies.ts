@@ -41,6 +41,8 @@ export interface WorkerOptions {
 
 /** The dependencies, with the concrete parts that a worker starts, polls and closes. */
 export interface WorkerDependencies extends Dependencies {
+  /** The clock of this machine: of lines of the log. */
+  readonly machine: Clock
   readonly admission: LoadGuard
   readonly processes: LiveProcesses
   readonly hasher: Hasher
@@ -88,6 +90,7 @@ export async function openDependencies(
   if (store.shared !== undefined) await storedPlaces.readAll()
   return {
     clock,
+    machine: options.clock,
     environment,
     keys,
     issuerKeys: new IssuerKeys(clock, recorder),

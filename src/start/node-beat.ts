@@ -5,9 +5,9 @@ import type { LiveNodes, NodeFacts, Nodes } from '../contracts/nodes.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import { newSecret } from '../kernel/ids.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { countWorkers } from '../supervisor/worker-pool.ts'
+import { NODE_ID } from './node-id.ts'
 import type { State } from './state.ts'
 import { VERSION } from './version.ts'
 
@@ -25,11 +25,7 @@ export interface NodeBeatParts {
 const INTERVAL = 2000
 /** Beats. */
 const AGREED = 8
-const ID_BYTES = 9
 const DIGEST_CHARACTERS = 12
-
-/** Drawn at each start: names this node in records and in lists of nodes. */
-export const NODE_ID = newSecret(ID_BYTES)
 
 export class NodeBeat {
   readonly #parts: NodeBeatParts

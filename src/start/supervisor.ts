@@ -16,6 +16,7 @@ import { Exposition } from '../operations/metrics/exposition.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
+import { nodeOf } from './node-id.ts'
 import { admitState, type State } from './state.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
@@ -76,7 +77,7 @@ export function openSupervisor(
   const callHistory = new CallHistory(clock)
   const sink = logDestination ?? standardOutput(gapLine(clock))
   const exposition = new Exposition({ version: VERSION, node: process.version })
-  const recorder = openLog(log, { clock, destination: sink, actions: [] })
+  const recorder = openLog(log, { clock, destination: sink, actions: [], node: nodeOf(configuration) })
   const health = new Health()
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
   health.include(() => supervisor.pool?.condition() ?? HEALTHY)

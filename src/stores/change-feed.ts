@@ -49,10 +49,10 @@ export class ChangeFeed implements Feed {
   readonly #parts: FeedParts
   readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
-  /** Live changes by their places, for later subscribers. */
-  readonly #known = new Map<string, KnownChange>()
+  /** Live changes by their numbers, for later subscribers. */
+  readonly #known = new Map<number, KnownChange>()
   /** Changes that the store has lost, and that are to be appended again. They stay in force. */
-  readonly #lost = new Map<string, KnownChange>()
+  readonly #lost = new Map<number, KnownChange>()
   #at: FeedPlace | undefined
   /** The highest number ever seen. */
   #highest = 0
@@ -186,17 +186,18 @@ export class ChangeFeed implements Feed {
   }
 
   #take(change: Change, askedAt: number): void {
-    const place = placeText(change)
-    this.#lost.delete(place)
-    this.#known.set(place, { change, keptUntil: askedAt + (change.remaining ?? 0) })
+    const { sequence, mark } = change
+    // With another mark it is another change, that was given the number of a lost one.
+    if (this.#lost.size > 0 && this.#lost.get(sequence)?.change.mark === mark) this.#lost.delete(sequence)
+    this.#known.set(sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
     this.#apply(change, false)
   }
 
   /** A failover has lost changes. What follows is all that the store has; what is not in it was lost. */
   #restart(): void {
     this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#highest })
-    for (const [place, known] of this.#known)
-      if (this.#restored(known.change) !== undefined) this.#lost.set(place, known)
+    for (const [sequence, known] of this.#known)
+      if (this.#restored(known.change) !== undefined) this.#lost.set(sequence, known)
     this.#known.clear()
     for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
     this.#isBehind = true
@@ -207,10 +208,10 @@ export class ChangeFeed implements Feed {
    * new rule could get a lower number than the tokens in use.
    */
   async #restore(): Promise<void> {
-    for (const [place, { change }] of this.#lost) {
+    for (const [sequence, { change }] of this.#lost) {
       const value = this.#restored(change)
       if (value !== undefined) await this.#appendAbove(change.topic, value, change.expiresAt)
-      this.#lost.delete(place)
+      this.#lost.delete(sequence)
     }
     if (this.#isBehind) await this.#appendAbove(RESTART_TOPIC, {}, this.#parts.clock.now() + RESTART_KEPT)
     this.#isBehind = false
@@ -238,12 +239,10 @@ export class ChangeFeed implements Feed {
     if (at - this.#sweptAt < SWEEP_INTERVAL) return
     this.#sweptAt = at
     const now = clock.now()
-    for (const [place, { change, keptUntil }] of this.#known) {
+    for (const [sequence, { change, keptUntil }] of this.#known) {
       if (change.expiresAt === undefined || change.expiresAt > now || keptUntil > at) continue
-      this.#known.delete(place)
+      this.#known.delete(sequence)
       for (const subscriber of this.#subscribers.get(change.topic) ?? []) subscriber.expire?.(change)
     }
   }
 }
-
-const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`

@@ -54,13 +54,15 @@ export interface LogParts {
   readonly destination: LogDestination
   /** The area and name of each action, by the slot of decision events. */
   readonly actions: readonly { readonly area: string; readonly action: string }[]
+  /** The name of this node, where several share a store: a member of each line. */
+  readonly node?: string | undefined
 }
 
 const FLUSH_MS = 1000
 
 /** Opens the log. It writes to `destination` until `close` is called. */
-export function openLog(config: LogConfig, { clock, destination: sink, actions }: LogParts): Log {
-  const timestamp = timestamps(clock)
+export function openLog(config: LogConfig, { clock, destination: sink, actions, node }: LogParts): Log {
+  const timestamp = timestamps(clock, node)
   const logger = pino(
     {
       level: config.level,
@@ -106,12 +108,13 @@ export const gapLine =
     `"detail":"${lines} lines were dropped: the log could not be written","event":"log.lines_dropped"}\n`
 
 /** The date is formatted once a millisecond: formatting it costs more than the decision about a call. */
-function timestamps(clock: Clock): () => string {
+function timestamps(clock: Clock, node: string | undefined): () => string {
+  const rest = node === undefined ? '' : `,"node":${JSON.stringify(node)}`
   let at = Number.NaN
   let text = ''
   return () => {
     const now = clock.now()
-    if (now !== at) text = `,"time":"${new Date(now).toISOString()}"`
+    if (now !== at) text = `,"time":"${new Date(now).toISOString()}"${rest}`
     at = now
     return text
   }

@@ -63,7 +63,9 @@ describe('the commands of a store that several nodes share', needing('postgresql
       expect.objectContaining({ schema: 1, workers: 1, config: expect.stringMatching(/^[\w-]{12}$/) }),
     ])
     expect((await run('nodes')).stdout).toMatch(/^NODE .* CLOCK .*\n\S{12} .* 0\.\d s  +\d s ago\n$/)
+    const [{ id }] = await listed()
     await service.close()
+    expect(service.log().every(({ node }) => node === id)).toBe(true)
     expect(await listed()).toEqual([])
   })
 
