@@ -1,0 +1,21 @@
+import { planPostgres } from '../../src/stores/postgres/config.ts'
+import { PostgresLink } from '../../src/stores/postgres/link.ts'
+import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import type { StorePlace } from '../contracts/store.contract.ts'
+import { makeTables, sharedPostgres } from './postgres.ts'
+
+/** A schema of its own in the cluster of the run, or in the database that a URL names. */
+export async function postgresPlace(user: string, elsewhere?: string): Promise<StorePlace> {
+  const cluster = elsewhere === undefined ? await sharedPostgres() : { url: () => elsewhere }
+  const schema = makeTables(cluster)
+  const plan = planPostgres({
+    url: cluster.url(user),
+    schema,
+    connections: 4,
+    deadline: 10_000,
+    maxAge: 900_000,
+    migrate: 'auto',
+    preparedStatements: true,
+  })
+  return { open: async (clock) => PostgresStore.open(await PostgresLink.open(plan), clock) }
+}
