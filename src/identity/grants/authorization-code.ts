@@ -26,13 +26,15 @@ interface UserFound extends CodeFound {
   readonly user: User
 }
 
+const UNKNOWN = 'unknown or expired code'
+
 const refuse = (detail: string, cause?: unknown): Fault => new Fault('invalid_grant', { detail, cause })
 
 /** The code is known, and this client's; another client's attempt changes nothing (C6.1.6). */
 const findCode: Step<GrantChosen, CodeFound> = async (context, dependencies) => {
   const { attempt, client, params } = context
   const code = await dependencies.codes.find(requireParam(params, 'code'))
-  if (code === undefined) throw refuse('unknown or expired code')
+  if (code === undefined) throw refuse(UNKNOWN)
   if (code.record.client !== client.id) throw refuse('the code of another client')
   attempt.subject = code.record.subject
   if (code.entry.usedAt !== undefined)
@@ -59,12 +61,13 @@ const takingIfRefused =
 
 /** A second use ends what the first one gave: one of the two has stolen the code (C6.1.6, RFC 6749 §4.1.2). */
 async function requireFirst(use: CodeUse, context: CodeFound, dependencies: StepDependencies): Promise<void> {
+  if (use === 'gone') throw refuse(UNKNOWN)
   if (use !== 'first') throw await endReplayed(context.code, use, context, dependencies)
 }
 
 async function endReplayed(
   code: FoundCode,
-  use: Exclude<CodeUse, 'first'>,
+  use: 'settled' | 'spent',
   context: GrantChosen,
   dependencies: StepDependencies,
 ): Promise<Fault> {

@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import { begunAs } from './families.ts'
+import { RememberedRecords } from './remembered-records.ts'
 
 /**
  * Kind of record: authorization codes, by their SHA-256 (C6.2.4).
@@ -15,6 +16,9 @@ import { begunAs } from './families.ts'
  * succeeds, and its tokens are revoked all the same.
  *
  * A record is kept for the code's lifetime; once redeemed, until the last of its tokens has expired (C6.1.6).
+ *
+ * The process that gave out a code remembers its record until the first attempt to use it, so that an exchange at this
+ * process costs one message to the store.
  */
 export const CODE = 'code'
 
@@ -54,7 +58,10 @@ export interface FoundCode {
 export interface Codes {
   /** Draws a code. */
   draw(record: NewCode, business: string | undefined): DrawnCode
-  /** Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. */
+  /**
+   * Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. If another process has used or
+   * removed it, only `consume` and `redeem` may notice.
+   */
   find(code: string): Promise<FoundCode | undefined>
   /** Uses a code that gives nothing. */
   consume(code: FoundCode): Promise<CodeUse>
@@ -67,9 +74,9 @@ export interface Codes {
 
 /**
  * Only the first use of a code is `first`. `settled`: it was used before, and its tokens were made, so the caller must end
- * their family. `spent`: it was used before and gave nothing, or it was withdrawn.
+ * their family. `spent`: it was used before and gave nothing. `gone`: it was withdrawn, or it has expired.
  */
-export type CodeUse = 'first' | 'settled' | 'spent'
+export type CodeUse = 'first' | 'settled' | 'spent' | 'gone'
 
 export type NewCode = Omit<CodeRecord, 'family' | 'settled'>
 
@@ -86,15 +93,17 @@ const recordOf = (entry: Entry): CodeRecord => entry.value as CodeRecord
 type Taken = { readonly first: boolean; readonly entry: Entry } | undefined
 
 function useOf(taken: Taken): CodeUse {
-  if (taken?.first === true) return 'first'
-  return taken !== undefined && recordOf(taken.entry).settled ? 'settled' : 'spent'
+  if (taken === undefined) return 'gone'
+  if (taken.first) return 'first'
+  return recordOf(taken.entry).settled ? 'settled' : 'spent'
 }
 
 type CodeDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
 
 export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
+  const given = new RememberedRecords()
   const find = async (key: string): Promise<FoundCode | undefined> => {
-    const entry = await store.find(CODE, key)
+    const entry = given.recall(key, clock.now()) ?? (await store.find(CODE, key))
     if (entry === undefined) return undefined
     const record = recordOf(entry)
     return rules.hasEnded(begunAs(record.family, record)) ? undefined : { entry, record }
@@ -106,19 +115,23 @@ export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
       const { client, subject } = record
       const indexes = { family, client, subject, ...(business !== undefined && { business }) }
       const open = async (): Promise<void> => {
-        const value = { ...record, family, settled: false }
-        await store.create(CODE, keyOf(code), {
-          value,
-          expiresAt: clock.now() + config.code.lifetime,
-          indexes,
-        })
+        const key = keyOf(code)
+        const value: CodeRecord = { ...record, family, settled: false }
+        const expiresAt = clock.now() + config.code.lifetime
+        if (await store.create(CODE, key, { value, expiresAt, indexes }))
+          given.remember({ key, value, version: 1, expiresAt, usedAt: undefined })
       }
       return { code, family, open }
     },
     find: (code) => find(keyOf(code)),
-    consume: async ({ entry }) => useOf(await store.consume(CODE, entry.key)),
-    redeem: async ({ entry, record }, begun, expiresAt) =>
-      useOf(await store.redeem(CODE, entry.key, { value: { ...record, settled: true }, expiresAt }, begun)),
+    async consume({ entry: { key } }) {
+      given.forget(key)
+      return useOf(await store.consume(CODE, key))
+    },
+    async redeem({ entry: { key }, record }, begun, expiresAt) {
+      given.forget(key)
+      return useOf(await store.redeem(CODE, key, { value: { ...record, settled: true }, expiresAt }, begun))
+    },
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type NewFamily,
 } from './families.ts'
 import { findOlder } from './older-tokens.ts'
-import { RotatedFamilies } from './rotated-families.ts'
+import { RememberedRecords } from './remembered-records.ts'
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Families {
@@ -28,10 +28,14 @@ export interface Families {
 /** All state that counts is in the store, so any number of processes may use it. */
 export function openFamilies(deps: FamilyDeps): Families {
   const { clock, store } = deps
-  const rotated = new RotatedFamilies()
+  const rotated = new RememberedRecords()
   const stored: FamilySource = (family) => store.find(FAMILY, family)
-  const recalled: FamilySource = async (family, number) =>
-    rotated.recall(family, number, clock.now()) ?? stored(family, number)
+  const recalled: FamilySource = async (family, number) => {
+    const entry = rotated.recall(family, clock.now())
+    // An older token may be within the grace, or a replay: the store has to be asked.
+    const isInUse = (entry?.value as FamilyRecord | undefined)?.generation === number
+    return isInUse ? entry : stored(family, number)
+  }
   const findBy =
     (source: FamilySource): Families['find'] =>
     (token) =>
@@ -59,7 +63,7 @@ export function openFamilies(deps: FamilyDeps): Families {
  * one for each number: so the version of a record and its number always grow together, and what another process remembers
  * of the lost writes never fits a later record.
  */
-async function use(family: FoundFamily, rotated: RotatedFamilies, deps: FamilyDeps): Promise<boolean> {
+async function use(family: FoundFamily, rotated: RememberedRecords, deps: FamilyDeps): Promise<boolean> {
   const { expiresAt, id, next, record } = family
   rotated.forget(id)
   let { version } = family

@@ -124,6 +124,35 @@ describe('C6.1.6 redeeming a code', () => {
     expect(await service.store.list('code')).toMatchObject([{ value: { settled: true } }])
   })
 
+  it('C6.1.6 the process that gave out a code does not read it again', async () => {
+    const service = openFlow()
+    const { code } = await obtainCode(service, OFFLINE)
+    const finding = vi.spyOn(service.store, 'find')
+    expect((await redeem(service, code)).status).toBe(200)
+    expect(finding.mock.calls.filter(([kind]) => kind === 'code')).toEqual([])
+  })
+
+  it('C6.1.6 a code that another process has redeemed is a replay at the one that gave it out', async () => {
+    const service = openFlow()
+    const other = openFlow({ store: service.store })
+    const { code } = await obtainCode(service, OFFLINE)
+    const { json } = await redeem(other, code)
+    expect(await service.store.list('refresh_family')).toHaveLength(1)
+    expect((await redeem(service, code)).json.error).toBe('invalid_grant')
+    expect(await service.store.list('refresh_family')).toHaveLength(0)
+    expect((await refresh(other, json.refresh_token)).json.error).toBe('invalid_grant')
+  })
+
+  it('C6.1.6 a code that was withdrawn is unknown at the process that gave it out, and no replay', async () => {
+    const service = openFlow()
+    const { code } = await obtainCode(service, OFFLINE)
+    for (const { key } of await service.store.list('code')) await service.store.remove('code', key)
+    const { json } = await redeem(service, code)
+    expect(json).toMatchObject({ error: 'invalid_grant' })
+    expect(await service.store.list('refresh_family')).toEqual([])
+    expect(service.notes.filter(({ event }) => event === 'code_replayed')).toEqual([])
+  })
+
   it('C6.1.6 a second use is known until the last token has expired', async () => {
     const service = openFlow()
     const { code } = await obtainCode(service, OFFLINE)
