@@ -45,6 +45,29 @@ export function newSecret(bytes = 32): string {
   return secret
 }
 
+/** The characters of base64url in the order of their bytes. */
+const IN_ORDER = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+/** Milliseconds that begin alike. */
+const TICK = 16
+/** Five characters of time, which begin anew after 198 days, and 102 random bits. */
+const TIME_LENGTH = 5
+const RANDOM_LENGTH = 17
+
+/**
+ * An id of 22 characters that nobody else draws. Ids of the same time stand next to each other in an index, so a store writes
+ * few pages for many new records: for random ones it writes a page of each index for each record. Not a secret.
+ * @param now milliseconds since the epoch
+ */
+export function newOrderedId(now: number): string {
+  let ticks = Math.floor(now / TICK)
+  let time = ''
+  for (let at = 0; at < TIME_LENGTH; at += 1) {
+    time = IN_ORDER.charAt(ticks % IN_ORDER.length) + time
+    ticks = Math.floor(ticks / IN_ORDER.length)
+  }
+  return time + newSecret(13).slice(0, RANDOM_LENGTH)
+}
+
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 /** Compares two secrets in constant time, whatever their contents and lengths. */

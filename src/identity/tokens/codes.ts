@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Client } from '../../contracts/people.ts'
 import type { Entry, NewRecord, Store } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { newSecret } from '../../kernel/ids.ts'
+import { newOrderedId, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import { begunAs } from './families.ts'
 import { RememberedRecords } from './remembered-records.ts'
@@ -111,7 +111,7 @@ export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
   return {
     draw(record, business) {
       const code = newSecret()
-      const family = newSecret(16)
+      const family = newOrderedId(clock.now())
       const { client, subject } = record
       const indexes = { family, client, subject, ...(business !== undefined && { business }) }
       const open = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { Entry, NewRecord } from '../../contracts/store.ts'
 import type { Begun } from '../../contracts/tokens.ts'
-import { equalSecrets, newSecret } from '../../kernel/ids.ts'
+import { equalSecrets, newOrderedId, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 import { readGrantedTarget } from '../scopes.ts'
 
@@ -77,8 +77,9 @@ type Numbering = Pick<Required<FamilyRecord>, 'salt' | 'generation'>
 export type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
 
 /** Draws a family, under the given id if there is one. */
-export function drawFamily(family: NewFamily, deps: FamilyDeps, id = newSecret(16)): DrawnFamily {
+export function drawFamily(family: NewFamily, deps: FamilyDeps, given?: string): DrawnFamily {
   const { clock, config } = deps
+  const id = given ?? newOrderedId(clock.now())
   const next = { salt: newSecret(16), generation: 1 }
   const value: FamilyRecord = { ...family, ...next }
   const expiresAt = clock.now() + config.refreshToken.lifetime
