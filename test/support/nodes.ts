@@ -19,6 +19,8 @@ export interface NodesOptions {
   readonly server?: string
   /** Further members of `store`, one line each. */
   readonly store?: string
+  /** Where their data are; a service that is started with them if not given. */
+  readonly upstream?: string
   /** Where clients reach them; the first node if not given. */
   readonly publicUrl?: string
   /** Milliseconds by which the wall clock of each node is ahead. */
@@ -108,7 +110,7 @@ export async function startNodes(cluster: PostgresCluster, options: NodesOptions
   const folder = await mkdtemp(join(tmpdir(), 'postern-nodes-'))
   const { server, url: funds } = await startFunds()
   const config = join(folder, 'postern.yaml')
-  await writeFile(config, configuration(funds, drawSchema(), publicUrl, options))
+  await writeFile(config, configuration(options.upstream ?? funds, drawSchema(), publicUrl, options))
   const environment = { NODES_ADMIN_TOKEN: ADMIN_TOKEN, NODES_SEAL: sealKey('test').key }
   const proxies = await Promise.all(Array.from({ length: count }, () => LosingProxy.open(cluster.port)))
   const nodes = await Promise.all(
