@@ -127,11 +127,14 @@ export class LeasedBuckets {
     }
   }
 
-  /** The store did not answer: what was to be told is told later. */
+  /**
+   * The store did not answer: what was let in is told later. What was given back is lost: the store may have taken it, and
+   * would take it a second time.
+   */
   failed(reports: readonly BudgetReport[], now: number): void {
     for (const { key, spent } of reports) {
       const lease = this.#leases.get(key)
-      if (lease === undefined) continue
+      if (lease === undefined || spent <= 0) continue
       lease.owed += spent
       if (!lease.isMoved) this.#move(lease)
     }

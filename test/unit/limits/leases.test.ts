@@ -112,6 +112,21 @@ describe('C11.7.5 a rate that several nodes share', () => {
     expect(world.budgets.level('c:k0')).toBeGreaterThan(RATE.burst - 5)
   })
 
+  it('gives nothing back a second time when the answer to that was lost', () => {
+    const leases = new LeasedBuckets(50_000, 0.1)
+    leases.take('k', RATE, 0)
+    leases.settle(
+      leases.reports(0).map(({ key }) => ({ key, granted: 40, level: 50 })),
+      0,
+    )
+    leases.sweep(10, 2000)
+    const reports = leases.reports(2000)
+    expect(reports).toMatchObject([{ key: 'k', spent: -40 }])
+    leases.failed(reports, 2000)
+    leases.take('k', RATE, 2000)
+    for (const { spent } of leases.reports(2250)) expect(spent).toBeGreaterThanOrEqual(0)
+  })
+
   it('goes on at each node with its part of the rate while the store is out of reach', async () => {
     const world = nodes(4)
     await allowed(world, { ms: 2000, each: 20 })
