@@ -1,3 +1,9 @@
+/**
+ * With this the keys of addresses begin. Anybody can call from many, so their budgets may be forgotten two days after their
+ * last use; those of clients may not.
+ */
+export const OF_ADDRESS = 'a:'
+
 /** What one process tells of a rate that all nodes share, and what it asks for. */
 export interface BudgetReport {
   readonly key: string

@@ -1,4 +1,4 @@
-import type { BudgetGrant, BudgetReport, Budgets } from '../contracts/budgets.ts'
+import { type BudgetGrant, type BudgetReport, type Budgets, OF_ADDRESS } from '../contracts/budgets.ts'
 import { newSecret } from '../kernel/ids.ts'
 import type { Buckets } from './buckets.ts'
 import { LEASE_MS, type LeasedBuckets } from './leased-buckets.ts'
@@ -21,7 +21,6 @@ const ID_BYTES = 9
 const SPREAD = 0.3
 /** Clients and addresses are told apart by the first two characters of their keys. */
 const CLIENT = 'c:'
-const ADDRESS = 'a:'
 
 /** Tells the shared budgets what this process has let in, and takes out what it will need. One request at a time. */
 export class BudgetExchange {
@@ -78,7 +77,7 @@ export class BudgetExchange {
     return this.#parts.addresses
       .takeUsage((rate) => rate.perMs * part)
       .map(({ key, rate, count }) => ({
-        key: ADDRESS + key,
+        key: OF_ADDRESS + key,
         perMs: rate.perMs,
         burst: rate.burst,
         spent: count,
@@ -93,7 +92,7 @@ export class BudgetExchange {
       now(),
     )
     for (const { key, level } of grants)
-      if (key.startsWith(ADDRESS)) addresses.limitTo(key.slice(ADDRESS.length), level)
+      if (key.startsWith(OF_ADDRESS)) addresses.limitTo(key.slice(OF_ADDRESS.length), level)
   }
 }
 

@@ -1,4 +1,5 @@
 /** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
+import { OF_ADDRESS } from '../../contracts/budgets.ts'
 import type { IndexValues, StoreIndex } from '../../contracts/store.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
@@ -187,8 +188,11 @@ function feedStatements(schema: string) {
   }
 }
 
-/** Milliseconds. A budget that was not asked for so long is full; failures that old count no more. */
-const COUNTED_FOR = 2 * 24 * 3_600_000
+const DAY = 24 * 3_600_000
+/** Milliseconds. Failures that old count no more, nor does what an address has called. */
+const COUNTED_FOR = 2 * DAY
+/** Milliseconds. A client's budget may take months to be full again: `requests: 1000, per: 90d`. */
+const KEPT_FOR = 400 * DAY
 
 /** What has ended, in small batches. */
 function purgeStatements(schema: string) {
@@ -212,8 +216,21 @@ function purgeStatements(schema: string) {
       'purge_changes',
     ),
     purgeCounts: [
-      remove('bucket', 'key', `at < ${STORE_NOW} - ${COUNTED_FOR}`, 1, 'purge_budgets'),
-      remove('lockout', 'key', `last_at < ${STORE_NOW} - ${COUNTED_FOR}`, 1, 'purge_lockouts'),
+      remove(
+        'bucket',
+        'key',
+        `at < ${STORE_NOW} - CASE WHEN key LIKE '${OF_ADDRESS}%' THEN ${COUNTED_FOR} ELSE ${KEPT_FOR} END`,
+        1,
+        'purge_budgets',
+      ),
+      // An attempt that is under way has a row, even if none has failed.
+      remove(
+        'lockout',
+        'key',
+        `last_at < ${STORE_NOW} - ${COUNTED_FOR} AND busy_until < ${STORE_NOW}`,
+        1,
+        'purge_lockouts',
+      ),
     ],
   }
 }
