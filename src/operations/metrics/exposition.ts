@@ -12,7 +12,8 @@ import { FamilyTotals, type NumberedBlock } from './family-totals.ts'
 import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
 import { CLIENT_RESULTS } from '../../contracts/principal.ts'
 import { type Block, type Delta, holds, MetricPlan, NOTHING, type Plan } from './metric-counts.ts'
-import { FAMILIES, type GaugeFamily, type MetricFamily } from './metric-families.ts'
+import { FAMILIES } from './metric-families.ts'
+import type { GaugeFamily, MetricFamily } from './metric-family.ts'
 import { familyText, sampleName } from './text-format.ts'
 
 /** A block, and the totals that its counts are added to. */

@@ -1,5 +1,5 @@
 import { rowsOf, seriesAt, widthOf, type Axis, type Block } from './metric-counts.ts'
-import { BUCKETS, type CountedFamily } from './metric-families.ts'
+import { BUCKETS, type CountedFamily } from './metric-family.ts'
 import { sampleName } from './text-format.ts'
 
 interface Series {

@@ -2,7 +2,7 @@
  * Numbered cells that count, and the plan that says what each cell means. Labels combine to far more series than are
  * ever counted (each fault at each action). So a plan lists the axes only, and the series of a cell is computed.
  */
-import { BUCKETS, type CountedFamily } from './metric-families.ts'
+import { BUCKETS, type CountedFamily } from './metric-family.ts'
 
 /** Labels that vary together, each with its column of values. */
 export type Axis = Readonly<Record<string, readonly string[]>>

@@ -1,5 +1,5 @@
 /** The text format of Prometheus, version 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/ */
-import type { MetricFamily } from './metric-families.ts'
+import type { MetricFamily } from './metric-family.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' }
 
