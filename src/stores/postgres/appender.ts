@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FeedPlace } from '../../contracts/store.ts'
-import type { PostgresLink } from './link.ts'
-import type { PostgresStatements } from './statements.ts'
+import { stateOf } from './errors.ts'
+import type { Answer, PostgresLink } from './link.ts'
+import { markOf, type PostgresStatements } from './statements.ts'
 
 /** Changes that one statement appends at most. */
 const GROUP = 100
@@ -61,7 +62,7 @@ export class Appender {
       for (const [at, { resolve, reject }] of group.entries()) {
         const sequence = sequences[at]
         if (sequence === undefined) reject(new Error('the change feed did not take a change'))
-        else resolve({ sequence, mark })
+        else resolve({ sequence, mark: markOf(mark, at + 1) })
       }
     } catch (thrown) {
       for (const { reject } of group) reject(thrown)
@@ -78,10 +79,21 @@ export class Appender {
       changes.map(({ runsUntil }) => runsUntil),
     ]
     const values = [mark, now, changes.length, above, ...lists]
-    const { rows: appended } = await this.#link.run(this.#statements.append, values)
+    const appended = await this.#link.run(this.#statements.append, values).catch(passIfAppended)
     // Nothing: an earlier try has appended them, though its answer was lost.
-    const rows =
-      appended.length > 0 ? appended : (await this.#link.run(this.#statements.appended, [mark, now])).rows
+    const { rows } = appended.rows.length > 0 ? appended : await this.#appended(mark, changes.length)
     return rows.map((row) => Number(row['sequence'])).sort((one, other) => one - other)
   }
+
+  #appended(mark: string, count: number): Promise<Answer> {
+    const marks = Array.from({ length: count }, (_, at) => markOf(mark, at + 1))
+    return this.#link.run(this.#statements.appended, [marks])
+  }
+}
+
+const UNIQUE_VIOLATION = '23505'
+
+function passIfAppended(thrown: unknown): Pick<Answer, 'rows'> {
+  if (stateOf(thrown) !== UNIQUE_VIOLATION) throw thrown
+  return { rows: [] }
 }

@@ -8,7 +8,7 @@ import type { SourceFacts, WholeRecord } from '../sqlite-source.ts'
 import { StoreError } from '../store-error.ts'
 import { escapedKeyColumns, shortKey } from './keys.ts'
 import type { PostgresLink } from './link.ts'
-import { leaseStatements } from './statements.ts'
+import { leaseStatements, markOf } from './statements.ts'
 import { reading, type Statement, writing } from './statement.ts'
 
 /** The record that stands in the store until the copy is whole. */
@@ -44,7 +44,7 @@ const RECORD: Columns<WholeRecord> = [
 
 const CHANGE: Columns<ChangeRow> = [
   ['sequence', 'int8', ({ sequence }) => sequence],
-  ['mark', 'text', (_row, id) => id],
+  ['mark', 'text', ({ sequence }, id) => markOf(id, sequence)],
   ['topic', 'text', ({ topic }) => topic],
   ['value', 'text', ({ value }) => value],
   ['expires_at', 'int8', (row) => row.expires_at],
@@ -159,7 +159,7 @@ export class CopiedStore {
 
   /** Numbers of changes go on behind those of the source. Rejects if anything is missing, or too much. */
   async settle({ size, lastChange, ran }: SourceFacts): Promise<void> {
-    await this.#link.run(this.#statements.feed, [lastChange, this.#id, ran])
+    await this.#link.run(this.#statements.feed, [lastChange, markOf(this.#id, lastChange), ran])
     const [counted] = (await this.#link.run(this.#statements.count, [this.#id])).rows
     // The record that says that the copy has not ended is one of them.
     const expected = { records: size.records + 1, ours: size.records + 1, changes: size.changes }

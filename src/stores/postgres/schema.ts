@@ -36,6 +36,8 @@ export const tables = (schema: string): readonly string[] => [
   `CREATE TABLE IF NOT EXISTS ${schema}.change (
     sequence int8 PRIMARY KEY, mark text NOT NULL, topic text NOT NULL, value text NOT NULL,
     expires_at int8, runs_until int8)`,
+  // No change is appended twice, however its first try ended.
+  `CREATE UNIQUE INDEX IF NOT EXISTS change_by_mark ON ${schema}.change (mark)`,
   `CREATE INDEX IF NOT EXISTS change_by_expiry ON ${schema}.change (expires_at) WHERE expires_at IS NOT NULL`,
   `CREATE TABLE IF NOT EXISTS ${schema}.node (
     id text PRIMARY KEY, version text NOT NULL, config text NOT NULL, facts text NOT NULL, seen_at int8 NOT NULL)`,

@@ -131,37 +131,40 @@ function whereStatements(table: string, indexes: readonly StoreIndex[]) {
 
 export type WhereStatements = ReturnType<typeof whereStatements>
 
+/** The mark of a change. @param place in its group, from 1 */
+export const markOf = (group: string, place: number): string => `${group}.${place}`
+
 /** The change feed. */
 function feedStatements(schema: string) {
   const [change, feed] = [`${schema}.change`, `${schema}.feed`]
   return {
     /**
-     * A group of changes gets numbers in a row and one mark. Parameters: mark, now, count, above, and for each change in lists:
-     * topic, value, expiry, runs_until.
+     * A group of changes gets numbers in a row. The mark of each is that of the group, and its place in the group
+     * (`markOf`). Fails with `unique_violation` if an earlier try was under way when this one began, and was answered to nobody:
+     * no condition on other rows sees what was written meanwhile, but a unique index does. Parameters: mark, now, count,
+     * above, and for each change in lists: topic, value, expiry, runs_until.
      */
     append: writing('append', {
       parameters: 8,
       before: (inTime) => [
         `numbered AS (
           UPDATE ${feed} SET
-            last = CASE WHEN mark = $1 THEN last ELSE greatest($2::int8, last + 1, $4::int8 + 1) + $3::int8 - 1 END,
-            mark = $1
-          WHERE id = 1 AND ${inTime}
-            AND NOT EXISTS (SELECT 1 FROM ${change} AS earlier WHERE earlier.sequence >= $2::int8 AND earlier.mark = $1)
+            last = greatest($2::int8, last + 1, $4::int8 + 1) + $3::int8 - 1, mark = $1::text || '.' || $3::int8
+          WHERE id = 1 AND ${inTime} AND NOT EXISTS (SELECT 1 FROM ${change} AS earlier WHERE earlier.mark = $1::text || '.1')
           RETURNING last)`,
       ],
       last: () => `
         INSERT INTO ${change} (sequence, mark, topic, value, expires_at, runs_until)
-        SELECT numbered.last - $3::int8 + made.at, $1, made.topic, made.value, made.expires_at, made.runs_until
+        SELECT numbered.last - $3::int8 + made.at, $1::text || '.' || made.at,
+          made.topic, made.value, made.expires_at, made.runs_until
         FROM numbered, unnest($5::text[], $6::text[], $7::int8[], $8::int8[])
           WITH ORDINALITY AS made (topic, value, expires_at, runs_until, at)
-        ON CONFLICT (sequence) DO UPDATE SET mark = excluded.mark
         RETURNING 1 AS done, sequence`,
     }),
-    /** What an earlier try has appended. Parameters: mark, now. */
+    /** What an earlier try has appended. Parameter: the marks of all of it. */
     appended: reading(
       'appended',
-      `SELECT sequence FROM ${change} WHERE sequence >= $2 AND mark = $1 ORDER BY sequence`,
+      `SELECT sequence FROM ${change} WHERE mark = ANY ($1::text[]) ORDER BY sequence`,
     ),
     /**
      * First the end of the feed, with the store's clock as its value; then each change from a place on, that of the place itself

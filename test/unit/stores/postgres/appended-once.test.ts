@@ -1,0 +1,57 @@
+import pg from 'pg'
+import { expect, describe, it, onTestFinished } from 'vitest'
+import { planPostgres } from '../../../../src/stores/postgres/config.ts'
+import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
+import { statementsOf } from '../../../../src/stores/postgres/statements.ts'
+import { needing } from '../../../support/machine.ts'
+import { makeTables, query, sharedPostgres } from '../../../support/postgres.ts'
+
+/** So often, because Postgres decides in which order those that wait go on. */
+const ROUNDS = 10
+
+async function opened() {
+  const cluster = await sharedPostgres()
+  const schema = makeTables(cluster)
+  const link = await PostgresLink.open(
+    planPostgres({
+      ...{ url: cluster.url(), schema, connections: 4, deadline: 10_000, maxAge: 1000 },
+      ...{ migrate: 'never', preparedStatements: true },
+    }),
+  )
+  const holder = new pg.Client({ connectionString: cluster.url(), application_name: schema })
+  await holder.connect()
+  onTestFinished(async () => {
+    await link.close()
+    await holder.end()
+  })
+  const waiting = (): number =>
+    Number(
+      query(
+        cluster,
+        `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted
+        AND a.query LIKE '%${schema}.feed%'`,
+      ),
+    )
+  return { schema, link, holder, waiting, rows: (sql: string) => query(cluster, sql) }
+}
+
+describe('appending to the change feed of Postgres', needing('postgresql'), () => {
+  it('T3.16 two tries of one change that both wait, with another change between them, append it once', async () => {
+    const { schema, link, holder, waiting, rows } = await opened()
+    const { append } = statementsOf(schema)
+    const tryTo = (mark: string): Promise<unknown> =>
+      link.run(append, [mark, 1, 1, 0, ['topic'], ['{}'], [null], [null]]).catch((thrown: unknown) => thrown)
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await holder.query(`BEGIN; UPDATE ${schema}.feed SET ran = ran`)
+      const tries: Promise<unknown>[] = []
+      for (const mark of [`one-${round}`, `other-${round}`, `one-${round}`]) {
+        tries.push(tryTo(mark))
+        while (waiting() < tries.length) await new Promise((resolve) => setImmediate(resolve))
+      }
+      await holder.query('COMMIT')
+      await Promise.all(tries)
+    }
+    expect(rows(`SELECT count(*) FROM ${schema}.change`)).toBe(String(2 * ROUNDS))
+    expect(rows(`SELECT max(sequence) FROM ${schema}.change`)).toBe(rows(`SELECT last FROM ${schema}.feed`))
+  })
+})
