@@ -2,7 +2,7 @@
 import type { Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
-import { RelayRecorder } from '../operations/log/log.ts'
+import { RelayRecorder } from '../operations/log/relay-recorder.ts'
 import { compileServer } from '../server/config.ts'
 import { bindPublicListener } from '../server/public-listener.ts'
 import { openParts } from './parts.ts'

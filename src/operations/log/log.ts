@@ -9,10 +9,8 @@ import type {
   BackendEvent,
   DecisionEvent,
   Recorder,
-  Replayed,
   TokenEvent,
   TunnelEvent,
-  UpstreamEvent,
 } from '../../contracts/recorder.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileCallLine, faultFacts, round } from './call-lines.ts'
@@ -191,42 +189,5 @@ export function fanOut(
     tokenCache: (outcome) => metrics.tokenCache(outcome),
     replay: (of) => metrics.replay?.(of),
     note: (level, event, facts) => log.note(level, event, facts),
-  }
-}
-
-/** Passes each event to the recorder in force. For parts that outlive a configuration. */
-export class RelayRecorder implements Recorder {
-  to: Recorder | undefined
-
-  decision(event: Parameters<Recorder['decision']>[0]): void {
-    this.to?.decision(event)
-  }
-
-  token(event: Parameters<Recorder['token']>[0]): void {
-    this.to?.token(event)
-  }
-
-  backend(event: Parameters<Recorder['backend']>[0]): void {
-    this.to?.backend(event)
-  }
-
-  tunnel(event: TunnelEvent): void {
-    this.to?.tunnel?.(event)
-  }
-
-  upstream(backend: string, event: UpstreamEvent): void {
-    this.to?.upstream?.(backend, event)
-  }
-
-  tokenCache(outcome: 'hit' | 'miss'): void {
-    this.to?.tokenCache(outcome)
-  }
-
-  replay(of: Replayed): void {
-    this.to?.replay?.(of)
-  }
-
-  note(...note: Parameters<Recorder['note']>): void {
-    this.to?.note(...note)
   }
 }

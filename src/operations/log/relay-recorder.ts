@@ -1,0 +1,57 @@
+import type { Recorder, Replayed, TunnelEvent, UpstreamEvent } from '../../contracts/recorder.ts'
+
+type Note = Parameters<Recorder['note']>
+
+/** Notes that wait for the first recorder. */
+const EARLY_NOTES = 100
+
+/**
+ * Passes each event to the recorder in force. For parts that outlive a configuration. Notes that are made before there is a
+ * recorder (a store that is opened tells what is wrong with it) are passed to the first one.
+ */
+export class RelayRecorder implements Recorder {
+  #to: Recorder | undefined
+  #early: Note[] = []
+
+  get to(): Recorder | undefined {
+    return this.#to
+  }
+
+  set to(recorder: Recorder | undefined) {
+    this.#to = recorder
+    for (const note of this.#early.splice(0)) this.note(...note)
+  }
+
+  decision(event: Parameters<Recorder['decision']>[0]): void {
+    this.to?.decision(event)
+  }
+
+  token(event: Parameters<Recorder['token']>[0]): void {
+    this.to?.token(event)
+  }
+
+  backend(event: Parameters<Recorder['backend']>[0]): void {
+    this.to?.backend(event)
+  }
+
+  tunnel(event: TunnelEvent): void {
+    this.to?.tunnel?.(event)
+  }
+
+  upstream(backend: string, event: UpstreamEvent): void {
+    this.to?.upstream?.(backend, event)
+  }
+
+  tokenCache(outcome: 'hit' | 'miss'): void {
+    this.to?.tokenCache(outcome)
+  }
+
+  replay(of: Replayed): void {
+    this.to?.replay?.(of)
+  }
+
+  note(...note: Note): void {
+    if (this.#to !== undefined) this.#to.note(...note)
+    else if (this.#early.length < EARLY_NOTES) this.#early.push(note)
+  }
+}
