@@ -13,6 +13,8 @@ export interface ChainPlan {
   readonly durable: boolean
   /** Bytes of lines after which another segment begins. */
   readonly segmentBytes: number
+  /** The name of this node, where several share a store. */
+  readonly node?: string | undefined
 }
 
 export interface ChainWriterParts {
@@ -152,12 +154,21 @@ export class ChainWriter {
       }
   }
 
-  /** The first record of a segment names the last of the one before, so that no segment can be taken out unnoticed. */
+  /**
+   * The first record of a segment names the last of the one before, so that no segment can be taken out unnoticed; and the
+   * node, for all records of this writer.
+   */
   #begin(time: number): void {
-    const before = { writer: this.#plan.writer, ...this.#chain.head }
-    const change = this.#number === 1 ? undefined : { before }
+    const { node, writer } = this.#plan
+    const before = this.#number === 1 ? undefined : { writer, ...this.#chain.head }
+    const change = {
+      ...(node !== undefined && { node }),
+      ...(before !== undefined && { before }),
+    }
     const actor = { kind: 'service' } as const
-    const { members } = prepareRecord({ event: 'writer.opened', outcome: 'success', actor, change }, time)
+    const entry = { event: 'writer.opened', outcome: 'success', actor } as const
+    const isTelling = node !== undefined || before !== undefined
+    const { members } = prepareRecord(isTelling ? { ...entry, change } : entry, time)
     this.#chain.add({ members: Buffer.from(members), personal: NOTHING })
   }
 

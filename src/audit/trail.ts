@@ -25,6 +25,8 @@ export interface TrailParts {
   readonly meter?: TrailMeter | undefined
   /** Bytes of lines after which another segment begins. */
   readonly segmentBytes?: number
+  /** The name of this node, where several share a store. */
+  readonly node?: string | undefined
 }
 
 const CLOSED: AuditEntry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } }
@@ -77,7 +79,7 @@ class ThreadTrail implements OpenTrail {
   #ended: Promise<void> | undefined
 
   constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
-    const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES } = parts
+    const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES, node } = parts
     this.#parts = parts
     this.#log = new TrailLog(parts.recorder)
     this.#bodyKey = bodyKeyOf(parts.bodyKey)
@@ -90,7 +92,7 @@ class ThreadTrail implements OpenTrail {
     const { memory } = this.#ring
     const durable = durability === 'disk'
     this.#thread = new WriterThread(
-      { memory, folder, writer: this.writer, durable, segmentBytes },
+      { memory, folder, writer: this.writer, durable, segmentBytes, node },
       {
         after,
         told: (message) => this.#told(message),

@@ -31,6 +31,7 @@ import {
   type SupervisorOptions,
 } from './supervisor.ts'
 import type { NodeBeat } from './node-beat.ts'
+import { nodeOf } from './node-id.ts'
 import { openTrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './serving-worker.ts'
@@ -66,6 +67,7 @@ export async function startPostern(configuration: Configuration, options: AppOpt
     recorder: supervisor.recorder,
     meter: supervisor.measures.metrics,
     anchorFailed: supervisor.measures.metrics.anchorFailed,
+    node: nodeOf(configuration),
   })
   supervisor.audit = supervisor.keeper?.trail
   const use = isSidecar(configuration) ? undefined : useData(configuration.data)

@@ -9,6 +9,7 @@ import { openParts } from './parts.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
 import { tellHeads } from './trail-keeper.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
+import { nodeOf } from './node-id.ts'
 import { openAuditTrail, openDependencies, watchOwnKeys, type WorkerOptions } from './dependencies.ts'
 import { ServingWorker, type Worker } from './serving-worker.ts'
 
@@ -24,7 +25,7 @@ export async function startWorker(
   const relay = new RelayRecorder()
   const { audit: shared } = options
   const measures = openMeasures(configuration)
-  const trailParts = { ...options, recorder: relay, meter: measures.metrics }
+  const trailParts = { ...options, recorder: relay, meter: measures.metrics, node: nodeOf(configuration) }
   const own = shared ? undefined : await openAuditTrail(configuration, trailParts)
   if (own !== undefined) measures.gauges.add(() => readTrail(own))
   const audit = shared ?? own ?? NO_TRAIL

@@ -89,6 +89,16 @@ describe('C12.4.1 a segment', () => {
     expect(trail.head).toEqual({ seq: 4, hash: last?.hash })
   })
 
+  it('C12.4.1 names the node that wrote it in its first record, where several nodes share a store', async () => {
+    const { folder, trail } = await opened({ segmentBytes: 1000, node: 'n1' })
+    for (let count = 0; count < 4; count += 1) await trail.require(INTENT)
+    await trail.close()
+    const begins = readTrail(folder).filter(({ event }) => event === 'writer.opened')
+    expect(begins.length).toBeGreaterThan(1)
+    for (const { change } of begins) expect(change).toMatchObject({ node: 'n1' })
+    expect(begins[0]?.change).toEqual({ node: 'n1' })
+  })
+
   it('is made only when there is something to record', async () => {
     const { folder, trail } = await opened()
     await trail.close()
