@@ -161,14 +161,10 @@ export class ChainWriter {
   #begin(time: number): void {
     const { node, writer } = this.#plan
     const before = this.#number === 1 ? undefined : { writer, ...this.#chain.head }
-    const change = {
-      ...(node !== undefined && { node }),
-      ...(before !== undefined && { before }),
-    }
+    const told = { ...(node !== undefined && { node }), ...(before !== undefined && { before }) }
+    const change = Object.keys(told).length > 0 ? told : undefined
     const actor = { kind: 'service' } as const
-    const entry = { event: 'writer.opened', outcome: 'success', actor } as const
-    const isTelling = node !== undefined || before !== undefined
-    const { members } = prepareRecord(isTelling ? { ...entry, change } : entry, time)
+    const { members } = prepareRecord({ event: 'writer.opened', outcome: 'success', actor, change }, time)
     this.#chain.add({ members: Buffer.from(members), personal: NOTHING })
   }
 

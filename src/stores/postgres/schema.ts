@@ -41,7 +41,7 @@ export const tables = (schema: string): readonly string[] => [
   `CREATE INDEX IF NOT EXISTS change_by_expiry ON ${schema}.change (expires_at) WHERE expires_at IS NOT NULL`,
   `CREATE TABLE IF NOT EXISTS ${schema}.node (
     id text PRIMARY KEY, version text NOT NULL, config text NOT NULL, facts text NOT NULL, seen_at int8 NOT NULL)`,
-  // synced: a JSON map from process to the number of its last exchange.
+  // synced: `process:number` of the last exchange of each process, separated by spaces.
   `CREATE TABLE IF NOT EXISTS ${schema}.bucket (
     key text COLLATE "C" PRIMARY KEY, tokens float8 NOT NULL, at float8 NOT NULL, synced text NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS ${schema}.lockout (
