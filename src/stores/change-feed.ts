@@ -2,6 +2,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, Feed, FeedPage, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
+import { LostChanges } from './lost-changes.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
 
@@ -37,8 +38,12 @@ const PAGE = 5000
 const RESTART_TOPIC = 'restart'
 /** Milliseconds. */
 const RESTART_KEPT = 3_600_000
+/** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
+const BATCH = 100
 /** Milliseconds between two searches for expired changes. */
 const SWEEP_INTERVAL = 10_000
+
+const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`
 
 /**
  * The numbered change feed as this process follows it: revocation rules, switches, generations of directory and
@@ -51,8 +56,10 @@ export class ChangeFeed implements Feed {
   readonly #subscribers = new Map<string, Subscriber[]>()
   /** Live changes by their numbers, for later subscribers. */
   readonly #known = new Map<number, KnownChange>()
+  /** Changes that this process has appended, and not read back yet, by their places: a failover may have lost them. */
+  readonly #unread = new Map<string, Change>()
   /** Changes that the store has lost, and that are to be appended again. They stay in force. */
-  readonly #lost = new Map<number, KnownChange>()
+  readonly #lost = new LostChanges((change) => this.#restored(change))
   #at: FeedPlace | undefined
   /** The highest number ever seen. */
   #highest = 0
@@ -83,8 +90,9 @@ export class ChangeFeed implements Feed {
   /** Changes of the topic that are known already are applied before this returns. */
   subscribe(topic: string, subscriber: Subscriber): void {
     this.#subscribers.set(topic, [...(this.#subscribers.get(topic) ?? []), subscriber])
-    for (const { change } of [...this.#lost.values(), ...this.#known.values()])
+    for (const change of [...this.#lost.changes, ...this.#knownChanges()])
       if (change.topic === topic) subscriber.apply(change, false)
+    for (const change of this.#unread.values()) if (change.topic === topic) subscriber.apply(change, true)
   }
 
   /**
@@ -93,11 +101,11 @@ export class ChangeFeed implements Feed {
    * not accept it.
    */
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
-    const place = await this.#appendAbove(topic, value, expiresAt)
+    const change = await this.#appendUnread(topic, value, expiresAt)
     this.#parts.appended?.()
     await this.refresh()
     // The store has the change but could not be read: the change must be in force here all the same.
-    if (this.#highest < place.sequence) this.#apply({ ...place, topic, value, expiresAt }, true)
+    if (this.#unread.has(placeText(change))) this.#apply(change, true)
   }
 
   /**
@@ -121,6 +129,11 @@ export class ChangeFeed implements Feed {
   get age(): number {
     const { clock, machine = clock } = this.#parts
     return Math.max(machine.monotonic() - this.#readAt, machine.now() - this.#readAtWall)
+  }
+
+  /** The store has lost changes, and those that must stay in force are not appended again yet. */
+  get isBehind(): boolean {
+    return this.#isBehind
   }
 
   /** Stops polling. Resolves when no request to the store is left. */
@@ -149,6 +162,16 @@ export class ChangeFeed implements Feed {
   }
 
   async #read(): Promise<void> {
+    for (;;) {
+      const isWhole = await this.#readPages()
+      if (isWhole && this.#lost.size === 0 && !this.#isBehind) return
+      if (isWhole) await this.#restore()
+    }
+  }
+
+  /** False if the store lacks what it has taken from this process: then the next reading is one of the whole feed. */
+  async #readPages(): Promise<boolean> {
+    const unread = [...this.#unread.values()]
     let asked: Asked | undefined = this.#ask(this.#at)
     while (asked !== undefined) {
       const { askedAt } = asked
@@ -156,15 +179,18 @@ export class ChangeFeed implements Feed {
       // The next page is on its way while this one is applied.
       asked = page.more && !page.restarted ? this.#ask(page.last) : undefined
       const { last, changes } = page.restarted ? await this.#whole(page) : page
-      if (page.restarted) this.#restart()
+      if (page.restarted) this.#restart(unread, changes)
+      else this.#lost.forget(changes)
       for (const change of changes) this.#take(change, askedAt)
       this.#at = last
       this.#highest = Math.max(this.#highest, last?.sequence ?? 0)
     }
-    if (this.#lost.size > 0 || this.#isBehind) await this.#restore()
+    const missing = this.#keepMissing(unread)
+    this.#at = missing ?? this.#at
     const { clock, machine = clock } = this.#parts
     this.#readAt = machine.monotonic()
     this.#readAtWall = machine.now()
+    return missing === undefined
   }
 
   #ask(at: FeedPlace | undefined): Asked {
@@ -176,28 +202,44 @@ export class ChangeFeed implements Feed {
 
   /** All of it at once: so a switch is never off between two pages. */
   async #whole(first: FeedPage): Promise<Pick<FeedPage, 'last' | 'changes'>> {
-    const changes = [...first.changes]
+    let changes = [...first.changes]
     let page = first
     while (page.more) {
       page = await this.#parts.store.changes(page.last, PAGE)
+      if (page.restarted) changes = []
       for (const change of page.changes) changes.push(change)
     }
     return { last: page.last, changes }
   }
 
   #take(change: Change, askedAt: number): void {
-    const { sequence, mark } = change
-    // With another mark it is another change, that was given the number of a lost one.
-    if (this.#lost.size > 0 && this.#lost.get(sequence)?.change.mark === mark) this.#lost.delete(sequence)
-    this.#known.set(sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
+    if (this.#unread.size > 0) this.#unread.delete(placeText(change))
+    this.#known.set(change.sequence, { change, keptUntil: askedAt + (change.remaining ?? 0) })
     this.#apply(change, false)
   }
 
-  /** A failover has lost changes. What follows is all that the store has; what is not in it was lost. */
-  #restart(): void {
+  /**
+   * Takes over what was appended before a reading and was not in it, as if it had been read: so it is found to be lost when
+   * the whole feed is read. Returns the place of one such change that has not just expired.
+   */
+  #keepMissing(unread: readonly Change[]): FeedPlace | undefined {
+    const { clock } = this.#parts
+    let place: FeedPlace | undefined
+    for (const change of unread) {
+      if (!this.#unread.delete(placeText(change))) continue
+      const left = (change.expiresAt ?? Number.POSITIVE_INFINITY) - clock.now()
+      this.#known.set(change.sequence, { change, keptUntil: clock.monotonic() + Math.max(0, left) })
+      this.#apply(change, true)
+      if (left > 0) place = { sequence: change.sequence, mark: change.mark }
+    }
+    return place
+  }
+
+  /** A failover has lost changes. @param changes all that the store has; what is not in it was lost */
+  #restart(unread: readonly Change[], changes: readonly Change[]): void {
     this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#highest })
-    for (const [sequence, known] of this.#known)
-      if (this.#restored(known.change) !== undefined) this.#lost.set(sequence, known)
+    this.#keepMissing(unread)
+    this.#lost.find(this.#knownChanges(), changes)
     this.#known.clear()
     for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
     this.#isBehind = true
@@ -208,12 +250,11 @@ export class ChangeFeed implements Feed {
    * new rule could get a lower number than the tokens in use.
    */
   async #restore(): Promise<void> {
-    for (const [sequence, { change }] of this.#lost) {
-      const value = this.#restored(change)
-      if (value !== undefined) await this.#appendAbove(change.topic, value, change.expiresAt)
-      this.#lost.delete(sequence)
-    }
-    if (this.#isBehind) await this.#appendAbove(RESTART_TOPIC, {}, this.#parts.clock.now() + RESTART_KEPT)
+    await this.#lost.append(BATCH, ({ change: { topic, expiresAt }, value }) =>
+      this.#appendUnread(topic, value, expiresAt),
+    )
+    if (this.#lost.size > 0 || !this.#isBehind) return
+    await this.#appendAbove(RESTART_TOPIC, {}, this.#parts.clock.now() + RESTART_KEPT)
     this.#isBehind = false
   }
 
@@ -224,8 +265,19 @@ export class ChangeFeed implements Feed {
       .find((value) => value !== undefined)
   }
 
+  async #appendUnread(topic: string, value: StoredValue, expiresAt: number | undefined): Promise<Change> {
+    const place = await this.#appendAbove(topic, value, expiresAt)
+    const change = { ...place, topic, value, expiresAt }
+    this.#unread.set(placeText(place), change)
+    return change
+  }
+
   #appendAbove(topic: string, value: StoredValue, expiresAt: number | undefined): Promise<FeedPlace> {
     return this.#parts.store.append(topic, value, { expiresAt, above: this.#highest })
+  }
+
+  #knownChanges(): readonly Change[] {
+    return Array.from(this.#known.values(), ({ change }) => change)
   }
 
   #apply(change: Change, early: boolean): void {

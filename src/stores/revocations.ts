@@ -173,7 +173,8 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     }
     const { issuedBefore, roleName, order, number: sequence = change.sequence } = rule
     // An early change comes before rules that this process does not know yet: `asOf` must not claim to know those.
-    if (!early) this.#asOf = Math.max(this.#asOf, change.sequence)
+    // One that was appended again counts by its first number: others that were lost with it may follow.
+    if (!early) this.#asOf = Math.max(this.#asOf, sequence)
     this.#change(rule, (before) => ({
       sequence: Math.max(before?.sequence ?? 0, sequence),
       issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),

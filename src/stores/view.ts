@@ -5,7 +5,7 @@ import type { ClockOffset } from '../kernel/store-clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
 
 export interface ViewParts {
-  readonly feed: Pick<ChangeFeed, 'age' | 'refresh'>
+  readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'refresh'>
   /** Milliseconds after which tokens can no longer be judged by it. */
   readonly maxAge: number
   /** Of a store whose clock is used: it is told of a suspension, in which Clock.monotonic() stands still. */
@@ -71,9 +71,9 @@ export class FeedView implements View {
   }
 
   async requireCurrent(): Promise<void> {
-    if (this.isSettled() && this.#parts.feed.age <= CURRENT) return
+    if (this.isSettled() && this.#isCurrent()) return
     await this.settle()
-    if (this.#parts.feed.age <= CURRENT) return
+    if (this.#isCurrent()) return
     throw new Fault('identity_unavailable', {
       detail: 'the change feed was not read for more than a second, so revoked tokens might be issued again',
       retryAfter: RETRY_AFTER,
@@ -83,6 +83,12 @@ export class FeedView implements View {
   stop(): void {
     this.#stopped = true
     this.#cancel()
+  }
+
+  /** While the store lacks rules that this process knows, another one may not know them. */
+  #isCurrent(): boolean {
+    const { feed } = this.#parts
+    return feed.age <= CURRENT && !feed.isBehind
   }
 
   #schedule(): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Principal } from '../../src/contracts/principal.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
+import { Fault } from '../../src/kernel/faults.ts'
 import { ChangeFeed } from '../../src/stores/change-feed.ts'
 import { planPostgres } from '../../src/stores/postgres/config.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
@@ -46,6 +47,15 @@ async function opened() {
     query(cluster, `DELETE FROM ${schema}.change WHERE sequence > ${last}`)
   }
   return { node, loseBehind }
+}
+
+/** Its feed cannot be read, though changes can be appended, until the returned function is called. */
+function breakReading(store: PostgresStore): () => void {
+  const changes = store.changes.bind(store)
+  store.changes = () => Promise.reject(new Fault('identity_unavailable', { detail: 'frozen' }))
+  return () => {
+    store.changes = changes
+  }
 }
 
 const principal = (subject: string, asOf: number): Principal => ({
@@ -148,5 +158,116 @@ describe('T3.13 C11.7.3 a store that has lost changes', needing('postgresql'), (
         [],
       )
     }
+  })
+
+  it('a revocation that was lost before it could be read back is stored again', async () => {
+    const { node, loseBehind } = await opened()
+    const [one, other] = [await node(), await node()]
+    const { sequence } = await one.store.append('topic', {})
+    for (const { feed } of [one, other]) await feed.refresh()
+    const token = principal('alice', one.rules.asOf)
+    const mend = breakReading(one.store)
+    await one.rules.revoke({ subject: 'alice' })
+    loseBehind(sequence)
+    mend()
+    await one.feed.refresh()
+    await other.feed.refresh()
+    expect(one.rules.isRevoked(token)).toBe(true)
+    expect(other.rules.isRevoked(token)).toBe(true)
+    expect((await node()).rules.isRevoked(token)).toBe(true)
+  })
+
+  it('a revocation that was lost is in force, though others have appended before it could be read back', async () => {
+    const { node, loseBehind } = await opened()
+    const [one, other] = [await node(), await node()]
+    const { sequence } = await one.store.append('topic', {})
+    for (const { feed } of [one, other]) await feed.refresh()
+    const token = principal('alice', one.rules.asOf)
+    const append = one.store.append.bind(one.store)
+    one.store.append = async (...args) => {
+      const place = await append(...args)
+      one.store.append = append
+      loseBehind(sequence)
+      await other.rules.revoke({ subject: 'bob' })
+      return place
+    }
+    await one.rules.revoke({ subject: 'alice' })
+    await other.feed.refresh()
+    expect(one.rules.isRevoked(token)).toBe(true)
+    expect(other.rules.isRevoked(token)).toBe(true)
+  })
+
+  it('a revocation that was lost again after it came back comes back again', async () => {
+    const { node, loseBehind } = await opened()
+    const [one, other] = [await node(), await node()]
+    const { sequence } = await one.store.append('topic', {})
+    const token = principal('alice', one.rules.asOf)
+    await one.rules.revoke({ subject: 'alice' })
+    for (let n = 0; n < 3; n += 1) {
+      loseBehind(sequence)
+      await one.feed.refresh()
+    }
+    await other.feed.refresh()
+    expect(other.rules.isRevoked(token)).toBe(true)
+  })
+
+  it('a switch that was lost before it could be read back is what the store has', async () => {
+    const { node, loseBehind } = await opened()
+    const one = await node()
+    const applied: unknown[] = []
+    one.feed.subscribe('switches', {
+      apply: ({ value }) => void applied.push(value['n']),
+      reset: () => void applied.splice(0),
+    })
+    const { sequence } = await one.store.append('switches', { n: 1 })
+    await one.feed.refresh()
+    const mend = breakReading(one.store)
+    await one.feed.append('switches', { n: 2 })
+    expect(applied).toEqual([1, 2])
+    loseBehind(sequence)
+    mend()
+    await one.feed.refresh()
+    expect(applied).toEqual([1])
+  })
+
+  it('each revocation is stored at most once a node, however often the store loses them', async () => {
+    const { node, loseBehind } = await opened()
+    const nodes = [await node(), await node(), await node()]
+    const { sequence } = await nodes[0]!.store.append('topic', {})
+    for (let n = 0; n < 5; n += 1) await nodes[0]!.rules.revoke({ subject: `user-${n}` })
+    for (const { feed } of nodes) await feed.refresh()
+    for (let n = 0; n < 3; n += 1) {
+      loseBehind(sequence)
+      for (let again = 0; again < 2; again += 1) await Promise.all(nodes.map(({ feed }) => feed.refresh()))
+    }
+    const stored = (await allChanges(nodes[0]!.store)).filter(({ topic }) => topic === 'revocation')
+    expect(stored.length).toBeLessThanOrEqual(5 * nodes.length)
+  })
+
+  it('a node that has read only some of what came back issues nothing that outlives the rest', async () => {
+    const { node, loseBehind } = await opened()
+    const [one, other] = [await node(), await node()]
+    const { sequence } = await one.store.append('topic', {})
+    await other.feed.refresh()
+    for (const subject of ['bob', 'alice']) await one.rules.revoke({ subject })
+    loseBehind(sequence)
+    const append = one.store.append.bind(one.store)
+    const issued: Principal[] = []
+    let before: Promise<unknown> = Promise.resolve()
+    // One after the other, and Alice calls the other node when it has read some, but not that she may not.
+    one.store.append = async (...args) => {
+      const appended = before.then(async () => {
+        const place = await append(...args)
+        await other.feed.refresh()
+        if (!other.rules.isRevoked(principal('alice', 0))) issued.push(principal('alice', other.rules.asOf))
+        return place
+      })
+      before = appended
+      return appended
+    }
+    await one.feed.refresh()
+    await other.feed.refresh()
+    expect(issued).toHaveLength(1)
+    expect(issued.filter((token) => !other.rules.isRevoked(token))).toEqual([])
   })
 })
