@@ -2,7 +2,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, Feed, FeedPage, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import { LostChanges } from './lost-changes.ts'
+import { LostChanges, readWhole } from './lost-changes.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
 
@@ -19,8 +19,9 @@ export interface FeedParts {
 
 /** A page that was asked for. */
 interface Asked {
-  /** Clock.monotonic(). */
+  /** Clock.monotonic(), and the wall time. */
   readonly askedAt: number
+  readonly askedAtWall: number
   readonly reading: Promise<FeedPage>
 }
 
@@ -123,8 +124,8 @@ export class ChangeFeed implements Feed {
   }
 
   /**
-   * Milliseconds since the feed was last read: about 250, unless the store cannot be reached. The larger one by both clocks
-   * of this machine: Clock.monotonic() stands still while the machine is suspended, and a wall clock can be set back.
+   * Milliseconds since the store was asked for what was read last: about 250, unless it cannot be reached. The larger one by
+   * both clocks: Clock.monotonic() stands still while the machine is suspended, and a wall clock can be set back.
    */
   get age(): number {
     const { clock, machine = clock } = this.#parts
@@ -172,44 +173,38 @@ export class ChangeFeed implements Feed {
   /** False if the store lacks what it has taken from this process: then the next reading is one of the whole feed. */
   async #readPages(): Promise<boolean> {
     const unread = [...this.#unread.values()]
-    let asked: Asked | undefined = this.#ask(this.#at)
+    let newest = this.#ask(this.#at)
+    let asked: Asked | undefined = newest
     while (asked !== undefined) {
-      const { askedAt } = asked
+      newest = asked
       const page: FeedPage = await asked.reading
       // The next page is on its way while this one is applied.
       asked = page.more && !page.restarted ? this.#ask(page.last) : undefined
-      const { last, changes } = page.restarted ? await this.#whole(page) : page
+      const { last, changes } = page.restarted ? await readWhole(this.#parts.store, page, PAGE) : page
       if (page.restarted) this.#restart(unread, changes)
       else this.#lost.forget(changes)
-      for (const change of changes) this.#take(change, askedAt)
+      for (const change of changes) this.#take(change, newest.askedAt)
       this.#at = last
       this.#highest = Math.max(this.#highest, last?.sequence ?? 0)
     }
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
-    const { clock, machine = clock } = this.#parts
-    this.#readAt = machine.monotonic()
-    this.#readAtWall = machine.now()
+    // Not the time of the answer: it may have lain in the socket while this process was paused.
+    this.#readAt = newest.askedAt
+    this.#readAtWall = newest.askedAtWall
     return missing === undefined
   }
 
   #ask(at: FeedPlace | undefined): Asked {
-    const reading = this.#parts.store.changes(at, PAGE)
-    // Whoever applies the page before it learns of a failure when this one is its turn.
-    reading.catch(() => undefined)
-    return { askedAt: this.#parts.clock.monotonic(), reading }
-  }
-
-  /** All of it at once: so a switch is never off between two pages. */
-  async #whole(first: FeedPage): Promise<Pick<FeedPage, 'last' | 'changes'>> {
-    let changes = [...first.changes]
-    let page = first
-    while (page.more) {
-      page = await this.#parts.store.changes(page.last, PAGE)
-      if (page.restarted) changes = []
-      for (const change of page.changes) changes.push(change)
+    const { store, clock, machine = clock } = this.#parts
+    const asked = {
+      askedAt: machine.monotonic(),
+      askedAtWall: machine.now(),
+      reading: store.changes(at, PAGE),
     }
-    return { last: page.last, changes }
+    // Whoever applies the page before it learns of a failure when this one is its turn.
+    asked.reading.catch(() => undefined)
+    return asked
   }
 
   #take(change: Change, askedAt: number): void {

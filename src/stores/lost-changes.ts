@@ -1,4 +1,4 @@
-import type { Change, StoredValue } from '../contracts/store.ts'
+import type { Change, FeedPage, Store, StoredValue } from '../contracts/store.ts'
 
 export interface LostChange {
   readonly change: Change
@@ -64,4 +64,23 @@ export class LostChanges {
       }),
     )
   }
+}
+
+/**
+ * The rest of a feed that is read anew, and its first page. All of it at once: so a switch is never off between two pages.
+ */
+export async function readWhole(
+  store: Pick<Store, 'changes'>,
+  first: FeedPage,
+  limit: number,
+): Promise<Pick<FeedPage, 'last' | 'changes'>> {
+  let changes = [...first.changes]
+  let page = first
+  while (page.more) {
+    page = await store.changes(page.last, limit)
+    // It has lost more meanwhile.
+    if (page.restarted) changes = []
+    for (const change of page.changes) changes.push(change)
+  }
+  return { last: page.last, changes }
 }

@@ -20,10 +20,11 @@ async function opened() {
   const view = new FeedView({ feed, machine, offset, maxAge: 15 * MINUTE, after: timers.after })
   let reads = 0
   const changes = store.changes.bind(store)
-  store.changes = (...args) => {
+  const counted: typeof changes = (...args) => {
     reads += 1
     return changes(...args)
   }
+  store.changes = counted
   /** Requests fail, or are never answered. */
   const breakStore = (how: 'fails' | 'hangs'): void => {
     store.changes = () => {
@@ -33,8 +34,22 @@ async function opened() {
         : Promise.reject(new Fault('identity_unavailable'))
     }
   }
-  return { machine, view, timers, polls, advances, breakStore, reads: () => reads }
+  /** The next request is answered when the returned function is called, by what the store had when it was asked. */
+  const holdNext = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    store.changes = async (...args) => {
+      store.changes = counted
+      const page = await counted(...args)
+      await promise
+      return page
+    }
+    return () => resolve(undefined)
+  }
+  return { machine, store, feed, view, timers, polls, advances, breakStore, holdNext, reads: () => reads }
 }
+
+/** What is under way goes on. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** 250 ms pass, and the timers of the view and of the feed fire. */
 const tick = async ({ machine, timers, polls }: Awaited<ReturnType<typeof opened>>): Promise<void> => {
@@ -133,5 +148,57 @@ describe('C11.7.2 the view of the store', () => {
     machine.step(10 * 60 * MINUTE)
     await view.settle()
     expect(view.isOutdated).toBe(true)
+  })
+
+  it('T3.13 issues nothing by an answer that lay in the socket while the process was paused', async () => {
+    const { machine, view, timers, polls, breakStore, holdNext } = await opened()
+    const answer = holdNext()
+    await polls.fire()
+    breakStore('hangs')
+    machine.advance(MINUTE)
+    answer()
+    const issued = expect(view.requireCurrent()).rejects.toMatchObject({ code: 'identity_unavailable' })
+    machine.advance(300)
+    await settled()
+    await timers.fire()
+    await issued
+  })
+
+  it('T3.13 is as old as the question to the store, not as the answer', async () => {
+    const { machine, feed, polls, holdNext } = await opened()
+    const answer = holdNext()
+    await polls.fire()
+    machine.advance(900)
+    answer()
+    await settled()
+    expect(feed.age).toBe(900)
+  })
+
+  it('T3.13 reads once more if the process was paused while calls waited for a reading', async () => {
+    const { machine, store, feed, view, holdNext } = await opened()
+    const applied: unknown[] = []
+    feed.subscribe('rules', { apply: ({ value }) => void applied.push(value['n']) })
+    machine.advance(MINUTE)
+    const answer = holdNext()
+    const settling = view.settle()
+    await settled()
+    await store.append('rules', { n: 1 })
+    machine.advance(MINUTE)
+    answer()
+    await settling
+    expect(applied).toEqual([1])
+  })
+
+  it('T3.13 tells the store’s clock of each suspension once, also of one while calls waited', async () => {
+    const { machine, view, advances, holdNext } = await opened()
+    machine.step(MINUTE)
+    const answer = holdNext()
+    const settling = view.settle()
+    await settled()
+    machine.step(2 * MINUTE)
+    answer()
+    await settling
+    expect(advances).toEqual([MINUTE, 2 * MINUTE])
+    expect(view.isSettled()).toBe(true)
   })
 })
