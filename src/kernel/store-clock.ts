@@ -30,12 +30,14 @@ export class ClockOffset {
   read(storeNow: number, askedAt: number, answeredAt: number): void {
     const error = (answeredAt - askedAt) / 2
     const offset = storeNow - (askedAt + error)
-    if (this.#median !== undefined && Math.abs(offset - this.#median) > STEP + error)
-      this.#readings.length = 0
+    this.#readAt = answeredAt
+    const isStep = this.#median !== undefined && Math.abs(offset - this.#median) > STEP + error
+    if (isStep) this.#readings.length = 0
+    // It says less than what is known. Several come at once when a process goes on that was paused.
+    else if (this.#median !== undefined && error > STEP) return
     this.#readings.push(offset)
     if (this.#readings.length > READINGS) this.#readings.shift()
     this.#median = medianOf(this.#readings)
-    this.#readAt = answeredAt
   }
 
   /** Moves it forward by milliseconds in which Clock.monotonic() stood still, until a reading says otherwise. */

@@ -39,6 +39,15 @@ describe('C11.7.1 the clock of a store', () => {
     expect(error()).toBe(0)
   })
 
+  it('T3.13 is not moved by answers that lay in the socket while the process was paused', () => {
+    const { machine, offset, read, error } = opened(0)
+    read(1, 1)
+    const [askedAt, storeNow] = [machine.monotonic(), machine.now()]
+    machine.advance(60_000)
+    for (let n = 0; n < 8; n += 1) offset.read(storeNow, askedAt, machine.monotonic())
+    expect(error()).toBe(0)
+  })
+
   it('does not move when the clock of this machine is set', () => {
     const { machine, clock, read } = opened(0)
     read()
