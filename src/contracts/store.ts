@@ -171,8 +171,8 @@ export interface Store {
   /** What only a store that several nodes share has. */
   readonly shared?: SharedParts | undefined
   /**
-   * Milliseconds behind a time (milliseconds since the epoch) in which the store did not answer this process, if something
-   * that was written at that time may have been stored though its answer was lost. Undefined: that cannot be.
+   * Milliseconds since a time (milliseconds since the epoch) in which the store did not answer this process: what was
+   * written then may have been stored though its answer was lost. Undefined: that cannot be.
    */
   silentSince?(time: number): number
   /** Milliseconds that all requests of one call to it may take together; undefined: 400. */

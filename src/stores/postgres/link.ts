@@ -154,7 +154,7 @@ export class PostgresLink {
 
   /** Of the contract of stores. */
   silentSince(time: number): number {
-    return this.#silence.after(time, this.#storeNow())
+    return this.#silence.since(time, this.#storeNow())
   }
 
   /** By how much the clock of the database is ahead of this machine's, in milliseconds. */
@@ -192,12 +192,13 @@ export class PostgresLink {
     let wait = FIRST_PAUSE
     for (let triesBefore = 0; ; triesBefore += 1) {
       if (!this.#breaker.admit()) throw unavailable(this.#trouble ?? 'it failed shortly before')
+      const sentAt = this.#storeNow()
       try {
         const rows = await this.#send(statement, values, end)
-        this.#settle(undefined)
+        this.#settle(undefined, sentAt)
         return { rows, triesBefore }
       } catch (thrown) {
-        this.#settle(thrown)
+        this.#settle(thrown, sentAt)
         if (!isUnavailable(thrown)) throw thrown
         if (!isWorthAnotherTry(thrown) || performance.now() + wait >= end) throw unavailable(reasonOf(thrown))
       }
@@ -264,12 +265,12 @@ export class PostgresLink {
     this.#listeners.clockRead?.(now, answeredAt - askedAt)
   }
 
-  #settle(thrown: unknown): void {
+  #settle(thrown: unknown, sentAt: number): void {
     const hasAnswered = thrown === undefined || wasInTheWay(thrown) || !isUnavailable(thrown)
     if (hasAnswered) this.#breaker.succeeded()
     else this.#breaker.failed()
     if (hasAnswered) this.#silence.answered(this.#storeNow())
-    else this.#silence.failed(this.#storeNow())
+    else this.#silence.failed(sentAt)
     if (hasAnswered) this.#setTrouble(undefined)
     else if (this.#breaker.isOpen) this.#setTrouble(reasonOf(thrown))
   }

@@ -1,27 +1,38 @@
-/** Milliseconds. Times without answers that are closer than that count as one. */
-const APART = 10_000
-/** Milliseconds. What was written so long before the first failure may be without an answer: the deadline of a verb, and more. */
-const BEFORE = 5000
+/** Silences that are remembered. A database that fails more often than that within a grace has failed for that client. */
+const REMEMBERED = 100
 
-/** When the database did not answer this process. Times are those of the store's clock, in milliseconds since the epoch. */
-export class Silence {
-  #from: number | undefined
+interface Interval {
+  readonly from: number
   /** Undefined: it goes on. */
-  #until: number | undefined = 0
+  until: number | undefined
+}
 
-  failed(now: number): void {
-    if (this.#until === undefined) return
-    if (this.#from === undefined || now - this.#until > APART) this.#from = now
-    this.#until = undefined
+/**
+ * When the database did not answer this process. Times are those of the store's clock, in milliseconds since the epoch. Only
+ * the times without an answer count, and not those between them: else a database that fails now and then would lengthen
+ * the grace of a refresh token by as long as it goes on so.
+ */
+export class Silence {
+  readonly #intervals: Interval[] = []
+
+  /** @param sentAt when the request was sent that got no answer: what it wrote may have been written from then on */
+  failed(sentAt: number): void {
+    const last = this.#intervals.at(-1)
+    if (last !== undefined && last.until === undefined) return
+    this.#intervals.push({ from: Math.max(sentAt, last?.until ?? sentAt), until: undefined })
+    if (this.#intervals.length > REMEMBERED) this.#intervals.shift()
   }
 
   answered(now: number): void {
-    this.#until ??= now
+    const last = this.#intervals.at(-1)
+    if (last !== undefined) last.until ??= Math.max(now, last.from)
   }
 
-  /** Milliseconds from a time to the end of the silence in which it lies; 0 if it lies in none. */
-  after(time: number, now: number): number {
-    if (this.#from === undefined || time < this.#from - BEFORE) return 0
-    return Math.max(0, (this.#until ?? now) - time)
+  /** Milliseconds without an answer since a time. */
+  since(time: number, now: number): number {
+    return this.#intervals.reduce(
+      (sum, { from, until = now }) => sum + Math.max(0, until - Math.max(from, time)),
+      0,
+    )
   }
 }
