@@ -263,7 +263,9 @@ export class ChangeFeed implements Feed {
   async #appendUnread(topic: string, value: StoredValue, expiresAt: number | undefined): Promise<Change> {
     const place = await this.#appendAbove(topic, value, expiresAt)
     const change = { ...place, topic, value, expiresAt }
-    this.#unread.set(placeText(place), change)
+    // A poll may have read it before its answer came, and later ones too.
+    if (this.#known.get(place.sequence)?.change.mark !== place.mark)
+      this.#unread.set(placeText(place), change)
     return change
   }
 

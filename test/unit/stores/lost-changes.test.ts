@@ -135,3 +135,25 @@ describe('T3.13 C11.7.3 what a store has lost', () => {
     expect(new Set(store.said('rule'))).toEqual(new Set(upTo(PAGE + 10)))
   })
 })
+
+describe('C11.7.2 a change of this process', () => {
+  it('that was read before its answer came is not applied again, behind a later one', async () => {
+    const store = new LosingStore()
+    await store.append('other', {})
+    const parts = { store: store as unknown as Store, clock: movableClock(), recorder: keepNotes() }
+    const feed = await ChangeFeed.open({ ...parts, after: manualAfter().after })
+    const applied: unknown[] = []
+    feed.subscribe('switch', { apply: ({ value }) => void applied.push(value['n']) })
+    const append = store.append.bind(store)
+    store.append = async (...args) => {
+      store.append = append
+      const place = await append(...args)
+      await append('switch', { n: 'off' })
+      await feed.refresh()
+      return place
+    }
+    await feed.append('switch', { n: 'on' })
+    expect(applied).toEqual(['on', 'off'])
+    await feed.stop()
+  })
+})
