@@ -34,9 +34,10 @@ export default defineConfig(
       '@typescript-eslint/no-unsafe-call': 'off',
     },
   },
-  // Scripts of pages, which a browser runs, and programs of packages that are installed elsewhere have no types.
+  // Scripts of pages, which a browser runs, programs of packages that are installed elsewhere, and those that the
+  // machine's own Node runs have no types.
   {
-    files: ['.config/*.js', 'src/identity/pages/*.js', 'test/support/clients/*.mjs'],
+    files: ['.ci/*.js', '.config/*.js', 'src/identity/pages/*.js', 'test/support/clients/*.mjs'],
     extends: [tseslint.configs.disableTypeChecked],
   },
 )
