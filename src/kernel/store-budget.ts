@@ -2,13 +2,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Milliseconds, unless the store needs longer. After them the request is answered 503, within half a second in total: the remainder is for hashing a
- * password.
+ * Milliseconds, unless the store says otherwise. After them the request is answered 503, within half a second in total: the
+ * remainder is for hashing a password.
  */
-const STORE_TIME = 400
+export const STORE_TIME = 400
+
+/** What the queries of one piece of work may take. */
+export interface Budget {
+  /** Milliseconds left. Undefined once the work is over: what goes on afterwards has no budget. */
+  left(): number | undefined
+  /** Begins a query. The returned function must be called when the query has settled. */
+  spend(): () => void
+}
 
 /** The store time of one request. Only waiting for the store counts, not hashing a password in between. */
-export class StoreBudget {
+export class StoreBudget implements Budget {
   #used = 0
   /** Queries that are open, and the time since when at least one is. */
   #open = 0
@@ -20,13 +28,11 @@ export class StoreBudget {
     this.#all = all
   }
 
-  /** Milliseconds left. Undefined once the request was answered: work that goes on afterwards has no budget. */
   left(): number | undefined {
     if (this.#over) return undefined
     return this.#all - this.#used - (this.#open > 0 ? performance.now() - this.#since : 0)
   }
 
-  /** Begins a query. The returned function must be called when the query has settled. */
   spend(): () => void {
     if (this.#open === 0) this.#since = performance.now()
     this.#open += 1
@@ -41,11 +47,40 @@ export class StoreBudget {
   }
 }
 
-const budgets = new AsyncLocalStorage<StoreBudget>()
+/** Milliseconds that each query may take while a process starts. */
+const STARTING = 5000
+
+/** For work that no caller waits for: each query may take long, and there may be any number of them. */
+class StartBudget implements Budget {
+  #over = false
+
+  left(): number | undefined {
+    return this.#over ? undefined : STARTING
+  }
+
+  spend(): () => void {
+    return () => undefined
+  }
+
+  end(): void {
+    this.#over = true
+  }
+}
+
+const budgets = new AsyncLocalStorage<Budget>()
 
 /** Runs the work of one request, whose store queries share one budget of `ms`. Rejects as the work does. */
 export async function withStoreBudget<T>(work: () => Promise<T>, ms?: number): Promise<T> {
-  const budget = new StoreBudget(ms)
+  return within(new StoreBudget(ms), work)
+}
+
+/**
+ * Runs the start of a process, in which a query may take 5 s: a machine that is busy starting its services makes it slow, not
+ * fail. Rejects as the work does.
+ */
+export const withStartBudget = <T>(work: () => Promise<T>): Promise<T> => within(new StartBudget(), work)
+
+async function within<T>(budget: Budget & { end(): void }, work: () => Promise<T>): Promise<T> {
   try {
     return await budgets.run(budget, work)
   } finally {
@@ -53,5 +88,5 @@ export async function withStoreBudget<T>(work: () => Promise<T>, ms?: number): P
   }
 }
 
-/** The budget of the current request. Undefined outside of requests. */
-export const budget = (): StoreBudget | undefined => budgets.getStore()
+/** The budget of the current request or start. Undefined outside of both. */
+export const budget = (): Budget | undefined => budgets.getStore()

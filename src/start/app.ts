@@ -11,6 +11,7 @@ import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { localUrl } from '../kernel/listen-address.ts'
+import { withStartBudget } from '../kernel/store-budget.ts'
 import { adminRoutes } from '../operations/admin/openapi.ts'
 import { type AdminListener, startAdminListener } from '../operations/admin/listener.ts'
 import { Operators } from '../operations/admin/operators.ts'
@@ -59,7 +60,10 @@ export interface Running extends ServiceUrls {
  * KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
  * left open then.
  */
-export async function startPostern(configuration: Configuration, options: AppOptions): Promise<Running> {
+export const startPostern = (configuration: Configuration, options: AppOptions): Promise<Running> =>
+  withStartBudget(() => start(configuration, options))
+
+async function start(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
   supervisor.keeper = await openTrailKeeper(configuration, {

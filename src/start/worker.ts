@@ -1,4 +1,5 @@
 /** Opens one serving process: its state, its part of the audit trail and the public listener. */
+import { withStartBudget } from '../kernel/store-budget.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { Report } from '../config/report.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
@@ -17,7 +18,13 @@ import { ServingWorker, type Worker } from './serving-worker.ts'
  * Starts to serve. Rejects with ConfigurationError, KeyError or StoreError, or with the system's error if the
  * address cannot be bound. Nothing is left open then.
  */
-export async function startWorker(
+export const startWorker = (
+  configuration: Configuration,
+  reports: Reports,
+  options: WorkerOptions,
+): Promise<Worker> => withStartBudget(() => start(configuration, reports, options))
+
+async function start(
   configuration: Configuration,
   reports: Reports,
   options: WorkerOptions,

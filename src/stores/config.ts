@@ -1,7 +1,7 @@
 /** The section `store`: where state is kept. */
 import { join } from 'node:path'
 import type { Report } from '../config/report.ts'
-import { choice, kinds, optional, section, size, type Static } from '../config/schema.ts'
+import { choice, duration, kinds, optional, section, size, type Static } from '../config/schema.ts'
 import { compilePostgres, postgresSchema } from './postgres/config.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 
@@ -13,6 +13,11 @@ export const storeSchema = kinds(
           default: 'normal',
           description:
             '`normal`: data survives the end of the process. `full`: it survives a power cut too, and each write is slower.',
+        }),
+        deadline: duration({
+          default: '400ms',
+          description:
+            'How long a request waits for the store in all, before it is answered 503. A slow disk may need longer.',
         }),
         maxSize: optional(
           size({
@@ -32,11 +37,20 @@ export const storeSchema = kinds(
   },
 )
 
+/** Milliseconds. */
+const SHORTEST_DEADLINE = 100
+
 export type StoreConfig = Static<typeof storeSchema>
 
 /** Reports a store that does not fit the number of worker processes, and an address that is none. */
 export function compileStore(config: StoreConfig, workers: number, report: Report): void {
   if (config.kind === 'postgres') compilePostgres(config, report)
+  if (config.kind === 'sqlite' && config.deadline < SHORTEST_DEADLINE)
+    report.error(
+      ['store', 'deadline'],
+      `is less than ${SHORTEST_DEADLINE} ms, in which no disk is sure to answer`,
+      'leave it out for 400 ms',
+    )
   if (config.kind === 'memory' && workers > 1)
     report.error(
       ['store', 'kind'],
@@ -50,6 +64,7 @@ export const sqliteFile = (data: string): string => join(data, 'postern.sqlite')
 export const planSqlite = (config: StoreConfig & { kind: 'sqlite' }, data: string): SqlitePlan => ({
   path: sqliteFile(data),
   synchronous: config.synchronous,
+  deadline: config.deadline,
   maxSize: config.maxSize,
   marked: true,
 })

@@ -164,9 +164,11 @@ export interface SqlitePlan {
   readonly maxSize: number | undefined
   /** Whether a marker says that the folder has a store (store-files.ts). Only some tests go without. */
   readonly marked?: boolean
+  /** Milliseconds for all that one request asks. If not given 400, so that its caller waits half a second at most (T5.5). */
+  readonly deadline?: number
   /**
-   * Milliseconds after which a verb fails. If not given 450, so that a caller of the service waits half a second at most
-   * (T5.5). A command has no such caller: it waits for a lock that another process gives back.
+   * Milliseconds after which a verb fails that no request asks for. If not given, 50 more than a request has. A command
+   * waits longer, for a lock that another process gives back.
    */
   readonly answerWithin?: number
 }

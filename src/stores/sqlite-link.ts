@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
-import { budget } from '../kernel/store-budget.ts'
+import { budget, STORE_TIME } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
@@ -39,8 +39,8 @@ export type ThreadMessage = readonly Reply[] | TroubleMessage
 /** The first message of the thread. */
 export type Opening = { readonly opened: true } | { readonly opened: false; readonly message: string }
 
-/** Milliseconds after which a verb fails, unless the plan says otherwise (T5.5). */
-const ANSWER_WITHIN = 450
+/** Milliseconds that a verb may take longer than all of a request: for those that no request asks for. */
+const SPARE = 50
 /** Verbs that may wait at once: far more than can be answered in time. */
 const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
@@ -68,7 +68,7 @@ const STEP = 50
  * case: a part of them, which of 450 is 250.
  */
 const patienceOf = (within: number): number =>
-  Math.round((within * BUSY_TIMEOUT) / ANSWER_WITHIN / STEP) * STEP
+  Math.round((within * BUSY_TIMEOUT) / (STORE_TIME + SPARE) / STEP) * STEP
 
 const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
@@ -105,6 +105,11 @@ export class SqliteLink {
     return this.#trouble
   }
 
+  /** Milliseconds for all that one request asks, as the plan says. */
+  get deadline(): number | undefined {
+    return this.#plan.deadline
+  }
+
   /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, onTrouble: TroubleListener = () => undefined): Promise<SqliteLink> {
     const link = new SqliteLink(plan, onTrouble)
@@ -113,8 +118,8 @@ export class SqliteLink {
   }
 
   /**
-   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer in time: within 450 ms, or what the plan says. All verbs of one
-   * HTTP request together have 400 ms (kernel/store-budget.ts).
+   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer in time: within what is left to the
+   * request (kernel/store-budget.ts), and outside of requests within what the plan says.
    */
   request<V extends SqliteVerb>(
     verb: V,
@@ -124,12 +129,16 @@ export class SqliteLink {
     if (this.#waiting.size >= PENDING_LIMIT) return Promise.reject(unavailable('too many wait for it'))
     if (this.#running() === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()
-    const { answerWithin = ANSWER_WITHIN } = this.#plan
-    const within = Math.min(answerWithin, time?.left() ?? answerWithin)
+    const { deadline: all = STORE_TIME, answerWithin = all + SPARE } = this.#plan
+    const within = time?.left() ?? answerWithin
     if (within < MIN_TIME) return Promise.reject(unavailable('what this request asked before took too long'))
     const id = (this.#lastId += 1)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#fail(id, unavailable('no answer in time')), within)
+      // If this process was held up, the answer may have arrived already: it is read in one more turn of the event loop.
+      const timer = setTimeout(
+        () => setImmediate(() => this.#fail(id, unavailable('no answer in time'))),
+        within,
+      )
       const settled = time?.spend()
       this.#waiting.set(id, { resolve: resolve as Waiting['resolve'], reject, timer, settled })
       const deadline = monotonicMs() + within

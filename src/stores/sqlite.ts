@@ -56,6 +56,10 @@ export class SqliteStore implements Store {
     return this.#link.trouble
   }
 
+  get patience(): number | undefined {
+    return this.#link.deadline
+  }
+
   create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
     return this.#link.request('create', this.#now(), kind, escapedKey(key), rowOf(entry))
   }

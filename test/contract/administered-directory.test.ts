@@ -383,7 +383,7 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
     ]
     const hide = async (): Promise<void> => {
       const store = await SqliteStore.open(
-        planSqlite({ kind: 'sqlite', synchronous: 'normal' }, service.data),
+        planSqlite({ kind: 'sqlite', synchronous: 'normal', deadline: 10_000 }, service.data),
         systemClock,
       )
       for (const [kind, key, record] of records)

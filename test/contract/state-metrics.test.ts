@@ -28,7 +28,7 @@ const becomes = (of: StartedPostern, series: string, value: number): Promise<unk
 
 const inFile = (loaded: Configuration): Configuration => ({
   ...loaded,
-  store: { kind: 'sqlite', synchronous: 'full' },
+  store: { kind: 'sqlite', synchronous: 'full', deadline: 10_000 },
 })
 
 describe('C11.1 what happens rarely', () => {

@@ -7,7 +7,7 @@ import { setImmediate as immediate, setTimeout as delay } from 'node:timers/prom
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { Fault } from '../../src/kernel/faults.ts'
-import { withStoreBudget } from '../../src/kernel/store-budget.ts'
+import { withStartBudget, withStoreBudget } from '../../src/kernel/store-budget.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../src/stores/open-store.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
@@ -115,6 +115,36 @@ describe('T5.5 a store that another process has locked', () => {
     holder.process.stdin?.write('release\n')
     expect(await written).toBe(true)
     expect((await serving.list('key')).map(({ key }) => key)).toEqual(['patient'])
+  })
+
+  it('held for longer than 400 ms: a request waits for it where the configuration gives it time', async () => {
+    const path = await newPath()
+    const plan = { path, synchronous: 'normal', maxSize: undefined } as const
+    const patient = await SqliteStore.open({ ...plan, deadline: 30_000 }, systemClock)
+    const usual = await SqliteStore.open(plan, systemClock)
+    onTestFinished(async () => {
+      await Promise.all([patient.close(), usual.close()])
+    })
+    const holder = startStoreProcess('hold', path)
+    await holder.line('held')
+    const asRequest = (store: SqliteStore, key: string): Promise<boolean> =>
+      withStoreBudget(() => store.create('key', key, { value: {} }), store.patience)
+    const written = asRequest(patient, 'patient')
+    expectUnavailable(await faultOf(asRequest(usual, 'usual')))
+    holder.process.stdin?.write('release\n')
+    expect(await written).toBe(true)
+    expect((await patient.list('key')).map(({ key }) => key)).toEqual(['patient'])
+  })
+
+  it('held while the service starts: it waits, and starts', async () => {
+    const path = await newPath()
+    const store = await openAt(path)
+    const holder = startStoreProcess('hold', path)
+    await holder.line('held')
+    const written = withStartBudget(() => store.create('key', 'start', { value: {} }))
+    expectUnavailable(await faultOf(store.create('key', 'usual', { value: {} })))
+    holder.process.stdin?.write('release\n')
+    expect(await written).toBe(true)
   })
 
   it('frozen: the event loop goes on', async () => {

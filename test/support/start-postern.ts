@@ -92,13 +92,14 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
 }
 
 /**
- * Nobody balances load over it, and its clients have had their answers when it is closed. It sheds no load: a machine that
- * is busy with other tests holds the event loop up, and a clock that a test moves by days looks like that too.
+ * Nobody balances load over it, and its clients have had their answers when it is closed. It sheds no load and gives its
+ * store time: a machine that is busy with other tests holds both up, and a clock that a test moves by days looks like that.
  */
-function withoutWaits({ server, load, ...rest }: Configuration): Configuration {
+function withoutWaits({ server, load, store, ...rest }: Configuration): Configuration {
   const timeouts = { ...server.timeouts, lameDuck: 0, silence: 0 }
   const shedding = { ...load.shedding, delay: 0 }
-  return { ...rest, server: { ...server, timeouts }, load: { ...load, shedding } }
+  const patient = store.kind === 'sqlite' ? { ...store, deadline: 10_000 } : store
+  return { ...rest, server: { ...server, timeouts }, load: { ...load, shedding }, store: patient }
 }
 
 /** The same for one test: closed when it ends. */

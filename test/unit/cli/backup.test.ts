@@ -24,7 +24,11 @@ async function postern(data: string, ...args: readonly string[]) {
 describe('postern backup', () => {
   it('copies the store of the configuration while it is open', async () => {
     const data = await dataFolder()
-    const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
+    const store = await openStore(
+      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
+      data,
+      systemClock,
+    )
     const copy = join(data, 'copy.sqlite')
     expect(await postern(data, 'backup', copy)).toMatchObject({ code: 0, stderr: '' })
     await store.close()

@@ -78,7 +78,11 @@ describe('postern keys', () => {
   it('C6.3.4 doctor finds nothing wrong with keys in use, and exits 0', async () => {
     const data = await newData()
     const keys = await openIn(data)
-    const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
+    const store = await openStore(
+      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
+      data,
+      systemClock,
+    )
     await compareWithHistory(keys, store)
     await store.close()
     const { code, stdout } = await run(data, 'doctor')
@@ -90,7 +94,11 @@ describe('postern keys', () => {
 
   it('C6.3.4 doctor tells of another installation’s keys, of damage and of left-overs', async () => {
     const [data, other] = [await newData(), await newData()]
-    const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
+    const store = await openStore(
+      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
+      data,
+      systemClock,
+    )
     await compareWithHistory(await openIn(other), store)
     await store.close()
     await openIn(data)
@@ -112,7 +120,11 @@ describe('postern keys', () => {
   })
 
   const families = async (data: string, count: number): Promise<void> => {
-    const store = await openStore({ kind: 'sqlite', synchronous: 'normal' }, data, systemClock)
+    const store = await openStore(
+      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
+      data,
+      systemClock,
+    )
     for (let at = 0; at < count; at++)
       await store.create('refresh_family', `family-${at}`, {
         value: { client: 'acme-books' },

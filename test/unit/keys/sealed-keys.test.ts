@@ -53,7 +53,9 @@ describe('sealed keys', () => {
     const at = shared()
     const data = await dataFolder()
     const stores = await Promise.all(
-      Array.from({ length: 10 }, () => openStore({ kind: 'sqlite', synchronous: 'normal' }, data, at.clock)),
+      Array.from({ length: 10 }, () =>
+        openStore({ kind: 'sqlite', synchronous: 'normal', deadline: 10_000 }, data, at.clock),
+      ),
     )
     onTestFinished(async () => {
       await Promise.all(stores.map((store) => store.close()))

@@ -15,7 +15,11 @@ import { keepNotes } from '../../support/notes.ts'
 describe('opening the store of a configuration', () => {
   it('keeps SQLite in the data folder, which is made if it is not there', async () => {
     const data = join(await dataFolder(), 'new', 'data')
-    const store = await openStore({ kind: 'sqlite', synchronous: 'full' }, data, systemClock)
+    const store = await openStore(
+      { kind: 'sqlite', synchronous: 'full', deadline: 10_000 },
+      data,
+      systemClock,
+    )
     expect(await store.create('code', 'k', { value: {} })).toBe(true)
     await store.close()
     expect(existsSync(join(data, 'postern.sqlite'))).toBe(true)
@@ -31,10 +35,18 @@ describe('opening the store of a configuration', () => {
   it('T7 refuses memory where there are several processes', () => {
     const report = new Report()
     compileStore({ kind: 'memory' }, 1, report)
-    compileStore({ kind: 'sqlite', synchronous: 'normal' }, 4, report)
+    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 10_000 }, 4, report)
     expect(report.failed).toBe(false)
     compileStore({ kind: 'memory' }, 2, report)
     expect(report.problems).toMatchObject([{ path: ['store', 'kind'] }])
+  })
+
+  it('T5.5 refuses a deadline within which no disk is sure to answer', () => {
+    const report = new Report()
+    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 100 }, 1, report)
+    expect(report.failed).toBe(false)
+    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 99 }, 1, report)
+    expect(report.problems).toMatchObject([{ path: ['store', 'deadline'] }])
   })
 })
 

@@ -43,6 +43,16 @@ describe('the SQLite store', () => {
     expect(post).toHaveBeenCalledTimes(3)
   })
 
+  it('T5.5 takes an answer that came in time, also if its own process was held up meanwhile', async () => {
+    const store = await opened()
+    const found = store.create('code', 'k', { value: {} })
+    // The message goes to the thread.
+    await new Promise((resolve) => setImmediate(resolve))
+    const heldUp = new Int32Array(new SharedArrayBuffer(4))
+    Atomics.wait(heldUp, 0, 0, 2000)
+    expect(await found).toBe(true)
+  })
+
   it('answers what was asked before it was closed, and 503 after', async () => {
     const store = await opened()
     const before = store.create('code', 'k', { value: {} })
