@@ -67,7 +67,7 @@ class StartBudget implements Budget {
   }
 }
 
-const budgets = new AsyncLocalStorage<Budget>()
+const budgets = new AsyncLocalStorage<Budget | undefined>()
 
 /** Runs the work of one request, whose store queries share one budget of `ms`. Rejects as the work does. */
 export async function withStoreBudget<T>(work: () => Promise<T>, ms?: number): Promise<T> {
@@ -85,6 +85,33 @@ async function within<T>(budget: Budget & { end(): void }, work: () => Promise<T
     return await budgets.run(budget, work)
   } finally {
     budget.end()
+  }
+}
+
+/** Runs work that many callers share outside the budget of the one that happens to begin it. */
+export const outsideBudgets = <T>(work: () => T): T => budgets.run(undefined, work)
+
+/**
+ * Waits for work that many callers share, as long as the budget of this one allows.
+ * @param most milliseconds at most
+ * @returns what the work resolves with, or what `late` does once the time is over
+ */
+export async function waitInBudget<T>(
+  work: Promise<T>,
+  late: () => T,
+  most = Number.POSITIVE_INFINITY,
+): Promise<T> {
+  const time = budget()
+  const left = Math.min(most, time?.left() ?? most)
+  if (left === Number.POSITIVE_INFINITY) return work
+  const settled = time?.spend()
+  const over = Promise.withResolvers<T>()
+  const timer = setTimeout(() => over.resolve(Promise.try(late)), Math.max(0, left))
+  try {
+    return await Promise.race([work, over.promise])
+  } finally {
+    clearTimeout(timer)
+    settled?.()
   }
 }
 

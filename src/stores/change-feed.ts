@@ -2,6 +2,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, Feed, FeedPage, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
+import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
 import { LostChanges, readWhole } from './lost-changes.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
@@ -104,7 +105,7 @@ export class ChangeFeed implements Feed {
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
     const change = await this.#appendUnread(topic, value, expiresAt)
     this.#parts.appended?.()
-    await this.refresh()
+    await waitInBudget(this.refresh(), () => undefined)
     // The store has the change but could not be read: the change must be in force here all the same.
     if (this.#unread.has(placeText(change))) this.#apply(change, true)
   }
@@ -117,7 +118,8 @@ export class ChangeFeed implements Feed {
     // A poll under way may have missed the newest change. One more poll follows, shared by all callers meanwhile.
     this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#nextReading = undefined
-      this.#reading = this.#tryRead()
+      // It is shared: one of its callers may have little time left, and that tells nothing of the store.
+      this.#reading = outsideBudgets(() => this.#tryRead())
       return this.#reading
     })
     return this.#nextReading

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FeedPlace } from '../../contracts/store.ts'
+import { budget, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
 import { stateOf } from './errors.ts'
-import type { Answer, PostgresLink } from './link.ts'
+import { type Answer, MIN_TIME, type PostgresLink, unavailable } from './link.ts'
 import { markOf, type PostgresStatements } from './statements.ts'
 
 /** Changes that one statement appends at most. */
@@ -19,6 +20,8 @@ export interface NewChange {
 }
 
 interface Waiting {
+  /** `performance.now()` at which its caller is told that it failed. */
+  readonly end: number
   readonly change: NewChange
   readonly resolve: (place: FeedPlace) => void
   readonly reject: (reason: unknown) => void
@@ -39,17 +42,36 @@ export class Appender {
     this.#statements = statements
   }
 
+  /**
+   * Rejects with Fault `identity_unavailable` once the caller's time is over: what has not been sent by then never will be.
+   */
   append(change: NewChange): Promise<FeedPlace> {
     const { promise, resolve, reject } = Promise.withResolvers<FeedPlace>()
-    this.#waiting.push({ change, resolve, reject })
-    if (!this.#isAppending) void this.#work()
-    return promise
+    const { deadline } = this.#link.plan
+    const within = Math.min(deadline, budget()?.left() ?? deadline)
+    const waiting = { change, end: performance.now() + within, resolve, reject }
+    this.#waiting.push(waiting)
+    if (!this.#isAppending) void outsideBudgets(() => this.#work())
+    return waitInBudget(promise, () => this.#giveUp(waiting), within)
+  }
+
+  #giveUp(waiting: Waiting): never {
+    this.#waiting = this.#waiting.filter((each) => each !== waiting)
+    throw unavailable('no answer in time')
   }
 
   async #work(): Promise<void> {
     this.#isAppending = true
-    while (this.#waiting.length > 0) await this.#appendGroup(this.#waiting.splice(0, GROUP))
+    for (let group = this.#next(); group.length > 0; group = this.#next()) await this.#appendGroup(group)
     this.#isAppending = false
+  }
+
+  /** Without those whose callers are about to be told that it failed. */
+  #next(): readonly Waiting[] {
+    const now = performance.now()
+    const inTime = this.#waiting.filter(({ end }) => end - now >= MIN_TIME)
+    this.#waiting = inTime.slice(GROUP)
+    return inTime.slice(0, GROUP)
   }
 
   async #appendGroup(group: readonly Waiting[]): Promise<void> {

@@ -32,7 +32,7 @@ const ANSWER_WITHIN = 1000
 const FIRST_PAUSE = 3
 const LONGEST_PAUSE = 200
 /** Milliseconds. If less time is left, the verb fails at once. */
-const MIN_TIME = 10
+export const MIN_TIME = 10
 /** Verbs that may wait for a connection at once: far more than can be answered in time. */
 const PENDING_LIMIT = 1000
 /** Seconds, for Retry-After. */
@@ -44,7 +44,7 @@ const CLOSE_WITHIN = 1000
 /** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
 const LONGEST_CONNECTION = 600
 
-const unavailable = (detail: string): Fault =>
+export const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

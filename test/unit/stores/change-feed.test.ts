@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Change, Store } from '../../../src/contracts/store.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { budget, withStoreBudget } from '../../../src/kernel/store-budget.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { manualAfter } from '../../support/manual-after.ts'
@@ -114,6 +115,27 @@ describe('the change feed', () => {
     mend()
     await timers.fire()
     expect(subscriber.applied).toEqual([{ n: 2 }, { n: 1 }, { n: 2 }])
+  })
+
+  it('T5.5 is read in a time of its own, also if a request with little time asks for that', async () => {
+    const { feed, store } = await opened()
+    const seen: unknown[] = []
+    const changes = store.changes.bind(store)
+    store.changes = (...args) => {
+      seen.push(budget())
+      return changes(...args)
+    }
+    await withStoreBudget(() => feed.refresh(), 5)
+    expect(seen).toEqual([undefined])
+  })
+
+  it('T5.5 keeps a request no longer than its time: what it appended is in force all the same', async () => {
+    const { feed, store } = await opened()
+    const subscriber = keeper()
+    feed.subscribe('a', subscriber)
+    store.changes = () => new Promise(() => undefined)
+    await withStoreBudget(() => feed.append('a', { n: 1 }), 20)
+    expect(subscriber.applied).toEqual([{ n: 1 }])
   })
 
   it('rejects, and applies nothing, if a change could not be kept', async () => {
