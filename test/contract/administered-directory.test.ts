@@ -8,6 +8,7 @@ import { DIRECTORY_ROUTES } from '../../src/operations/admin/directory-routes.ts
 import { planSqlite, sqliteFile } from '../../src/stores/config.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { administered, type Answered } from '../support/administered.ts'
+import { hurried } from '../support/start-postern.ts'
 import { auditRecords } from '../support/audit-files.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { startStoreProcess } from '../support/store-process.ts'
@@ -350,7 +351,7 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
   })
 
   it('C11.5.1 answers 503 where the store fails in between, and the record says that it failed', async () => {
-    const { call, acts, service } = await administered()
+    const { call, acts, service } = await administered({ change: hurried })
     const holder = startStoreProcess('hold', sqliteFile(service.data))
     await holder.line('held')
     expect((await call('POST', '/businesses', { body: HOOLI })).status).toBe(503)
@@ -362,7 +363,7 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
   })
 
   it('C12.1.7 waits by command for a store that another process has locked for longer than callers wait', async () => {
-    const { call, command, service } = await administered()
+    const { call, command, service } = await administered({ change: hurried })
     const holder = startStoreProcess('hold', sqliteFile(service.data))
     await holder.line('held')
     const added = command(['business', 'add', 'HOOLI', '--name', 'Hooli'])

@@ -102,6 +102,12 @@ function withoutWaits({ server, load, store, ...rest }: Configuration): Configur
   return { ...rest, server: { ...server, timeouts }, load: { ...load, shedding }, store: patient }
 }
 
+/** For `change`: a store that is given up as soon as by default. */
+export const hurried = (configuration: Configuration): Configuration => ({
+  ...configuration,
+  store: { kind: 'sqlite', synchronous: 'normal', deadline: 400 },
+})
+
 /** The same for one test: closed when it ends. */
 export async function postern(options: StartOptions = {}): Promise<StartedPostern> {
   const started = await startPostern(options)

@@ -26,6 +26,7 @@ describe('what a reload cannot change', () => {
       'admin.listen',
       'store.kind',
       'store.synchronous',
+      'store.deadline',
     ])
   })
 
