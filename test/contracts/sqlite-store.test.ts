@@ -9,7 +9,8 @@ describeStore({
   async place() {
     const path = join(await dataFolder(), 'postern.sqlite')
     return {
-      open: (clock) => SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, clock),
+      open: (clock) =>
+        SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 }, clock),
     }
   },
 })

@@ -18,7 +18,10 @@ const DORA = 'sub-of-dora'
 async function storeOf(user: object = {}, client: object = {}): Promise<string> {
   const data = await dataFolder()
   const path = join(data, 'postern.sqlite')
-  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, movableClock())
+  const store = await SqliteStore.open(
+    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 },
+    movableClock(),
+  )
   const record = { username: 'dora', subject: DORA, customers: [], access: {}, claims: {}, ...user }
   await store.create('directory_subject', DORA, { value: { username: 'dora' } })
   await store.create('directory_user', 'dora', { value: { record } })

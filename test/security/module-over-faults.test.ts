@@ -74,7 +74,7 @@ const config = (url: string): string => `extends: ${DEMO}
 backends:
   sample:
   service: { kind: http, target: '${url}/base' }
-  funds: { kind: module, file: buggy.mjs, over: service, timeout: 300ms }
+  funds: { kind: module, file: buggy.mjs, over: service, timeout: 1s }
 areas:
   fund-data: { backend: funds }
   member-data: { backend: service }

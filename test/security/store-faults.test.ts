@@ -9,6 +9,7 @@ import { systemClock } from '../../src/kernel/clock.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { withStartBudget, withStoreBudget } from '../../src/kernel/store-budget.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../src/stores/open-store.ts'
+import type { SqlitePlan } from '../../src/stores/sqlite-file.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -16,8 +17,11 @@ import { startStoreProcess } from '../support/store-process.ts'
 
 const newPath = async (): Promise<string> => join(await dataFolder(), 'postern.sqlite')
 
-async function openAt(path: string, maxSize?: number): Promise<SqliteStore> {
-  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize }, systemClock)
+async function openAt(path: string, options: Partial<SqlitePlan> = {}): Promise<SqliteStore> {
+  const store = await SqliteStore.open(
+    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000, ...options },
+    systemClock,
+  )
   onTestFinished(() => store.close())
   return store
 }
@@ -83,7 +87,7 @@ describe('several processes on one store', () => {
 describe('T5.5 a store that another process has locked', () => {
   async function locked(freeze: boolean) {
     const path = await newPath()
-    const store = await openAt(path)
+    const store = await openAt(path, { deadline: 400 })
     await store.create('key', 'before', { value: {} })
     const holder = startStoreProcess('hold', path)
     await holder.line('held')
@@ -138,7 +142,7 @@ describe('T5.5 a store that another process has locked', () => {
 
   it('held while the service starts: it waits, and starts', async () => {
     const path = await newPath()
-    const store = await openAt(path)
+    const store = await openAt(path, { deadline: 400 })
     const holder = startStoreProcess('hold', path)
     await holder.line('held')
     const written = withStartBudget(() => store.create('key', 'start', { value: {} }))
@@ -218,7 +222,7 @@ describe('T5.5 a store that another process has locked', () => {
 describe('T5.5 a store that is full', () => {
   it('answers 503 to writes, still reads, and works again when room is made', async () => {
     const path = await newPath()
-    const store = await openAt(path, 256 * 1024)
+    const store = await openAt(path, { maxSize: 256 * 1024 })
     const value = { text: 'x'.repeat(8000) }
     let full: Fault | undefined
     let made = 0

@@ -26,7 +26,10 @@ async function machine(options?: PlaceOptions) {
 }
 
 async function openAt(path: string): Promise<SqliteStore> {
-  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
+  const store = await SqliteStore.open(
+    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 },
+    systemClock,
+  )
   onTestFinished(() => store.close())
   return store
 }

@@ -11,7 +11,10 @@ import { dataFolder } from '../../support/data-folder.ts'
 import { startStoreProcess } from '../../support/store-process.ts'
 
 async function openAt(path: string): Promise<SqliteStore> {
-  const store = await SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
+  const store = await SqliteStore.open(
+    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 },
+    systemClock,
+  )
   onTestFinished(() => store.close())
   return store
 }
