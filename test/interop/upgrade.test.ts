@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { collect, expectKept } from '../support/holdings.ts'
-import { ROOT, spawnPostern, type SpawnedPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
+import { ROOT, spawnPostern, type SpawnedPostern, ENDS_AT_ONCE } from '../support/spawn-postern.ts'
 
 const run = promisify(execFile)
 
@@ -50,7 +50,7 @@ describe('an upgrade', { timeout: 180_000 }, () => {
       { cwd: old },
     )
     config = join(folder, 'postern.yaml')
-    await writeFile(config, `extends: ${join(old, 'config/demo.yaml')}\n${WITHOUT_WAITS}\n`)
+    await writeFile(config, `extends: ${join(old, 'config/demo.yaml')}\n${ENDS_AT_ONCE}\n`)
     port = String(await freePort())
   }, 180_000)
   afterAll(() => rm(folder, { recursive: true, force: true }))

@@ -68,7 +68,8 @@ async function call(service: Operated, { name, target, access }: Holder): Promis
 export async function refreshed(service: Operated, { client, secret, refresh }: Holder): Promise<Left> {
   const params = { grant_type: 'refresh_token', refresh_token: refresh }
   const { status, json } = await postForm(service, '/connect/token', { client, secret, params })
-  if (status !== 200) return 'nothing'
+  if (status === 400) return 'nothing'
+  expect(status).toBe(200)
   return String(json.scope).split(' ').includes(LISTING) ? 'same' : 'less'
 }
 
