@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -112,6 +114,18 @@ async function askWithoutReading(bytes: Buffer): Promise<{ socket: Socket; close
   return { socket, closed }
 }
 
+/** The service's own end of the next connection: it serves in this process. */
+const serverSocket = (): Promise<Socket> =>
+  new Promise((resolve) => {
+    const take = (message: unknown): void => {
+      const { socket } = message as { readonly socket: Socket }
+      if (socket.localPort !== attacked.port) return
+      unsubscribe('net.server.socket', take)
+      resolve(socket)
+    }
+    subscribe('net.server.socket', take)
+  })
+
 /** More than the kernel takes on the way. */
 const BIG = 24 * MIB
 
@@ -158,8 +172,10 @@ describe('T5.3 clients that do not read', () => {
       connection.respond({ headers: { 'Content-Type': 'application/json' }, body }),
     )
     const bytes = bytesOf({ target: LIST, lines: `${attacked.authorization}Accept: application/xml\r\n` })
+    const served = serverSocket()
     const { socket, closed } = await askWithoutReading(bytes)
-    await wait(2500)
+    const cut = await served
+    if (!cut.closed) await once(cut, 'close')
     socket.resume()
     await closed
     expect(socket.bytesRead).toBeGreaterThan(1000)
