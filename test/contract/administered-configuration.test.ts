@@ -46,17 +46,13 @@ describe('operators', { timeout: 30_000 }, () => {
     const service = await operated(1)
     // A reload is refused for the setting that needs a restart, so the difference stays.
     service.write(
-      'store: { kind: sqlite, synchronous: full }\ndirectory: { clients: { acme-books: { disabled: true } } }\nvendor: geheim',
+      'dataGroup: own\ndirectory: { clients: { acme-books: { disabled: true } } }\nvendor: geheim',
     )
     const { body } = await service.admin('GET', '/configuration/diff')
     expect(body).toMatchObject({
       same: false,
-      changed: expect.arrayContaining([
-        'directory.clients.acme-books.disabled',
-        'store.synchronous',
-        'vendor',
-      ]),
-      needsRestart: ['store.synchronous'],
+      changed: expect.arrayContaining(['directory.clients.acme-books.disabled', 'dataGroup', 'vendor']),
+      needsRestart: ['dataGroup'],
       gained: [],
       withStored: true,
     })
@@ -67,9 +63,7 @@ describe('operators', { timeout: 30_000 }, () => {
     })
     expect(JSON.stringify(body)).not.toContain('geheim')
     const { out } = await service.postern('configuration', 'diff')
-    expect(out).toMatch(
-      /^\d settings differ\n[^]*store\.synchronous {2}cannot change[^]*clients\n {2}- acme-books/,
-    )
+    expect(out).toMatch(/^\d settings differ\n[^]*dataGroup {2}cannot change[^]*clients\n {2}- acme-books/)
     expect((await service.admin('POST', '/configuration/check')).body.fits).toBe(false)
   })
 

@@ -5,7 +5,7 @@ import { runVerb } from './command-line.ts'
 import { configFiles } from './config-files.ts'
 import { dataFolder } from './data-folder.ts'
 import { drawSchema, query, sharedPostgres } from './postgres.ts'
-import { ROOT, WITHOUT_WAITS } from './spawn-postern.ts'
+import { ROOT, ENDS_AT_ONCE } from './spawn-postern.ts'
 import { postern } from './start-postern.ts'
 
 /** 32 bytes in base64. */
@@ -32,7 +32,7 @@ store:
   url: '${url ?? cluster.url()}'
   schema: ${schema}
   seal: [{ id: test, key: { env: SEAL } }]
-${WITHOUT_WAITS}
+${ENDS_AT_ONCE}
 `,
   })('node.yaml')
   const env = {

@@ -39,7 +39,7 @@ export const DEMO = fileURLToPath(new URL('demo.yaml', import.meta.url))
 /** For another configuration that shall end without waiting. */
 export const ENDS_AT_ONCE = 'server: { timeouts: { lameDuck: 0s, silence: 0s } }'
 /** The same, and its store may take its time, since other tests hold the machine up. */
-export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { deadline: 10s }`
+export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 10s }`
 
 const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+)/
 
