@@ -25,14 +25,18 @@ export interface BudgetGrant {
   readonly level: number
 }
 
+/** Keys of one request at most. */
+export const MOST_REPORTS = 500
+
 /**
  * The budgets of rates that several nodes share. A budget fills up by its rate, to its burst. Fits any engine that can
  * change a few rows at once.
  */
 export interface Budgets {
   /**
-   * Tells and asks for several keys at once. A number that `who` has used before changes nothing, so a request may be
-   * repeated: then nothing is granted. Rejects with Fault `identity_unavailable`.
+   * Tells and asks for several keys at once, MOST_REPORTS at most. A number that `who` has used before changes nothing, so
+   * a request may be repeated: then nothing is granted. What has no grant in the answer must be told again. Rejects with
+   * Fault `identity_unavailable`.
    */
   exchange(who: string, number: number, reports: readonly BudgetReport[]): Promise<readonly BudgetGrant[]>
 }

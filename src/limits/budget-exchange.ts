@@ -1,4 +1,10 @@
-import { type BudgetGrant, type BudgetReport, type Budgets, OF_ADDRESS } from '../contracts/budgets.ts'
+import {
+  type BudgetGrant,
+  type BudgetReport,
+  type Budgets,
+  MOST_REPORTS,
+  OF_ADDRESS,
+} from '../contracts/budgets.ts'
 import { newSecret } from '../kernel/ids.ts'
 import type { Buckets } from './buckets.ts'
 import { LEASE_MS, type LeasedBuckets } from './leased-buckets.ts'
@@ -60,11 +66,18 @@ export class BudgetExchange {
     this.#isUnderWay = true
     const late = setTimeout(() => clients.goOnAlone(now()), PATIENCE)
     late.unref()
+    let done = 0
     try {
-      this.#settle(await budgets.exchange(this.#who, (this.#number += 1), reports))
+      for (; done < reports.length; done += MOST_REPORTS) {
+        const part = reports.slice(done, done + MOST_REPORTS)
+        const grants = await budgets.exchange(this.#who, (this.#number += 1), part)
+        this.#settle(grants)
+        if (grants.length < part.length)
+          clients.failed(unanswered(ofClients.slice(done, done + MOST_REPORTS), grants), now())
+      }
     } catch {
-      // The change feed tells operators that the store is out of reach.
-      clients.failed(ofClients, now())
+      // The change feed tells operators that the store is out of reach. What it has taken must not be told again.
+      clients.failed(ofClients.slice(done), now())
     } finally {
       clearTimeout(late)
       this.#isUnderWay = false
@@ -94,6 +107,15 @@ export class BudgetExchange {
     for (const { key, level } of grants)
       if (key.startsWith(OF_ADDRESS)) addresses.limitTo(key.slice(OF_ADDRESS.length), level)
   }
+}
+
+/** Of reports of clients those that must be told again. */
+function unanswered(
+  reports: readonly BudgetReport[],
+  grants: readonly BudgetGrant[],
+): readonly BudgetReport[] {
+  const answered = new Set(grants.map(({ key }) => key))
+  return reports.filter(({ key }) => !answered.has(CLIENT + key))
 }
 
 const named = (prefix: string, report: BudgetReport): BudgetReport => ({

@@ -4,8 +4,6 @@ import { shortKey } from './keys.ts'
 import type { PostgresLink } from './link.ts'
 import { type Statement, STORE_NOW, writing } from './statement.ts'
 
-/** Keys in one statement. */
-const BATCH = 500
 /** Processes whose last number stands with a budget: a request is repeated within seconds, if at all. */
 const REMEMBERED = 40
 
@@ -62,23 +60,21 @@ export class PostgresBudgets implements Budgets {
     number: number,
     reports: readonly BudgetReport[],
   ): Promise<readonly BudgetGrant[]> {
-    const grants: BudgetGrant[] = []
-    for (let from = 0; from < reports.length; from += BATCH)
-      grants.push(...(await this.#batch(who, number, reports.slice(from, from + BATCH))))
-    return grants
-  }
-
-  async #batch(
-    who: string,
-    number: number,
-    reports: readonly BudgetReport[],
-  ): Promise<readonly BudgetGrant[]> {
     const byColumn = new Map(reports.map((report) => [shortKey(escapedKey(report.key)), report]))
     const first = await this.#ask(who, number, byColumn)
     const missing = new Map([...byColumn].filter(([column]) => !first.has(column)))
     if (missing.size === 0) return [...first.values()]
+    const made = await this.#make(who, number, missing).catch(() => new Map<string, BudgetGrant>())
+    return [...first.values(), ...made.values()]
+  }
+
+  async #make(
+    who: string,
+    number: number,
+    missing: ReadonlyMap<string, BudgetReport>,
+  ): Promise<ReadonlyMap<string, BudgetGrant>> {
     await this.#link.run(this.#open, [[...missing.keys()], [...missing.values()].map(({ burst }) => burst)])
-    return [...first.values(), ...(await this.#ask(who, number, missing)).values()]
+    return this.#ask(who, number, missing)
   }
 
   async #ask(

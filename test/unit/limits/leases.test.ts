@@ -127,6 +127,27 @@ describe('C11.7.5 a rate that several nodes share', () => {
     for (const { spent } of leases.reports(2250)) expect(spent).toBeGreaterThanOrEqual(0)
   })
 
+  it('tells no key a second time whose part of a large exchange was taken', async () => {
+    const world = nodes(1)
+    const told = new Map<string, number>()
+    const sizes: number[] = []
+    const exchange = world.budgets.exchange.bind(world.budgets)
+    world.budgets.exchange = async (who, number, asked) => {
+      sizes.push(asked.length)
+      // The second one fails, and the third one takes one half.
+      world.budgets.isAway = sizes.length === 2
+      const reports = sizes.length === 3 ? asked.slice(0, asked.length / 2) : asked
+      const grants = await exchange(who, number, reports)
+      for (const { key, spent } of reports) told.set(key, (told.get(key) ?? 0) + Math.max(0, spent))
+      return grants
+    }
+    for (let key = 0; key < 1200; key += 1) world.all[0]!.clients.take(`k${key}`, RATE, world.now())
+    for (let at = 0; at < 1000; at += TICK) await world.tick()
+    expect(sizes.slice(0, 4)).toEqual([500, 500, 500, 200])
+    expect(sizes[4]).toBe(250)
+    expect([told.size, ...new Set(told.values())]).toEqual([1200, 1])
+  })
+
   it('goes on at each node with its part of the rate while the store is out of reach', async () => {
     const world = nodes(4)
     await allowed(world, { ms: 2000, each: 20 })
