@@ -13,11 +13,14 @@ import { VERSION } from './version.ts'
 
 export interface NodeBeatParts {
   readonly nodes: Nodes
-  readonly state: Pick<State, 'clock' | 'feed'>
+  readonly state: Pick<State, 'clock'> & { readonly feed: Pick<State['feed'], 'age'> }
   readonly machine: Clock
   readonly recorder: Pick<Recorder, 'note'>
-  /** Called when all nodes have had the same configuration for a while; again if it rejects. */
-  readonly agreed?: () => Promise<void>
+  /**
+   * Called when all nodes have had the same configuration for a while. Once it has resolved with true, it is not called
+   * again for this agreement; until then at each beat. If it rejects, only after another while.
+   */
+  readonly agreed?: () => Promise<boolean>
   readonly after?: After
 }
 
@@ -34,6 +37,8 @@ export class NodeBeat {
   #live: LiveNodes | undefined
   /** Beats in a row at which all nodes had one configuration. */
   #agreements = 0
+  /** What follows from the agreement is done. */
+  #isSettled = false
   #cancel: () => void = () => undefined
   #beating: Promise<void> = Promise.resolve()
   #stopped = false
@@ -53,7 +58,7 @@ export class NodeBeat {
   /** The configuration that is in force from now on. */
   adopt(configuration: Configuration): void {
     this.#configuration = configuration
-    this.#agreements = 0
+    this.#disagree()
   }
 
   /** The others stop counting this node. Never rejects. */
@@ -77,7 +82,7 @@ export class NodeBeat {
       this.#live = await this.#parts.nodes.beat(this.#facts())
       await this.#tellAgreement(this.#live)
     } catch (thrown) {
-      this.#agreements = 0
+      this.#disagree()
       // The change feed tells operators that the store is out of reach.
       if (toFault(thrown).code === 'internal')
         this.#parts.recorder.note('error', 'node_beat_failed', { cause: thrown })
@@ -86,8 +91,17 @@ export class NodeBeat {
 
   /** A node that dies counts for ten seconds more, and may have issued something until then. */
   async #tellAgreement({ configs }: LiveNodes): Promise<void> {
-    this.#agreements = configs === 1 ? this.#agreements + 1 : 0
-    if (this.#agreements === AGREED) await this.#parts.agreed?.()
+    if (configs !== 1) this.#disagree()
+    else this.#agreements += 1
+    if (this.#agreements < AGREED || this.#isSettled) return
+    const isSettled = (await this.#parts.agreed?.()) ?? true
+    // Unless another configuration was put in force meanwhile.
+    this.#isSettled = isSettled && this.#agreements > 0
+  }
+
+  #disagree(): void {
+    this.#agreements = 0
+    this.#isSettled = false
   }
 
   #facts(): NodeFacts {

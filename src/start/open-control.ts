@@ -73,7 +73,7 @@ export async function openControl(
   const state = await stateOf(configuration, options, supervisor, opened)
   if (state.store.shared !== undefined) lockouts.share(state.store.shared.lockouts)
   let holdings = (): Holdings => NO_HOLDINGS
-  const agreed = (): Promise<void> => endOnceMore(holdings(), state, recorder)
+  const agreed = (): Promise<boolean> => endOnceMore(holdings(), state, recorder)
   const beat = beatOf(configuration, state, options, supervisor, agreed)
   supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
   const parts: Omit<ControlParts, 'holdings'> = {
@@ -120,14 +120,19 @@ export async function openControl(
   return { control, state, beat }
 }
 
-/** All nodes have one configuration now: what it takes away is ended once more. */
+/**
+ * All nodes have one configuration now: what it takes away is ended once more. Resolves with false if another node is about
+ * it.
+ */
 async function endOnceMore(
   holdings: Holdings,
   { store, tokenRevoker }: State,
   recorder: Supervisor['recorder'],
-): Promise<void> {
+): Promise<boolean> {
   const losses = await settleHoldings(holdings, { store, tokenRevoker })
-  if (losses > 0) recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
+  if (losses !== undefined && losses > 0)
+    recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
+  return losses !== undefined
 }
 
 /** With a store that several nodes share, tells them of this one. */
@@ -136,7 +141,7 @@ function beatOf(
   state: State,
   { clock: machine }: ControlOptions,
   { recorder }: Supervisor,
-  agreed: () => Promise<void>,
+  agreed: () => Promise<boolean>,
 ): NodeBeat | undefined {
   const { shared } = state.store
   return shared && new NodeBeat(configuration, { nodes: shared.nodes, state, machine, recorder, agreed })

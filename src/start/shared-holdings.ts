@@ -80,11 +80,15 @@ export async function recordShared(holdings: Holdings, store: SharedHoldingsPart
 
 /**
  * Called when all nodes have the same configuration. Of all of them, one ends once more what it takes away. Also after a
- * return to an earlier configuration. Resolves with the number of losses.
+ * return to an earlier configuration. Resolves with the number of losses; undefined if another node is about it, which may
+ * die before it is done.
  */
-export async function settleHoldings(holdings: Holdings, parts: SharedHoldingsParts): Promise<number> {
+export async function settleHoldings(
+  holdings: Holdings,
+  parts: SharedHoldingsParts,
+): Promise<number | undefined> {
   const { store } = parts
-  if (!(await store.hold(LEASE, LEASE_MS))) return 0
+  if (!(await store.hold(LEASE, LEASE_MS))) return undefined
   try {
     const entry = await store.find(HOLDINGS, KEY)
     const record = entry?.value as SharedRecord | undefined
