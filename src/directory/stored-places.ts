@@ -3,6 +3,7 @@ import type { Business, Places } from '../contracts/places.ts'
 import type { Change, Feed, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
 import type { Code } from '../scopes/scope-token.ts'
 import { allBusinesses, allFunds, type FoundFund } from './all-places.ts'
 import { findBusiness, findFund } from './find-places.ts'
@@ -31,6 +32,13 @@ const REMEMBERED = 100_000
 const READS = 500
 /** Reads of one list of businesses that are under way at once. */
 const AT_ONCE = 64
+
+const tooLate = (): never => {
+  throw new Fault('identity_unavailable', {
+    detail: 'a business or fund was not read in time',
+    retryAfter: 1,
+  })
+}
 
 /**
  * The businesses and funds of the store, read by key and remembered. The change feed announces every change, so a change
@@ -232,7 +240,7 @@ export class StoredPlaces implements Places {
   /** One read of a key at a time. `keep` gets what was read, unless a change of it was announced meanwhile. */
   #read<T>(key: string, read: () => Promise<T>, keep: (found: T) => void): Promise<T> {
     const underWay = this.#reads.get(key) as Promise<T> | undefined
-    if (underWay !== undefined) return underWay
+    if (underWay !== undefined) return waitInBudget(underWay, tooLate)
     if (this.#reads.size >= READS)
       return Promise.reject(
         new Fault('identity_unavailable', {
@@ -241,7 +249,8 @@ export class StoredPlaces implements Places {
         }),
       )
     const isCurrent = (): boolean => this.#reads.get(key) === reading
-    const reading = read()
+    // Others may wait for it who have more time left than the caller that begins it.
+    const reading = outsideBudgets(read)
       .then((found) => {
         if (isCurrent()) keep(found)
         return found
@@ -250,7 +259,7 @@ export class StoredPlaces implements Places {
         if (isCurrent()) this.#reads.delete(key)
       })
     this.#reads.set(key, reading)
-    return reading
+    return waitInBudget(reading, tooLate)
   }
 
   /** Reads a place again while calls go on. If it fails, the next call tries again. */

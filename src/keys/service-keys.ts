@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Claims, PublicKeys, SecretDeriver, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
+import { outsideBudgets } from '../kernel/store-budget.ts'
 import { type KeyPlace, keysOf } from './key-place.ts'
 import { KeyRing } from './key-ring.ts'
 import { LastReading, type UnreadKeys } from './last-reading.ts'
@@ -184,7 +185,8 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
    * still exist stay in use then.
    */
   refresh(): Promise<void> {
-    this.#refreshing ??= this.#read().finally(() => {
+    // Many wait for it: it has a time of its own, and not that of the request which begins it.
+    this.#refreshing ??= outsideBudgets(() => this.#read()).finally(() => {
       this.#refreshing = undefined
     })
     return this.#refreshing

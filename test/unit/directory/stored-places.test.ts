@@ -5,6 +5,7 @@ import { LayeredPlaces, OpenedFunds } from '../../../src/directory/places.ts'
 import { announce } from '../../../src/directory/stored-directory.ts'
 import { StoredPlaces } from '../../../src/directory/stored-places.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { budget, withStoreBudget } from '../../../src/kernel/store-budget.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { makeDirectory } from '../../support/directory.ts'
@@ -20,6 +21,8 @@ async function opened() {
   const clock = movableClock()
   const kept = new MemoryStore(clock)
   const reads: string[] = []
+  /** Of those reads. */
+  const budgets: unknown[] = []
   const state = { isGone: false }
   /** Looks that wait until they are let go. */
   const held: (() => void)[] = []
@@ -34,6 +37,7 @@ async function opened() {
     },
     find: async (kind, key) => {
       reads.push(key)
+      budgets.push(budget())
       const found = await kept.find(kind, key)
       if (hold.on) await new Promise<void>((resolve) => held.push(resolve))
       if (state.isGone) throw new Fault('identity_unavailable')
@@ -58,10 +62,22 @@ async function opened() {
     write(BUSINESS, key, { code: key, name: `The ${key}`, ...more })
   const fund = (owner: string, key: string, more: object = {}) =>
     write(FUND, fundKey(owner, key), { business: owner, code: key, ...more })
-  return { clock, kept, feed, places, reads, state, hold, held, business, fund }
+  return { clock, kept, feed, places, reads, budgets, state, hold, held, business, fund }
 }
 
 describe('C4.8 places of the store', () => {
+  it('T5.5 are read in a time of their own: a request with little time fails no other', async () => {
+    const { places, business, hold, held, budgets } = await opened()
+    await business('INITECH')
+    hold.on = true
+    const short = withStoreBudget(() => places.look('INITECH'), 20)
+    const other = places.look('INITECH')
+    await expect(short).rejects.toMatchObject({ code: 'identity_unavailable' })
+    for (const release of held) release()
+    expect(await other).toBe(true)
+    expect(budgets).toEqual([undefined])
+  })
+
   it('are not known until they are looked for, and then answered at once', async () => {
     const { places, reads, business, fund } = await opened()
     await business('INITECH')
