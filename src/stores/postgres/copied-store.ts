@@ -127,24 +127,22 @@ export class CopiedStore {
   readonly #lease: ReturnType<typeof leaseStatements>
   readonly #id = randomBytes(ID_BYTES).toString('base64url')
 
-  private constructor(link: PostgresLink) {
+  constructor(link: PostgresLink) {
     this.#link = link
     this.#statements = statementsOf(link.plan.schema)
     this.#lease = leaseStatements(link.plan.schema)
   }
 
-  /** Rejects with StoreError if the store holds anything but a copy that was broken off. */
-  static async begin(link: PostgresLink): Promise<CopiedStore> {
-    const copy = new CopiedStore(link)
-    await copy.#holdLease()
-    const { begin, clear } = copy.#statements
-    if ((await link.run(begin, [copy.#id])).rows.length === 0)
+  /** To be called first. Rejects with StoreError if the store holds anything but a copy that was broken off. */
+  async begin(): Promise<void> {
+    await this.#holdLease()
+    const { begin, clear } = this.#statements
+    if ((await this.#link.run(begin, [this.#id])).rows.length === 0)
       throw new StoreError(
         'The store holds something already, and is left as it is: name another database, or another `store.schema`.',
       )
     for (const statement of clear)
-      while ((await link.run(statement, [])).rows.length > 0) await copy.#holdLease()
-    return copy
+      while ((await this.#link.run(statement, [])).rows.length > 0) await this.#holdLease()
   }
 
   async addRecords(rows: readonly WholeRecord[]): Promise<void> {
@@ -181,7 +179,7 @@ export class CopiedStore {
   async #holdLease(): Promise<void> {
     if ((await this.#link.run(this.#lease.hold, [LEASE, this.#id, LEASE_FOR])).rows.length > 0) return
     throw new StoreError(
-      'Another copy into the store goes on, or ended within the last half minute without its end.',
+      'Another copy into the store goes on, or was broken off within the last half minute. Wait, and try again.',
     )
   }
 }

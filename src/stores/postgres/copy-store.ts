@@ -40,8 +40,9 @@ export async function copyStore({ from, to, progress, add }: CopyOrder): Promise
       to,
       async (link) => {
         await requireTables(link, to)
-        const copy = await CopiedStore.begin(link)
+        const copy = new CopiedStore(link)
         try {
+          await copy.begin()
           await copyRows(source, copy, progress)
           await add(await PostgresStore.open(link, systemClock))
           await copy.end()
