@@ -8,9 +8,10 @@ import { DIRECTORY_ROUTES } from '../../src/operations/admin/directory-routes.ts
 import { planSqlite, sqliteFile } from '../../src/stores/config.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { administered, type Answered } from '../support/administered.ts'
-import { hurried } from '../support/start-postern.ts'
 import { auditRecords } from '../support/audit-files.ts'
+import { PATIENT_STORE } from '../support/patient-store.ts'
 import { DEMO } from '../support/spawn-postern.ts'
+import { hurried } from '../support/start-postern.ts'
 import { startStoreProcess } from '../support/store-process.ts'
 
 const PASSWORD = 'a-long-enough-password'
@@ -383,10 +384,7 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
       ['directory_role', 'Read-only', { name: 'Read-only', scopes: [] }],
     ]
     const hide = async (): Promise<void> => {
-      const store = await SqliteStore.open(
-        planSqlite({ kind: 'sqlite', synchronous: 'normal', deadline: 10_000 }, service.data),
-        systemClock,
-      )
+      const store = await SqliteStore.open(planSqlite(PATIENT_STORE, service.data), systemClock)
       for (const [kind, key, record] of records)
         await store.create(kind, key, { value: { record, ends: {} } })
       await store.close()

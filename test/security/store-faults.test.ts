@@ -9,22 +9,13 @@ import { systemClock } from '../../src/kernel/clock.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { withStartBudget, withStoreBudget } from '../../src/kernel/store-budget.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../src/stores/open-store.ts'
-import type { SqlitePlan } from '../../src/stores/sqlite-file.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { sqliteAt } from '../support/patient-store.ts'
 import { startStoreProcess } from '../support/store-process.ts'
 
 const newPath = async (): Promise<string> => join(await dataFolder(), 'postern.sqlite')
-
-async function openAt(path: string, options: Partial<SqlitePlan> = {}): Promise<SqliteStore> {
-  const store = await SqliteStore.open(
-    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000, ...options },
-    systemClock,
-  )
-  onTestFinished(() => store.close())
-  return store
-}
 
 /** The fault of a verb, or undefined if it was done. */
 async function faultOf(verb: Promise<unknown>): Promise<Fault | undefined> {
@@ -65,7 +56,7 @@ describe('several processes on one store', () => {
 
   it('T5.7 a process killed at any moment loses nothing that it was answered', async () => {
     const path = await newPath()
-    const store = await openAt(path)
+    const store = await sqliteAt(path)
     for (const wait of [5, 40, 90, 160]) {
       const writer = startStoreProcess('write', path)
       await writer.line('consumed')
@@ -87,7 +78,7 @@ describe('several processes on one store', () => {
 describe('T5.5 a store that another process has locked', () => {
   async function locked(freeze: boolean) {
     const path = await newPath()
-    const store = await openAt(path, { deadline: 400 })
+    const store = await sqliteAt(path, { deadline: 400 })
     await store.create('key', 'before', { value: {} })
     const holder = startStoreProcess('hold', path)
     await holder.line('held')
@@ -142,7 +133,7 @@ describe('T5.5 a store that another process has locked', () => {
 
   it('held while the service starts: it waits, and starts', async () => {
     const path = await newPath()
-    const store = await openAt(path, { deadline: 400 })
+    const store = await sqliteAt(path, { deadline: 400 })
     const holder = startStoreProcess('hold', path)
     await holder.line('held')
     const written = withStartBudget(() => store.create('key', 'start', { value: {} }))
@@ -222,7 +213,7 @@ describe('T5.5 a store that another process has locked', () => {
 describe('T5.5 a store that is full', () => {
   it('answers 503 to writes, still reads, and works again when room is made', async () => {
     const path = await newPath()
-    const store = await openAt(path, { maxSize: 256 * 1024 })
+    const store = await sqliteAt(path, { maxSize: 256 * 1024 })
     const value = { text: 'x'.repeat(8000) }
     let full: Fault | undefined
     let made = 0
@@ -248,7 +239,7 @@ describe('T7 a store that is not fit to be used is refused, and left as it is', 
 
   it('with a newer schema', async () => {
     const path = await newPath()
-    await (await openAt(path)).close()
+    await (await sqliteAt(path)).close()
     const db = new DatabaseSync(path)
     db.exec('PRAGMA user_version = 999')
     db.close()
@@ -286,13 +277,13 @@ describe('the files of a store', () => {
     const folder = join(await dataFolder(), 'data')
     const path = join(folder, 'postern.sqlite')
     const modeOf = async (file: string): Promise<number> => (await stat(file)).mode & 0o777
-    const store = await openAt(path)
+    const store = await sqliteAt(path)
     await store.create('key', 'k', { value: {} })
     expect(await modeOf(folder)).toBe(0o700)
     for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(await modeOf(file)).toBe(0o600)
     await store.close()
     chmodSync(path, 0o644)
-    const again = await openAt(path)
+    const again = await sqliteAt(path)
     await again.create('key', 'l', { value: {} })
     for (const file of [path, `${path}-wal`]) expect(await modeOf(file)).toBe(0o600)
   })

@@ -1,14 +1,14 @@
 /** The end of what CI prints: each failed test with its message, then the counts. */
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { dataFolder } from '../support/data-folder.ts'
 
 const script = new URL('../../.ci/count.js', import.meta.url).pathname
 
 it('names each failed test, each file that cannot be loaded and each missing report, and counts them', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'ci-summary-'))
+  const folder = await dataFolder()
   const report = join(folder, 'test.json')
   const missing = join(folder, 'none.json')
   const stack =

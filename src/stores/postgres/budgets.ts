@@ -64,6 +64,7 @@ export class PostgresBudgets implements Budgets {
     const first = await this.#ask(who, number, byColumn)
     const missing = new Map([...byColumn].filter(([column]) => !first.has(column)))
     if (missing.size === 0) return [...first.values()]
+    // What was granted above is taken from the budgets, so it is told; the others are told again.
     const made = await this.#make(who, number, missing).catch(() => new Map<string, BudgetGrant>())
     return [...first.values(), ...made.values()]
   }

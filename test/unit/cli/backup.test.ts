@@ -8,6 +8,7 @@ import { runCommandLine } from '../../../src/cli/command-line.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { PATIENT_STORE } from '../../support/patient-store.ts'
 
 const DEMO = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 
@@ -24,11 +25,7 @@ async function postern(data: string, ...args: readonly string[]) {
 describe('postern backup', () => {
   it('copies the store of the configuration while it is open', async () => {
     const data = await dataFolder()
-    const store = await openStore(
-      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
-      data,
-      systemClock,
-    )
+    const store = await openStore(PATIENT_STORE, data, systemClock)
     const copy = join(data, 'copy.sqlite')
     expect(await postern(data, 'backup', copy)).toMatchObject({ code: 0, stderr: '' })
     await store.close()

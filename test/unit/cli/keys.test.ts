@@ -11,6 +11,7 @@ import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { openKeys } from '../../../src/keys/service-keys.ts'
 import { planKeys } from '../../../src/keys/config.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
+import { PATIENT_STORE } from '../../support/patient-store.ts'
 
 const ROTATION = { automatic: true, every: 30 * 86_400_000, announce: 86_400_000 }
 
@@ -78,11 +79,7 @@ describe('postern keys', () => {
   it('C6.3.4 doctor finds nothing wrong with keys in use, and exits 0', async () => {
     const data = await newData()
     const keys = await openIn(data)
-    const store = await openStore(
-      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
-      data,
-      systemClock,
-    )
+    const store = await openStore(PATIENT_STORE, data, systemClock)
     await compareWithHistory(keys, store)
     await store.close()
     const { code, stdout } = await run(data, 'doctor')
@@ -94,11 +91,7 @@ describe('postern keys', () => {
 
   it('C6.3.4 doctor tells of another installation’s keys, of damage and of left-overs', async () => {
     const [data, other] = [await newData(), await newData()]
-    const store = await openStore(
-      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
-      data,
-      systemClock,
-    )
+    const store = await openStore(PATIENT_STORE, data, systemClock)
     await compareWithHistory(await openIn(other), store)
     await store.close()
     await openIn(data)
@@ -120,11 +113,7 @@ describe('postern keys', () => {
   })
 
   const families = async (data: string, count: number): Promise<void> => {
-    const store = await openStore(
-      { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 },
-      data,
-      systemClock,
-    )
+    const store = await openStore(PATIENT_STORE, data, systemClock)
     for (let at = 0; at < count; at++)
       await store.create('refresh_family', `family-${at}`, {
         value: { client: 'acme-books' },

@@ -1,14 +1,14 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/kernel/clock.ts'
-import { SqliteStore } from '../../../src/stores/sqlite.ts'
 import { recordsOf } from '../../support/audit-files.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { freePort } from '../../support/free-port.ts'
 import { collect, expectKept } from '../../support/holdings.ts'
 import { needing } from '../../support/machine.ts'
+import { sqliteAt } from '../../support/patient-store.ts'
 import { type PlaceOptions, placeOnPostgres } from '../../support/place-on-postgres.ts'
 import { giveKey } from '../../support/ready-key.ts'
 import { ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
@@ -25,18 +25,9 @@ async function machine(options?: PlaceOptions) {
   return { data, path, to, copy }
 }
 
-async function openAt(path: string): Promise<SqliteStore> {
-  const store = await SqliteStore.open(
-    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 },
-    systemClock,
-  )
-  onTestFinished(() => store.close())
-  return store
-}
-
 async function filled(options?: PlaceOptions) {
   const all = await machine(options)
-  const store = await openAt(all.path)
+  const store = await sqliteAt(all.path)
   await store.create('code', 'k', { value: { a: 1 } })
   const { sequence } = await store.append('topic', { b: 2 })
   await store.close()
@@ -71,7 +62,7 @@ describe('C11.7.6 store copy', needing('postgresql'), () => {
 
   it('C11.7.6 keeps versions, uses, ends, long keys and the numbers of changes', async () => {
     const { path, to, copy } = await machine()
-    const store = await openAt(path)
+    const store = await sqliteAt(path)
     const ends = systemClock.now() + 3_600_000
     const long = `${'ü'.repeat(300)}\u0000 end`
     await store.create('code', long, { value: { a: 'é"\\' }, expiresAt: ends, indexes: { client: long } })
@@ -101,8 +92,11 @@ describe('C11.7.6 store copy', needing('postgresql'), () => {
     const { copy, to } = await filled()
     expect((await copy()).code).toBe(0)
     const before = to.sql('SELECT count(*), max(attempt) FROM SCHEMA.record')
-    const { code, stderr } = await copy()
-    expect([code, stderr]).toEqual([1, expect.stringContaining('holds something already')])
+    // The first refusal does not keep the store from the next copy.
+    for (let nth = 0; nth < 2; nth += 1) {
+      const { code, stderr } = await copy()
+      expect([code, stderr]).toEqual([1, expect.stringContaining('holds something already')])
+    }
     expect(to.sql('SELECT count(*), max(attempt) FROM SCHEMA.record')).toBe(before)
   })
 
@@ -131,7 +125,7 @@ describe('C11.7.6 store copy', needing('postgresql'), () => {
   it('C11.7.6 tells what is missing: the file, its schema, its keys, the tables', async () => {
     const { copy, data, path, to } = await machine()
     expect((await copy()).stderr).toContain(`There is no store at ${path}`)
-    await (await openAt(path)).close()
+    await (await sqliteAt(path)).close()
     expect((await copy(` --keys ${join(data, 'nowhere')}`)).stderr).toContain('cannot be opened')
     expect((await copy(` --keys ${await dataFolder()}`)).stderr).toContain('name their folder with --keys')
     for (const from of ['', ' --from sqlite:', ` --from ${path}`])

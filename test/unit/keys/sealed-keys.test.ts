@@ -12,6 +12,7 @@ import { openStore } from '../../../src/stores/open-store.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
+import { PATIENT_STORE } from '../../support/patient-store.ts'
 import { ROTATION } from './keys-for-tests.ts'
 import { sealKey } from '../../support/seal-key.ts'
 
@@ -53,9 +54,7 @@ describe('sealed keys', () => {
     const at = shared()
     const data = await dataFolder()
     const stores = await Promise.all(
-      Array.from({ length: 10 }, () =>
-        openStore({ kind: 'sqlite', synchronous: 'normal', deadline: 10_000 }, data, at.clock),
-      ),
+      Array.from({ length: 10 }, () => openStore(PATIENT_STORE, data, at.clock)),
     )
     onTestFinished(async () => {
       await Promise.all(stores.map((store) => store.close()))

@@ -1,28 +1,18 @@
 import { copyFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../../src/kernel/clock.ts'
+import { describe, expect, it } from 'vitest'
 import { backUpSqlite } from '../../../src/stores/backup.ts'
-import { SqliteStore } from '../../../src/stores/sqlite.ts'
 import { StoreError } from '../../../src/stores/store-error.ts'
 import { allChanges } from '../../support/all-changes.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { sqliteAt } from '../../support/patient-store.ts'
 import { startStoreProcess } from '../../support/store-process.ts'
-
-async function openAt(path: string): Promise<SqliteStore> {
-  const store = await SqliteStore.open(
-    { path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 },
-    systemClock,
-  )
-  onTestFinished(() => store.close())
-  return store
-}
 
 async function filled() {
   const folder = await dataFolder()
   const path = join(folder, 'postern.sqlite')
-  const store = await openAt(path)
+  const store = await sqliteAt(path)
   await store.create('code', 'k', { value: { a: 1 }, indexes: { client: 'c' } })
   await store.append('topic', { b: 2 })
   return { folder, path, store, copy: join(folder, 'copy.sqlite') }
@@ -34,7 +24,7 @@ describe('a backup', () => {
     backUpSqlite(path, copy)
     await store.remove('code', 'k')
     expect(statSync(copy).mode & 0o777).toBe(0o600)
-    const restored = await openAt(copy)
+    const restored = await sqliteAt(copy)
     expect(await restored.listBy('code', 'client', 'c')).toMatchObject([{ key: 'k', value: { a: 1 } }])
     expect(await allChanges(restored)).toMatchObject([{ topic: 'topic', value: { b: 2 } }])
   })
@@ -46,7 +36,7 @@ describe('a backup', () => {
     await store.close()
     expect(readdirSync(folder).sort()).toEqual(['copy.sqlite', 'postern.sqlite'])
     copyFileSync(copy, path)
-    expect(await (await openAt(path)).find('code', 'k')).toBeDefined()
+    expect(await (await sqliteAt(path)).find('code', 'k')).toBeDefined()
   })
 
   it('is the store of one moment while another process writes', async () => {
@@ -57,7 +47,7 @@ describe('a backup', () => {
       .filter((line) => line.startsWith('consumed'))
       .map((line) => line.split(' ')[1] ?? '')
     backUpSqlite(path, copy)
-    const entries = await (await openAt(copy)).list('key')
+    const entries = await (await sqliteAt(copy)).list('key')
     const keys = new Set(entries.map(({ key }) => key))
     expect(before.filter((key) => !keys.has(key))).toEqual([])
     // One after the other was created and then consumed: at most the last is not consumed yet.

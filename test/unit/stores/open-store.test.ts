@@ -11,6 +11,7 @@ import { dataFolder } from '../../support/data-folder.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
+import { PATIENT_STORE } from '../../support/patient-store.ts'
 
 describe('opening the store of a configuration', () => {
   it('keeps SQLite in the data folder, which is made if it is not there', async () => {
@@ -35,7 +36,7 @@ describe('opening the store of a configuration', () => {
   it('T7 refuses memory where there are several processes', () => {
     const report = new Report()
     compileStore({ kind: 'memory' }, 1, report)
-    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 10_000 }, 4, report)
+    compileStore(PATIENT_STORE, 4, report)
     expect(report.failed).toBe(false)
     compileStore({ kind: 'memory' }, 2, report)
     expect(report.problems).toMatchObject([{ path: ['store', 'kind'] }])

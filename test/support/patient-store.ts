@@ -1,0 +1,19 @@
+/** SQLite that may take its time, since other tests hold the machine up. */
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../src/kernel/clock.ts'
+import type { SqlitePlan } from '../../src/stores/sqlite-file.ts'
+import { SqliteStore } from '../../src/stores/sqlite.ts'
+
+/** The section `store` of a configuration. */
+export const PATIENT_STORE = { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 } as const
+
+/** Opens the file at `path` until the test ends. */
+export async function sqliteAt(path: string, options: Partial<SqlitePlan> = {}): Promise<SqliteStore> {
+  const { synchronous, deadline } = PATIENT_STORE
+  const store = await SqliteStore.open(
+    { path, synchronous, maxSize: undefined, deadline, ...options },
+    systemClock,
+  )
+  onTestFinished(() => store.close())
+  return store
+}
