@@ -2,11 +2,12 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 
 /** The README and the tour are run as a reader would: their commands typed into bash, in order, and what they print compared. */
@@ -39,14 +40,6 @@ const typedOf = (name: string): readonly Block[] => blocksOf(name).filter((block
 
 const ports = { POSTERN_PORT: 0, POSTERN_ADMIN_PORT: 0, UPSTREAM_PORT: 0 }
 let data: string
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 beforeAll(async () => {
   data = await mkdtemp(join(tmpdir(), 'postern-readme-'))

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort, newFolder, owned, PATH, ROOT, subject, untilAnswering, type Subject } from './subjects.ts'
+import { newFolder, owned, PATH, ROOT, subject, untilAnswering, type Subject } from './subjects.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** A Postern under load, and where it issues tokens. */
 export interface PosternSubject extends Subject {

@@ -6,7 +6,8 @@ import { PostgresCluster } from '../support/postgres.ts'
 import { postgresPrograms } from '../support/postgres-programs.ts'
 import { cpuSeconds, processTree } from './cpu-time.ts'
 import { type Issuer, startPosternIssuer } from './issuers.ts'
-import { freePort, newFolder, startUpstream } from './subjects.ts'
+import { newFolder, startUpstream } from './subjects.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** What is answered stands on the disk, as in production. */
 const DURABLE = ['-c', 'fsync=on']

@@ -12,7 +12,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { processTree, residentMegabytes } from './cpu-time.ts'
 import { median } from './exchanges.ts'
 import { machine } from './machine.ts'
-import { freePort, newFolder, ROOT } from './subjects.ts'
+import { newFolder, ROOT } from './subjects.ts'
+import { freePort } from '../support/free-port.ts'
 
 const RUNS = 5
 /** Long enough for what is done after the start, and for a first collection. */

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../support/free-port.ts'
 import { cpuSeconds, processTree } from './cpu-time.ts'
 
 /** A gateway under load: where it listens, and what it has used. */
@@ -20,14 +20,6 @@ export interface Subject {
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Where the upstream has 1 KB of JSON: the address of an action of the demo. */
 export const PATH = '/api/1.0/b/ACME/fund-data/fund-list'
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'postern-bench-'))
 

@@ -22,7 +22,7 @@ export interface StartedPool extends SpawnedPostern {
   log(): Record<string, unknown>[]
 }
 
-export const UPSTREAM_WORLD = join(ROOT, 'config/upstream.yaml')
+export const UPSTREAM_WORLD = join(ROOT, 'test/support/upstream.yaml')
 
 /** The demo world before an upstream, with some more YAML. */
 export const poolConfig = (upstream: string, more = ''): string =>
