@@ -87,7 +87,13 @@ async function type(commands: readonly Command[], folder: string, { filled }: Po
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter)
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-u', '-c', script], {
     cwd: folder,
-    env: { ...process.env, PATH: path, npm_config_cache: join(folder, 'npm-cache') },
+    // With `npm run -s` the tests themselves, and so all that npm starts, would be silent.
+    env: {
+      ...process.env,
+      PATH: path,
+      npm_config_cache: join(folder, 'npm-cache'),
+      npm_config_loglevel: 'notice',
+    },
     maxBuffer: 1024 ** 3,
   })
   const outputs = stdout.split(MARK)
