@@ -41,6 +41,7 @@ export async function startWebsocketUpstream({ path, tls }: Whereabouts = {}): P
   websockets.on('connection', (socket, request) => {
     handshakes.push(request)
     sockets.push(socket)
+    watchClose(socket)
     socket.on('error', () => undefined)
     socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
   })
@@ -79,6 +80,7 @@ export async function askWebsocket(
 ): Promise<Asked> {
   const { protocols, ...rest } = options
   const socket = new WebSocket(url, protocols, rest)
+  watchClose(socket)
   onTestFinished(() => socket.terminate())
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve({ kind: 'open', socket }))
@@ -122,8 +124,23 @@ export const messageOn = (
     socket.once('close', (code) => reject(new Error(`closed with ${code}`)))
   })
 
-/** How it was closed, or will be. */
-export const closeOf = (socket: WebSocket): Promise<{ readonly code: number; readonly reason: string }> =>
-  new Promise((resolve) => {
-    socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }))
-  })
+export interface Close {
+  readonly code: number
+  readonly reason: string
+}
+
+/** Kept from the beginning: a websocket may be closed before a test asks how. */
+const closes = new WeakMap<WebSocket, Promise<Close>>()
+
+function watchClose(socket: WebSocket): void {
+  const { promise, resolve } = Promise.withResolvers<Close>()
+  socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }))
+  closes.set(socket, promise)
+}
+
+/** How a websocket of this file was closed, or will be. */
+export function closeOf(socket: WebSocket): Promise<Close> {
+  const close = closes.get(socket)
+  if (close === undefined) throw new TypeError('closeOf: the websocket is not of this file')
+  return close
+}
