@@ -18,7 +18,7 @@ export interface RevocableIdParts {
 /** The form of newSecret(16). Access tokens are not stored, so every id of this form counts as known. */
 const TOKEN_ID = /^[A-Za-z0-9_-]{22}$/
 
-/** Whether the store holds anything with this value, even of people who were removed. */
+/** Whether the store holds anything with this value, even of people who were removed. Families have no index `family`. */
 async function isHeld(index: StoreIndex, value: string, { store }: RevocableIdParts): Promise<boolean> {
   for (const kind of [FAMILY, CODE, SESSION, CONSENT])
     if ((await store.countBy(kind, { [index]: value })) > 0) return true
@@ -32,6 +32,7 @@ const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
   // A family that a rule has ended is known: ending it again is no mistake.
   family: async (id, parts) =>
     parts.rules.hasEnded({ family: id, subject: '', asOf: parts.rules.asOf, begunAt: 0 }) ||
+    (await parts.store.find(FAMILY, id)) !== undefined ||
     (await isHeld('family', id, parts)),
   subject: async (id, parts) =>
     parts.holdings.users.has(id) ||
