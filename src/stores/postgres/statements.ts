@@ -57,16 +57,49 @@ function recordStatements(table: string) {
           AND (version = $4::int8 OR (version = $4::int8 + 1 AND attempt = $7))
         RETURNING 1 AS done`,
     }),
-    /** Parameters: kind, key, now, version or null. */
-    remove: writing('remove', {
-      parameters: 4,
-      last: (inTime) => `
+    /** Parameters: kind, key, now, version or null, attempt. */
+    remove: removing(table, 'remove', {
+      parameters: 5,
+      gone: (inTime) => `
         DELETE FROM ${table}
         WHERE kind = $1 AND key = $2 AND ${live(3)} AND version = coalesce($4::int8, version) AND ${inTime}
-        RETURNING 1 AS done`,
+        RETURNING true AS live`,
     }),
+    /** What all tries of a removal have removed. Parameter: attempt. */
+    removed: reading(
+      'removed',
+      `SELECT version AS live FROM ${table} WHERE kind = '${REMOVAL}' AND key = $1`,
+    ),
   }
 }
+
+/** Kind of the notes that removals leave. */
+const REMOVAL = 'removal'
+/** Milliseconds. Longer than any verb is tried. */
+const NOTED_FOR = 60_000
+
+interface Removal {
+  /** The last one is the attempt. */
+  readonly parameters: number
+  /** Deletes rows, and returns of each whether it was `live`. */
+  readonly gone: (inTime: string) => string
+}
+
+/**
+ * A write that removes. What is gone tells nobody who has removed it, so a note beside it counts what all tries of one attempt have
+ * removed: else one whose answer was lost would be taken for somebody else's.
+ */
+const removing = (table: string, name: string, { parameters, gone }: Removal): Statement =>
+  writing(name, {
+    parameters,
+    before: (inTime) => [`gone AS (${gone(inTime)})`],
+    last: () => `
+      INSERT INTO ${table} AS note (kind, key, value, version, attempt, expires_at)
+      SELECT '${REMOVAL}', $${parameters}, '{}', count(*) FILTER (WHERE live), '', ${STORE_NOW} + ${NOTED_FOR}
+      FROM gone HAVING count(*) > 0
+      ON CONFLICT (kind, key) DO UPDATE SET version = note.version + excluded.version
+      RETURNING 1 AS done, version AS live, (SELECT count(*) FROM gone) AS removed`,
+  })
 
 /** The types of those columns. */
 const TYPES = ['text', 'text', 'text', 'text', 'text', 'int8', 'text', 'text', 'text', 'text']
@@ -118,13 +151,13 @@ function whereStatements(table: string, indexes: readonly StoreIndex[]) {
       name('page'),
       `SELECT ${COLUMNS} FROM ${table} WHERE ${where(8)} AND ${live(2)} AND ${part(3)} ORDER BY key LIMIT $7::int8`,
     ),
-    /** In the order of keys, so that two that remove the same never wait for each other. Parameters: kind, now, limit, index values. */
-    remove: writing(name('remove'), {
-      parameters: 3 + indexes.length,
-      last: (inTime) => `
+    /** In the order of keys, so that two that remove the same never wait for each other. Parameters: kind, now, limit, index values, attempt. */
+    remove: removing(table, name('remove'), {
+      parameters: 4 + indexes.length,
+      gone: (inTime) => `
         DELETE FROM ${table} WHERE (kind, key) IN (
           SELECT kind, key FROM ${table} WHERE ${where(4)} ORDER BY kind, key LIMIT $3::int8) AND ${inTime}
-        RETURNING 1 AS done, ${live(2)} AS live`,
+        RETURNING ${live(2)} AS live`,
     }),
   }
 }

@@ -124,9 +124,7 @@ export class PostgresStore implements Store {
   async remove(kind: string, key: string, version?: number): Promise<boolean> {
     const [short] = keyColumns(key)
     const values = [kind, short, this.#now(), version ?? null]
-    const { rows, triesBefore } = await this.#link.run(this.#statements.remove, values)
-    // An earlier try may have removed it: for those who remove a thing, it is removed.
-    return rows.length > 0 || triesBefore > 0
+    return (await this.#remove(this.#statements.remove, values)).live > 0
   }
 
   list(kind: string, page?: Page): Promise<readonly Entry[]> {
@@ -145,9 +143,9 @@ export class PostgresStore implements Store {
     const { remove } = this.#statements.where(where)
     let live = 0
     for (;;) {
-      const { rows } = await this.#link.run(remove, [kind, this.#now(), BATCH, ...indexColumns(where)])
-      live += rows.filter((row) => row['live'] === true).length
-      if (rows.length < BATCH) return live
+      const batch = await this.#remove(remove, [kind, this.#now(), BATCH, ...indexColumns(where)])
+      live += batch.live
+      if (batch.removed < BATCH) return live
     }
   }
 
@@ -230,6 +228,20 @@ export class PostgresStore implements Store {
     if (rows[0]) return { first: true, entry: toEntry(rows[0]) }
     const entry = await this.find(kind, key)
     return entry && { first: false, entry }
+  }
+
+  /** `live`: by all tries; `removed`: by the last one, expired records too. */
+  async #remove(
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<{ readonly live: number; readonly removed: number }> {
+    const attempt = drawAttempt()
+    const { rows, triesBefore } = await this.#link.run(statement, [...values, attempt])
+    const [note] =
+      rows.length > 0 || triesBefore === 0
+        ? rows
+        : (await this.#link.run(this.#statements.removed, [attempt])).rows
+    return { live: Number(note?.['live'] ?? 0), removed: Number(note?.['removed'] ?? 0) }
   }
 
   async #page(kind: string, where: IndexValues, page: Page | undefined): Promise<readonly Entry[]> {
