@@ -98,14 +98,15 @@ const scopesText = ({ scopes }: DescribedService): string => `
 # What clients may ask for. The consent page shows the description.
 ${writeYaml({ scopes })}`
 
-const backendText = ({ upstream }: FirstConfiguration, { path }: DescribedService): string => `
+const backendText = (own: FirstConfiguration, { path }: DescribedService): string => `
 # Where the data comes from. The environment variable UPSTREAM_URL, if it is set, is the address of this service. The
 # service is told who calls and for which business by the headers X-Postern-Subject, -Client, -Scope, -Business and
 # -Fund; nobody but Postern must be able to reach it.
 backends:
   service:
     kind: http
-    target: { env: UPSTREAM_URL, default: ${quoted(upstream)} }
+    target: { env: UPSTREAM_URL, default: ${quoted(own.upstream)} }
+${own.service === undefined ? '    identity: headers # your service must tell the businesses apart by X-Postern-Business\n' : ''}\
 ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
 
 const actionsText = ({ areas, actions }: DescribedService): string => `

@@ -1,6 +1,7 @@
 /** `--from`: the service as its description has it, and what of it a configuration cannot say. */
 import { DescriptionError, readDescription } from './openapi/read-description.ts'
-import { describeService, type Note } from './openapi/describe-service.ts'
+import { describeService, type Note, type ServiceFromDescription } from './openapi/describe-service.ts'
+import { foldParameter } from './openapi/targets.ts'
 import type { DescribedService } from './service.ts'
 
 export interface Described {
@@ -11,17 +12,47 @@ export interface Described {
   readonly upstream: string
 }
 
-/** Parameters of paths that are codes, unless options name others. */
+/** Parameters that are codes, unless options name others. */
 const USUAL = {
-  business: ['business', 'businessId', 'businessCode', 'business_id', 'tenant', 'tenantId', 'tenant_id'],
-  fund: ['fund', 'fundId', 'fundCode', 'fund_id'],
+  business: ['business', 'businessId', 'businessCode', 'tenant', 'tenantId'],
+  fund: ['fund', 'fundId', 'fundCode'],
 } as const
 
-const lowerCase = (names: readonly string[]): ReadonlySet<string> =>
-  new Set(names.map((name) => name.toLowerCase()))
+const folded = (names: readonly string[]): ReadonlySet<string> => new Set(names.map(foldParameter))
 
 const noteText = (file: string, { line, what }: Note): string =>
   `${file}${line === undefined ? '' : `:${line}`}  ${what}`
+
+/** What options name as codes; undefined: the usual names. */
+interface GivenParameters {
+  readonly business?: readonly string[] | undefined
+  readonly fund?: readonly string[] | undefined
+}
+
+/** Whoever misspells a parameter would let clients choose its value. @throws DescriptionError */
+function requireUsed(file: string, given: GivenParameters, { parameters }: ServiceFromDescription): void {
+  const known = folded(parameters)
+  for (const [kind, names] of Object.entries(given) as [string, GivenParameters['business']][])
+    for (const name of names ?? [])
+      if (!known.has(foldParameter(name)))
+        throw new DescriptionError(
+          `--${kind}-parameter ${name}: no operation of ${file} has such a parameter in path, query or header. ${
+            parameters.length === 0 ? 'They have none' : `They have ${parameters.join(', ')}`
+          }`,
+        )
+}
+
+/** @throws DescriptionError */
+function requireBound(file: string, { chosenByClients }: ServiceFromDescription): void {
+  if (chosenByClients.length === 0) return
+  throw new DescriptionError(
+    [
+      `in ${file} these operations take the code of the business from where only the client writes it, so a client could choose the business:`,
+      ...chosenByClients.map((note) => noteText(file, note)),
+      'Nothing was written. If the service does not read it there, take it out of the description or mark it readOnly. If it is no code of a business, name the parameters that are with --business-parameter.',
+    ].join('\n'),
+  )
+}
 
 /** An address can be a path alone: then it is below `usual`. */
 function addressOf(address: string | undefined, usual: string): string {
@@ -36,19 +67,19 @@ function addressOf(address: string | undefined, usual: string): string {
  */
 export async function readDescribed(
   file: string,
-  parameters: {
-    readonly business?: readonly string[] | undefined
-    readonly fund?: readonly string[] | undefined
-  },
+  parameters: GivenParameters,
   usual: string,
 ): Promise<Described> {
   const targets = {
-    business: lowerCase(parameters.business ?? USUAL.business),
-    fund: lowerCase(parameters.fund ?? USUAL.fund),
+    business: folded(parameters.business ?? USUAL.business),
+    fund: folded(parameters.fund ?? USUAL.fund),
   }
-  const { service, notes, address } = describeService(await readDescription(file), targets)
+  const described = describeService(await readDescription(file), targets)
+  const { service, notes, address } = described
   const texts = notes.map((note) => noteText(file, note))
   if (service.actions.length === 0)
     throw new DescriptionError([`${file} describes no operation that can be served`, ...texts].join('\n'))
+  requireUsed(file, parameters, described)
+  requireBound(file, described)
   return { service, notes: texts, upstream: addressOf(address, usual) }
 }

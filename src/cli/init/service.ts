@@ -13,7 +13,11 @@ export interface DescribedMethod {
   readonly consumes?: readonly string[]
   readonly produces?: readonly string[]
   readonly data?: BodySchema
-  readonly upstream?: { readonly path: string }
+  readonly upstream?: {
+    readonly path?: string
+    readonly query?: Readonly<Record<string, string>>
+    readonly headers?: Readonly<Record<string, string>>
+  }
 }
 
 /** An action, as in the configuration. */

@@ -28,11 +28,11 @@ export const INIT = {
         },
         'business-parameter': {
           ...{ type: 'string', value: 'NAME', multiple: true },
-          help: 'With --from: a parameter in its paths that is the code of the business. Default: business, businessId, businessCode, tenant, tenantId',
+          help: 'With --from: a parameter in path, query or header that is the code of the business: Postern sends that of the call. Case, X-, - and _ do not count. Default: business, businessId, businessCode, tenant, tenantId',
         },
         'fund-parameter': {
           ...{ type: 'string', value: 'NAME', multiple: true },
-          help: 'With --from: a parameter in its paths that is the code of the fund. Default: fund, fundId, fundCode',
+          help: 'With --from: the same for the code of the fund. Default: fund, fundId, fundCode',
         },
         yes: { type: 'boolean', help: 'Ask nothing: take the defaults of what no option tells' },
         ...JSON_ANSWER,

@@ -290,7 +290,9 @@ definitions:
     ])
     // Without a business in its paths, the service must know it in another way.
     expect(notes).toEqual([
-      expect.stringMatching(/^api\.yaml {2}no path names a business.* --business-parameter NAME .*id\)$/),
+      expect.stringMatching(
+        /^api\.yaml {2}no path, query or header names a business.* --business-parameter NAME .*id\)$/,
+      ),
       expect.stringContaining('POST /orders/{id}/note: its body reaches the service as JSON'),
     ])
   })
@@ -360,6 +362,125 @@ definitions:
     expect(stderr).not.toMatch(/^ +at /m)
     expect([code, stdout, existsSync(folder)]).toEqual([1, '', false])
   })
+
+  const ok = { '200': { description: 'ok' } }
+
+  /** A description in OpenAPI 3.0 of these paths. */
+  const describing = (paths: unknown, more: object = {}) =>
+    JSON.stringify({ openapi: '3.0.3', info: { title: 'Shop', version: '1' }, ...more, paths })
+
+  const parameter = (place: string, name: string) => ({ name, in: place, schema: { type: 'string' } })
+
+  it('C10 sends the business and the fund of the call wherever the service takes them, never those of the client', async () => {
+    const upstream = await startUpstream(answerJson({ Name: 'First' }))
+    const get = (...parameters: readonly unknown[]) => ({ get: { parameters, responses: ok } })
+    const { file, shown, notes } = await made(
+      describing({
+        '/orders': get(parameter('header', 'X-Tenant-ID')),
+        '/items': get(parameter('query', 'tenant_id'), parameter('query', 'limit')),
+        '/parts': get(parameter('query', 'businessId'), parameter('header', 'fund-code')),
+      }),
+      ...['--business', 'ACME', '--upstream', upstream.url],
+    )
+    expect(notes.filter((note) => note.includes('business'))).toEqual([])
+    const service = await postern({ file })
+    const { client_id: client, client_secret: secret, username, password } = shown
+    const params = { grant_type: 'password', username, password }
+    const { json } = await postForm(service, '/connect/token', { client, secret, params })
+    const headers = {
+      ...{ Authorization: `Bearer ${String(json['access_token'])}`, 'X-Tenant-ID': 'GLOBEX' },
+      ...{ X_Tenant_ID: 'GLOBEX', 'Fund-Code': 'OTHER' },
+    }
+    for (const path of [
+      ...['/b/ACME/orders/orders', '/b/ACME/items/items?tenant_id=GLOBEX&limit=2&Tenant_ID=GLOBEX'],
+      '/f/ACME/SUPER1/parts/parts?businessId=GLOBEX',
+    ])
+      expect((await fetch(`${service.baseUrl}/api/1.0${path}`, { headers })).status).toBe(200)
+    expect(upstream.requests.map(({ target }) => target)).toEqual([
+      ...['/orders', '/items?limit=2&tenant_id=ACME', '/parts?businessId=ACME'],
+    ])
+    expect(upstream.requests[0]?.headers).toMatchObject({ 'x-tenant-id': ['ACME'] })
+    expect(upstream.requests[0]?.headers).not.toHaveProperty('x_tenant_id')
+    expect(upstream.requests[2]?.headers).toMatchObject({ 'fund-code': ['SUPER1'] })
+  })
+
+  const withTenant = { type: 'object', properties: { tenantId: { type: 'string' } } }
+  const sending = (schema: unknown, more: object = {}) => ({
+    '/orders': {
+      post: { requestBody: { content: { 'application/json': { schema } } }, responses: ok, ...more },
+    },
+  })
+
+  it.each([
+    [
+      'a body, also within its parts',
+      describing(sending({ type: 'array', items: { allOf: [{ properties: { order: withTenant } }] } })),
+      'POST /orders: order.tenantId of the body',
+    ],
+    [
+      'a schema that contains itself',
+      describing(sending({ $ref: '#/components/schemas/Order' }), {
+        components: {
+          schemas: {
+            Order: { properties: { parent: { $ref: '#/components/schemas/Order' }, tenantId: {} } },
+          },
+        },
+      }),
+      'POST /orders: tenantId of the body',
+    ],
+    [
+      'a cookie',
+      describing(sending({}, { parameters: [parameter('cookie', 'tenant')] })),
+      'POST /orders: the cookie tenant',
+    ],
+  ])(
+    'C10 writes nothing where a client would choose the business: %s',
+    async (_title, description, which) => {
+      const from = configFiles({ 'api.yaml': description })('api.yaml')
+      const folder = join(dirname(from), 'own')
+      const { code, stdout, stderr } = await runVerb(['init', folder, '--from', from])
+      expect(stderr).toContain(`${from}:1  ${which}\n`)
+      expect([code, stdout, existsSync(folder)]).toEqual([1, '', false])
+    },
+  )
+
+  it('C10 takes a business that a body only answers, and tells a fund that a client chooses', async () => {
+    const { notes } = await made(
+      describing(
+        sending({
+          properties: { tenantId: { type: 'string', readOnly: true }, fundCode: { type: 'string' } },
+        }),
+      ),
+    )
+    expect(notes).toContainEqual(
+      expect.stringContaining('POST /orders: the client chooses the fund by fundCode of the body'),
+    )
+  })
+
+  it('C10 tells that an address with a tenant reaches the same one for every business', async () => {
+    const servers = [{ url: 'https://{tenant}.shop.internal', variables: { tenant: { default: 'acme' } } }]
+    const { notes } = await made(describing({ '/orders': { get: { responses: ok } } }, { servers }))
+    expect(notes).toContainEqual(
+      expect.stringContaining('the address has {tenant}: calls of every business go to that of "acme"'),
+    )
+  })
+
+  it.each(['business', 'fund'])(
+    'C10 refuses --%s-parameter with a name that no operation has',
+    async (kind) => {
+      const paths = {
+        '/orders/{orgId}': {
+          get: { parameters: [{ ...parameter('path', 'orgId'), required: true }], responses: ok },
+        },
+      }
+      const from = configFiles({ 'api.yaml': describing(paths) })('api.yaml')
+      const folder = join(dirname(from), 'own')
+      const { code, stderr } = await runVerb(['init', folder, '--from', from, `--${kind}-parameter`, 'org'])
+      expect(stderr).toContain(`--${kind}-parameter org: no operation of ${from} has such a parameter`)
+      expect(stderr).toContain('They have orgId')
+      expect([code, existsSync(folder)]).toEqual([1, false])
+    },
+  )
 
   it('C10 tells where a description breaks the rules of OpenAPI, and takes what it can', async () => {
     const { written, notes } = await made(

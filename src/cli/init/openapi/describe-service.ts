@@ -2,13 +2,21 @@
 import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
 import type { JsonObject } from '../../../http/json-value.ts'
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../service.ts'
-import { noBusinessText } from './business-text.ts'
 import { answerKeys, requestKeys, type Tell } from './bodies.ts'
 import { describedAddress, type DescribedOperation, operationsOf, schemesOf } from './operations.ts'
 import { lineOf, listOf, nameOf, objectOf, slugOf, textOf, wordsOf } from './parts.ts'
-import { mapPath, type MappedPath, type TargetParameters, typedAction } from './path.ts'
+import { mapPath, type MappedPath, typedAction } from './path.ts'
 import type { Description } from './read-description.ts'
 import { ProposedScopes } from './scopes.ts'
+import {
+  type BoundParameters,
+  boundParameters,
+  clientsChoices,
+  noBusinessText,
+  parameterNames,
+  type TargetParameters,
+  targetOf,
+} from './targets.ts'
 
 /** What a configuration cannot say, or somebody must decide. */
 export interface Note {
@@ -22,6 +30,10 @@ export interface ServiceFromDescription {
   readonly notes: readonly Note[]
   /** The address that the description names; it may be a path alone. */
   readonly address: string | undefined
+  /** Where a client would choose the business: nothing of such a description can be served. */
+  readonly chosenByClients: readonly Note[]
+  /** The names of all parameters that could be a code. */
+  readonly parameters: readonly string[]
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -29,13 +41,16 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DE
 /** An operation with its place in the configuration. */
 interface Placed {
   readonly operation: DescribedOperation
+  readonly level: Level
   readonly area: string
   readonly mapped: MappedPath
+  readonly bound: BoundParameters
   readonly types: Map<string, string>
 }
 
 class Work {
   readonly notes: Note[] = []
+  readonly chosenByClients: Note[] = []
   readonly #lineOf: Description['lineOf']
 
   constructor({ lineOf }: Description) {
@@ -48,6 +63,10 @@ class Work {
 
   tellOf({ at, method, path }: DescribedOperation): Tell {
     return (what) => this.tell(at, `${method} ${path}: ${what}`)
+  }
+
+  isChosen({ at, method, path }: DescribedOperation, place: string): void {
+    this.chosenByClients.push({ line: this.#lineOf(at), what: `${method} ${path}: ${place}` })
   }
 }
 
@@ -65,12 +84,17 @@ function placeOf(operation: DescribedOperation, targets: TargetParameters, work:
   }
   if (mapped.untyped.length > 0)
     tell(`any segment is taken for ${mapped.untyped.join(', ')}: the enum or pattern cannot be a type`)
+  for (const { target, place } of clientsChoices(operation, targets))
+    if (target === 'business') work.isChosen(operation, place)
+    else tell(`the client chooses the fund by ${place}: the service must check that it may`)
   const area = slugOf(operation.tag ?? mapped.word) ?? slugOf(mapped.word) ?? 'api'
-  return { operation, area, mapped, types: new Map(mapped.types) }
+  const bound = boundParameters(operation, targets)
+  const level = mapped.targets.has('fund') || bound.targets.has('fund') ? 'fund' : 'business'
+  return { operation, level, area, mapped, bound, types: new Map(mapped.types) }
 }
 
 /** A place in the paths of actions where a parameter can stand. */
-const spotOf = ({ area, mapped: { level } }: Placed, before: readonly string[]): string =>
+const spotOf = ({ level, area }: Placed, before: readonly string[]): string =>
   [level, area, ...before.map((segment) => segment.replace(/^\{.*\}$/, '{}'))].join('/')
 
 /** Parameters of different types at one place must never fit the same segment. Those that may lose their types. */
@@ -114,7 +138,9 @@ function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell):
   if (unsaid.length > 0) tell(`left out, since a configuration has nothing like it: ${unsaid.join(', ')}`)
 }
 
-function methodOf({ operation, area, mapped }: Placed, scopes: ProposedScopes, tell: Tell): DescribedMethod {
+function methodOf(placed: Placed, scopes: ProposedScopes, tell: Tell): DescribedMethod {
+  const { operation, area, mapped, bound } = placed
+  const upstream = { ...(mapped.path === undefined ? {} : { path: mapped.path }), ...bound.upstream }
   const { rule, unsaid } = scopes.ruleOf(operation, area)
   if (unsaid) tell('its scopes are alternatives of several each; one was proposed instead')
   if (operation.isPublic)
@@ -126,7 +152,7 @@ function methodOf({ operation, area, mapped }: Placed, scopes: ProposedScopes, t
     scopes: rule,
     ...requestKeys(operation, tell),
     ...answerKeys(operation, tell),
-    ...(mapped.path === undefined ? {} : { upstream: { path: mapped.path } }),
+    ...(Object.keys(upstream).length > 0 && { upstream }),
   }
 }
 
@@ -138,16 +164,16 @@ interface Draft {
 }
 
 /** Parameters of one type at one place are one, whatever their names. */
-const keyOf = ({ area, mapped: { level } }: Placed, action: string): string =>
+const keyOf = ({ level, area }: Placed, action: string): string =>
   [level, area, action.replaceAll(/\{[^{}:]+(?=[:}])/g, '{')].join('/')
 
 function actionsOf(all: readonly Placed[], scopes: ProposedScopes, work: Work): readonly DescribedAction[] {
   const drafts = new Map<string, Draft>()
   for (const placed of all) {
-    const { operation, area, mapped, types } = placed
+    const { operation, level, area, mapped, types } = placed
     const action = typedAction(mapped.action, types)
     const key = keyOf(placed, action)
-    const draft = drafts.get(key) ?? { level: mapped.level, area, action, methods: {} }
+    const draft = drafts.get(key) ?? { level, area, action, methods: {} }
     const tell = work.tellOf(operation)
     if (Object.hasOwn(draft.methods, operation.method)) {
       tell(`left out: another operation has the same action, ${area}/${action}`)
@@ -190,6 +216,18 @@ const ADVICE: Readonly<Record<string, (scheme: JsonObject) => string>> = {
   mutualTLS: () => 'if it shall go on: backends.service.tls.cert and key',
 }
 
+function tellAddress(document: JsonObject, targets: TargetParameters, work: Work): void {
+  const servers = listOf(document['servers'])
+  if (servers.length > 1)
+    work.tell(['servers'], 'of several servers the first is taken; --upstream names another')
+  for (const [name, variable] of Object.entries(objectOf(objectOf(servers[0])['variables'])))
+    if (targetOf(name, targets) !== undefined)
+      work.tell(
+        ['servers'],
+        `the address has {${name}}: calls of every business go to that of "${nameOf(objectOf(variable)['default'])}", its default`,
+      )
+}
+
 function tellWhole(document: JsonObject, operations: readonly DescribedOperation[], work: Work): void {
   for (const [name, value] of Object.entries(schemesOf(document))) {
     const scheme = objectOf(value)
@@ -197,8 +235,6 @@ function tellWhole(document: JsonObject, operations: readonly DescribedOperation
     const at = document['swagger'] === undefined ? ['components', 'securitySchemes'] : ['securityDefinitions']
     if (advice !== undefined) work.tell([...at, name], `the service asks for ${name}; ${advice}`)
   }
-  if (listOf(document['servers']).length > 1)
-    work.tell(['servers'], 'of several servers the first is taken; --upstream names another')
   if (document['webhooks'] !== undefined)
     work.tell(['webhooks'], 'webhooks are left out: Postern carries calls of clients only')
   const headers = [...new Set(operations.flatMap((each) => each.headers))]
@@ -209,7 +245,7 @@ function tellWhole(document: JsonObject, operations: readonly DescribedOperation
     )
 }
 
-/** @param targets which parameters of its paths are the codes of businesses and of funds */
+/** @param targets which of its parameters are the codes of businesses and of funds */
 export function describeService(description: Description, targets: TargetParameters): ServiceFromDescription {
   const { document, breaches } = description
   const work = new Work(description)
@@ -224,9 +260,11 @@ export function describeService(description: Description, targets: TargetParamet
   const scopes = new ProposedScopes(schemesOf(document))
   const actions = actionsOf(placed, scopes, work)
   tellWhole(document, operations, work)
-  const isOf = (name: string): boolean => placed.some(({ mapped }) => mapped.path?.includes(name) === true)
-  if (actions.length > 0 && !isOf('{business}'))
-    work.tell(undefined, noBusinessText(placed.map(({ operation }) => operation.path)))
+  tellAddress(document, targets, work)
+  const namesBusiness = ({ mapped, bound }: Placed): boolean =>
+    mapped.targets.has('business') || bound.targets.has('business')
+  const taken = placed.map(({ operation }) => operation)
+  if (actions.length > 0 && !placed.some(namesBusiness)) work.tell(undefined, noBusinessText(taken))
   return {
     service: {
       ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },
@@ -235,5 +273,7 @@ export function describeService(description: Description, targets: TargetParamet
     },
     notes: work.notes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     address: describedAddress(document),
+    chosenByClients: work.chosenByClients,
+    parameters: parameterNames(taken),
   }
 }

@@ -3,15 +3,11 @@ import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import type { JsonObject } from '../../../http/json-value.ts'
 import type { Level } from '../service.ts'
 import { listOf, nameOf, objectOf, slugOf, textOf } from './parts.ts'
-
-/** Which parameters of paths are the codes of businesses and of funds; in lower case. */
-export interface TargetParameters {
-  readonly business: ReadonlySet<string>
-  readonly fund: ReadonlySet<string>
-}
+import { targetOf, type TargetParameters } from './targets.ts'
 
 export interface MappedPath {
-  readonly level: Level
+  /** Which codes its segments are. */
+  readonly targets: ReadonlySet<Level>
   /** A word of the path that names what it is about, for an operation without a tag. */
   readonly word: string
   /** `pets/{petId}`: parameters without their types. */
@@ -47,11 +43,9 @@ interface Segment {
 
 type Placeholder = { readonly text: string; readonly target: Level | undefined }
 
-function placeholderOf(name: string, { business, fund }: TargetParameters): Placeholder {
-  const key = name.toLowerCase()
-  if (business.has(key)) return { text: '{business}', target: 'business' }
-  if (fund.has(key)) return { text: '{fund}', target: 'fund' }
-  return { text: `{${parameterName(name)}}`, target: undefined }
+function placeholderOf(name: string, targets: TargetParameters): Placeholder {
+  const target = targetOf(name, targets)
+  return { text: `{${target ?? parameterName(name)}}`, target }
 }
 
 /** A text instead of a segment says why there is none. */
@@ -94,9 +88,6 @@ function wordOf(action: string): string {
   const words = action.split('/').filter((segment) => !segment.includes('{'))
   return words.find((word) => !GENERAL.test(word)) ?? words[0] ?? 'api'
 }
-
-const levelOf = (segments: readonly Segment[]): Level =>
-  segments.some(({ target }) => target === 'fund') ? 'fund' : 'business'
 
 const isType = (type: string): boolean => {
   try {
@@ -159,7 +150,7 @@ export function mapPath(
     return (thrown as Error).message
   }
   return {
-    level: levelOf(segments),
+    targets: new Set(segments.flatMap(({ target }) => target ?? [])),
     word: wordOf(action),
     action,
     types,
