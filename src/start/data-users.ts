@@ -1,12 +1,11 @@
 /** Whether another service uses the same data folder. */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { hasCode } from '../kernel/thrown.ts'
 import { isBusy } from '../stores/store-error.ts'
+import { createOnce } from '../stores/store-files.ts'
 
 const FILE = 'service.lock'
-const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
 /** Milliseconds to wait for another service that looks at this very moment. */
 const PATIENCE = 1000
@@ -66,13 +65,5 @@ function isAlone(db: DatabaseSync): boolean {
   } catch (thrown) {
     if (isBusy(thrown)) return false
     throw thrown
-  }
-}
-
-function createOnce(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', PRIVATE_FILE))
-  } catch (thrown) {
-    if (!hasCode(thrown, 'EEXIST')) throw thrown
   }
 }

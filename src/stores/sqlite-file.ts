@@ -1,10 +1,10 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Change, Entry, StoredValue } from '../contracts/store.ts'
 import { NO_MARK } from './feed-page.ts'
 import { isBusy, reasonOf, StoreError } from './store-error.ts'
-import { markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
+import { createOnce, markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
 
 /** "Post" in the header marks the file as ours, so that we never write to another program's database. */
 const APPLICATION_ID = 0x506f7374
@@ -188,7 +188,7 @@ const WAL_LIMIT = 16 * 1024 ** 2
 function claimFile({ path, marked = false }: SqlitePlan): void {
   if (marked && requireNotLost(path)) requireSame(path)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  closeSync(openSync(path, 'a', PRIVATE_FILE))
+  createOnce(path)
   if ((statSync(path).mode & OTHERS_MAY_ANYTHING) !== 0) chmodSync(path, PRIVATE_FILE)
 }
 

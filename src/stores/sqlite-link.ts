@@ -5,6 +5,7 @@ import { budget, STORE_TIME } from '../kernel/store-budget.ts'
 import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
+import { countConnection } from './store-files.ts'
 import type { TroubleListener } from './trouble.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
@@ -36,8 +37,10 @@ export interface TroubleMessage {
 /** What the thread sends while it runs. */
 export type ThreadMessage = readonly Reply[] | TroubleMessage
 
-/** The first message of the thread. */
-export type Opening = { readonly opened: true } | { readonly opened: false; readonly message: string }
+/** The first message of the thread. The descriptor is one of the database, and stays open when the thread ends. */
+export type Opening =
+  | { readonly opened: true; readonly descriptor: number }
+  | { readonly opened: false; readonly message: string }
 
 /** Milliseconds that a verb may take longer than all of a request: for those that no request asks for. */
 const SPARE = 50
@@ -184,23 +187,29 @@ export class SqliteLink {
 
   #start(): Promise<void> {
     this.#startedAt = monotonicMs()
+    const connection = countConnection(this.#plan.path)
     const worker = new Worker(programBeside(import.meta.url, 'sqlite-thread'), {
       name: 'store',
       workerData: this.#plan,
       env: threadEnvironment(),
+      // Else the descriptor of the database would be closed before the connection that a thread that dies leaves behind.
+      trackUnmanagedFds: false,
     })
     this.#worker = worker
     return new Promise((resolve, reject) => {
       worker.on('message', (message: Opening | ThreadMessage) => {
         if (isReplies(message)) for (const reply of message) this.#settle(reply)
         else if ('trouble' in message) this.#setTrouble(message.trouble)
-        else if (message.opened) resolve()
-        else reject(new StoreError(message.message))
+        else if (message.opened) {
+          connection.keep(message.descriptor)
+          resolve()
+        } else reject(new StoreError(message.message))
       })
       worker.on('error', (error) =>
         reject(new StoreError('the thread of the store failed', { cause: error })),
       )
       worker.on('exit', () => {
+        connection.end()
         reject(new StoreError('the thread of the store has ended'))
         this.#abandon(worker)
       })

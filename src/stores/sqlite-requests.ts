@@ -4,7 +4,7 @@ import type { Reply, ThreadMessage, VerbRequest } from './sqlite-link.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 import { atOnce } from './sqlite-transaction.ts'
 import { describeTrouble } from './store-error.ts'
-import { FileGuard } from './store-files.ts'
+import type { FileGuard } from './store-files.ts'
 
 /**
  * How the requests of one message are run. `read`: it never waits for a lock (WAL mode). `quick`: a write of few records,
@@ -45,10 +45,10 @@ export class RequestHandler {
   #patience = BUSY_TIMEOUT
   #reported: string | undefined
 
-  constructor(db: DatabaseSync, path: string, send: (message: ThreadMessage) => void) {
+  constructor(db: DatabaseSync, guard: FileGuard, send: (message: ThreadMessage) => void) {
     this.#db = db
     this.#verbs = prepareVerbs(db)
-    this.#guard = new FileGuard(path)
+    this.#guard = guard
     this.#send = send
   }
 

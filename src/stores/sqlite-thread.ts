@@ -1,9 +1,11 @@
 /** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
+import { openSync } from 'node:fs'
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { messageOf } from '../kernel/thrown.ts'
 import { openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
 import type { Opening, ThreadMessage, VerbRequest } from './sqlite-link.ts'
 import { RequestHandler } from './sqlite-requests.ts'
+import { FileGuard } from './store-files.ts'
 
 /** Milliseconds between two checks of the files. */
 const CHECK_INTERVAL = 1000
@@ -24,7 +26,8 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
   try {
     const db = openSqliteFile(plan)
-    const handler = new RequestHandler(db, plan.path, send)
+    const descriptor = openSync(plan.path, 'r')
+    const handler = new RequestHandler(db, new FileGuard(plan.path, descriptor), send)
     const timer = setInterval(() => handler.checkFiles(), CHECK_INTERVAL)
     port.on('message', (message: Message) => {
       const messages = [message, ...waitingAt(port)]
@@ -35,7 +38,7 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
         port.close()
       }
     })
-    send({ opened: true })
+    send({ opened: true, descriptor })
   } catch (thrown) {
     send({ opened: false, message: messageOf(thrown) })
   }

@@ -61,6 +61,8 @@ export function markStore(path: string): void {
   }
 }
 
+const PRIVATE_FILE = 0o600
+
 const MEANING = 'This folder has a store. Remove this file only to begin with an empty one on purpose.'
 
 /** Waits until a file, or the names in a folder, are on the disk. Throws as the file system does. */
@@ -70,6 +72,52 @@ export function flush(path: string): void {
     fsyncSync(file)
   } finally {
     closeSync(file)
+  }
+}
+
+/**
+ * Creates a file for its owner only. One that is there is not opened: closing any descriptor of a file ends all POSIX
+ * locks that the process has on it (fcntl(2)), so also those of a connection of SQLite. Throws as the file system does.
+ */
+export function createOnce(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', PRIVATE_FILE))
+  } catch (thrown) {
+    if (!hasCode(thrown, 'EEXIST')) throw thrown
+  }
+}
+
+/** What is open of one file. */
+interface Kept {
+  connections: number
+  readonly descriptors: number[]
+}
+
+const kept = new Map<string, Kept>()
+
+/** Counts a connection of SQLite to a file until `end`, with the descriptor that the store reads beside it. */
+export interface Connection {
+  keep(descriptor: number): void
+  end(): void
+}
+
+/**
+ * Must be called before the connection is opened, and `end` when it is closed. Descriptors are closed behind the last
+ * connection that this process has to the file, for the reason that `createOnce` names: else the next foreign program that
+ * closes the file would take itself for the last one, and remove the -wal under us.
+ */
+export function countConnection(path: string): Connection {
+  const file = kept.get(path) ?? { connections: 0, descriptors: [] }
+  kept.set(path, file)
+  file.connections += 1
+  return {
+    keep: (descriptor) => void file.descriptors.push(descriptor),
+    end: () => {
+      file.connections -= 1
+      if (file.connections > 0) return
+      kept.delete(path)
+      for (const descriptor of file.descriptors) closeSync(descriptor)
+    },
   }
 }
 
@@ -109,6 +157,7 @@ const BEGINNING = 'SQLite format 3\0'
  */
 export class FileGuard {
   readonly #path: string
+  readonly #descriptor: number
   readonly #identities: ReadonlyMap<string, string | undefined>
   /** Final: only another file can help. */
   #damage: string | undefined
@@ -116,9 +165,13 @@ export class FileGuard {
   /** Set until a statement succeeds. */
   #failing: string | undefined
 
-  /** The database must be in WAL mode and must have been read: then all its files exist. */
-  constructor(path: string) {
+  /**
+   * The database must be in WAL mode and must have been read: then all its files exist.
+   * @param descriptor of the database; whoever opened it closes it (`countConnection`)
+   */
+  constructor(path: string, descriptor: number) {
     this.#path = path
+    this.#descriptor = descriptor
     this.#identities = new Map([path, `${path}-wal`, `${path}-shm`].map((file) => [file, identityOf(file)]))
   }
 
@@ -139,7 +192,7 @@ export class FileGuard {
    */
   checkContents(): void {
     this.checkFiles()
-    if (this.unfit === undefined && beginningOf(this.#path) !== BEGINNING)
+    if (this.unfit === undefined && beginningOf(this.#descriptor) !== BEGINNING)
       this.#damage = `the beginning of ${basename(this.#path)} was overwritten while it was open`
   }
 
@@ -164,12 +217,7 @@ export class FileGuard {
   }
 }
 
-function beginningOf(path: string): string {
+function beginningOf(descriptor: number): string {
   const bytes = Buffer.alloc(BEGINNING.length)
-  const file = openSync(path, 'r')
-  try {
-    return bytes.toString('latin1', 0, readSync(file, bytes, 0, bytes.length, 0))
-  } finally {
-    closeSync(file)
-  }
+  return bytes.toString('latin1', 0, readSync(descriptor, bytes, 0, bytes.length, 0))
 }

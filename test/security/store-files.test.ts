@@ -1,4 +1,5 @@
 import {
+  closeSync,
   copyFileSync,
   existsSync,
   openSync,
@@ -66,6 +67,12 @@ function overwrite(path: string, from: number, bytes: number): void {
   writeSync(file, Buffer.alloc(bytes, 0xa5), 0, bytes, from)
 }
 
+function guardOf(path: string): FileGuard {
+  const descriptor = openSync(path, 'r')
+  onTestFinished(() => closeSync(descriptor))
+  return new FileGuard(path, descriptor)
+}
+
 const LOOK = { interval: 20, timeout: 5000 }
 
 describe('T5.12 a store whose files are taken away while it is open', () => {
@@ -117,7 +124,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
     [1032, /cannot be written/],
   ])('says so for good after SQLite has said %i', async (errcode, words) => {
     const { path } = await newStore()
-    const guard = new FileGuard(path)
+    const guard = guardOf(path)
     guard.failed(Object.assign(new Error('said'), { errcode }))
     guard.succeeded()
     guard.checkFiles()
@@ -126,7 +133,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
 
   it('says so as long as the disk reports errors, and goes on trying', async () => {
     const { path } = await newStore()
-    const guard = new FileGuard(path)
+    const guard = guardOf(path)
     guard.failed(Object.assign(new Error('said'), { errcode: 10 | (1 << 8) }))
     expect(guard.trouble).toMatch(/disk/)
     expect(guard.unfit).toBeUndefined()

@@ -81,6 +81,10 @@ export const PARTS = {
     isThere: () => runs('python3', '--version'),
   },
   'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
+  sqlite3: {
+    use: 'a foreign program on the store’s file',
+    isThere: () => runs('sqlite3', '--version'),
+  },
   slapd: { use: 'users in LDAP', isThere: () => existsSync(SLAPD) },
   systemd: { use: 'the systemd unit', isThere: () => runs('systemd-analyze', '--version') },
   verdaccio: { use: 'the recipe for a registry', isThere: isServer('verdaccio') },
