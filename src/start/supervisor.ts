@@ -7,9 +7,9 @@ import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ConfigurationLoads } from './configuration-loads.ts'
 import { CallHistory } from '../operations/call-history.ts'
-import { Health, HEALTHY } from '../operations/health.ts'
+import { type Condition, Health, HEALTHY } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
-import { type GaugeReading, type GaugeSources, reading } from '../operations/metrics/gauges.ts'
+import { type GaugeReading, type GaugeSources, reading, readingOf } from '../operations/metrics/gauges.ts'
 import { NOTHING } from '../operations/metrics/metric-counts.ts'
 import { FAMILIES } from '../operations/metrics/metric-families.ts'
 import { Exposition } from '../operations/metrics/exposition.ts'
@@ -81,6 +81,7 @@ export function openSupervisor(
   const health = new Health()
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
   health.include(() => supervisor.pool?.condition() ?? HEALTHY)
+  health.include(() => conditionOfLog(sink))
   const lockouts = new LocalLockouts(identity.guessing, clock, systemTimer, (begun) => {
     if (supervisor.audit !== undefined) recordLockout(begun, supervisor.audit)
   })
@@ -121,9 +122,14 @@ export function openSupervisor(
     state: undefined,
   }
   exposition.absorb(measures.metrics.plan, NOTHING)
+  measures.gauges.add(() => [readingOf(FAMILIES.logWritable, sink.trouble === undefined)])
   addSources(measures.gauges, supervisor, isSidecar(configuration))
   return supervisor
 }
+
+/** The service goes on without its log, so readiness is the place where somebody learns of it. */
+const conditionOfLog = ({ trouble }: LogDestination): Condition =>
+  trouble === undefined ? HEALTHY : { failing: [], degraded: [{ name: 'log', reason: trouble }] }
 
 function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boolean): void {
   gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])

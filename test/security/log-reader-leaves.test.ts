@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
+import { seriesOf } from '../support/metrics.ts'
 import { DEMO, ROOT } from '../support/spawn-postern.ts'
 
 async function start() {
@@ -15,15 +16,27 @@ async function start() {
   while (!told.includes('admin-token')) await once(child.stderr, 'data')
   const url = /at (http:\/\/\S+)/.exec(told)?.[1] ?? ''
   const call = async (): Promise<void> => expect((await fetch(`${url}/api/1.0/b/A/b/c`)).status).toBe(401)
-  return { child, call }
+  const adminUrl = `http://127.0.0.1:${/admin listener: port (\d+)/.exec(told)?.[1] ?? ''}`
+  return { child, call, adminUrl }
 }
 
-it('T5.11 goes on serving, and ends when told, after whoever read its log and its errors has left', async () => {
-  const { child, call } = await start()
+it('T5.11 C11.1 goes on serving, tells it, and ends when told, after whoever read its log and its errors has left', async () => {
+  const { child, call, adminUrl } = await start()
+  expect((await seriesOf({ adminUrl })).get('postern_log_writable')).toBe(1)
   child.stdout.destroy()
   child.stderr.destroy()
   // More lines than are held before they are written: the first writes fail while calls go on.
   for (let n = 0; n < 200; n++) await call()
+  // The lines are written once a second.
+  await vi.waitFor(async () => {
+    const ready = await fetch(`${adminUrl}/health/ready`)
+    const reason = 'it cannot be written (EPIPE: its reader has gone)'
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { status: 'ready', failing: [], degraded: [{ name: 'log', reason }] },
+    ])
+  }, 10_000)
+  expect((await seriesOf({ adminUrl })).get('postern_log_writable')).toBe(0)
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
 })

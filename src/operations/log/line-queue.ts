@@ -1,6 +1,6 @@
 import { after as systemAfter, type After } from '../../kernel/clock.ts'
 import type { LogWriter } from './log-writer.ts'
-import { hasCode } from '../../kernel/thrown.ts'
+import { hasCode, reasonInWords } from '../../kernel/thrown.ts'
 
 export interface LineQueueParts {
   readonly writer: LogWriter
@@ -67,6 +67,8 @@ export class LineQueue {
   /** Lines dropped that no gap line has reported yet. */
   #gap = 0
   #dropped = 0
+  /** Why the last write failed; undefined if it did not, or if the reader only was slow. */
+  #failure: string | undefined
   /** In the time of performance.now(). Set once the process ends. */
   #deadline: number | undefined
   #ended: (() => void) | undefined
@@ -81,6 +83,11 @@ export class LineQueue {
   /** The number of lines dropped since the start. */
   get dropped(): number {
     return this.#dropped
+  }
+
+  /** Why lines do not arrive, in words; undefined if they do. Known from the first line that could not be written. */
+  get trouble(): string | undefined {
+    return this.#failure ?? (this.#gap > 0 ? 'its reader is too slow, and lines are dropped' : undefined)
   }
 
   /** Takes whole lines. Never waits, never throws. */
@@ -178,6 +185,7 @@ export class LineQueue {
       return
     }
     this.#pause = FIRST_RETRY
+    this.#failure = undefined
     this.#advance(bytes)
     if (this.#gap > 0 && this.#putGapLine()) this.#flushing = true
     this.#pump()
@@ -210,6 +218,7 @@ export class LineQueue {
     this.#busy = true
     this.#flushing = true
     const full = error.code === 'EAGAIN'
+    this.#failure = full ? undefined : `it cannot be written (${reasonOf(error)})`
     const pause = this.#deadline !== undefined ? END_RETRY : full ? this.#pause : RETRY
     if (full) this.#pause = Math.min(RETRY, this.#pause * 2)
     const cancel = this.#after(pause, () => this.#retry())
@@ -254,6 +263,9 @@ export class LineQueue {
     }
   }
 }
+
+const reasonOf = (error: NodeJS.ErrnoException): string =>
+  error.code === 'EPIPE' ? 'EPIPE: its reader has gone' : reasonInWords(error)
 
 function countLines(lines: string): number {
   let count = 0

@@ -26,6 +26,8 @@ export interface LogDestination extends DestinationStream {
   flush?(): void
   /** The number of lines dropped since the start. */
   readonly dropped?: number
+  /** Why lines do not arrive; undefined if they do. */
+  readonly trouble?: string | undefined
   /** Counts lines as missing at this position, which another process dropped. */
   lose?(lines: number): void
   /** Writes everything that waits. Resolves when it is written, or after one second. */

@@ -188,6 +188,12 @@ const OPERATIONS = {
     'Processes that ended though they should have served.',
   ),
   logDropped: counter('postern_log_dropped_total', 'Lines of the log that could not be kept.'),
+  logWritable: gauge(
+    'postern_log_writable',
+    '0 while the log cannot be written, its reader has gone, or lines are dropped; else 1.',
+    [],
+    'min',
+  ),
 } as const satisfies Record<string, MetricFamily>
 
 const AUDIT = {

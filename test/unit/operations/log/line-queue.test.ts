@@ -87,6 +87,34 @@ describe('T5.11 lines that wait to be written', () => {
     },
   )
 
+  it.each([
+    ['ENOSPC', /^it cannot be written \(ENOSPC: .+\)$/],
+    ['EPIPE', /^it cannot be written \(EPIPE: its reader has gone\)$/],
+  ])('C11.1 tell why they wait after %s, until they are written', async (code, reason) => {
+    const { queue, told, wound } = startQueue()
+    expect(queue.trouble).toBe(undefined)
+    told.trouble = code
+    queue.write(line(0))
+    queue.flush()
+    expect(queue.trouble).toMatch(reason)
+    told.trouble = undefined
+    await wound.fire()
+    expect(queue.trouble).toBe(undefined)
+  })
+
+  it('C11.1 tell of a slow reader only once lines are dropped', async () => {
+    const { queue, told, wound } = startQueue()
+    told.trouble = 'EAGAIN'
+    queue.write(line(0))
+    queue.flush()
+    expect(queue.trouble).toBe(undefined)
+    for (let n = 1; n < 1000; n += 1) queue.write(line(n))
+    expect(queue.trouble).toBe('its reader is too slow, and lines are dropped')
+    told.trouble = undefined
+    await wound.fire()
+    expect(queue.trouble).toBe(undefined)
+  })
+
   it('are whole lines to the next reader, after one left in the middle of a line', async () => {
     const { queue, told, wound, lines } = startQueue()
     for (let n = 0; n < 4; n += 1) queue.write(line(n))
