@@ -1,5 +1,4 @@
 /** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
-import { OF_ADDRESS } from '../../contracts/budgets.ts'
 import type { IndexValues, StoreIndex } from '../../contracts/store.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
@@ -224,53 +223,6 @@ function feedStatements(schema: string) {
   }
 }
 
-const DAY = 24 * 3_600_000
-/** Milliseconds. Failures that old count no more, nor does what an address has called. */
-const COUNTED_FOR = 2 * DAY
-/** Milliseconds. A client's budget may take months to be full again: `requests: 1000, per: 90d`. */
-const KEPT_FOR = 400 * DAY
-
-/** What has ended, in small batches. */
-function purgeStatements(schema: string) {
-  const remove = (table: string, key: string, ended: string, parameters: number, name: string): Statement =>
-    writing(name, {
-      parameters,
-      last: (inTime) => `
-        DELETE FROM ${schema}.${table} WHERE (${key}) IN (
-          SELECT ${key} FROM ${schema}.${table} WHERE ${ended} ORDER BY ${key} LIMIT $1::int8) AND ${inTime}
-        RETURNING 1 AS done`,
-    })
-  return {
-    /** Parameters: limit, now. */
-    purgeRecords: remove('record', 'kind, key', 'expires_at <= $2::int8', 2, 'purge_records'),
-    /** Never the newest one: a reader finds its place by it. Parameters: limit, now, ran. */
-    purgeChanges: remove(
-      'change',
-      'sequence',
-      `expires_at <= $2::int8 AND runs_until <= $3::int8 AND sequence < (SELECT last FROM ${schema}.feed WHERE id = 1)`,
-      3,
-      'purge_changes',
-    ),
-    purgeCounts: [
-      remove(
-        'bucket',
-        'key',
-        `at < ${STORE_NOW} - CASE WHEN key LIKE '${OF_ADDRESS}%' THEN ${COUNTED_FOR} ELSE ${KEPT_FOR} END`,
-        1,
-        'purge_budgets',
-      ),
-      // An attempt that is under way has a row, even if none has failed.
-      remove(
-        'lockout',
-        'key',
-        `last_at < ${STORE_NOW} - ${COUNTED_FOR} AND busy_until < ${STORE_NOW}`,
-        1,
-        'purge_lockouts',
-      ),
-    ],
-  }
-}
-
 export function leaseStatements(schema: string) {
   return {
     /** Parameters: name, holder, milliseconds. */
@@ -298,7 +250,6 @@ export function statementsOf(schema: string) {
     ...recordStatements(table),
     redeem: redeem(table),
     ...feedStatements(schema),
-    ...purgeStatements(schema),
     ...leaseStatements(schema),
     /** For the indexes that `where` names: sixteen sets. */
     where(where: IndexValues): WhereStatements {

@@ -22,6 +22,7 @@ import type { PostgresLink, Row } from './link.ts'
 import { PostgresLockouts } from './lockouts.ts'
 import { NEWEST_TABLES } from './migrations.ts'
 import { PostgresNodes } from './nodes.ts'
+import { Purging } from './purging.ts'
 import { toPage } from './feed-rows.ts'
 import { indexesOf, type PostgresStatements, statementsOf } from './statements.ts'
 import type { Statement } from './statement.ts'
@@ -43,6 +44,7 @@ export class PostgresStore implements Store {
   readonly #clock: Clock
   readonly #statements: PostgresStatements
   readonly #appender: Appender
+  readonly #purging: Purging
   /** Holds the leases of this process. */
   readonly #holder = drawAttempt()
   /** How long the service had run on this store, in milliseconds, when this process opened it. */
@@ -61,6 +63,7 @@ export class PostgresStore implements Store {
     this.#ranBefore = ranBefore
     this.#openedAt = clock.monotonic()
     this.#appender = new Appender(link, statements)
+    this.#purging = new Purging(link)
   }
 
   /** The tables must be there. Rejects with Fault `identity_unavailable` if the database cannot be read. */
@@ -190,16 +193,9 @@ export class PostgresStore implements Store {
   }
 
   async purge(limit: number): Promise<number> {
-    const { purgeRecords, purgeChanges, purgeCounts, ran: keepRan } = this.#statements
     const { now, ran } = this.#times()
-    await this.#link.run(keepRan, [ran])
-    const { length: records } = (await this.#link.run(purgeRecords, [limit, now])).rows
-    if (records >= limit) return records
-    const changes = (await this.#link.run(purgeChanges, [limit - records, now, ran])).rows.length
-    if (records + changes >= limit) return records + changes
-    // Beyond the contract: what nobody counts any more. It is purged with the rest, and not counted here.
-    for (const statement of purgeCounts) await this.#link.run(statement, [limit])
-    return records + changes
+    await this.#link.run(this.#statements.ran, [ran])
+    return this.#purging.purge(limit, now, ran)
   }
 
   silentSince(time: number): number {
