@@ -34,7 +34,7 @@ beforeAll(async () => {
     environment: { UPSTREAM_URL: upstream.url },
     change: withForwardedActions(UPSTREAMS, (backend) => ({
       ...backend,
-      redirects: { max: 1, origins: ['https://files.internal', 'http://files:8080'] },
+      redirects: { max: 1, within: [], origins: ['https://files.internal', 'http://files:8080'] },
     })),
   })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token

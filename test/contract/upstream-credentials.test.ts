@@ -105,7 +105,7 @@ describe('C8.7 auth', () => {
     const { upstream, call } = await world(
       withFunds({
         auth: { header: { name: 'X-Api-Key', value: 'the-key' } },
-        redirects: { max: 2, origins: [other.url] },
+        redirects: { max: 2, within: ['/within'], origins: [other.url] },
       }),
     )
     upstream.behave((connection) => {

@@ -67,7 +67,7 @@ describe('C8.7 credentials of a backend under a module', () => {
       {
         under: {
           auth: { header: { name: 'X-Api-Key', value: 'ours' } },
-          redirects: { max: 1, origins: [other.url] },
+          redirects: { max: 1, within: [], origins: [other.url] },
         },
         behaviour: (connection) =>
           connection.respond({ status: 307, headers: { Location: `${other.url}/x` } }),

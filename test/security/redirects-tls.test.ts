@@ -118,7 +118,7 @@ describe('C8.8 redirects over TLS', () => {
     own.redirectTo('/moved')
     const { ask } = await before([`https://127.0.0.1:${own.port}`], {
       tls: clientTls,
-      redirects: { max: 1, origins: [] },
+      redirects: { max: 1, within: ['/moved'], origins: [] },
     })
     expect((await ask()).body).toBe('{"Errors":[],"Data":{"at":1}}')
     expect(own.asked.map(({ target, shown }) => [target, shown])).toEqual([
@@ -136,7 +136,7 @@ describe('C8.8 redirects over TLS', () => {
     const { ask } = await before([`https://127.0.0.1:${own.port}`], {
       // The name that the target's own certificate bears: none of the other's concern.
       tls: { ...clientTls, serverName: 'funds.internal' },
-      redirects: { max: 1, origins: [origin] },
+      redirects: { max: 1, within: [], origins: [origin] },
     })
     expect((await ask()).body).toBe('{"Errors":[],"Data":{"at":1}}')
     expect(own.asked.map(({ shown, serverName }) => [shown, serverName])).toEqual([
@@ -159,7 +159,10 @@ describe('C8.8 redirects over TLS', () => {
     const [home, away] = [own, other].map(({ port }) => `https://127.0.0.1:${port}`) as [string, string]
     own.redirectTo(`${away}/there`)
     other.redirectTo(`${home}/moved`)
-    const { ask } = await before([home], { tls: clientTls, redirects: { max: 2, origins: [home, away] } })
+    const { ask } = await before([home], {
+      tls: clientTls,
+      redirects: { max: 2, within: [], origins: [home, away] },
+    })
     expect((await ask()).status).toBe(200)
     expect(own.asked.map(({ target, shown }) => [target, shown])).toEqual([
       [LIST, 'postern'],
@@ -180,7 +183,7 @@ describe('C8.8 redirects over TLS', () => {
     own.redirectTo(`${origin}/file`)
     const { ask } = await before([`https://127.0.0.1:${own.port}`], {
       tls: { ...clientTls, serverName: 'funds.internal' },
-      redirects: { max: 1, origins: [origin] },
+      redirects: { max: 1, within: [], origins: [origin] },
     })
     expectFault(await ask(), 'upstream_unreachable')
     expect(own.asked.length).toBeGreaterThan(0)
@@ -194,7 +197,7 @@ describe('C8.8 redirects over TLS', () => {
     const origin = `https://127.0.0.1:${other.port}`
     const { ask } = await before([`https://127.0.0.1:${own.port}`], {
       tls: { verify: 'off-insecure' },
-      redirects: { max: 1, origins: [origin] },
+      redirects: { max: 1, within: [], origins: [origin] },
     })
     expect((await ask()).status).toBe(200)
     own.redirectTo(`${origin}/file`)
@@ -206,7 +209,7 @@ describe('C8.8 redirects over TLS', () => {
     const { own, clientTls } = await scene()
     const { gateway, ask } = await before([`https://127.0.0.1:${own.port}`], {
       tls: clientTls,
-      redirects: { max: 2, origins: [plain.url] },
+      redirects: { max: 2, within: [], origins: [plain.url] },
     })
     for (const place of [plain.url, `http://127.0.0.1:${own.port}`, 'http://elsewhere.example']) {
       own.redirectTo(`${place}/file`)
@@ -228,7 +231,7 @@ describe('C8.8 redirects over TLS', () => {
     first.behave((connection) => connection.respond({ status: 307, headers: { Location: `${origin}/file` } }))
     const { ask } = await before([first.url], {
       tls: clientTls,
-      redirects: { max: 3, origins: [origin, plain.url] },
+      redirects: { max: 3, within: [], origins: [origin, plain.url] },
     })
     expect((await ask()).status).toBe(200)
     secure.redirectTo(`${plain.url}/file`)

@@ -7,6 +7,16 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const AREA = '/api/1.0/b/ACME/fund-data'
 const BASE = '/base'
+/** What may be gone to below the target's path, besides operations. */
+const LISTED = [
+  '/moved',
+  '/full',
+  '/net',
+  '/api/1.0/b/ACME/x',
+  '/api/1.0/b/ACME/fund-data',
+  '/~user',
+  '/again',
+]
 
 let upstream: Upstream
 let other: Upstream
@@ -21,14 +31,28 @@ beforeAll(async () => {
     environment: { UPSTREAM_URL: `${own}${BASE}` },
     change: withForwardedActions({
       none: {},
-      zero: { redirects: { max: 0, origins: [other.url] } },
-      within: { redirects: { max: 2, origins: [] }, forwardAuthorization: true },
+      zero: { redirects: { max: 0, within: ['/'], origins: [other.url] } },
+      within: {
+        redirects: { max: 2, within: LISTED, origins: [] },
+        forwardAuthorization: true,
+      },
       others: {
-        redirects: { max: 3, origins: [other.url] },
+        redirects: { max: 3, within: [], origins: [other.url] },
         forwardAuthorization: true,
         responseHeaders: ['X-Seen'],
       },
-      named: { redirects: { max: 2, origins: [own] } },
+      named: { redirects: { max: 2, within: [], origins: [own] }, forwardAuthorization: true },
+      tenant: {
+        path: '/companies/{business}/tenant',
+        redirects: { max: 2, within: ['/files/{business}', '/open/', '/x/{client}'], origins: [] },
+      },
+      moved: { path: '/companies/{business}/moved/{action}' },
+      'by-query': {
+        path: '/by-query',
+        query: { company: '{business}' },
+        redirects: { max: 2, within: ['/listed'], origins: [] },
+      },
+      'by-other-query': { path: '/by-other-query', query: { tenant: '{business}' }, queryOnly: ['page'] },
     }),
   })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
@@ -89,7 +113,6 @@ describe('C8.8 redirects are followed', () => {
     [() => '../x/./y', '/base/api/1.0/b/ACME/x/y'],
     [() => 'sibling/', '/base/api/1.0/b/ACME/fund-data/sibling/'],
     [() => '/base/%7Euser/', '/base/~user/'],
-    [() => '/base', '/base'],
   ])('C8.8, RFC 3986: %s is resolved', async (location, target) => {
     upstream.behave((connection) => {
       if (connection.request.target.endsWith('/within'))
@@ -153,11 +176,22 @@ describe('C8.8 redirects are followed', () => {
     expectFault(await ask('others'), 'upstream_broken')
   })
 
-  it('C8.8 the target’s own origin out of its path, if it is named', async () => {
-    redirectOnce('/outside')
-    const { answer, upstream: got } = await gotFor(() => ask('named'))
-    expect(answer.status).toBe(200)
-    expect(got[1]?.headers['x-postern-business']).toEqual(['ACME'])
+  it('C8.8 to any path of the target’s own origin, if that is named: as to another origin, without credentials', async () => {
+    for (const place of ['/outside', '/base/api/1.0/b/GLOBEX/fund-data/named']) {
+      upstream.behave((connection) =>
+        connection.request.target === `${BASE}${AREA}/named`
+          ? connection.respond({ status: 302, headers: { Location: place } })
+          : answerJson({})(connection),
+      )
+      const { answer, upstream: got } = await gotFor(() => ask('named'))
+      expect(answer.status).toBe(200)
+      expect(Object.keys(got[1]?.headers ?? {}).toSorted()).toEqual([
+        'accept',
+        'connection',
+        'host',
+        'traceparent',
+      ])
+    }
   })
 
   it('C8.8 by the Host header that the target is given', async () => {
@@ -168,7 +202,7 @@ describe('C8.8 redirects are followed', () => {
       change: withForwardedActions({}, (backend) => ({
         ...backend,
         host: 'funds.internal',
-        redirects: { max: 1, origins: [] },
+        redirects: { max: 1, within: ['/moved'], origins: [] },
       })),
     })
     own.behave((connection) =>
@@ -180,6 +214,77 @@ describe('C8.8 redirects are followed', () => {
     const answer = await send(started, { target: `${AREA}/fund-list`, headers: bearer(access_token) })
     expect(answer.body).toBe('{"Errors":[],"Data":{"ok":1}}')
     expect(own.requests[1]?.headers['host']).toEqual(['funds.internal'])
+  })
+})
+
+describe('C8.8 a redirect within the service stays within the business of the call', () => {
+  /** Redirects what begins with a path, and answers the rest. */
+  const redirectFrom = (from: string, location: string) =>
+    upstream.behave((connection) =>
+      connection.request.target.startsWith(`${BASE}${from}`)
+        ? connection.respond({ status: 302, headers: { Location: location } })
+        : answerJson({ at: connection.request.target })(connection),
+    )
+  /** Redirects the next request, and answers the rest. */
+  const redirectFirst = (location: string): void => {
+    let count = 0
+    upstream.behave((connection) => {
+      count += 1
+      if (count === 1) connection.respond({ status: 302, headers: { Location: location } })
+      else answerJson({})(connection)
+    })
+  }
+  const pathsOf = (requests: Upstream['requests']) => requests.map(({ target }) => target.slice(BASE.length))
+
+  it.each([
+    ['/companies/ACME/moved/moved', '/companies/ACME/moved/moved'],
+    ['/companies/ACME/moved/moved/?page=2', '/companies/ACME/moved/moved/?page=2'],
+    ['/companies/ACME/tenant/', '/companies/ACME/tenant/'],
+    ['/files/ACME', '/files/ACME'],
+    ['/files/ACME/2026/report.json?sig=%41', '/files/ACME/2026/report.json?sig=%41'],
+    ['/open/anything', '/open/anything'],
+    ['/api/1.0/b/ACME/fund-data/fund-list', '/api/1.0/b/ACME/fund-data/fund-list'],
+  ])('C8.8 to an operation, or what `within` lists, with the same headers: %s', async (location, sent) => {
+    redirectFirst(`${BASE}${location}`)
+    const { answer, upstream: got } = await gotFor(() => ask('tenant'))
+    expect(answer.status).toBe(200)
+    expect(pathsOf(got)).toEqual(['/companies/ACME/tenant', sent])
+    expect(got[1]?.headers).toEqual(got[0]?.headers)
+  })
+
+  it.each([
+    '/companies/GLOBEX/tenant',
+    '/companies/GLOBEX/moved/moved',
+    '/companies/ACME/moved/else',
+    '/companies/ACME/secret',
+    '/companies/acme/tenant',
+    '/files/GLOBEX/report.json',
+    '/files/ACMEX',
+    '/files',
+    '/opened',
+    '/api/1.0/b/GLOBEX/fund-data/fund-list',
+    '/api/1.0/b/ACME/fund-data/unknown',
+    '',
+  ])('T2.11 to another business, or to what is no operation: not asked for, 500: %s', async (location) => {
+    redirectFrom('/companies/ACME/tenant', `${BASE}${location}`)
+    const { answer, upstream: got } = await gotFor(() => ask('tenant'))
+    expectFault(answer, 'upstream_broken')
+    expect(pathsOf(got)).toEqual(['/companies/ACME/tenant'])
+    expect(reasonOf(answer.headers['x-request-id'])).toContain('it leads to no operation of this business')
+  })
+
+  it.each([
+    ['/by-query?company=GLOBEX&page=2', '/by-query?page=2&company=ACME'],
+    ['/by-query?page=2&COMPANY%5b%5d=GLOBEX', '/by-query?page=2&company=ACME'],
+    ['/by-other-query?tenant=GLOBEX&cursor=2', '/by-other-query?cursor=2&tenant=ACME'],
+    ['/by-other-query', '/by-other-query?tenant=ACME'],
+    ['/listed/1?company=GLOBEX', '/listed/1?company=ACME'],
+  ])('T2.11 a query that names another business: the call’s own is sent: %s', async (location, sent) => {
+    redirectFirst(`${BASE}${location}`)
+    const { answer, upstream: got } = await gotFor(() => ask('by-query'))
+    expect(answer.status).toBe(200)
+    expect(pathsOf(got)).toEqual(['/by-query?company=ACME', sent])
+    expect(got.map(({ head }) => head).join('')).not.toContain('GLOBEX')
   })
 })
 
@@ -203,6 +308,7 @@ describe('C8.8 redirects that are not followed are 500, and nothing is sent anyw
     '/base/..%2foutside',
     '/base/%252e%252e/x',
     '/base/x%00y',
+    '/base',
     '/base/x;y',
     '/base\\..\\outside',
     '/base//x',
@@ -278,7 +384,7 @@ describe('C8.8 redirects that are not followed are 500, and nothing is sent anyw
       environment: { UPSTREAM_URL: upstream.url },
       change: withForwardedActions({}, (backend) => ({
         ...backend,
-        redirects: { max: 3, origins: [gone.url, other.url] },
+        redirects: { max: 3, within: [], origins: [gone.url, other.url] },
         timeouts: { ...backend.timeouts, firstByte: 400 },
       })),
     })

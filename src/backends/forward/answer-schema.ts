@@ -25,16 +25,27 @@ const redirects = section(
       maximum: MOST_REDIRECTS,
       description: 'How many redirects, one after the other, are followed for a call.',
     }),
+    within: list(
+      text({
+        description: 'A path, written as `path` is: `/files/{business}`. What is below it counts too.',
+      }),
+      {
+        default: [],
+        unique: true,
+        description:
+          'Paths of the service to follow to, besides those of the operations. Without `{business}` other businesses’ data may be there.',
+      },
+    ),
     origins: list(url({ description: 'An origin, such as `https://files.example.com`.' }), {
       default: [],
       unique: true,
       description:
-        'Other origins to follow to. They learn nothing of the call but `Accept`, `Range` and `traceparent`.',
+        'Origins to follow to. They learn nothing of the call but `Accept`, `Range` and `traceparent`.',
     }),
   },
   {
     description:
-      'Redirects to follow for GET and HEAD, within the service’s own origin and path. Default: none.',
+      'Redirects to follow for GET and HEAD: to operations of the same business, and to what is listed. Default: none.',
   },
 )
 

@@ -2,6 +2,7 @@ import type { KeyPath, Report } from '../../config/report.ts'
 import { parseJsonPointer } from '../../http/json-pointer.ts'
 import { isQName } from '../../http/xml-syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
+import { compilePath } from './compile-request.ts'
 import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { ExchangeRules } from './rules.ts'
@@ -84,7 +85,7 @@ function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Repo
 }
 
 function compileRedirects(
-  { max, origins }: RedirectsConfig,
+  { max, within, origins }: RedirectsConfig,
   targets: readonly UpstreamAddress[],
   at: KeyPath,
   report: Report,
@@ -103,7 +104,8 @@ function compileRedirects(
       )
     return url?.origin ?? ''
   })
-  return { max, origins: new Set(named) }
+  const listed = within.map((source, index) => compilePath(source, [...at, 'within', index], report))
+  return { max, within: listed.filter((path) => path !== undefined), origins: new Set(named) }
 }
 
 function compileErrorStatus(

@@ -15,6 +15,7 @@ import {
 import { compileOperationXml } from './compile-xml.ts'
 import type { HttpBackend } from './http.ts'
 import type { OfferedOperation } from './offered-operations.ts'
+import { compileQueryTemplate } from './query-template.ts'
 import type { ExchangeRules } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 import type { XmlSection } from './xml-schema.ts'
@@ -31,7 +32,7 @@ export interface ForwardedOperation {
   readonly producesOwn: boolean
   /** It is added to `all`: the operations of this configuration that the same backend answers. */
   readonly offered: {
-    readonly operation: Omit<OfferedOperation, 'path'>
+    readonly operation: Omit<OfferedOperation, 'path' | 'query'>
     readonly all: OfferedOperation[]
   }
   /** Where the operation stands in the configuration. */
@@ -76,8 +77,10 @@ export function compileOperationBackend(
       'add {business} to one of them',
     )
   if (calls.severalIssuers) warnOfSameIds(rules, at, report)
-  offered.all.push({ ...offered.operation, path: rules.path })
-  if (rules.responseHeaders.length > 0) return backend.withRules({ ...rules, operations: offered.all })
+  const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined })
+  offered.all.push({ ...offered.operation, path: rules.path, query })
+  if (rules.responseHeaders.length > 0 || rules.redirects !== undefined)
+    return backend.withRules({ ...rules, operations: offered.all })
   return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
 }
 

@@ -6,6 +6,7 @@ import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { type UsedTemplate, usedPath, usedText } from './check-templates.ts'
 import type { FixedHeader, FixedHeaders } from './fixed-headers.ts'
 import { compilePathTemplate, type PathTemplate } from './path-template.ts'
+import type { RedirectRules } from './redirects.ts'
 import type { OperationUpstream } from './schema.ts'
 import { holdsEscape } from './segment-value.ts'
 import { parseTemplate, placeholdersOf, type Template } from './template.ts'
@@ -31,6 +32,10 @@ export interface RequestRules {
 /** What a section says of a request. What it does not say is the backend's, or as the client sent it. */
 export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
   readonly timeouts?: Partial<UpstreamTimeouts>
+}
+
+type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
+  readonly redirects?: RedirectRules | undefined
 }
 
 type RequestConfig = Pick<OperationUpstream, keyof RequestRules>
@@ -62,18 +67,19 @@ export const mergeNamed = (
 })
 
 /** What of a backend's templates an operation does not replace. */
-export const notReplaced = (shared: RequestRules, own: RequestChanges): RequestChanges => ({
+export const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
   ...('path' in own ? {} : { path: shared.path }),
+  ...('redirects' in own ? {} : { redirects: shared.redirects }),
   query: without(shared.query, own.query),
   headers: without(shared.headers, own.headers),
 })
 
-const without = <V>(all: ReadonlyMap<string, V>, taken: ReadonlyMap<string, unknown> | undefined) =>
+const without = <V>(all: ReadonlyMap<string, V> = new Map(), taken?: ReadonlyMap<string, unknown>) =>
   new Map([...all].filter(([name]) => taken?.has(name) !== true))
 
-/** The templates that calls are sent by. @param at the section that holds them */
+/** The templates that calls are sent by, or sent on by (C8.8). @param at the section that holds them */
 export function templatesOf(
-  { path, query, headers }: RequestChanges,
+  { path, query, headers, redirects }: TemplateRules,
   at: KeyPath,
   isShared: boolean,
 ): readonly UsedTemplate[] {
@@ -82,6 +88,9 @@ export function templatesOf(
     ...[...(query ?? [])].map(([name, template]) => usedText(template, [...at, 'query', name], isShared)),
     ...[...(headers?.values() ?? [])].map(({ written, template }) =>
       usedText(template, [...at, 'headers', written], isShared),
+    ),
+    ...(redirects?.within ?? []).map((listed, index) =>
+      usedPath(listed, [...at, 'redirects', 'within', index], isShared),
     ),
   ]
 }
@@ -120,7 +129,8 @@ export function reportTakenNames(
       )
 }
 
-function compilePath(source: string, at: KeyPath, report: Report): PathTemplate | undefined {
+/** Undefined where a problem was reported. */
+export function compilePath(source: string, at: KeyPath, report: Report): PathTemplate | undefined {
   const compiled = compilePathTemplate(source)
   if (typeof compiled !== 'string') return compiled
   report.error(at, compiled)

@@ -138,6 +138,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
 
   #redirectable(target: UpstreamTarget, callback: UpstreamCallback): Redirectable {
     return {
+      call: this.#call,
       request: this,
       target,
       callback,

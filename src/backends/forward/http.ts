@@ -86,11 +86,15 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   #compileRedirects(): Redirects | undefined {
-    const { redirects, host, timeouts } = this.#rules
+    const { redirects, host, timeouts, query, operations = [] } = this.#rules
     if (redirects === undefined || redirects.max === 0) return undefined
+    // `queryOnly` is for what clients send.
+    const queryOf = compileQueryTemplate({ query, queryOnly: undefined })
     return new Redirects(redirects, {
       targets: this.targets,
       host,
+      operations,
+      queryOf: (call, given) => queryOf?.(call, given) ?? given,
       firstByte: timeouts.firstByte,
       clock: this.#clock,
     })

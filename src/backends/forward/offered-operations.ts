@@ -3,6 +3,7 @@ import type { Call } from '../../contracts/backend.ts'
 import type { Authorities } from '../../http/authorities.ts'
 import { decodeSegment, parseRequestTarget, type RequestTarget } from '../../http/request-target.ts'
 import { type PathTemplate, soleName } from './path-template.ts'
+import type { QueryTemplate } from './query-template.ts'
 import { percentEncode } from './segment-value.ts'
 import type { Template } from './template.ts'
 
@@ -22,46 +23,58 @@ export interface OfferedOperation {
   readonly isAt: (target: RequestTarget) => boolean
   /** Undefined: its upstream path is the public one. */
   readonly path: PathTemplate | undefined
+  /** Sets in a query what the operation's calls say there; undefined: nothing. */
+  readonly query: QueryTemplate | undefined
+}
+
+/** A call that an operation would be sent by. */
+export interface OperationCall {
+  readonly operation: OfferedOperation
+  readonly call: Call
 }
 
 type Values = Map<string, string>
 
 /**
- * The public path of an upstream's path, within the business and fund of a call. Undefined if no operation is sent
- * there, or if it cannot be told which one.
+ * The calls that are sent to a path of an upstream, within the business and fund of a call. All have one public path: none,
+ * if no operation is sent there, or if it cannot be told which one.
  * @param path in canonical form, without the base path of the target
  */
-export function publicPathOf(
+export function callsTo(
   path: string,
   call: Call,
   operations: readonly OfferedOperation[],
-): string | undefined {
-  const found = new Set<string>()
+): readonly OperationCall[] {
   const asItIs = parsed(path)
-  for (const operation of operations) {
-    const target = operation.level === call.action.level ? targetOf(path, asItIs, call, operation) : undefined
-    if (target !== undefined) found.add(target.path)
-  }
-  const [only] = found
-  return found.size === 1 ? only : undefined
+  const found = operations.flatMap((operation) => {
+    const sent = operation.level === call.action.level ? callTo(path, asItIs, call, operation) : undefined
+    return sent === undefined ? [] : [{ operation, call: sent }]
+  })
+  return new Set(found.map((each) => each.call.target.path)).size === 1 ? found : []
 }
 
+/** The public path of an upstream's path, within the business and fund of a call. Undefined as for `callsTo`. */
+export const publicPathOf = (
+  path: string,
+  call: Call,
+  operations: readonly OfferedOperation[],
+): string | undefined => callsTo(path, call, operations)[0]?.call.target.path
+
 /** @param asItIs the path as a public one; undefined if it is none */
-function targetOf(
+function callTo(
   path: string,
   asItIs: RequestTarget | undefined,
   call: Call,
   operation: OfferedOperation,
-): RequestTarget | undefined {
+): Call | undefined {
   const { path: template } = operation
   const target = template === undefined ? asItIs : fromTemplate(path, template, call, operation)
   const params = target && paramsOf(target, call, operation)
   if (params === undefined || target === undefined || !operation.isAt(target)) return undefined
-  if (template === undefined) return target
   const { level, area, action } = operation
-  // What is made of the URL must be the path again: so no reading of it is a guess.
   const again = { ...call, target, params, action: { ...call.action, level, area, action } }
-  return attempt(() => template.render(again)) === path ? target : undefined
+  // What is made of the URL must be the path again: so no reading of it is a guess.
+  return template === undefined || attempt(() => template.render(again)) === path ? again : undefined
 }
 
 /** The path parameters of a public path; undefined if it is not of this operation, or of another place than the call's. */

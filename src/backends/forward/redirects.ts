@@ -1,14 +1,19 @@
+import type { Call } from '../../contracts/backend.ts'
 import { after, type Clock } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import { followedBy, headerLine, headersOf, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import { type HttpUrl, isBelow, resolveReference } from '../../http/reference.ts'
 import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
+import { callsTo, type OfferedOperation, type OperationCall } from './offered-operations.ts'
+import type { PathTemplate } from './path-template.ts'
 import type { UpstreamTarget, UpstreamTargets } from './targets.ts'
 
 export interface RedirectRules {
   /** Redirects of one call that are followed, one after the other. */
   readonly max: number
+  /** Paths of the service, besides those of the operations, that a call may be sent on to, and what is below them. */
+  readonly within: readonly PathTemplate[]
   /** Origins that may be gone to, as `URL.origin` writes them. */
   readonly origins: ReadonlySet<string>
 }
@@ -18,6 +23,10 @@ interface Surroundings {
   readonly targets: UpstreamTargets
   /** The configured Host header, by which the upstream may know itself. */
   readonly host: string | undefined
+  /** The operations that the backend answers. */
+  readonly operations: readonly OfferedOperation[]
+  /** Sets in a query what each call of this operation says there. @throws Fault */
+  readonly queryOf: (call: Call, query: string) => string
   /** Milliseconds for all steps of a call together. */
   readonly firstByte: number
   readonly clock: Clock
@@ -40,6 +49,7 @@ export interface Redirected {
 
 /** Of one attempt at a call. */
 export interface Redirectable {
+  readonly call: Call
   readonly request: UpstreamRequest
   readonly target: UpstreamTarget
   /** Is told which reader can end the call from now on. */
@@ -122,12 +132,31 @@ class Following {
     if (typeof url === 'string') return url
     if (from.origin.startsWith('https:') && !url.origin.startsWith('https:'))
       return 'it leads from https to http'
-    const named = this.#rules.origins.has(url.origin)
     const own = this.#ownTarget(url.origin, target, left)
-    if (own === undefined && !named) return 'it leads to another origin'
-    if (own !== undefined && !named && !isBelow(url.path, own.address.basePath))
-      return 'it leads out of the target’s path'
-    return { target: own ?? target, url, left: left || own === undefined, count: count + 1 }
+    const sent = own === undefined ? 'it leads to another origin' : this.#withinBusiness(url, own)
+    if (typeof sent !== 'string') return { target: own ?? target, url: sent, left, count: count + 1 }
+    // Whoever answers at an origin that is named learns nothing: not whose data is asked for, and no credentials.
+    return this.#rules.origins.has(url.origin) ? { target, url, left: true, count: count + 1 } : sent
+  }
+
+  /**
+   * A URL of the service as a call of the same business and fund is sent there: what such calls say in their query is not
+   * left to the service. Otherwise why not: with our credentials, one business's service could ask for another's data.
+   */
+  #withinBusiness(url: HttpUrl, { address: { basePath } }: UpstreamTarget): HttpUrl | string {
+    if (!isBelow(url.path, basePath)) return 'it leads out of the target’s path'
+    const { call } = this.#attempt
+    const path = url.path.slice(basePath.length)
+    try {
+      const { operations } = this.#around
+      const [sent] = [path, withOtherEnd(path)].map((each) => callsTo(each, call, operations)).filter(isAny)
+      if (sent !== undefined) return { ...url, query: sent.reduce(queryAsSent, url.query) }
+      if (this.#rules.within.some((listed) => isBelow(path, withoutSlash(listed.render(call)))))
+        return { ...url, query: this.#around.queryOf(call, url.query) }
+    } catch (thrown) {
+      return toFault(thrown).message
+    }
+    return 'it leads to no operation of this business, and to nothing that `redirects.within` lists'
   }
 
   /** The target of the same upstream that an origin is; none once the call has left it. */
@@ -161,6 +190,14 @@ class Following {
     this.#attempt.callback(error)
   }
 }
+
+const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path)
+/** Services redirect to what they call the same path: with a slash at its end, or without it. */
+const withOtherEnd = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : `${path}/`)
+const isAny = ({ length }: readonly unknown[]): boolean => length > 0
+
+const queryAsSent = (query: string, { operation, call }: OperationCall): string =>
+  operation.query === undefined ? query : operation.query(call, query)
 
 const tooSlow = (): Fault =>
   new Fault('upstream_timeout', { detail: 'the upstream’s redirects took longer than one answer may' })

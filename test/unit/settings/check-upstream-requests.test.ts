@@ -229,6 +229,17 @@ describe('C8.8 check of the origins that redirects lead to', () => {
     expect(await check({ target, list: `backend: other, ${redirects}` })).toEqual([])
   })
 
+  it('C8.8 judges the paths that redirects may lead to as it judges `path`', async () => {
+    const within = (paths: string): string => `redirects: { max: 1, within: [${paths}] }`
+    expect(await check({ list: within("'/files/{business}', '/open'") })).toEqual([])
+    expect(await check({ list: within("'/open', 'files'") })).toEqual([
+      `${LIST}.redirects.within[1]  must begin with "/"`,
+    ])
+    const unknown = /redirects\.within\[0\] {2}has \{nobody\}, which fund-data\/fund-list does not have/
+    expect((await check({ list: within("'/{nobody}'") })).join()).toMatch(unknown)
+    expect((await check({ backend: within("'/{nobody}'") })).join()).toMatch(unknown)
+  })
+
   it('C8.8 refuses an origin with a path or a query', async () => {
     for (const origin of ['https://a.example/x', 'https://a.example?x'])
       expect(await check({ list: `redirects: { max: 1, origins: ['${origin}'] }` })).toEqual([
