@@ -30,6 +30,11 @@ export interface Signer {
 export interface SecretDeriver {
   /** Tells which secret it derives from, without telling it: the first 8 characters of its SHA-256, base64url. */
   readonly secretId: string
+  /**
+   * Whether an id is that of this secret.
+   * @throws Fault `identity_unavailable` if it is another one, and nobody can tell whether the secret was replaced by that
+   */
+  isOf(secretId: string): boolean
   derive(secret: string): string
 }
 

@@ -1,5 +1,6 @@
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { Seals } from './seal.ts'
 import { type NewKey, parseKeyName, type StoredKey } from './stored-key.ts'
 
 /** What a place has. */
@@ -72,6 +73,8 @@ export interface KeyPlace {
    * something cannot be opened. Absent where nothing is sealed.
    */
   rewrap?(): Promise<Rewrapped>
+  /** From now on these seals seal and open. Absent where nothing is sealed. */
+  useSeals?(seals: Seals): void
   /** Whether the place exists, and what an operator should know about it. Changes nothing. */
   examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
 }

@@ -12,7 +12,8 @@ export interface UnreadKeys {
   readonly calls: number
 }
 
-const FAULT_OF = {
+/** What a caller is told who needs keys for this. */
+export const FAULT_OF = {
   tokens: 'identity_unavailable',
   calls: 'token_judge_unavailable',
 } as const satisfies Readonly<Record<keyof UnreadKeys, FaultCode>>

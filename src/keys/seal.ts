@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { KeyError } from './key-error.ts'
+import { KeyError, MissingSeal } from './key-error.ts'
 
 /** A key that seals others, as the configuration has it. */
 export interface SealKey {
@@ -88,7 +88,8 @@ export class Seals {
   #key(id: string, place: readonly string[]): Buffer {
     const key = this.#keys.get(id)
     if (key !== undefined) return key
-    throw notOpened(place, `it is sealed with the seal ${id}, which \`store.seal\` does not have`)
+    const reason = `it is sealed with the seal ${id}, which \`store.seal\` does not have`
+    throw new MissingSeal(notOpened(place, reason).message, id)
   }
 }
 

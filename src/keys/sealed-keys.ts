@@ -38,7 +38,7 @@ const stampOf = ({ value }: Entry): string => String(value['nonce'])
  */
 export class SealedKeys implements KeyPlace {
   readonly #store: KeyStore
-  readonly #seals: Seals
+  #seals: Seals
   /** Of the store, from its first reading on. */
   #id: string | undefined
 
@@ -54,6 +54,10 @@ export class SealedKeys implements KeyPlace {
 
   async open(): Promise<void> {
     await this.#storeId()
+  }
+
+  useSeals(seals: Seals): void {
+    this.#seals = seals
   }
 
   fileOf(): undefined {

@@ -2,10 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Claims, PublicKeys, SecretDeriver, Signed, Signer } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
+import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { outsideBudgets } from '../kernel/store-budget.ts'
+import { KeyError } from './key-error.ts'
 import { type KeyPlace, keysOf } from './key-place.ts'
 import { KeyRing } from './key-ring.ts'
-import { LastReading, type UnreadKeys } from './last-reading.ts'
+import { FAULT_OF, LastReading, type UnreadKeys } from './last-reading.ts'
 import {
   dueGeneration,
   keySetOf,
@@ -64,6 +66,9 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   #waiting = 0
   #rotating: Promise<void> | undefined
 
+  /** Why the keys or the secret cannot be read, if two readings in a row have failed alike (watch-keys.ts). */
+  trouble: KeyError | undefined
+
   /** Whether the place had no keys when it was opened. */
   readonly made: boolean
 
@@ -105,8 +110,8 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   }
 
   /**
-   * Rejects as KeyPlace does if there is no signing key and none can be made, and with Fault `identity_unavailable` if
-   * the keys were not read for too long.
+   * Rejects with Fault `identity_unavailable` if the keys were not read for too long, and if there is no signing key and
+   * none can be made.
    */
   sign(claims: Claims, how: HowToSign): Promise<Signed> {
     return this.#signAs('tokens', claims, how)
@@ -115,7 +120,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
   async #signAs(use: keyof UnreadKeys, claims: Claims, how: HowToSign): Promise<Signed> {
     this.#lastReading.requireFor(use)
     // The last key was removed a moment ago: make the next one at once.
-    if (!this.#ring.signs(how.algorithm)) await this.rotateIfDue()
+    if (!this.#ring.signs(how.algorithm)) await this.rotateIfDue().catch(unavailable(FAULT_OF[use]))
     return this.#ring.sign(claims, how)
   }
 
@@ -125,6 +130,10 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
 
   get secretId(): string {
     return this.#secret.secretId
+  }
+
+  isOf(secretId: string): boolean {
+    return this.#secret.isOf(secretId)
   }
 
   derive(secret: string): string {
@@ -248,6 +257,13 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
 }
 
 type HowToSign = Parameters<Signer['sign']>[1]
+
+/** Keys that cannot be read or made are no defect: it works again when they can. */
+const unavailable =
+  (code: FaultCode) =>
+  (thrown: unknown): never => {
+    throw thrown instanceof KeyError ? new Fault(code, { detail: thrown.message, cause: thrown }) : thrown
+  }
 
 const statesOf = (schedule: readonly ScheduledKey[]): string =>
   schedule.map(({ key, state }) => `${key.algorithm}-${key.generation} ${key.kid} ${state}`).join(', ')

@@ -1,14 +1,19 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { SecretDeriver } from '../contracts/keys.ts'
+import { Fault } from '../kernel/faults.ts'
 import type { KeptSecret, KeyPlace } from './key-place.ts'
 
 const ID_LENGTH = 8
 
 /** Deterministic, one-way, 256 bits, base64url. */
-export const createDeriver = (secret: string): SecretDeriver => ({
-  secretId: createHash('sha256').update(secret).digest('base64url').slice(0, ID_LENGTH),
-  derive: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
-})
+export function createDeriver(secret: string): SecretDeriver {
+  const secretId = createHash('sha256').update(secret).digest('base64url').slice(0, ID_LENGTH)
+  return {
+    secretId,
+    isOf: (id) => id === secretId,
+    derive: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
+  }
+}
 
 /**
  * The secret that refresh tokens are made with (C6.1.7). It is kept as the signing keys are, and not as other records:
@@ -19,6 +24,8 @@ export class SuccessorSecret implements SecretDeriver {
   readonly #place: KeyPlace
   #kept: KeptSecret
   #deriver: SecretDeriver
+  /** Why it could not be read the last time. */
+  #failure: unknown
 
   private constructor(place: KeyPlace, kept: KeptSecret) {
     this.#place = place
@@ -35,6 +42,15 @@ export class SuccessorSecret implements SecretDeriver {
     return this.#deriver.secretId
   }
 
+  isOf(secretId: string): boolean {
+    if (this.#deriver.isOf(secretId)) return true
+    if (this.#failure === undefined) return false
+    throw new Fault('identity_unavailable', {
+      detail: 'the secret of refresh tokens cannot be read, and this one is of another secret',
+      cause: this.#failure,
+    })
+  }
+
   derive(text: string): string {
     return this.#deriver.derive(text)
   }
@@ -45,7 +61,11 @@ export class SuccessorSecret implements SecretDeriver {
    */
   async refresh(): Promise<boolean> {
     const before = this.#kept
-    this.#kept = await this.#place.secret(before)
+    this.#kept = await this.#place.secret(before).catch((thrown: unknown) => {
+      this.#failure = thrown
+      throw thrown
+    })
+    this.#failure = undefined
     if (this.#kept.text === before.text) return false
     this.#deriver = createDeriver(this.#kept.text)
     return true

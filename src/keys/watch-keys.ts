@@ -1,5 +1,6 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Entry, Store } from '../contracts/store.ts'
+import { KeyError } from './key-error.ts'
 import type { KeyPlace } from './key-place.ts'
 import type { ServiceKeys } from './service-keys.ts'
 import { messageOf } from '../kernel/thrown.ts'
@@ -173,7 +174,9 @@ class KeyWatch {
   }
 
   #reportTrouble(failed: { readonly reason?: unknown } | undefined): void {
+    const { keys } = this.#parts
     const trouble = failed === undefined ? undefined : messageOf(failed.reason)
+    keys.trouble = failed?.reason instanceof KeyError && trouble === this.#trouble ? failed.reason : undefined
     if (trouble !== undefined && trouble !== this.#trouble)
       this.#parts.recorder.note('error', 'signing_keys_unreadable', { reason: trouble })
     this.#trouble = trouble

@@ -128,7 +128,8 @@ async function startServing(
     ready.resolve(control)
     const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
     supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
-    const watched = { audit: supervisor.audit, state, files: options.source?.files ?? [] }
+    const { keysPlan } = control
+    const watched = { audit: supervisor.audit, state, keysPlan, files: options.source?.files ?? [] }
     const events = new ServiceEvents(configuration, watched, options.clock)
     control.acts.reported = (act) => events.reported(act)
     events.start()

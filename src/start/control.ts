@@ -11,7 +11,8 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { KeyControl } from './key-control.ts'
-import { keysPlanOf } from './key-plan.ts'
+import { adoptSeals, keysPlanOf } from './key-plan.ts'
+import type { KeysPlan } from '../keys/service-keys.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import { BUSINESS } from '../directory/place-records.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
@@ -89,11 +90,10 @@ const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopp
 const LONGEST_SETTLING_MS = 1000
 
 function keyControlOf(
-  configuration: Configuration,
+  plan: KeysPlan,
   { state: { store }, audit, recorder, clock }: ControlParts,
   acts: ReportedActs,
 ): KeyControl {
-  const plan = keysPlanOf(configuration, store)
   return new KeyControl({ plan, store, audit, recorder, clock, reported: (act) => acts.reported(act) })
 }
 
@@ -102,6 +102,8 @@ export class ServiceControl implements OperatorControl {
   readonly lockouts: Lockouts
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
+  /** Absent in a sidecar, as `keys` is. */
+  readonly keysPlan: KeysPlan | undefined
   readonly keys: KeyControl | undefined
   readonly testTokens: TestTokenControl
   readonly onDisk: ConfigurationControl
@@ -121,7 +123,8 @@ export class ServiceControl implements OperatorControl {
     this.lockouts = parts.lockouts
     this.acts = new ReportedActs(parts.audit)
     this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
-    this.keys = isSidecar(configuration) ? undefined : keyControlOf(configuration, parts, this.acts)
+    this.keysPlan = isSidecar(configuration) ? undefined : keysPlanOf(configuration, parts.state.store)
+    this.keys = this.keysPlan && keyControlOf(this.keysPlan, parts, this.acts)
     this.testTokens = new TestTokenControl({ ...parts, configuration: () => this.#configuration })
     this.onDisk = new ConfigurationControl(configuration, { ...parts, store: parts.state.store })
     this.#editors = new ConfiguredEditors(parts)
@@ -143,6 +146,7 @@ export class ServiceControl implements OperatorControl {
   #activate(configuration: Configuration): void {
     this.#configuration = configuration
     this.#editors.forget()
+    if (this.keysPlan !== undefined) adoptSeals(this.keysPlan.place, configuration)
     const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
     this.maintenance.configure(switches)
   }

@@ -10,13 +10,19 @@ import type { Backend } from '../contracts/backend.ts'
 import type { Store } from '../contracts/store.ts'
 import type { View } from '../contracts/view.ts'
 import type { IssuerCondition, IssuerKeys } from '../keys/issuer-keys.ts'
+import { type KeyError, MissingSeal } from '../keys/key-error.ts'
+import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { Condition, Degradation } from '../operations/health.ts'
 
-/** What the condition of the store is read from. */
-export interface StoreCondition {
-  readonly store: Pick<Store, 'trouble' | 'shared'>
-  readonly feed: { readonly age: number }
-  readonly view: Pick<View, 'isOutdated'>
+/** What the condition of a process is read from, besides its configuration. */
+export interface ConditionParts {
+  readonly issuerKeys: Pick<IssuerKeys, 'conditions'>
+  readonly keys: Pick<ServiceKeys, 'trouble'> | undefined
+  readonly state: {
+    readonly store: Pick<Store, 'trouble' | 'shared'>
+    readonly feed: { readonly age: number }
+    readonly view: Pick<View, 'isOutdated'>
+  }
 }
 
 export interface GenerationParts {
@@ -78,8 +84,7 @@ export class Generation {
  */
 export function conditionOf(
   { backends }: Pick<Parts, 'backends'>,
-  issuerKeys: IssuerKeys,
-  { store, feed, view }: StoreCondition,
+  { issuerKeys, keys, state: { store, feed, view } }: ConditionParts,
 ): Condition {
   const issuers = issuerKeys.conditions()
   // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
@@ -92,6 +97,7 @@ export function conditionOf(
     ],
     degraded: [
       ...(feed.age > OLD_FEED && !view.isOutdated ? [STORE_AWAY] : []),
+      ...(keys?.trouble === undefined ? [] : [unreadableKeys(keys.trouble)]),
       ...[...backends.values()].filter(isUnwell).map(degradedBackend),
       ...issuers.filter(({ state }) => state !== 'fresh').map(degradedIssuer),
     ],
@@ -105,6 +111,14 @@ const STORE_AWAY: Degradation = {
   name: 'store',
   reason: 'it cannot be read: nobody can log in, and data calls go on with what was known',
 }
+
+const unreadableKeys = (trouble: KeyError): Degradation => ({
+  name: 'signing keys',
+  reason:
+    trouble instanceof MissingSeal
+      ? `some are sealed with the seal ${trouble.seal}, which store.seal does not have here: logins fail, or will soon`
+      : 'some cannot be read; the others go on, and the log tells why (signing_keys_unreadable)',
+})
 
 const isLost = ({ trouble, shared }: Pick<Store, 'trouble' | 'shared'>): boolean =>
   trouble !== undefined && shared === undefined

@@ -1,8 +1,11 @@
 /** How the service's own keys are kept and rotated, by its configuration. */
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { Fault } from '../kernel/faults.ts'
 import { planKeys } from '../keys/config.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
+import { type KeyPlace, keysOf } from '../keys/key-place.ts'
 import { NOTICED_WITHIN } from '../keys/schedule.ts'
 import { Seals } from '../keys/seal.ts'
 import { type KeyStore, SealedKeys } from '../keys/sealed-keys.ts'
@@ -30,3 +33,34 @@ export function keysPlanOf(configuration: KeysConfiguration, opened?: KeyStore):
     unread: { tokens, calls: Math.max(tokens, store.maxAge) },
   }
 }
+
+/** The seals of a configuration that is put in force are used from now on. */
+export function adoptSeals(place: KeyPlace, { store }: Pick<Configuration, 'store'>): void {
+  if (store.kind === 'postgres') place.useSeals?.(new Seals(store.seal))
+}
+
+/**
+ * Why the seals of a configuration cannot be put in force; undefined if they can. Seals that do not open everything that is
+ * sealed in the store would keep each process from starting again.
+ */
+export async function unfitSeals(
+  before: KeysConfiguration,
+  after: KeysConfiguration,
+  opened: KeyStore,
+): Promise<string | undefined> {
+  if (isDeepStrictEqual(sealsOf(before), sealsOf(after))) return undefined
+  const { place } = keysPlanOf(after, opened)
+  try {
+    await keysOf(place)
+    await place.secret()
+    return undefined
+  } catch (thrown) {
+    if (thrown instanceof KeyError) return thrown.message
+    if (thrown instanceof Fault)
+      return 'the store is out of reach, so nobody knows whether they fit — try again'
+    throw thrown
+  }
+}
+
+const sealsOf = ({ store }: KeysConfiguration): unknown =>
+  store.kind === 'postgres' ? store.seal : undefined

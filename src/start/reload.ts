@@ -19,6 +19,7 @@ import type { Operator } from '../operations/operator.ts'
 import { compileScopes } from '../scopes/config.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
 import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
+import { unfitSeals } from './key-plan.ts'
 import { digestOfHoldings, lossesServed } from './compared-holdings.ts'
 import { recordHoldings, servedHoldings } from './recorded-holdings.ts'
 import { ConfigurationError } from './parts.ts'
@@ -122,6 +123,8 @@ export class Reloader {
     const fixed = fixedChanges(this.#configuration, configuration)
     if (fixed.length > 0)
       return refused(...fixed.map((path) => `${path}  cannot change while the service runs — restart it`))
+    const unfit = await unfitSeals(this.#configuration, configuration, this.#parts.store)
+    if (unfit !== undefined) return refused(`store.seal  ${unfit}`)
     const holdings = await readHoldings(configuration, environment)
     if (holdings === undefined) return this.#refuse()
     try {

@@ -2,11 +2,11 @@
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { type Act, plainFacts } from '../operations/acts.ts'
-import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import type { Configuration } from '../settings/configuration.ts'
 import { countWorkers } from '../supervisor/worker-pool.ts'
 import type { State } from './state.ts'
 import { KeyEvents } from './key-events.ts'
-import { keysPlanOf } from './key-plan.ts'
+import type { KeysPlan } from '../keys/service-keys.ts'
 import { digestFiles } from './reload-record.ts'
 import { VERSION } from './version.ts'
 import { WindowWatch } from './window-watch.ts'
@@ -14,6 +14,8 @@ import { WindowWatch } from './window-watch.ts'
 export interface ServiceEventParts {
   readonly audit: AuditTrail | undefined
   readonly state: Pick<State, 'maintenance' | 'store'>
+  /** Absent in a sidecar. */
+  readonly keysPlan: KeysPlan | undefined
   /** The files of the configuration; none if it comes from no file. */
   readonly files: Iterable<string>
 }
@@ -27,15 +29,13 @@ export class ServiceEvents {
 
   constructor(
     configuration: Configuration,
-    { audit = NO_TRAIL, state: { maintenance, store }, files }: ServiceEventParts,
+    { audit = NO_TRAIL, state: { maintenance, store }, keysPlan: plan, files }: ServiceEventParts,
     clock: Clock,
   ) {
     const { workers } = configuration
     this.#audit = audit
     this.#windows = new WindowWatch({ switches: () => maintenance.list(), audit, clock })
-    this.#keys = isSidecar(configuration)
-      ? undefined
-      : new KeyEvents({ plan: keysPlanOf(configuration, store), store, audit, clock })
+    this.#keys = plan && new KeyEvents({ plan, store, audit, clock })
     this.#started = { version: VERSION, workers: countWorkers(workers), files: digestFiles(files, audit) }
   }
 

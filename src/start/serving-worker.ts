@@ -32,6 +32,7 @@ import type { Service } from './service.ts'
 import type { RecalledCall, Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { settledDoor } from './settled-door.ts'
+import { adoptSeals } from './key-plan.ts'
 import { readProcess } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
@@ -94,7 +95,7 @@ export class ServingWorker implements Worker {
   }
 
   condition(): Condition {
-    return conditionOf(this.#current.parts, this.dependencies.issuerKeys, this.dependencies.state)
+    return conditionOf(this.#current.parts, this.dependencies)
   }
 
   get holdingsDigest(): string {
@@ -236,9 +237,11 @@ export class ServingWorker implements Worker {
   }
 
   #activate({ service, parts }: Generation): void {
+    const { keys } = this.dependencies
     this.#fixtures.relay.to = service.runtime.recorder
     this.dependencies.issuerKeys.keepOnly(parts.configuration.issuers)
     this.dependencies.openedFunds.attach(parts.directory.places)
+    if (keys !== undefined) adoptSeals(keys.place, parts.configuration)
     this.#limit(parts.configuration)
     const names = closableNames(parts.configuration)
     this.dependencies.maintenance.configure(

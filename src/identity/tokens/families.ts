@@ -126,9 +126,9 @@ export async function findNumbered(
   source: FamilySource,
   deps: FamilyDeps,
 ): Promise<FoundFamily | undefined> {
-  const [, secret, family = '', digits, mac = ''] = TOKEN.exec(token) ?? []
+  const [, secret = '', family = '', digits, mac = ''] = TOKEN.exec(token) ?? []
   // One of another secret: that was replaced, because it was stolen or lost.
-  if (secret !== deps.deriver.secretId) return undefined
+  if (!deps.deriver.isOf(secret)) return undefined
   const number = Number(digits)
   const entry = await source(family, number)
   if (entry === undefined) return undefined
