@@ -123,6 +123,8 @@ export interface Successes {
   readonly other: boolean
   /** A conditional request may be answered 304; there may be an `ETag` and a `Last-Modified` then. */
   readonly notModified: boolean
+  /** A change may say with `If-Match` which version it is of; its answer may have an `ETag`. */
+  readonly precondition: boolean
   /** A request with `Range` may be answered 206, or 416. */
   readonly ranges: boolean
 }

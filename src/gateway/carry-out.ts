@@ -12,6 +12,7 @@ import type { Decision } from './pipeline.ts'
 import { readBodyUnrefused } from './report-only.ts'
 import { ANSWERED, representRecorded } from './recorded-answer.ts'
 import { passesVerbatim, refuse } from './represent.ts'
+import { unmarkConditions } from './representation-tags.ts'
 import type { Runtime } from './runtime.ts'
 import { newRequestId, newSpanId } from '../kernel/ids.ts'
 
@@ -97,6 +98,7 @@ function requestHeaders(
   const { backend } = decision.operation
   const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
   if (body.kind === 'stream') describeBody(clean, head)
+  unmarkConditions(clean, decision, head.method)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
   const named = 'accept-encoding' in clean || 'range' in clean || 'if-range' in clean

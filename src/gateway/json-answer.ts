@@ -10,9 +10,17 @@ const notJson = (detail: string, cause?: unknown): Fault => new Fault('upstream_
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
 
-/** Removes a byte order mark. JSON must not begin with one (RFC 8259 §8.1), but many senders write it. */
+/**
+ * Blanks take the place of a byte order mark. JSON must not begin with one (RFC 8259 §8.1), but many senders write it. The
+ * length stays, and a body becomes the same bytes whether it comes at once or in pieces: its tag may be strong (C8.6).
+ */
 export const withoutBom = (bytes: Buffer): Buffer =>
-  BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes
+  BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte)
+    ? Buffer.concat([BLANK_MARK, bytes.subarray(BYTE_ORDER_MARK.length)])
+    : bytes
+
+const BLANK = 0x20
+const BLANK_MARK = Buffer.alloc(BYTE_ORDER_MARK.length, BLANK)
 
 /** The value of a whole body. @throws Fault `upstream_broken` unless it is JSON in UTF-8 */
 function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
@@ -24,7 +32,7 @@ function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
   }
 }
 
-/** Verifies JSON that arrives in pieces, and removes its byte order mark, which may be cut too. */
+/** Verifies JSON that arrives in pieces, and puts blanks in place of its byte order mark, which may be cut too. */
 class PassingJson {
   readonly #scan: JsonScan
   #bom = 0
@@ -46,18 +54,19 @@ class PassingJson {
     this.#check(() => this.#scan.end())
   }
 
-  /** Removes the mark. @throws Fault `upstream_broken` for half a mark: no JSON begins so */
+  /** Blanks the mark. @throws Fault `upstream_broken` for half a mark: no JSON begins so */
   #afterBom(chunk: Buffer): Buffer {
     let at = 0
     while (at < chunk.length && chunk[at] === BYTE_ORDER_MARK[this.#bom]) {
       at++
       this.#bom++
     }
-    if (at === chunk.length && this.#bom < BYTE_ORDER_MARK.length) return chunk.subarray(at)
+    const blanked = at === 0 ? chunk : Buffer.concat([BLANK_MARK.subarray(0, at), chunk.subarray(at)])
+    if (at === chunk.length && this.#bom < BYTE_ORDER_MARK.length) return blanked
     if (this.#bom > 0 && this.#bom < BYTE_ORDER_MARK.length)
       throw notJson('the upstream answered half a byte order mark')
     this.#bom = BYTE_ORDER_MARK.length
-    return chunk.subarray(at)
+    return blanked
   }
 
   #check(step: () => void): void {
@@ -77,13 +86,11 @@ export function verifyEnvelope(bytes: Buffer, text: string | undefined): void {
     throw notJson('the upstream answered something else than an envelope')
 }
 
-const BLANK = 0x20
-
 /**
  * Verifies an upstream's own envelope that streams through. If it is none, the stream breaks with Fault
  * `upstream_broken`, so that the client's connection is cut (C8.4).
  * @param declared whether the client was sent a Content-Length. Then the last byte is held back until all is verified,
- *   since an answer of that length would look whole; and blanks replace a byte order mark, so that the length holds.
+ *   since an answer of that length would look whole.
  */
 export function envelopeStream(declared: boolean): Transform {
   const json = new PassingJson(true)
@@ -91,11 +98,7 @@ export function envelopeStream(declared: boolean): Transform {
   const give = (chunk: Buffer): Buffer => {
     const bytes = json.pass(chunk)
     if (!declared) return bytes
-    const given = Buffer.concat([
-      held ?? Buffer.alloc(0),
-      Buffer.alloc(chunk.length - bytes.length, BLANK),
-      bytes,
-    ])
+    const given = Buffer.concat([held ?? NOTHING, bytes])
     held = given.subarray(-1)
     return given.subarray(0, -1)
   }
@@ -142,8 +145,9 @@ const WRAPPINGS: Readonly<Record<PayloadShape, Wrapping>> = {
 const EMPTY_ENVELOPE = Buffer.from(TEXT_AROUND.null.join(''))
 
 /**
- * Wraps a whole bare JSON payload into an envelope without changing its bytes (C8.6). It is parsed, so that broken JSON
- * of an upstream is never sent as ours. ASCII is answered as text: the text that was parsed is used, without a copy.
+ * Wraps a whole bare JSON payload into an envelope without changing its bytes (C8.6), but for blanks before it. It is
+ * parsed, so that broken JSON of an upstream is never sent as ours. ASCII is answered as text: the text that was parsed
+ * is used, without a copy.
  * @throws Fault `upstream_broken`
  */
 export function wrapJson(bytes: Buffer): Buffer | string {
@@ -153,9 +157,9 @@ export function wrapJson(bytes: Buffer): Buffer | string {
   if (value === null) return EMPTY_ENVELOPE
   const shape = shapeOf(value)
   const [textBefore, textAfter] = TEXT_AROUND[shape]
-  if (text !== undefined) return `${textBefore}${text}${textAfter}`
+  if (text !== undefined) return `${textBefore}${text.trimStart()}${textAfter}`
   const { before, after } = WRAPPINGS[shape]
-  return Buffer.concat([before, payload, after])
+  return Buffer.concat([before, payload.subarray(payload.findIndex(isNoBlank)), after])
 }
 
 /** The text of the bytes; undefined if they are not all ASCII. */
@@ -163,6 +167,7 @@ export const asciiOf = (bytes: Buffer): string | undefined =>
   isAscii(bytes) ? bytes.toString('latin1') : undefined
 
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
+const isNoBlank = (byte: number): boolean => !BLANKS.has(byte)
 const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
   [0x7b, WRAPPINGS.object],
   [0x5b, WRAPPINGS.array],
@@ -181,10 +186,10 @@ export function wrapJsonStream(): Transform {
     empty &&= chunk.length === 0
     const bytes = json.pass(chunk)
     if (chosen) return chosen.empty ? NOTHING : bytes
-    const first = bytes.find((byte) => !BLANKS.has(byte))
-    if (first === undefined) return NOTHING
-    chosen = FIRST_BYTES.get(first) ?? WRAPPINGS.scalar
-    return chosen.empty ? chosen.before : Buffer.concat([chosen.before, bytes])
+    const first = bytes.findIndex(isNoBlank)
+    if (first === -1) return NOTHING
+    chosen = FIRST_BYTES.get(bytes[first] ?? 0) ?? WRAPPINGS.scalar
+    return chosen.empty ? chosen.before : Buffer.concat([chosen.before, bytes.subarray(first)])
   }
   const end = (): Buffer => {
     if (empty) return EMPTY_ENVELOPE

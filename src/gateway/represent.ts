@@ -8,6 +8,7 @@ import type { Negotiated } from './checks.ts'
 import type { OnGone } from './conversion/conversions.ts'
 import type { Decision } from './pipeline.ts'
 import { envelopeOf } from './read-answer.ts'
+import { confirmedTag, tagOf } from './representation-tags.ts'
 import type { Runtime } from './runtime.ts'
 import {
   asciiOf,
@@ -35,9 +36,10 @@ export function represent(
 ): Answer | Promise<Answer> {
   const { negotiated } = decision
   if (answer.body.kind === 'errors') return refuse(answer, runtime, exchange)
-  if (answer.status === 304) return { status: 304, headers: validatorsOf(answer, decision), body: undefined }
+  if (answer.status === 304)
+    return { status: 304, headers: validatorsOf(answer, decision, exchange), body: undefined }
   return negotiated.kind === 'own'
-    ? guarded(passOn(answer, negotiated.type))
+    ? guarded(passOn(answer, decision, negotiated.type))
     : envelop(answer, decision, call, negotiated, runtime)
 }
 
@@ -71,7 +73,12 @@ export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime,
 const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
 /** The answer's headers (C2.5). `no-store` is the default; an upstream's own `Cache-Control` replaces it. */
-function headersOf({ headers }: BackendAnswer, contentType?: string, converted = false): Headers {
+function headersOf(
+  { headers, speech }: BackendAnswer,
+  decision: Decision,
+  contentType?: string,
+  converted = false,
+): Headers {
   // Ranges are of the upstream's own bytes. Left out by destructuring: `delete` would cost 1 % of a call.
   const { 'accept-ranges': ranges, ...kept }: Record<string, string | readonly string[]> = headers
   if (ranges !== undefined && !converted) kept['accept-ranges'] = ranges
@@ -79,19 +86,21 @@ function headersOf({ headers }: BackendAnswer, contentType?: string, converted =
   // A cache may give an answer with a content coding only to clients that accept it.
   kept['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
   if (contentType !== undefined) kept['Content-Type'] = contentType
-  if (converted) weakenEtag(kept)
+  // Code of the user's need not make the same bytes of the same answer of its upstream's.
+  const { etag } = headers
+  if (typeof etag === 'string') kept['etag'] = tagOf(etag, decision, speech === undefined || !converted)
   return kept
 }
 
 const guarded = (answer: Answer): Answer => ({ ...answer, headers: guardBytes(answer.headers) })
 
 /** The success of an action with `produces`, without an envelope (C7.1). */
-function passOn(answer: BackendAnswer, type: string): Answer {
+function passOn(answer: BackendAnswer, decision: Decision, type: string): Answer {
   const { status, body } = answer
   const given = 'contentType' in body ? body.contentType : undefined
   // Nothing has no type, and a media range or a list is none.
   const named = body.kind === 'none' || /[*,]/.test(type) ? undefined : type
-  const headers = withLength(headersOf(answer, given ?? named), body)
+  const headers = withLength(headersOf(answer, decision, given ?? named), body)
   return { status, headers, body: body.kind === 'value' ? stringifyJson(body.value) : payloadOf(body) }
 }
 
@@ -118,8 +127,8 @@ function envelop(
   const verbatim = hasPayload && isWanted(backend, negotiated)
   // HEAD has the validators of GET (RFC 9110 §9.3.2). It has no payload, so that the configuration decides.
   const isHead = call.method === 'HEAD' && body.kind !== 'value'
-  const converted = isHead ? !passesVerbatim(decision) : !verbatim
-  const plainHeaders = headersOf(answer, typeOfRanges(answer) ?? negotiated.contentType, converted)
+  const converted = isHead && answer.speech === undefined ? !passesVerbatim(decision) : !verbatim
+  const plainHeaders = headersOf(answer, decision, typeOfRanges(answer) ?? negotiated.contentType, converted)
   // An upstream's own elements may be those of a page with scripts: XML of C7.5 has no namespaces, and no such elements.
   const headers =
     backend.xml !== undefined && negotiated.format === 'xml' ? guardBytes(plainHeaders) : plainHeaders
@@ -211,15 +220,14 @@ const bufferOf = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** A 304 has the validators that a 200 would have (RFC 9110 §15.4.5). */
-function validatorsOf(answer: BackendAnswer, decision: Decision): Headers {
-  const headers = headersOf(answer, undefined, !passesVerbatim(decision))
+function validatorsOf(answer: BackendAnswer, decision: Decision, { head }: Exchange): Headers {
+  const { etag } = answer.headers
+  const asked = head.headers['if-none-match']
+  const headers = {
+    ...headersOf(answer, decision, undefined, !passesVerbatim(decision)),
+    ...(typeof etag === 'string' && { etag: confirmedTag(etag, decision, asked?.toString()) }),
+  }
   return decision.negotiated.kind === 'own' ? guardBytes(headers) : headers
-}
-
-/** Converted bytes are not those that a strong validator was made for (RFC 9110 §8.8.1). */
-function weakenEtag(headers: Record<string, string | readonly string[]>): void {
-  const { etag } = headers
-  if (typeof etag === 'string' && etag.startsWith('"')) headers['etag'] = `W/${etag}`
 }
 
 /**

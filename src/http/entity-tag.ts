@@ -15,12 +15,8 @@ export type TagCondition = '*' | readonly EntityTag[]
  */
 const MEMBER = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y
 
-/** Members of a list. A client keeps some versions of a document, not hundreds. */
-const MOST_TAGS = 100
-
-/** The condition that a header states; undefined if it is none. Empty members count for nothing (RFC 9110 §5.6.1.2). */
-export function readTagCondition(header: string): TagCondition | undefined {
-  if (header.trim() === '*') return '*'
+/** A list of tags. Undefined: it is none. Empty members count for nothing (RFC 9110 §5.6.1.2). */
+function readTags(header: string): readonly EntityTag[] | undefined {
   const tags: EntityTag[] = []
   let at = 0
   while (at < header.length) {
@@ -31,7 +27,35 @@ export function readTagCondition(header: string): TagCondition | undefined {
     const [, weak, opaque] = found
     if (opaque !== undefined) tags.push({ weak: weak !== undefined, opaque })
   }
-  return tags.length === 0 || tags.length > MOST_TAGS ? undefined : tags
+  return tags
+}
+
+/** Members of a list. A client keeps some versions of a document, not hundreds. */
+const MOST_TAGS = 100
+
+/** The condition that a header states; undefined if it is none. */
+export function readTagCondition(header: string): TagCondition | undefined {
+  if (header.trim() === '*') return '*'
+  const tags = readTags(header)
+  return tags === undefined || tags.length === 0 || tags.length > MOST_TAGS ? undefined : tags
+}
+
+/** The one tag that an `ETag` or an `If-Range` holds; undefined if it holds none. */
+export function readTag(header: string): EntityTag | undefined {
+  const [, weak, opaque] = ONE.exec(header) ?? []
+  return opaque === undefined ? undefined : { weak: weak !== undefined, opaque }
+}
+
+const ONE = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
+
+export const tagText = ({ weak, opaque }: EntityTag): string => `${weak ? 'W/' : ''}"${opaque}"`
+
+/** A condition, or a single tag, with other opaque parts. What is no list of tags stays as it came, and so does `*`. */
+export function withOpaque(header: string, change: (opaque: string) => string): string {
+  const tags = readTags(header) ?? []
+  const changed = tags.map((tag) => ({ ...tag, opaque: change(tag.opaque) }))
+  const same = changed.every(({ opaque }, at) => opaque === tags[at]?.opaque)
+  return same ? header : changed.map(tagText).join(', ')
 }
 
 /** The strong comparison of `If-Match` (RFC 9110 §8.8.3.2): a weak tag fits nothing. */

@@ -1,7 +1,7 @@
 /** What a backend that forwards, or a module, may answer: for the description of the API (C11.3). */
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
-import { isBodiless } from '../../http/methods.ts'
+import { isBodiless, isSafe } from '../../http/methods.ts'
 import { OWN_ERROR_STATUSES, STATUS_FAULTS } from './response.ts'
 
 interface AnswerSource {
@@ -21,6 +21,7 @@ export function answersByStatus({ method, requestHeaders, faults }: AnswerSource
     successes: {
       other: true,
       notModified: isRead && (gets('if-none-match') || gets('if-modified-since')),
+      precondition: !isSafe(method) && gets('if-match'),
       ranges: isRead && gets('range'),
     },
     faults: all,

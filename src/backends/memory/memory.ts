@@ -108,7 +108,7 @@ export class MemoryBackend implements Backend {
   possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
     const verb = this.#operationOf(action, method)?.rule.do
     return {
-      successes: { other: false, notModified: false, ranges: false },
+      successes: { other: false, notModified: false, precondition: false, ranges: false },
       faults: verb === undefined ? [] : VERB_FAULTS[verb],
       ownErrors: [],
       otherRefusals: false,

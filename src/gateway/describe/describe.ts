@@ -144,7 +144,7 @@ function describeOperation(
 
 /** Of a backend that does not tell. */
 const ANYTHING: PossibleAnswers = {
-  successes: { other: true, notModified: true, ranges: true },
+  successes: { other: true, notModified: true, precondition: true, ranges: true },
   faults: ['upstream_unreachable', 'upstream_timeout', 'upstream_broken'],
   ownErrors: [],
   otherRefusals: true,

@@ -124,8 +124,8 @@ function operationText(
 
 /** All that `parametersOf` reads; `values` come from `type`. Types stand last, since they may hold anything. */
 function parametersKey(operation: OperationDescription, others: readonly OperationDescription[]): string {
-  const { notModified, ranges } = operation.answer.successes
-  let key = `parameters ${notModified} ${ranges}`
+  const { notModified, precondition, ranges } = operation.answer.successes
+  let key = `parameters ${notModified} ${precondition} ${ranges}`
   for (const { parameters } of [operation, ...others])
     for (const { name, kind, type } of parameters) key += ` ${name} ${kind} ${JSON.stringify(type)}`
   return key
@@ -195,7 +195,7 @@ function parametersOf(
     if (kind === 'own') return node
     return components.share('parameters', name, () => ({ ...node, description: KINDS[kind] }))
   })
-  const { notModified, ranges } = answer.successes
+  const { notModified, precondition, ranges } = answer.successes
   const header = (name: string, description: string): unknown =>
     components.share('parameters', name, () => ({
       name,
@@ -207,6 +207,9 @@ function parametersOf(
     ...inPath,
     ...(notModified
       ? [header('If-None-Match', 'The `ETag` of an earlier answer: 304 if it still holds.')]
+      : []),
+    ...(precondition
+      ? [header('If-Match', 'The `ETag` of an earlier answer: 412 if the data has changed since.')]
       : []),
     ...(ranges ? [header('Range', 'The part of the data that is wanted, such as `bytes=0-999`.')] : []),
   ]

@@ -14,7 +14,7 @@ const HEADERS = {
   Allow: ['The methods that are offered, with commas between them.', { type: 'string' }],
   RateLimit: ['What is left of the client’s rate, and when it is full again.', { type: 'string' }],
   'RateLimit-Policy': ['The client’s rate.', { type: 'string' }],
-  ETag: ['Names this version of the data, for `If-None-Match`.', { type: 'string' }],
+  ETag: ['Names this version of the data, for `If-None-Match` and `If-Match`.', { type: 'string' }],
   'Last-Modified': ['When the data was last changed.', { type: 'string' }],
   'Content-Range': ['Which part of the data this is, or its length.', { type: 'string' }],
 } as const satisfies Record<string, readonly [description: string, schema: Node]>
@@ -54,8 +54,8 @@ const headersOf = (status: string, more: readonly HeaderName[], components: Comp
 }
 
 /** Headers of a success that depend on the operation. */
-const moreHeaders = ({ answer, tellsRate }: OperationDescription): readonly HeaderName[] => [
-  ...(answer.successes.notModified ? VALIDATORS : []),
+const moreHeaders = ({ answer: { successes }, tellsRate }: OperationDescription): readonly HeaderName[] => [
+  ...(successes.notModified || successes.precondition ? VALIDATORS : []),
   ...(tellsRate ? RATE : []),
 ]
 
@@ -76,9 +76,9 @@ export function responsesOf(operation: OperationDescription, components: Compone
 /** All that `otherSuccesses` and `failuresOf` read. */
 function shapeOf(operation: OperationDescription, components: Components): string {
   const { answer, faults, mode, otherRefusals, ownErrors, tellsRate, websocket } = operation
-  const { notModified, ranges } = answer.successes
+  const { notModified, precondition, ranges } = answer.successes
   const numbers = `${components.numberOf(faults)} ${components.numberOf(answer.types)} ${ownErrors.join()}`
-  return `${notModified} ${ranges} ${otherRefusals} ${tellsRate} ${websocket} ${mode} ${numbers}`
+  return `${notModified} ${precondition} ${ranges} ${otherRefusals} ${tellsRate} ${websocket} ${mode} ${numbers}`
 }
 
 /** The success that has the operation's data. */

@@ -13,7 +13,7 @@ const backend: Backend = {
   format: 'json',
   payload: 'bare',
   possibleAnswers: () => ({
-    successes: { other: false, notModified: false, ranges: false },
+    successes: { other: false, notModified: false, precondition: false, ranges: false },
     faults: [],
     ownErrors: [],
     otherRefusals: false,

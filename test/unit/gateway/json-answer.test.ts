@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { envelopeStream, wrapJson, wrapJsonStream } from '../../../src/gateway/json-answer.ts'
 
 const CASES = [
-  ['an object is Data', ' {"a": 1.0}', '{"Errors":[],"Data": {"a": 1.0}}'],
+  ['an object is Data', '{"a": 1.0}\n', '{"Errors":[],"Data":{"a": 1.0}\n}'],
+  ['blanks before it are left out', ' \r\n\t{"a": "é" }', '{"Errors":[],"Data":{"a": "é" }}'],
   ['an array is Items', '[1,2]', '{"Errors":[],"Data":{"Items":[1,2]}}'],
   ['a scalar is Value', '"x"', '{"Errors":[],"Data":{"Value":"x"}}'],
   ['a byte order mark is left out', '\ufeff{}', '{"Errors":[],"Data":{}}'],
@@ -75,13 +76,21 @@ describe('an envelope that streams through', () => {
   const through = async (payload: string, declared: boolean, size: number): Promise<string> =>
     (await buffer(Readable.from(pieces(payload, size)).compose(envelopeStream(declared)))).toString()
 
+  it('C8.6: whole or in pieces, a payload becomes the same bytes', async () => {
+    for (const blanks of ['', ' ', '\n  ', '\ufeff', '\ufeff \t'])
+      for (const payload of ['{"a":1}', '[1, 2] ', '"x"', 'null ', '{"a":"é"}']) {
+        const whole = wrapJson(Buffer.from(blanks + payload)).toString()
+        for (const size of [1, 2, 5, 1000]) expect(await streamed(blanks + payload, size)).toBe(whole)
+      }
+  })
+
   it.each([1, 7, 1000])('C8.6: is passed on as it is, in pieces of %i bytes', async (size) => {
     for (const declared of [true, false]) expect(await through(ENVELOPE, declared, size)).toBe(ENVELOPE)
   })
 
-  it('C7.4: begins with blanks for a byte order mark where its length was told, and else without', async () => {
+  it('C7.4: has blanks in place of a byte order mark, whether or not its length was told', async () => {
     expect(await through(`\ufeff${ENVELOPE}`, true, 1)).toBe(`   ${ENVELOPE}`)
-    expect(await through(`\ufeff${ENVELOPE}`, false, 1)).toBe(ENVELOPE)
+    expect(await through(`\ufeff${ENVELOPE}`, false, 1)).toBe(`   ${ENVELOPE}`)
   })
 
   it.each(['{"a":1}', '<html></html>', ENVELOPE.slice(0, -1), `${ENVELOPE}}`, '[]', ''])(

@@ -166,6 +166,19 @@ describe('C11.3 the OpenAPI document', () => {
     expect(headers('416')).toContain('Content-Range')
   })
 
+  it('C8.6, C11.3.1 says that a change may name the version that it is of, and tells the new one', () => {
+    const methods = { GET: rule, PUT: { ...rule, body: { required: true } }, DELETE: rule }
+    const document = documentOf({ actions: [action('list', methods)] })
+    const [operations = {}] = Object.values(document.paths)
+    for (const [method, operation] of Object.entries(operations)) {
+      const names = operation.parameters.map((each) => (resolved(document, each) as { name: string }).name)
+      const [own, other] = ['If-Match', 'If-None-Match'].map((name) => names.includes(name))
+      expect([method, own, other]).toEqual([method, method !== 'get', method === 'get'])
+      const success = resolved(document, operation.responses['200']) as OpenapiResponse
+      expect(Object.keys(success.headers)).toContain('ETag')
+    }
+  })
+
   it('C11.3.3 has no list of codes where errors of the data service may come', () => {
     const document = documentOf()
     const codes = (status: string) =>

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { fitsStrongly, fitsWeakly, readTagCondition } from '../../../src/http/entity-tag.ts'
+import {
+  fitsStrongly,
+  fitsWeakly,
+  readTag,
+  readTagCondition,
+  withOpaque,
+} from '../../../src/http/entity-tag.ts'
 
 const strong = (opaque: string) => ({ weak: false, opaque })
 
@@ -38,6 +44,20 @@ describe('entity tags', () => {
     const list = (count: number): string => Array.from({ length: count }, (_, at) => `"${at}"`).join(',')
     expect(readTagCondition(list(100))).toHaveLength(100)
     expect(readTagCondition(list(101))).toBeUndefined()
+  })
+
+  it('C8.6 stand alone in an ETag, with nothing around them', () => {
+    expect(readTag('"a,b"')).toEqual(strong('a,b'))
+    expect(readTag('W/""')).toEqual({ weak: true, opaque: '' })
+    for (const odd of ['a', '"a', '"a"b"', '"a" ', 'w/"a"', '"a","b"', '*', '"a\n"', '"a b"'])
+      expect([odd, readTag(odd)]).toEqual([odd, undefined])
+  })
+
+  it('C8.6 get another opaque part, member by member; what is no list stays as it came', () => {
+    const change = (opaque: string): string => opaque.replace(/-x$/, '')
+    expect(withOpaque(',"a-x",,W/"b-x" ,\t"c"', change)).toBe('"a", W/"b", "c"')
+    for (const same of ['*', '"a" ,"b"', '"a-x', '"a-x", *', 'a-x', 'Sun, 01 Nov 2026 00:00:00 GMT', ''])
+      expect(withOpaque(same, change)).toBe(same)
   })
 
   it('are compared strongly by If-Match, weakly by If-None-Match', () => {
