@@ -9,7 +9,7 @@ export interface ThreadPlan extends ChainPlan {
 }
 
 /** What it tells: that there is news in the ring, or that a segment was abandoned, and why. */
-export type ThreadMessage = null | { readonly abandoned: string }
+export type ThreadMessage = null | { readonly abandoned: string; readonly displaced: boolean }
 
 const { memory, ...plan } = workerData as ThreadPlan
 const ring = new RecordRing(memory)
@@ -19,5 +19,5 @@ new ChainWriter(plan, {
   signal: () => {
     if (ring.claimSignal()) tell(null)
   },
-  abandoned: (reason) => tell({ abandoned: reason }),
+  abandoned: (abandoned, displaced) => tell({ abandoned, displaced }),
 }).run()

@@ -1,5 +1,6 @@
 /** Writes the records of a ring to segments, in groups: whatever came while the last sync ran (C12.4.2). */
 import { ChainLines } from './chain-lines.ts'
+import { DisplacedError } from './displaced.ts'
 import { prepareRecord } from './record.ts'
 import type { RecordRing, RingRecord } from './record-ring.ts'
 import { Segment } from './segment.ts'
@@ -21,8 +22,8 @@ export interface ChainWriterParts {
   readonly ring: RecordRing
   /** Tells the serving thread that more is written, or durable. */
   readonly signal: () => void
-  /** A segment was left after a failure. */
-  readonly abandoned: (reason: string) => void
+  /** A segment was left after a failure. `displaced`: since its file was removed, moved or changed. */
+  readonly abandoned: (reason: string, displaced: boolean) => void
 }
 
 /** Bytes of lines that are written at once. */
@@ -33,6 +34,8 @@ const MOST_UNSYNCED = 256 * 1024
 const SYNC_AFTER = 1000
 /** Milliseconds between two attempts. */
 const RETRY = 1000
+/** Milliseconds after which an idle thread looks whether its files are still there. */
+const LOOK = 1000
 
 const NOTHING = Buffer.alloc(0)
 
@@ -87,10 +90,16 @@ export class ChainWriter {
       if (this.#ring.published !== this.#cursor) this.#writeGroup()
       else if (this.#ring.rollsAsked !== this.#ring.rollsDone) this.#roll()
       else if (this.#ring.ending || this.#syncDue <= performance.now()) this.#sync()
-      else this.#ring.sleep(this.#cursor, this.#syncDue - performance.now())
+      else this.#rest()
     } catch (error) {
       this.#abandon(error)
     }
+  }
+
+  #rest(): void {
+    const due = this.#syncDue - performance.now()
+    this.#ring.sleep(this.#cursor, this.#segment === undefined ? due : Math.min(due, LOOK))
+    if (this.#ring.published === this.#cursor) this.#segment?.requireInPlace()
   }
 
   #writeGroup(): void {
@@ -171,6 +180,7 @@ export class ChainWriter {
   /** Hands the lines that are ready to the system. */
   #write(): void {
     this.#segment?.append(this.#chain.lines, this.#chain.beside)
+    this.#segment?.requireInPlace()
     this.#chain.clear()
     this.#ring.setWritten(this.#cursor)
     if (this.#plan.durable) {
@@ -184,6 +194,7 @@ export class ChainWriter {
       const start = performance.now()
       this.#segment.sync()
       this.#ring.syncs.add(performance.now() - start)
+      this.#segment.requireInPlace()
     }
     this.#kept()
   }
@@ -205,9 +216,12 @@ export class ChainWriter {
   /**
    * What is written to a descriptor, or synced, after a failure may be lost though the system says that it succeeded. So the
    * segment is left at its last durable record, and the rest is written again, to another one: at once, then each second.
+   * So is what was written to a file that is not in its place any more.
    */
   #abandon(error: unknown): void {
-    if (this.#segment?.abandon() === 'removed') this.#number -= 1
+    const displaced = error instanceof DisplacedError
+    if (displaced) this.#segment?.leave()
+    else if (this.#segment?.abandon() === 'removed') this.#number -= 1
     this.#segment = undefined
     this.#cursor = this.#ring.durable
     this.#chain.clear()
@@ -216,7 +230,7 @@ export class ChainWriter {
     this.#ring.setWritten(this.#cursor)
     this.#failures += 1
     if (this.#failures > 1) this.#ring.setFailing(true)
-    this.#parts.abandoned(messageOf(error))
+    this.#parts.abandoned(messageOf(error), displaced)
     if (this.#failures > 1) this.#ring.pause(RETRY)
   }
 }

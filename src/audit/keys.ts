@@ -26,6 +26,7 @@ import {
   type KeyPurpose,
   listPrivateFolder,
   readPrivateFile,
+  replacePrivateFile,
 } from '../keys/private-folder.ts'
 
 const FOLDER = 'keys'
@@ -43,6 +44,8 @@ export interface AuditKeys {
   readonly bodyKey: string
   /** An Ed25519 signature of a text in UTF-8, base64url. */
   readonly sign: (text: string) => string
+  /** The file that holds them; a secret. */
+  readonly text: string
 }
 
 export const auditKeyFolder = (folder: string): string => join(folder, FOLDER)
@@ -64,6 +67,17 @@ export async function presentAuditKeys(folder: string): Promise<AuditKeys> {
   const keys = await readAuditKeys(folder)
   if (keys !== undefined) return keys
   throw new KeyError(`There are no audit keys in ${auditKeyFolder(folder)}: was the service started yet?`)
+}
+
+/**
+ * Puts the keys back into the folder of a trail, if it lost them while its service was running: another start would make
+ * new ones, which go with no signature of this trail. Rejects with KeyError.
+ */
+export async function restoreAuditKeys(folder: string, { text }: AuditKeys): Promise<void> {
+  const own = auditKeyFolder(folder)
+  await createPrivateFolder(own, PURPOSE)
+  const found = await readFile(join(own, FILE), 'utf8').catch(() => undefined)
+  if (found !== text) await replacePrivateFile(own, FILE, text)
 }
 
 async function readAuditKeys(folder: string): Promise<AuditKeys | undefined> {
@@ -94,6 +108,7 @@ function parseKeys(text: string, path: string): AuditKeys {
     return {
       publicPem: createPublicKey(privateKey).export({ format: 'pem', type: 'spki' }),
       bodyKey: bodies,
+      text,
       sign: (signed) => sign(null, Buffer.from(signed), privateKey).toString('base64url'),
     }
   } catch {

@@ -27,6 +27,8 @@ export interface TrailMeter {
   refusedUnrecorded(): void
   recordDropped(): void
   trailSynced(seconds: number): void
+  /** A file that was being written was removed, moved or changed. */
+  fileDisplaced(): void
 }
 
 /** For the metrics. */
@@ -37,6 +39,8 @@ export interface TrailState {
   readonly held: number
   /** Records that were dropped since the start. */
   readonly dropped: number
+  /** How often a file that was being written was removed, moved or changed since the start. */
+  readonly displaced: number
   /** Bytes of the records that are not written yet. */
   readonly queue: number
   /** Intents of this process whose outcome is not recorded yet, or never will be. */

@@ -3,14 +3,18 @@ import {
   closeSync,
   constants,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
+  type Stats,
   unlinkSync,
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { DisplacedError, type FileIdentity, isSameFile } from './displaced.ts'
 
 export interface SegmentPlace {
   readonly folder: string
@@ -36,6 +40,7 @@ export const besideOf = (segment: string): string => segment.replace(/\.jsonl$/,
 class AppendedFile {
   readonly path: string
   readonly #descriptor: number
+  readonly #identity: FileIdentity
   #length = 0
   /** Bytes that are durable. */
   #kept = 0
@@ -43,6 +48,12 @@ class AppendedFile {
   constructor(path: string) {
     this.path = path
     this.#descriptor = openSync(path, EXCLUSIVE, MODE)
+    this.#identity = fstatSync(this.#descriptor)
+  }
+
+  /** Whether what was written stands at the path of the file: nobody has removed, moved, cut or appended to it. */
+  get isInPlace(): boolean {
+    return isSameFile(lstatIfThere(this.path), this.#identity, this.#length)
   }
 
   get length(): number {
@@ -85,6 +96,15 @@ class AppendedFile {
   remove(): void {
     attempt(() => unlinkSync(this.path))
     attempt(() => this.close())
+  }
+}
+
+/** A path that cannot be looked at leads to no file of ours. */
+function lstatIfThere(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
   }
 }
 
@@ -150,6 +170,19 @@ export class Segment {
   close(): void {
     this.#beside.close()
     this.#lines.close()
+  }
+
+  /**
+   * Throws DisplacedError if one of its files is not the one at its path any more (C12.4.3): what is written then stands in
+   * no file of the trail. The number of links does not tell: that of a file whose folder was moved is 1.
+   */
+  requireInPlace(): void {
+    for (const file of [this.#lines, this.#beside]) if (!file.isInPlace) throw new DisplacedError(file.path)
+  }
+
+  /** Leaves it as it is: what stands at its path may be the file of somebody else. */
+  leave(): void {
+    for (const file of [this.#lines, this.#beside]) attempt(() => file.close())
   }
 
   /** Leaves it at its last durable record; removes it if it has none. */

@@ -30,6 +30,11 @@ export class TrailLog {
     else this.#recorder.note('warn', 'audit_segment_abandoned', { detail })
   }
 
+  /** A file was removed, moved or changed by somebody else. */
+  displaced(detail: string): void {
+    this.#recorder.note('error', 'audit_file_displaced', { detail })
+  }
+
   recovered(): void {
     this.#troubled = false
     this.#recorder.note('info', 'audit_writable')

@@ -72,6 +72,7 @@ class ThreadTrail implements OpenTrail {
   readonly #held = new Set<Held>()
   readonly #log: TrailLog
   #dropped = 0
+  #displaced = 0
   /** The `seq` of each. */
   readonly #openIntents = new Set<number>()
   #waking = false
@@ -113,7 +114,8 @@ class ThreadTrail implements OpenTrail {
     const { failing, waiting } = this.#ring
     const { size: held } = this.#held
     const openIntents = this.#openIntents.size
-    return { writable: !failing, held, dropped: this.#dropped, queue: waiting, openIntents }
+    const [dropped, displaced] = [this.#dropped, this.#displaced]
+    return { writable: !failing, held, dropped, displaced, queue: waiting, openIntents }
   }
 
   require(entry: AuditEntry, { goesOn = false }: RequireOptions = {}): Promise<number> {
@@ -230,7 +232,15 @@ class ThreadTrail implements OpenTrail {
 
   #told(message: ThreadMessage): void {
     this.#look()
-    if (message !== null && !this.#log.troubled) this.#log.abandoned(message.abandoned, this.#ring.failing)
+    if (message === null) return
+    const { abandoned, displaced } = message
+    if (displaced) {
+      this.#displaced += 1
+      this.#parts.meter?.fileDisplaced()
+      this.#log.displaced(abandoned)
+    }
+    const { failing } = this.#ring
+    if (!this.#log.troubled && (failing || !displaced)) this.#log.abandoned(abandoned, failing)
   }
 
   /** Looks how far the thread has come. */

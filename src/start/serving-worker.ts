@@ -15,7 +15,7 @@ import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.t
 import type { ReadyDocument } from '../http/ready-document.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
-import type { Condition } from '../operations/health.ts'
+import { type Condition, mergeConditions } from '../operations/health.ts'
 import type { RelayRecorder } from '../operations/log/relay-recorder.ts'
 import { compileMaintenance } from '../operations/maintenance/config.ts'
 import { PastCalls } from '../operations/past-calls.ts'
@@ -56,6 +56,8 @@ export interface ServingParts {
   readonly closeTrail: () => Promise<void> | undefined
   /** Ends its segment, if it is this process's own. */
   readonly rollTrail: () => Promise<void> | undefined
+  /** What works badly in it, if it is this process's own. */
+  readonly trailCondition: () => Condition
 }
 
 /** A worker whose parts are open: it serves one configuration after another until it is closed. */
@@ -95,7 +97,10 @@ export class ServingWorker implements Worker {
   }
 
   condition(): Condition {
-    return conditionOf(this.#current.parts, this.dependencies)
+    return mergeConditions([
+      conditionOf(this.#current.parts, this.dependencies),
+      this.#fixtures.trailCondition(),
+    ])
   }
 
   get holdingsDigest(): string {

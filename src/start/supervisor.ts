@@ -18,6 +18,7 @@ import { reportOnlyAreas } from '../settings/dangers.ts'
 import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { nodeOf } from './node-id.ts'
 import { admitState, type State } from './state.ts'
+import { conditionOfTrail } from './trail-condition.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import {
@@ -82,6 +83,7 @@ export function openSupervisor(
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
   health.include(() => supervisor.pool?.condition() ?? HEALTHY)
   health.include(() => conditionOfLog(sink))
+  health.include(() => conditionOfTrail(supervisor.audit, supervisor.keeper?.signer?.state))
   const lockouts = new LocalLockouts(identity.guessing, clock, systemTimer, (begun) => {
     if (supervisor.audit !== undefined) recordLockout(begun, supervisor.audit)
   })

@@ -189,11 +189,29 @@ export class TrailKeeper {
       keys: this.#keys,
       anchors,
       durable: durability === 'disk',
+      displaced: () => this.#displaced(),
       own: () => this.#trail && { writer: this.#trail.writer, ...this.#trail.head },
     })
     for (const head of this.#heads.values()) this.#signer.report(head)
     this.#heads.clear()
     return true
+  }
+
+  /**
+   * The file of the lock may be gone with the manifest, so that another process could take it: it is taken anew. The old one
+   * goes with this process.
+   */
+  #displaced(): void {
+    const { meter, recorder } = this.#parts
+    meter?.fileDisplaced()
+    try {
+      const lock = tryLock(this.#plan.folder)
+      if (lock === undefined) return
+      this.#lock = lock
+      if (this.#adminUrl !== undefined) lock.announce(this.#adminUrl)
+    } catch (cause) {
+      recorder.note('error', 'audit_lock_lost', { cause })
+    }
   }
 
   /** The writers that have ended: of those that began with this process or after it, it is told. */

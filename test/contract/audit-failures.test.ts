@@ -60,13 +60,25 @@ describe('C12.1.2 a change whose record cannot be kept', () => {
   it.each(['frozen', 'read-only'] as const)(
     'is refused while the disk is %s; reads go on, and changes do when it is well again',
     async (trouble) => {
-      const { alice, folder, begin, end } = await troubled()
+      const { service, alice, folder, begin, end } = await troubled()
       expect((await alice.create('BEFORE')).status).toBe(200)
       begin(trouble)
       expectFault(await alice.create('DURING'), 'audit_unavailable')
       expect(await alice.list()).not.toContain('DURING')
+      // C12.4.3: the service is ready, and says what works badly.
+      const readiness = async () => {
+        const response = await fetch(`${service.adminUrl}/health/ready`)
+        return { status: response.status, text: await response.text() }
+      }
+      expect(await readiness()).toMatchObject({
+        status: 200,
+        text: expect.stringContaining('records cannot be written') as string,
+      })
       end()
       await untilCreated(alice, 'AFTER')
+      await vi.waitFor(async () => expect((await readiness()).text).toContain('"degraded":[]'), {
+        timeout: 20_000,
+      })
       const funds = await alice.list()
       expect(funds).toContain('AFTER')
       expect(funds).not.toContain('DURING')

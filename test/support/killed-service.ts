@@ -41,7 +41,7 @@ interface Seen {
 }
 
 /** Answers every request, and remembers its id. */
-async function startWitness(received: string[]) {
+export async function startWitness(received: string[]) {
   const server = createServer((request, response) => {
     request.resume()
     if (request.method === 'POST') received.push(String(request.headers['x-request-id']))

@@ -1,7 +1,10 @@
 import { createPublicKey } from 'node:crypto'
-import { type FileHandle, open, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AuditKeys, PUBLIC_KEY_FILE } from '../keys.ts'
+import { DisplacedError, type FileIdentity, isSameFile } from '../displaced.ts'
+import { type AuditKeys, PUBLIC_KEY_FILE, restoreAuditKeys } from '../keys.ts'
+import { syncFolder } from '../segment.ts'
 import {
   isSignedLine,
   makeManifestLine,
@@ -20,17 +23,22 @@ export class ManifestError extends Error {
 /** Bytes in which the last line is looked for. The heads of 64 writers take 8 KiB. */
 const TAIL = 1024 ** 2
 const LINE_FEED = 0x0a
+const { O_CREAT, O_RDWR } = constants
 
 /** The manifest as the one process has it that appends to it. The caller holds the lock of the folder. */
 export class ManifestFile {
+  readonly #folder: string
   readonly #path: string
   readonly #keys: AuditKeys
   #last: ManifestLine | undefined
-  /** Bytes of whole, durable lines. */
+  /** Bytes of the lines that are whole and durable. */
   #length: number
   #file: FileHandle | undefined
+  /** Of the file that has these lines; undefined until it is opened to be written. */
+  #identity: FileIdentity | undefined
 
-  private constructor(path: string, keys: AuditKeys, { last, length }: ManifestEnd) {
+  private constructor(folder: string, path: string, keys: AuditKeys, { last, length }: ManifestEnd) {
+    this.#folder = folder
     this.#path = path
     this.#keys = keys
     this.#last = last
@@ -47,22 +55,26 @@ export class ManifestFile {
     if (end.last !== undefined && !isSignedLine(end.last, createPublicKey(keys.publicPem)))
       throw notOurs(path)
     await writeFile(join(folder, PUBLIC_KEY_FILE), keys.publicPem, { mode: 0o644 })
-    return new ManifestFile(path, keys, end)
+    return new ManifestFile(folder, path, keys, end)
   }
 
   get last(): ManifestLine | undefined {
     return this.#last
   }
 
-  /** Appends a line. Resolves when it is durable. Rejects with the system's error; then nothing counts as appended. */
+  /**
+   * Appends a line. Resolves when it is durable, and stands in the file at the path of the manifest. Rejects with
+   * DisplacedError or the system's error; then nothing counts as appended.
+   */
   async append(news: ManifestNews): Promise<ManifestLine> {
     const { line, text } = makeManifestLine(news, this.#last, this.#keys)
     const bytes = Buffer.from(text)
     try {
-      this.#file ??= await this.#reopen()
-      const { bytesWritten } = await this.#file.write(bytes, 0, bytes.length, this.#length)
+      const file = this.#file ?? (await this.#reopen())
+      const { bytesWritten } = await file.write(bytes, 0, bytes.length, this.#length)
       if (bytesWritten < bytes.length) throw new Error(`${this.#path}: the line was not written whole`)
-      await this.#file.datasync()
+      await file.datasync()
+      await this.#requireInPlace(this.#length + bytes.length)
     } catch (error) {
       // After a failed sync the descriptor cannot be relied on (C12.4.3).
       await this.close().catch(() => undefined)
@@ -73,6 +85,27 @@ export class ManifestFile {
     return line
   }
 
+  /**
+   * Looks whether the manifest is still the file that this process writes. If it is not, the next line begins a file anew,
+   * or stands behind what is found there, with the number that follows the last line: it never begins at 1 again. Rejects
+   * with DisplacedError then.
+   */
+  async look(): Promise<void> {
+    if (this.#file !== undefined) await this.#requireInPlace(this.#length)
+  }
+
+  async #requireInPlace(length: number): Promise<void> {
+    const found = await stat(this.#path).catch(() => undefined)
+    if (this.#identity !== undefined && !isSameFile(found, this.#identity, length)) await this.#displaced()
+  }
+
+  async #displaced(): Promise<never> {
+    this.#identity = undefined
+    this.#length = DISPLACED
+    await this.close().catch(() => undefined)
+    throw new DisplacedError(this.#path)
+  }
+
   async close(): Promise<void> {
     const file = this.#file
     this.#file = undefined
@@ -80,12 +113,40 @@ export class ManifestFile {
   }
 
   async #reopen(): Promise<FileHandle> {
-    const isNew = this.#length === 0
-    const file = await open(this.#path, isNew ? 'w' : 'r+', 0o600)
-    await file.truncate(this.#length)
-    if (isNew) await file.sync()
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    if (this.#length === DISPLACED) await this.#restoreKeys()
+    const file = (this.#file = await open(this.#path, O_RDWR | O_CREAT, 0o600))
+    const found = await file.stat()
+    if (this.#length === DISPLACED) this.#length = await endLine(file, found.size)
+    else if (found.size < this.#length || !isSameFile(found, this.#identity ?? found, found.size))
+      await this.#displaced()
+    // What a power cut or a failed write has left behind the last line.
+    else await file.truncate(this.#length)
+    if (found.size === 0) {
+      await file.sync()
+      syncFolder(this.#folder)
+    }
+    this.#identity = found
     return file
   }
+
+  /** With the folder its keys may be gone: what is signed from now on is proven with the same ones. */
+  async #restoreKeys(): Promise<void> {
+    await restoreAuditKeys(this.#folder, this.#keys)
+    await writeFile(join(this.#folder, PUBLIC_KEY_FILE), this.#keys.publicPem, { mode: 0o644 })
+  }
+}
+
+/** Instead of a length: the file at the path is not the one with the lines of this process, or there is none. */
+const DISPLACED = -1
+
+/** Ends the last line of a file that somebody has put here: what is in it is left as it is. Returns its length. */
+async function endLine(file: FileHandle, size: number): Promise<number> {
+  if (size === 0) return 0
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+  if (buffer[0] === LINE_FEED) return size
+  await file.write(Buffer.from([LINE_FEED]), 0, 1, size)
+  return size + 1
 }
 
 interface ManifestEnd {

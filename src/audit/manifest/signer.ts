@@ -2,6 +2,7 @@
 import type { Recorder } from '../../contracts/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
 import { AnchorSink, type AnchorPlan } from '../anchors.ts'
+import { DisplacedError } from '../displaced.ts'
 import type { AuditKeys } from '../keys.ts'
 import { ManifestFile } from './manifest-file.ts'
 import type { RemovedSegment, SignedHead } from './manifest-line.ts'
@@ -19,6 +20,8 @@ export interface SignerParts {
   readonly own?: () => SignedHead | undefined
   /** Called when an anchor could not be told. */
   readonly anchorFailed?: (() => void) | undefined
+  /** Called when the manifest was removed, moved or changed by somebody else. */
+  readonly displaced?: (() => void) | undefined
   /** Called with the writers that were there before this process signed, before their ends are. Never rejects. */
   readonly leftBehind?: ((writers: readonly string[]) => Promise<void>) | undefined
   readonly after?: After
@@ -28,6 +31,8 @@ export interface SignerParts {
 export interface SignerState {
   /** False after a failed attempt to sign, until one succeeds. */
   readonly signing: boolean
+  /** How often the manifest was removed, moved or changed by somebody else since the start. */
+  readonly displaced: number
   /** Of the last line, RFC 3339. */
   readonly signedAt: string | undefined
   /** When the anchor that is furthest behind was told last, milliseconds since the epoch; 0: not since the start. */
@@ -50,6 +55,7 @@ export class ManifestSigner {
   readonly #leaving = new Set<string>()
   #news = false
   #failing = false
+  #displaced = 0
   /** One line at a time. */
   #turn: Promise<unknown> = Promise.resolve()
   #cancel: (() => void) | undefined
@@ -74,7 +80,8 @@ export class ManifestSigner {
   get state(): SignerState {
     const told = this.#anchors.map(({ toldAt }) => toldAt)
     const anchoredAt = told.length === 0 ? undefined : Math.min(...told)
-    return { signing: !this.#failing, signedAt: this.#file.last?.time, anchoredAt }
+    const signedAt = this.#file.last?.time
+    return { signing: !this.#failing, displaced: this.#displaced, signedAt, anchoredAt }
   }
 
   /** The writers that may still write. */
@@ -136,7 +143,19 @@ export class ManifestSigner {
     return done
   }
 
+  /** What follows is signed in a file of the same name: whoever verifies it finds what is missing there. */
+  #tellDisplaced(cause: DisplacedError): void {
+    this.#displaced += 1
+    this.#news = true
+    this.#parts.displaced?.()
+    this.#parts.recorder.note('error', 'audit_file_displaced', { detail: cause.message })
+  }
+
   async #signNews(): Promise<void> {
+    await this.#file.look().catch((thrown: unknown) => {
+      if (!(thrown instanceof DisplacedError)) throw thrown
+      this.#tellDisplaced(thrown)
+    })
     const own = this.#parts.own?.()
     if (own !== undefined && own.seq > 0) this.report(own)
     await this.#readEnded()
@@ -156,6 +175,7 @@ export class ManifestSigner {
       await this.#file.append({ time: new Date(clock.now()).toISOString(), heads, removed })
     } catch (error) {
       this.#news = true
+      if (error instanceof DisplacedError) this.#tellDisplaced(error)
       throw error
     }
   }

@@ -244,6 +244,10 @@ const AUDIT = {
     'postern_audit_anchor_failures_total',
     'Anchors of the audit trail that could not be written.',
   ),
+  auditFilesDisplaced: counter(
+    'postern_audit_files_displaced_total',
+    'Files of the audit trail that somebody removed, moved or changed while they were written.',
+  ),
 } as const satisfies Record<string, MetricFamily>
 
 export const FAMILIES = {

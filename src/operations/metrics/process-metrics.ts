@@ -22,6 +22,7 @@ export interface ProcessMetrics {
   readonly recordDropped: () => void
   readonly trailSynced: (seconds: number) => void
   readonly anchorFailed: () => void
+  readonly fileDisplaced: () => void
 }
 
 export function compileProcessMetrics({ storeVerbs, audit }: CountedParts): ProcessMetrics {
@@ -50,6 +51,7 @@ export function compileProcessMetrics({ storeVerbs, audit }: CountedParts): Proc
     recordDropped: () => trail && counts.add(trail.dropped),
     trailSynced: (seconds) => trail && counts.observe(trail.syncs, seconds),
     anchorFailed: () => trail && counts.add(trail.anchorFailures),
+    fileDisplaced: () => trail && counts.add(trail.displaced),
   }
 }
 
@@ -59,4 +61,5 @@ const planTrail = (plan: MetricPlan) => ({
   refused: plan.plan(FAMILIES.auditRefused),
   dropped: plan.plan(FAMILIES.auditDropped),
   anchorFailures: plan.plan(FAMILIES.auditAnchorFailures),
+  displaced: plan.plan(FAMILIES.auditFilesDisplaced),
 })

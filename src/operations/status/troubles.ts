@@ -23,16 +23,13 @@ const storeTroubles = ({ store: { up, feedAgeSeconds = 0 } }: Facts): string[] =
     : []),
 ]
 
-const auditTroubles = ({ audit: { kept, writable, abandonedIntents = 0 } }: Facts): string[] => [
-  ...(kept && writable === false
-    ? ['The audit trail cannot be written: changing calls and logins are refused with 503.']
-    : []),
-  ...(abandonedIntents > 0
+/** That it cannot be written is among what works badly. */
+const auditTroubles = ({ audit: { abandonedIntents = 0 } }: Facts): string[] =>
+  abandonedIntents > 0
     ? [
         `Changes of unknown outcome, as their processes ended: ${abandonedIntents}. To see them: postern audit open.`,
       ]
-    : []),
-]
+    : []
 
 const upstreamTroubles = ({ upstreams }: Facts): string[] =>
   upstreams.flatMap(({ backend, healthy, ejected = 0 }) => {

@@ -63,11 +63,6 @@ describe('what is wrong with a service', () => {
       'The change feed was last read 11 s ago: what was revoked since may still be accepted.',
     ],
     [
-      'the trail cannot be written',
-      { audit: { ...WELL.audit, writable: false } },
-      'The audit trail cannot be written: changing calls and logins are refused with 503.',
-    ],
-    [
       'processes left intents open',
       { audit: { ...WELL.audit, abandonedIntents: 3 } },
       'Changes of unknown outcome, as their processes ended: 3. To see them: postern audit open.',
