@@ -6,6 +6,7 @@ import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { buffer, text } from 'node:stream/consumers'
 import { countOf, type Terminal, UsageError } from './command.ts'
+import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
 import { hasCode } from '../kernel/thrown.ts'
 
 /**
@@ -75,12 +76,11 @@ export async function readBytes(argument: string, { stdin }: Terminal): Promise<
   }
 }
 
+const ACTED_ON = new RegExp(`[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029${DIRECTION_CONTROLS}]`, 'g')
+
 /** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
 export const printable = (text: string): string =>
-  text.replace(
-    /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  text.replace(ACTED_ON, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const GAP = '  '
 

@@ -14,6 +14,7 @@ import {
 import { moduleKeys } from '../modules/source.ts'
 import { client } from './client-config.ts'
 import {
+  claimOfName,
   CLIENT_ID_EXPECTED,
   CLIENT_ID_PATTERN,
   code,
@@ -87,10 +88,10 @@ const personal = {
   }),
   claims: section(
     {
-      name: claim('Full name.'),
-      given_name: claim('Given name.'),
-      middle_name: claim('Middle name.'),
-      family_name: claim('Family name.'),
+      name: optional(claimOfName('Full name.')),
+      given_name: optional(claimOfName('Given name.')),
+      middle_name: optional(claimOfName('Middle name.')),
+      family_name: optional(claimOfName('Family name.')),
       gender: claim('Gender.'),
       email: claim('E-mail address.'),
       address: optional(address),

@@ -1,12 +1,21 @@
-/** Keeps credentials and control characters out of lines of JSON: those of the log and of the audit trail. */
+/** Keeps credentials and control characters out of lines of JSON, those of the log and of the audit trail, and out of names. */
 
 export const REDACTED = '[redacted]'
 
 /**
- * Characters that JSON does not escape and that a terminal or a line-based reader acts on: DEL, C1 controls, line and
- * paragraph separators, direction marks.
+ * The characters that steer the direction of writing, for a class of a regular expression: marks, embeddings, overrides
+ * and isolates (Unicode, UAX #9 §2). They have no shape, and turn around what stands behind them.
  */
-const TRICKS = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+export const DIRECTION_CONTROLS = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
+const DIRECTION_CONTROL = new RegExp(`[${DIRECTION_CONTROLS}]`, 'g')
+
+export const withoutDirectionControls = (text: string): string => text.replace(DIRECTION_CONTROL, '')
+
+/**
+ * Characters that JSON does not escape and that a terminal or a line-based reader acts on: DEL, C1 controls, line and
+ * paragraph separators, and those that steer the direction of writing.
+ */
+const TRICKS = new RegExp(`[\\x7f-\\x9f\\u2028\\u2029\\ufeff${DIRECTION_CONTROLS}]`, 'g')
 /** Every run of characters that a JWT may consist of. Runs don't overlap, so that each character is read once (T2.9). */
 const WORDS = /[\w.-]+/g
 /** A JWT at the start of a text: three segments. */

@@ -223,7 +223,9 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
     expect(problems).toMatch(/^kind {2}expected one of .* — did you mean "customer"\?$/m)
     expect(problems).toMatch(/^scope {2}is not a known key here.* — did you mean "scopes"\?$/m)
     // A body refers to no file and no variable of the service.
-    expect(problems).toMatch(/^name {2}expected a text of at most 256 characters on one line, got a map$/m)
+    expect(problems).toMatch(
+      /^name {2}expected a text of at most 256 characters on one line, without characters that steer the direction of writing, got a map$/m,
+    )
     expect(
       (await call('POST', '/clients', { body: { ...client, secrets: ['sha256:x'] } })).body.problems,
     ).toEqual(['secrets  cannot be written: a secret is generated, and replaced by another one'])

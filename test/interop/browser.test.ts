@@ -1,3 +1,5 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { CHALLENGE, EVERYTHING, openScene, Person, VERIFIER, type Scene } from '../support/browser-person.ts'
 import { needing } from '../support/machine.ts'
@@ -22,6 +24,43 @@ async function redeem(scene: Scene, code: string): Promise<any> {
     code_verifier: VERIFIER,
   })
   return answer.json()
+}
+
+const formOn = ({ page }: Person): Promise<{ readonly action: string; readonly csrf: string }> =>
+  page.evaluate(`({
+    action: document.querySelector('form[method=post]').getAttribute('action'),
+    csrf: document.querySelector('[name=csrf]').value,
+  })`)
+
+/** A proxy that takes away what older browsers don't send. It keeps the `Origin` of each form that comes through it. */
+async function openHidingProxy() {
+  const origins: (string | undefined)[] = []
+  let port = 0
+  const server = createServer((incoming, response) => {
+    const headers = Object.entries(incoming.headers).filter(([name]) => !name.startsWith('sec-fetch-'))
+    if (incoming.method === 'POST') origins.push(incoming.headers.origin)
+    const { method, url } = incoming
+    const outgoing = request(
+      { host: '127.0.0.1', port, method, path: url, headers: Object.fromEntries(headers) },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+        answer.pipe(response)
+      },
+    )
+    incoming.pipe(outgoing)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    leadTo: (to: number): void => {
+      port = to
+    },
+    origins: () => origins,
+  }
 }
 
 describe('C6.2 in a browser', { timeout: 120_000, ...needing('chromium') }, () => {
@@ -160,6 +199,38 @@ describe('C6.2 in a browser', { timeout: 120_000, ...needing('chromium') }, () =
       form.submit()
     }`)
     await person.page.waitForSelector('text=Signed in as Bob Baker.')
+  })
+
+  it('T6 without `Sec-Fetch-Site` our own forms are believed, and those of another page are not', async () => {
+    const proxy = await openHidingProxy()
+    const behind = await openScene(proxy.url)
+    onTestFinished(behind.close)
+    proxy.leadTo(behind.postern.port)
+    const person = await Person.enter(behind)
+    await person.ask()
+    const { action, csrf } = await formOn(person)
+
+    // The port is another one and the site is the same: the cookie comes along, and the form has its token.
+    const elsewhere = await person.page.context().newPage()
+    await elsewhere.goto(behind.client.origin)
+    await elsewhere.setContent(`<form method="post" action="${new URL(action, proxy.url).href}">
+      <input name="csrf" value="${csrf}"><input name="username" value="alice">
+      <input name="password" value="alice-password"><button name="decision" value="login">go</button></form>`)
+    await elsewhere.getByRole('button').click()
+    await elsewhere.waitForSelector('h1:text("Sign in")')
+    expect(proxy.origins()).toEqual([behind.client.origin])
+
+    await person.logIn()
+    await person.page.getByLabel('Globex Partners').check()
+    await person.press('Allow')
+    expect((await person.backAtClient()).has('code')).toBe(true)
+    await person.open('/connect/applications')
+    await person.press(/Withdraw access/)
+    expect(await person.page.getByRole('status').innerText()).toContain('The access was withdrawn.')
+    await person.open('/connect/endsession')
+    await person.press('Sign out')
+    expect(await person.heading()).toBe('You are signed out')
+    expect(proxy.origins().slice(1)).toEqual(['null', 'null', 'null', 'null'])
   })
 
   it('T6 another site can’t frame the pages, nor log anybody in', async () => {

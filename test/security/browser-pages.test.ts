@@ -114,6 +114,81 @@ describe('T6 forms are believed only from the browser that was shown them', () =
     expect((await own.logIn(page)).text).toContain('Allow Ledgerline')
   })
 
+  const FOREIGN: readonly (readonly [string, string, string])[] = [
+    ['of another site', ISSUER, 'https://evil.test'],
+    ['of another port', ISSUER, `${ISSUER}:8443`],
+    ['of another scheme', ISSUER, ISSUER.replace('http:', 'https:')],
+    ['of a host below', ISSUER, 'http://evil.id.test'],
+    ['of a host with the same beginning', ISSUER, `${ISSUER}.evil.test`],
+    ['that is no origin', ISSUER, 'id.test'],
+    ['that is there twice', ISSUER, `${ISSUER}, https://evil.test`],
+    ['of another program on this machine', 'http://127.0.0.1:8080', 'http://localhost:8081'],
+    ['of this machine, for a service elsewhere', ISSUER, 'http://localhost'],
+    ['of elsewhere, at the port of this machine', 'http://localhost:8080', 'http://id.test:8080'],
+  ]
+  const OWN: readonly (readonly [string, string, string])[] = [
+    ['of the service', ISSUER, ISSUER],
+    ['`null`, which a page with the policy `no-referrer` has', ISSUER, 'null'],
+    ['of another name of this machine', 'http://127.0.0.1:8080', 'http://localhost:8080'],
+    ['of another address of this machine', 'http://localhost:8080', 'http://[::1]:8080'],
+  ]
+  const atIssuer = (issuer: string) => openFlow({ deps: { urls: { issuer, api: 'http://api.test' } } })
+  const withOrigin = (agent: UserAgent, headers: Readonly<Record<string, string>>): UserAgent => {
+    const other = new UserAgent(agent.service, headers)
+    other.cookie = agent.cookie
+    return other
+  }
+
+  it.each(FOREIGN)(
+    'T6 a form with the right token is refused where the browser says no more than an Origin %s',
+    async (_, issuer, origin) => {
+      const service = atIssuer(issuer)
+      const agent = new UserAgent(service)
+      const login = await agent.get(authorizePath())
+      const seen = await withOrigin(agent, { origin }).logIn(login)
+      expect(seen.location?.pathname ?? seen.text).toMatch(/authorize|<h1>Sign in</)
+      expect(service.verified).toHaveLength(0)
+      const consent = await agent.logIn(await agent.get(authorizePath()))
+      for (const decision of ['allow', 'deny'])
+        expect((await withOrigin(agent, { origin }).submit(consent, { decision })).location?.origin).not.toBe(
+          new URL(CALLBACK).origin,
+        )
+      expect(await service.store.list('consent')).toHaveLength(0)
+      const logout = await agent.get('/connect/endsession')
+      await withOrigin(agent, { origin }).submit(logout, { decision: 'logout' })
+      const applications = await agent.get('/connect/applications')
+      await withOrigin(agent, { origin }).submit(applications, { everywhere: '1' })
+      expect(await service.store.list('session')).toHaveLength(1)
+    },
+  )
+
+  it.each(OWN)('T6 a form with the right token is believed with an Origin %s', async (_, issuer, origin) => {
+    const service = atIssuer(issuer)
+    const agent = withOrigin(new UserAgent(service), { origin })
+    const login = await agent.get(authorizePath())
+    expect((await agent.submit(login, { username: 'alice', csrf: 'x' })).text).toContain('sign in again')
+    const consent = await agent.logIn(await agent.get(authorizePath()))
+    expect(consent.text).toContain('Allow Ledgerline')
+    expect(answerIn(await agent.submit(consent, { decision: 'allow' }))).toHaveProperty('code')
+  })
+
+  it('T6 `Sec-Fetch-Site` counts before the Origin, and a value that nobody knows is another site’s', async () => {
+    const service = openFlow()
+    const agent = new UserAgent(service)
+    const page = await agent.get(authorizePath())
+    for (const headers of [
+      { 'sec-fetch-site': 'cross-site', origin: ISSUER },
+      { 'sec-fetch-site': 'cross-site', origin: 'null' },
+      { 'sec-fetch-site': 'none', origin: 'https://evil.test' },
+      { 'sec-fetch-site': 'same-origin, cross-site' },
+    ])
+      await withOrigin(agent, headers).logIn(page)
+    expect(service.verified).toHaveLength(0)
+    // An alias of the service, whose pages the browser itself calls the same.
+    const alias = withOrigin(agent, { 'sec-fetch-site': 'same-origin', origin: 'http://alias.test' })
+    expect((await alias.logIn(page)).text).toContain('Allow Ledgerline')
+  })
+
   it('T6 consent can’t be given without the page’s token, nor by GET', async () => {
     const service = openFlow()
     const agent = new UserAgent(service)

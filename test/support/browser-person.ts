@@ -25,10 +25,15 @@ export interface Scene {
   readonly close: () => Promise<void>
 }
 
-export async function openScene(): Promise<Scene> {
+/** @param authUrl where people open the pages, if a proxy stands before them */
+export async function openScene(authUrl?: string): Promise<Scene> {
   const client = await openClientPage()
   const postern = await startPostern({
-    change: (configuration) => withClientAt(configuration, client.origin),
+    change: ({ server, ...rest }) =>
+      withClientAt(
+        { ...rest, server: { ...server, ...(authUrl !== undefined && { authUrl }) } },
+        client.origin,
+      ),
   })
   return {
     postern,

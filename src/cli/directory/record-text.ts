@@ -4,13 +4,14 @@ import type { EndedLoss } from '../../directory/planned-change.ts'
 import { countOf, type Terminal } from '../command.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 import type { ShowSecret } from '../../operations/directory-orders.ts'
-import { countOfFamilies, jsonText, rowLines } from '../terminal.ts'
+import { countOfFamilies, jsonText, printable, rowLines } from '../terminal.ts'
 
 /** A cell of a list. */
 type Cell = (record: Written) => string
 
 const textOf = (value: unknown): string => {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return `${value}`
+  if (typeof value === 'string') return printable(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return `${value}`
   if (Array.isArray(value)) return value.map(textOf).join(' ')
   if (typeof value !== 'object' || value === null) return ''
   return Object.entries(value)

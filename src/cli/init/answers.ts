@@ -1,7 +1,14 @@
 /** What `postern init` must know: from options, from questions on the terminal, and from defaults. */
 import { createInterface } from 'node:readline/promises'
 import { once } from 'node:events'
-import { CLIENT_ID_PATTERN, CODE_PATTERN, USERNAME_PATTERN } from '../../directory/names.ts'
+import {
+  CLIENT_ID_PATTERN,
+  CODE_PATTERN,
+  NAME_EXPECTED,
+  NAME_PATTERN,
+  USERNAME_EXPECTED,
+  USERNAME_PATTERN,
+} from '../../directory/names.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 import { type Terminal, UsageError } from '../command.ts'
 
@@ -37,7 +44,7 @@ interface Question {
 }
 
 const BUSINESS = /^([^=\s]+)(?:=(.+))?$/
-const NAME = /^[^\p{Cc}\p{Cs}\u2028\u2029]{1,256}$/u
+const NAME = new RegExp(NAME_PATTERN, 'u')
 
 const QUESTIONS = {
   upstream: {
@@ -54,7 +61,7 @@ const QUESTIONS = {
   },
   user: {
     ...{ option: '--user', asks: 'Name of the first user', pattern: new RegExp(USERNAME_PATTERN, 'u') },
-    expected: 'a name of at most 128 characters',
+    expected: USERNAME_EXPECTED,
   },
 } as const satisfies Readonly<Record<keyof GivenAnswers, Question>>
 
@@ -70,8 +77,7 @@ function checked(value: string, { option, pattern, expected }: Question): string
 function businessOf(text: string): Business {
   const [, code = text, name = code] = BUSINESS.exec(text) ?? []
   checked(code, QUESTIONS.business)
-  if (!NAME.test(name))
-    throw new UsageError('--business: expected a name of at most 256 characters on one line')
+  if (!NAME.test(name)) throw new UsageError(`--business: expected ${NAME_EXPECTED}`)
   return { code, name }
 }
 

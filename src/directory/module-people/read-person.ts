@@ -1,4 +1,5 @@
 import { pathText, Report } from '../../config/report.ts'
+import { withoutDirectionControls } from '../../kernel/clean-text.ts'
 import { personRecordSchema, type PersonRecord } from '../config.ts'
 import { readRecord } from '../read-records.ts'
 import { withoutHashes } from './error-for-log.ts'
@@ -51,11 +52,25 @@ type Copy = (given: unknown, at: string) => Plain | undefined
 const MEMBERS: Readonly<Record<string, Copy>> = {
   customers: (given, at) => copyList(given, at),
   access: (given, at) => copyMembers(given, at, {}),
-  claims: (given, at) => copyMembers(given, at, { address: copyClaims }, isEmpty),
+  claims: (given, at) => copyMembers(given, at, { address: copyClaims, ...NAMES }, isEmpty),
+}
+
+/**
+ * Parts of a person's name, without what steers the direction of writing. Elsewhere such a name is refused; here it may
+ * have been kept for years in a system that takes it, and its owner could not log in.
+ */
+const NAMES: Readonly<Record<string, Copy>> = Object.fromEntries(
+  ['name', 'given_name', 'middle_name', 'family_name'].map((member) => [member, copyName]),
+)
+
+function copyName(given: unknown, at: string): Plain {
+  const copy = copyScalar(given, at)
+  return typeof copy === 'string' ? withoutDirectionControls(copy) : copy
 }
 
 /** As databases say that there is none. */
-const isEmpty = (value: unknown): boolean => value === null || value === ''
+const isEmpty = (value: unknown): boolean =>
+  value === null || (typeof value === 'string' && withoutDirectionControls(value) === '')
 
 function copyClaims(given: unknown, at: string): Plain {
   return copyMembers(given, at, {}, isEmpty)

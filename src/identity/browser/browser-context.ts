@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { equalSecrets, newSecret } from '../../kernel/ids.ts'
+import { isLoopback } from '../../kernel/listen-address.ts'
 import type { Attempt } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
 import type { StepDependencies } from '../endpoint.ts'
@@ -73,18 +74,42 @@ export function noteUser(attempt: Attempt, { login }: BrowserContext): void {
   if (login !== undefined) Object.assign(attempt, { subject: login.user.subject, proven: 'user' })
 }
 
-/** Whether the browser says that another site sent the form. Our cookie did not come along then. */
-export function isForeignForm({ head }: Exchange): boolean {
-  const site = head.headers['sec-fetch-site']
-  return site === 'cross-site' || site === 'same-site'
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
+
+/** Where people open our pages: behind a proxy the address that it has. One on this machine has several names. */
+function isOurs(origin: string, issuer: string): boolean {
+  const own = new URL(issuer)
+  if (origin === own.origin) return true
+  const other = URL.parse(origin)
+  if (other === null || other.protocol !== own.protocol || other.port !== own.port) return false
+  return isLoopback(bare(other.hostname)) && isLoopback(bare(own.hostname))
+}
+
+/**
+ * Whether the browser says that another site sent the form. `Sec-Fetch-Site` says it best; older browsers don't send it,
+ * and none does to an http address off loopback. Then `Origin` says it. From our own pages that is `null`, since they have
+ * the policy `no-referrer` (Fetch §3.2): it calls nobody foreign, and the CSRF token decides.
+ */
+export function isForeignForm({ head }: Exchange, { urls }: Pick<StepDependencies, 'urls'>): boolean {
+  const { origin = 'null', 'sec-fetch-site': site = 'none' } = head.headers
+  if (site === 'same-origin') return false
+  return site !== 'none' || (origin !== 'null' && !isOurs(origin, urls.issuer))
 }
 
 /**
  * Whether a form comes from one of our pages, as this browser has it now. Otherwise it is foreign, or of a page that was
  * opened before the cookie changed: in another tab somebody opened a page first, logged in or logged out.
  */
-export const isOwnForm = (exchange: Exchange, csrf: string | undefined, browser: BrowserContext): boolean =>
-  !browser.fresh && !isForeignForm(exchange) && csrf !== undefined && equalSecrets(csrf, browser.csrf)
+export const isOwnForm = (
+  exchange: Exchange,
+  csrf: string | undefined,
+  browser: BrowserContext,
+  dependencies: Pick<StepDependencies, 'urls'>,
+): boolean =>
+  !browser.fresh &&
+  !isForeignForm(exchange, dependencies) &&
+  csrf !== undefined &&
+  equalSecrets(csrf, browser.csrf)
 
 /** The headers that a page with a form needs: the cookie, if the browser has none yet. */
 export const cookieHeaders = (

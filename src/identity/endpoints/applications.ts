@@ -132,7 +132,7 @@ async function answerForm(
 ): Promise<Answer> {
   const params = paramsOf(await readFields(exchange))
   const over = (done: Done): Answer => seeOther(dependencies.theme.at(`${PATH}?done=${done}`))
-  if (!isOwnForm(exchange, params.get('csrf'), browser)) return over('expired')
+  if (!isOwnForm(exchange, params.get('csrf'), browser, dependencies)) return over('expired')
   const consent = params.get('withdraw')
   if (consent !== undefined) return over(await withdraw(consent, login, exchange, dependencies))
   const session = params.get('end')
@@ -149,7 +149,7 @@ export const applications: Step<Arrived, Answer> = async (context, dependencies)
   const { exchange } = context
   const browser = await browserContextOf(exchange, dependencies)
   const posted = exchange.head.method === 'POST'
-  if (posted && isForeignForm(exchange)) return seeOther(dependencies.theme.at(PATH))
+  if (posted && isForeignForm(exchange, dependencies)) return seeOther(dependencies.theme.at(PATH))
   if (browser.login === undefined)
     return showLogin(
       undefined,

@@ -46,10 +46,10 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependenc
   const params = paramsOf(await readFields(exchange))
   const browser = await browserContextOf(exchange, dependencies)
   noteUser(attempt, browser)
-  if (isForeignForm(exchange)) return restartRequest(request, dependencies)
+  if (isForeignForm(exchange, dependencies)) return restartRequest(request, dependencies)
   // Nothing is lost by it, so it may come from a page that is out of date.
   if (params.get('decision') === 'deny') throw new Fault('access_denied')
-  if (!isOwnForm(exchange, params.get('csrf'), browser))
+  if (!isOwnForm(exchange, params.get('csrf'), browser, dependencies))
     return restartRequest(request, dependencies, 'unanswered')
   const asked = await decide(request, browser, dependencies)
   if (asked.kind === 'login') return restartRequest(request, dependencies, 'unanswered')

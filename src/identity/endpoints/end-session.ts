@@ -92,9 +92,13 @@ function own({ params }: LogoutParsed, { theme }: StepDependencies): string {
 }
 
 /** The user said so, or the client proved by its hint that it speaks of this very user. */
-function isMeant({ exchange, hint, own }: LogoutRead, browser: BrowserContext): boolean {
+function isMeant(
+  { exchange, hint, own }: LogoutRead,
+  browser: BrowserContext,
+  dependencies: StepDependencies,
+): boolean {
   if (own !== undefined && own.get('decision') === 'logout')
-    return isOwnForm(exchange, own.get('csrf'), browser)
+    return isOwnForm(exchange, own.get('csrf'), browser, dependencies)
   return hint !== undefined && hint.subject === browser.login?.user.subject
 }
 
@@ -105,7 +109,7 @@ const answerLogout: Step<LogoutRead, Answer> = async (context, dependencies) => 
   const { login } = browser
   if (login === undefined)
     return goodbye(context, hint !== undefined || confirmed !== undefined, dependencies)
-  if (!isMeant(context, browser)) return confirm(context, browser, dependencies)
+  if (!isMeant(context, browser, dependencies)) return confirm(context, browser, dependencies)
   const { key } = login.session
   const parties = { subject: login.user.subject, client: context.namedClient?.id }
   if (await dependencies.sessions.end(key, parties.subject))

@@ -129,9 +129,9 @@ async function answerForm(
   const username = params.get('username') ?? ''
   const again = (problems: readonly Problem[]): Answer =>
     showLogin(request, browser, dependencies, { username, problems })
-  if (isForeignForm(context.exchange)) return startOver(request, dependencies)
+  if (isForeignForm(context.exchange, dependencies)) return startOver(request, dependencies)
   if (request !== undefined && params.get('decision') === 'cancel') throw new Fault('access_denied')
-  if (!isOwnForm(context.exchange, params.get('csrf'), browser))
+  if (!isOwnForm(context.exchange, params.get('csrf'), browser, dependencies))
     return answerOutdated(request, params, browser, dependencies)
   const missing = missingFields(params)
   if (missing.length > 0) return again(missing)

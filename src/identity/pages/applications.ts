@@ -1,4 +1,4 @@
-import { csrfField, type FormFacts, html, type Html, type Page } from './layout.ts'
+import { csrfField, type FormFacts, html, type Html, nameAlone, type Page } from './layout.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.applications
@@ -86,7 +86,7 @@ const consentItem = (consent: ConsentListed, form: FormFacts, { day }: Formats):
   const { at, business, client, key, lasting, scopes } = consent
   return html`<li>
     <div>
-      <h3>${client}</h3>
+      <h3>${nameAlone(client)}</h3>
       ${business !== undefined && html`<p>${T.atBusiness(business)}</p>`}
       <ul>
         ${scopes.map((scope) => html`<li>${scope}</li>`)}

@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import { withoutDirectionControls } from '../../kernel/clean-text.ts'
 import { contactAddress } from './contact.ts'
 import { TEXTS } from './texts.ts'
 import type { Theme } from './theme.ts'
@@ -46,6 +47,9 @@ export const html = (strings: TemplateStringsArray, ...slots: readonly Slot[]): 
 
 /** A text that is HTML already: of files of ours only (T6). */
 export const verbatim = (text: string): Html => new Markup(text)
+
+/** A name from outside that stands by itself: its direction of writing turns nothing around it. In texts: names-in-texts.ts. */
+export const nameAlone = (name: string): Html => html`<bdi>${withoutDirectionControls(name)}</bdi>`
 
 /** A page as one of the files beside this one makes it. */
 export interface Page {

@@ -3,16 +3,19 @@
  * UAX #9), and their length must not push the rest off the page.
  */
 
+import { DIRECTION_CONTROLS, withoutDirectionControls } from '../../kernel/clean-text.ts'
+
 /** Letters that are written from right to left, and the characters that steer directions. */
-const STEERS =
-  /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
-const CONTROLS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+const STEERS = new RegExp(
+  `[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}${DIRECTION_CONTROLS}]`,
+  'u',
+)
 const FIRST_STRONG_ISOLATE = '\u2068'
 const POP_ISOLATE = '\u2069'
 
 /** Between isolates, without controls of its own; as it is, if it is written from left to right. */
 export const isolated = (name: string): string =>
-  STEERS.test(name) ? `${FIRST_STRONG_ISOLATE}${name.replace(CONTROLS, '')}${POP_ISOLATE}` : name
+  STEERS.test(name) ? `${FIRST_STRONG_ISOLATE}${withoutDirectionControls(name)}${POP_ISOLATE}` : name
 
 /** Characters: about two lines of a heading on a narrow screen. */
 const LONGEST = 48

@@ -1,5 +1,5 @@
 /** The part of the consent page where a person chooses a business (C6.2.2). */
-import { html, type Html } from './layout.ts'
+import { html, type Html, nameAlone } from './layout.ts'
 import { isShortened } from './names-in-texts.ts'
 import { TEXTS } from './texts.ts'
 
@@ -42,7 +42,7 @@ export const wholeName = (name: string): Html | undefined =>
   isShortened(name)
     ? html`<details>
         <summary>${T.wholeName}</summary>
-        <p>${name}</p>
+        <p>${nameAlone(name)}</p>
       </details>`
     : undefined
 
@@ -76,7 +76,7 @@ const choiceOf = ({ before, code, name, role }: BusinessChoice, at: number, isOn
         required${isOnly && html` checked`}
       />
       <span>
-        <b class="clamped">${name}</b>
+        <b class="clamped">${nameAlone(name)}</b>
         <small><span class="code">${code}</span> · ${T.role(role)}${before && ` · ${T.before}`}</small>
       </span>
     </label>

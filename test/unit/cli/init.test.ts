@@ -41,7 +41,7 @@ describe('postern init', () => {
     [['--business', 'A/B'], '--business: expected a code that can stand in a path'],
     [['--business', 'ACME', '--business', 'acme'], '--business: acme stands twice'],
     [['--client', 'two words'], '--client: expected at most 128 characters of ASCII'],
-    [['--user', ' '], '--user: expected a name of at most 128 characters'],
+    [['--user', ' '], '--user: expected a user name of at most 128 characters'],
     [['--bussiness', 'ACME'], 'did you mean "--business"?'],
     [['--fund-parameter', 'fundCode'], 'expected --from beside it'],
   ])('C10 refuses %j, says why, and writes nothing', async (options, why) => {

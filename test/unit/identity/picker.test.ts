@@ -118,11 +118,11 @@ describe('C6.2.2 many businesses to choose from', () => {
 
   it('a name that is cut off is offered whole', async () => {
     const { seen } = await ask(8)
-    expect(seen.text).toMatch(/<summary>Show the whole name<\/summary>\s*<p>Long name name/)
+    expect(seen.text).toMatch(/<summary>Show the whole name<\/summary>\s*<p><bdi>Long name name/)
     expect(seen.text.match(/<details/g)).toHaveLength(1)
     const named = await ask(8, { scope: 'openid fund.read target:b/B05' })
     expect(named.seen.text).toMatch(
-      /<h2>At Long name[^<]+…<\/h2>\s*<details>[^]*?<p>(Long name (name )+)<\/p>/,
+      /<h2>At Long name[^<]+…<\/h2>\s*<details>[^]*?<p><bdi>(Long name (name )+)<\/bdi><\/p>/,
     )
   })
 })
