@@ -15,9 +15,9 @@ export const storeSchema = kinds(
             '`normal`: data survives the end of the process. `full`: it survives a power cut too, and each write is slower.',
         }),
         deadline: duration({
-          default: '400ms',
+          default: '5s',
           description:
-            'How long a request waits for the store in all, before it is answered 503. A slow disk may need longer.',
+            'How long a request waits for the store in all, before it is answered 503. Where 1,000 reads or writes wait in a process, 503 at once.',
         }),
         maxSize: optional(
           size({
@@ -49,7 +49,7 @@ export function compileStore(config: StoreConfig, workers: number, report: Repor
     report.error(
       ['store', 'deadline'],
       `is less than ${SHORTEST_DEADLINE} ms, in which no disk is sure to answer`,
-      'leave it out for 400 ms',
+      'leave it out for 5 s',
     )
   if (config.kind === 'memory' && workers > 1)
     report.error(

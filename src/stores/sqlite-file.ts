@@ -164,16 +164,13 @@ export interface SqlitePlan {
   readonly maxSize: number | undefined
   /** Whether a marker says that the folder has a store (store-files.ts). Only some tests go without. */
   readonly marked?: boolean
-  /** Milliseconds for all that one request asks. If not given 400, so that its caller waits half a second at most (T5.5). */
+  /** Milliseconds for all that one request asks (T5.5). If not given, 5 s. */
   readonly deadline?: number
-  /**
-   * Milliseconds after which a verb fails that no request asks for. If not given, 50 more than a request has. A command
-   * waits longer, for a lock that another process gives back.
-   */
+  /** Milliseconds after which a verb fails that no request asks for. If not given, `deadline`. A command waits longer. */
   readonly answerWithin?: number
 }
 
-/** Milliseconds that a statement waits for the lock of another process. */
+/** Milliseconds that a statement waits for the lock of another process, where no request says how long. */
 export const BUSY_TIMEOUT = 250
 
 // Milliseconds. At its start a process may meet the locks of others that migrate, or that end and empty the WAL.

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
 import { budget, STORE_TIME } from '../kernel/store-budget.ts'
-import { BUSY_TIMEOUT, monotonicMs, type SqlitePlan } from './sqlite-file.ts'
+import { monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError } from './store-error.ts'
 import { countConnection } from './store-files.ts'
@@ -17,8 +17,6 @@ export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
     readonly args: Parameters<SqliteVerbs[Verb]>
     /** `monotonicMs` after which nobody waits for the reply. */
     readonly deadline: number
-    /** Milliseconds that the statement may wait for a lock. */
-    readonly patience: number
   }
 }[V]
 
@@ -42,9 +40,7 @@ export type Opening =
   | { readonly opened: true; readonly descriptor: number }
   | { readonly opened: false; readonly message: string }
 
-/** Milliseconds that a verb may take longer than all of a request: for those that no request asks for. */
-const SPARE = 50
-/** Verbs that may wait at once: far more than can be answered in time. */
+/** Verbs that may wait at once: more than can be answered in time. What comes beyond it fails at once. */
 const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
 const RESTART_AFTER = 250
@@ -63,23 +59,13 @@ const isReplies = (message: Opening | ThreadMessage): message is readonly Reply[
 
 /** Milliseconds. If less time is left, the verb fails at once. */
 const MIN_TIME = 10
-/** Milliseconds. The thread changes SQLite's timeout only when the step changes. */
-const STEP = 50
-
-/**
- * Milliseconds that a statement may wait for a lock, so that the reply comes within `within` milliseconds in any
- * case: a part of them, which of 450 is 250.
- */
-const patienceOf = (within: number): number =>
-  Math.round((within * BUSY_TIMEOUT) / (STORE_TIME + SPARE) / STEP) * STEP
-
 const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
 /**
- * Sends verbs to the thread in which SQLite runs. SQLite blocks: a statement waits for locks (up to 250 ms), for
- * fsync, for a checkpoint, for a disk that stopped answering. On the thread that serves, all calls would wait with
- * it, also those that need no store.
+ * Sends verbs to a thread in which SQLite runs. SQLite blocks: a statement waits for locks, for fsync, for a checkpoint,
+ * for a disk that stopped answering. On the thread that serves, all calls would wait with it, also those that need no
+ * store.
  *
  * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly,
  * and takes 0.1 ms instead of 0.02. What is asked in one turn of the event loop goes in one message: under load that
@@ -129,10 +115,12 @@ export class SqliteLink {
     ...args: Parameters<SqliteVerbs[V]>
   ): Promise<ReturnType<SqliteVerbs[V]>> {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
-    if (this.#waiting.size >= PENDING_LIMIT) return Promise.reject(unavailable('too many wait for it'))
+    // Readings of the change feed are few, and what calls are judged by: they never stand back.
+    if (this.#waiting.size >= PENDING_LIMIT && verb !== 'changes')
+      return Promise.reject(unavailable('too many wait for it'))
     if (this.#running() === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()
-    const { deadline: all = STORE_TIME, answerWithin = all + SPARE } = this.#plan
+    const { deadline = STORE_TIME, answerWithin = deadline } = this.#plan
     const within = time?.left() ?? answerWithin
     if (within < MIN_TIME) return Promise.reject(unavailable('what this request asked before took too long'))
     const id = (this.#lastId += 1)
@@ -144,9 +132,8 @@ export class SqliteLink {
       )
       const settled = time?.spend()
       this.#waiting.set(id, { resolve: resolve as Waiting['resolve'], reject, timer, settled })
-      const deadline = monotonicMs() + within
       // As in VerbRequest: the compiler does not see that verb and arguments belong together.
-      this.#ask({ id, verb, args, deadline, patience: patienceOf(within) } as VerbRequest)
+      this.#ask({ id, verb, args, deadline: monotonicMs() + within } as VerbRequest)
     })
   }
 

@@ -58,6 +58,7 @@ export class RequestHandler {
    */
   answer(requests: readonly VerbRequest[]): void {
     const { read = [], quick = [], long = [] } = Object.groupBy(requests, wayOf)
+    if (read.length > 0) this.#guard.checkFiles()
     if (read.length > 0) this.#reply(read.map((request) => this.#run(request)))
     for (let at = 0; at < quick.length; at += GROUP) this.#write(quick.slice(at, at + GROUP))
     for (const request of long) this.#write([request])
@@ -85,12 +86,9 @@ export class RequestHandler {
   /** Undefined if one of them cannot be run: then nothing is written, and each has to be run by itself. */
   #runTogether(group: readonly VerbRequest[]): readonly Reply[] | undefined {
     this.#guard.checkFiles()
-    if (this.#guard.unfit !== undefined || group.some(isLate)) return undefined
+    if (this.#guard.unfit !== undefined) return undefined
     try {
-      this.#wait(Math.min(...group.map(({ patience }) => patience)))
-      const replies = atOnce(this.#db, () => group.map((request) => this.#done(request)))
-      this.#guard.succeeded()
-      return replies
+      return this.#commit(group)
     } catch {
       return undefined
     }
@@ -100,19 +98,33 @@ export class RequestHandler {
     const { id } = request
     const { unfit } = this.#guard
     if (unfit !== undefined) return { id, outcome: 'unavailable', detail: unfit }
-    if (isLate(request)) return { id, outcome: 'unavailable', detail: 'those before it took too long' }
     try {
-      this.#wait(request.patience)
+      const [written] = wayOf(request) === 'read' ? [] : this.#commit([request])
+      if (written !== undefined) return written
+      requireInTime([request])
       const reply = this.#done(request)
       this.#guard.succeeded()
       return reply
     } catch (thrown) {
       this.#guard.failed(thrown)
-      const detail = describeTrouble(thrown)
+      const detail = thrown instanceof LateError ? thrown.message : describeTrouble(thrown)
       return detail === undefined
         ? { id, outcome: 'broken', error: thrown }
         : { id, outcome: 'unavailable', detail }
     }
+  }
+
+  /** All writes, or none. Throws as they do, and LateError. */
+  #commit(group: readonly VerbRequest[]): readonly Reply[] {
+    requireInTime(group)
+    this.#wait(Math.min(...group.map(patienceOf)))
+    const replies = atOnce(this.#db, () => {
+      // SQLite counts only the pauses that it meant to make: on a busy machine it has waited for longer.
+      requireInTime(group)
+      return group.map((request) => this.#done(request))
+    })
+    this.#guard.succeeded()
+    return replies
   }
 
   #done({ id, verb, args }: VerbRequest): Reply {
@@ -141,10 +153,27 @@ export class RequestHandler {
   }
 }
 
+class LateError extends Error {
+  constructor() {
+    super('those before it took too long')
+  }
+}
+
+/** Milliseconds that a write has behind the lock. */
+const TO_WRITE = 50
+/** Milliseconds. SQLite's timeout is changed only when the step changes. */
+const STEP = 50
+
+/** Milliseconds that a write may wait for the lock, so that it is told in time. */
+const patienceOf = (request: VerbRequest): number =>
+  Math.max(0, Math.floor((request.deadline - monotonicMs() - TO_WRITE) / STEP) * STEP)
+
 /**
- * Whether the request might miss its deadline, if its statement must wait for a lock as long as it may. Such a
- * request is not begun, so that nothing is written after its caller was told that it failed. And if a frozen process
- * holds the lock, the requests behind one waiting statement fail at once instead of one by one.
+ * Throws LateError if one of them would miss its deadline: so nothing is written after its caller was told that it failed. And
+ * where a frozen process holds the lock, the requests behind one waiting statement fail with it instead of one by one.
  */
-const isLate = (request: VerbRequest): boolean =>
-  request.deadline - monotonicMs() < (wayOf(request) === 'read' ? 0 : request.patience)
+function requireInTime(group: readonly VerbRequest[]): void {
+  const now = monotonicMs()
+  for (const request of group)
+    if (request.deadline - now < (wayOf(request) === 'read' ? 0 : TO_WRITE)) throw new LateError()
+}

@@ -27,15 +27,18 @@ const BATCH = 500
  * locks are unreliable. README.md says what survives a crash.
  */
 export class SqliteStore implements Store {
-  readonly #link: SqliteLink
+  readonly #writes: SqliteLink
+  /** Has a thread of its own: in WAL mode a reading waits for no lock and no flush, so the change feed is read all the time. */
+  readonly #reads: SqliteLink
   readonly #clock: Clock
 
   /** How long the service had run on this store, in milliseconds, when this process opened it. */
   readonly #ranBefore: number
   readonly #openedAt: number
 
-  private constructor(link: SqliteLink, clock: Clock, ranBefore: number) {
-    this.#link = link
+  private constructor({ writes, reads }: Links, clock: Clock, ranBefore: number) {
+    this.#writes = writes
+    this.#reads = reads
     this.#clock = clock
     this.#ranBefore = ranBefore
     this.#openedAt = clock.monotonic()
@@ -43,34 +46,34 @@ export class SqliteStore implements Store {
 
   /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
-    const link = await SqliteLink.open(plan, onTrouble)
+    const links = await openLinks(plan, onTrouble)
     try {
-      return new SqliteStore(link, clock, await link.request('running'))
+      return new SqliteStore(links, clock, await links.reads.request('running'))
     } catch (error) {
-      await link.close()
+      await closeAll(links)
       throw error
     }
   }
 
   get trouble(): string | undefined {
-    return this.#link.trouble
+    return this.#writes.trouble ?? this.#reads.trouble
   }
 
   get patience(): number | undefined {
-    return this.#link.deadline
+    return this.#writes.deadline
   }
 
   create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
-    return this.#link.request('create', this.#now(), kind, escapedKey(key), rowOf(entry))
+    return this.#writes.request('create', this.#now(), kind, escapedKey(key), rowOf(entry))
   }
 
   async find(kind: string, key: string): Promise<Entry | undefined> {
-    const row = await this.#link.request('find', this.#now(), kind, escapedKey(key))
+    const row = await this.#reads.request('find', this.#now(), kind, escapedKey(key))
     return row && toEntry(row)
   }
 
   async consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
-    const taken = await this.#link.request('consume', this.#now(), kind, escapedKey(key))
+    const taken = await this.#writes.request('consume', this.#now(), kind, escapedKey(key))
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -86,7 +89,7 @@ export class SqliteStore implements Store {
       key: escapedKey(record.key),
       row: rowOf(record),
     }))
-    const taken = await this.#link.request('redeem', this.#now(), kind, escapedKey(key), next, rows)
+    const taken = await this.#writes.request('redeem', this.#now(), kind, escapedKey(key), next, rows)
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -98,41 +101,49 @@ export class SqliteStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const text = JSON.stringify(value)
-    return this.#link.request('replace', this.#now(), kind, escapedKey(key), version, text, expiresAt ?? null)
+    return this.#writes.request(
+      'replace',
+      this.#now(),
+      kind,
+      escapedKey(key),
+      version,
+      text,
+      expiresAt ?? null,
+    )
   }
 
   remove(kind: string, key: string, version?: number): Promise<boolean> {
-    return this.#link.request('remove', this.#now(), kind, escapedKey(key), version ?? null)
+    return this.#writes.request('remove', this.#now(), kind, escapedKey(key), version ?? null)
   }
 
   async list(kind: string, page?: Page): Promise<readonly Entry[]> {
-    return (await this.#link.request('list', this.#now(), kind, partOf(page))).map(toEntry)
+    return (await this.#reads.request('list', this.#now(), kind, partOf(page))).map(toEntry)
   }
 
   async listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
-    return (await this.#link.request('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
+    return (await this.#reads.request('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
   }
 
   async pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
-    const rows = await this.#link.request('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
+    const rows = await this.#reads.request('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
     return rows.map(toEntry)
   }
 
   async removeBy(kind: string, where: IndexValues): Promise<number> {
     let live = 0
     for (;;) {
-      const batch = await this.#link.request('removeBy', this.#now(), kind, columnsOf(where), BATCH)
+      const batch = await this.#writes.request('removeBy', this.#now(), kind, columnsOf(where), BATCH)
       live += batch.live
       if (batch.removed < BATCH) return live
     }
   }
 
   countBy(kind: string, where: IndexValues): Promise<number> {
-    return this.#link.request('countBy', this.#now(), kind, columnsOf(where))
+    return this.#reads.request('countBy', this.#now(), kind, columnsOf(where))
   }
 
   async lastUseBy(kind: string, where: IndexValues): Promise<number | undefined> {
-    return (await this.#link.request('lastUseBy', this.#now(), kind, columnsOf(where))) ?? undefined
+    return (await this.#reads.request('lastUseBy', this.#now(), kind, columnsOf(where))) ?? undefined
   }
 
   async append(
@@ -141,13 +152,20 @@ export class SqliteStore implements Store {
     { expiresAt, above = 0 }: AppendOptions = {},
   ): Promise<FeedPlace> {
     const text = JSON.stringify(value)
-    const sequence = await this.#link.request('append', this.#times(), topic, text, expiresAt ?? null, above)
+    const sequence = await this.#writes.request(
+      'append',
+      this.#times(),
+      topic,
+      text,
+      expiresAt ?? null,
+      above,
+    )
     return { sequence, mark: NO_MARK }
   }
 
   async changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage> {
     const times = this.#times()
-    const rows = await this.#link.request('changes', times, after?.sequence ?? 0, limit + 1)
+    const rows = await this.#reads.request('changes', times, after?.sequence ?? 0, limit + 1)
     const changes = rows.slice(0, limit).map((row) => toChange(row, times.ran))
     return toPage(changes, after, times.now, rows.length > limit)
   }
@@ -163,12 +181,12 @@ export class SqliteStore implements Store {
 
   async purge(limit: number): Promise<number> {
     const times = this.#times()
-    await this.#link.request('ran', times.ran)
-    return this.#link.request('purge', times, limit)
+    await this.#writes.request('ran', times.ran)
+    return this.#writes.request('purge', times, limit)
   }
 
   close(): Promise<void> {
-    return this.#link.close()
+    return closeAll({ writes: this.#writes, reads: this.#reads })
   }
 
   #now(): number {
@@ -179,6 +197,37 @@ export class SqliteStore implements Store {
     const ran = this.#ranBefore + Math.floor(this.#clock.monotonic() - this.#openedAt)
     return { now: Math.floor(this.#now()), ran }
   }
+}
+
+interface Links {
+  readonly writes: SqliteLink
+  readonly reads: SqliteLink
+}
+
+/** One after the other: the first one makes or migrates the file. What is wrong with both is told once. */
+async function openLinks(plan: SqlitePlan, onTrouble?: TroubleListener): Promise<Links> {
+  const open: SqliteLink[] = []
+  let told: string | undefined
+  const tell = (): void => {
+    const trouble = open.map((link) => link.trouble).find((each) => each !== undefined)
+    if (trouble === told) return
+    told = trouble
+    onTrouble?.(trouble)
+  }
+  const writes = await SqliteLink.open(plan, tell)
+  open.push(writes)
+  try {
+    const reads = await SqliteLink.open(plan, tell)
+    open.push(reads)
+    return { writes, reads }
+  } catch (error) {
+    await writes.close()
+    throw error
+  }
+}
+
+async function closeAll({ writes, reads }: Links): Promise<void> {
+  await Promise.all([writes.close(), reads.close()])
 }
 
 const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({
