@@ -1,4 +1,5 @@
 /** The pairs of a query, by the names under which upstreams of many makes may read them (C8.7). */
+import { Fault } from '../kernel/faults.ts'
 
 /** Letters of which a name is read in one way only. */
 const PLAIN = /^[A-Za-z0-9_-]*$/
@@ -45,14 +46,79 @@ export function readingsOfSent(sent: string): readonly string[] | undefined {
   return once === twice ? readingsOf(once) : [...readingsOf(once), ...readingsOf(twice)]
 }
 
+/** Decodings, one after the other, that some service may do. */
+const MOST_DECODINGS = 3
+/** Bytes, and the spelling of one UTF-16 unit that IIS decodes. */
+const ESCAPES = /(?:%[0-9A-Fa-f]{2})+|%[Uu][0-9A-Fa-f]{4}/g
+
+const unescaped = (escapes: string): string =>
+  /^%[Uu]/.test(escapes)
+    ? String.fromCharCode(Number.parseInt(escapes.slice(2), 16))
+    : Buffer.from(escapes.replaceAll('%', ''), 'hex').toString()
+
+/** One decoding, as a lenient service does it: what is no escape stays. */
+const decodedOnce = (text: string): string => text.replaceAll('+', ' ').replaceAll(ESCAPES, unescaped)
+
+/** A text, and what it is after one to three decodings, each normalised (NFKC) or not. */
+function decodingsOf(text: string): ReadonlySet<string> {
+  const all = new Set([text])
+  let latest: readonly string[] = [text]
+  for (let count = 0; count < MOST_DECODINGS && latest.length > 0; count += 1) {
+    const decoded = latest.map(decodedOnce).flatMap((each) => [each, each.normalize('NFKC')])
+    latest = [...new Set(decoded)].filter((each) => !all.has(each))
+    for (const each of latest) all.add(each)
+  }
+  return all
+}
+
+/**
+ * Refuses a text in which a service may read one of the names that are taken: one that decodes it again, or before it splits
+ * it, or that normalises it.
+ * @param text a pair as it is sent, or a value that becomes part of one
+ * @throws Fault `unsendable_argument`
+ */
+export type RefuseHidden = (text: string, kind: 'pair' | 'value') => void
+
+/** @param taken names, decoded */
+export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
+  const refused = new Set(taken.flatMap(readingsOf))
+  const isTaken = (name: string): boolean => readingsOf(name).some((reading) => refused.has(reading))
+  const holdsName = (text: string, kind: 'pair' | 'value'): boolean =>
+    text.split(/[&;]/).some((part, index) => {
+      const sign = part.indexOf('=')
+      if (sign !== -1) return isTaken(part.slice(0, sign))
+      return kind === 'pair' && index === 0 && isTaken(part)
+    })
+  return (text, kind) => {
+    for (const decoded of decodingsOf(text))
+      if (holdsName(decoded, kind))
+        throw new Fault('unsendable_argument', {
+          say: 'It holds, encoded, a parameter of the query that only this service sets. Leave it out.',
+        })
+  }
+}
+
+/** Refuses a pair that a second decoding changes. */
+function refuseTwiceEncoded(pair: string): void {
+  if (decodedOnce(pair).search(ESCAPES) !== -1)
+    throw new Fault('unsendable_argument', {
+      say: 'A part of the query is percent-encoded twice. Encode it once.',
+    })
+}
+
 export interface QueryRules {
   /** Names, decoded, of which no pair passes in any reading. */
   readonly taken: readonly string[]
   /** Names, decoded, of the only pairs that pass; undefined: all others do. */
   readonly only: readonly string[] | undefined
+  /** Whether a pair that a second decoding changes is refused. */
+  readonly strict: boolean
 }
 
-/** Takes pairs out of a query. What stays, stays byte for byte, with the separator before it. */
+/**
+ * Takes pairs out of a query. What stays, stays byte for byte, with the separator before it.
+ * @throws Fault `unsendable_argument`
+ */
 export type QueryFilter = (query: string) => string
 
 /** Names that were decided about: the same few in call after call, and no more than this many, nor longer ones. */
@@ -60,8 +126,8 @@ const MOST_KNOWN = 1000
 const LONGEST_KNOWN = 64
 
 /** Undefined if every pair passes. */
-export function compileQueryFilter({ taken, only }: QueryRules): QueryFilter | undefined {
-  if (taken.length === 0 && only === undefined) return undefined
+export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFilter | undefined {
+  if (taken.length === 0 && only === undefined && !strict) return undefined
   const refused = new Set(taken.flatMap(readingsOf))
   const listed = only && new Set(only)
   const decide = (name: string): boolean => {
@@ -77,18 +143,29 @@ export function compileQueryFilter({ taken, only }: QueryRules): QueryFilter | u
     if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.set(name, decided)
     return decided
   }
-  return (query) => filterPairs(query, passes)
+  const refuseHidden = taken.length === 0 ? undefined : compileRefuseHidden(taken)
+  const judge = (pair: string): void => {
+    if (!pair.includes('%')) return
+    if (strict) refuseTwiceEncoded(pair)
+    refuseHidden?.(pair, 'pair')
+  }
+  return (query) => filterPairs(query, passes, judge)
 }
 
 const isSeparator = (query: string, at: number): boolean => query[at] === '&' || query[at] === ';'
 
 /** @param query empty, or beginning with `?` */
-function filterPairs(query: string, passes: (name: string) => boolean): string {
+function filterPairs(
+  query: string,
+  passes: (name: string) => boolean,
+  judge: (pair: string) => void,
+): string {
   let kept: string | undefined
   for (let start = 1, end = 0; start <= query.length && query !== ''; start = end + 1) {
     for (end = start; end < query.length && !isSeparator(query, end);) end += 1
-    if (passes(nameIn(query, start, end)))
-      kept = kept === undefined ? query.slice(start, end) : kept + query.slice(start - 1, end)
+    if (!passes(nameIn(query, start, end))) continue
+    judge(query.slice(start, end))
+    kept = kept === undefined ? query.slice(start, end) : kept + query.slice(start - 1, end)
   }
   return kept === undefined ? '' : `?${kept}`
 }

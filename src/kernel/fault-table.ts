@@ -225,6 +225,7 @@ export const FAULTS = {
   unsendable_value: trouble(
     'A part of this call cannot be passed on to the data service. If it should be, tell us the X-Request-Id.',
   ),
+  unsendable_argument: bad('A value of the request cannot be passed on to the data service.'),
   answer_unconvertible: trouble(INTERNAL),
   answer_unmappable: trouble(
     'The data service’s XML cannot be given as JSON without loss. Ask for application/xml.',

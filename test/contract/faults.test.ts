@@ -243,6 +243,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   upstream_unsupported_media_type: status(415),
   upstream_rate_limited: status(429),
   unsendable_value: 'test/unit/backends/forward/path-template.test.ts',
+  unsendable_argument: 'test/security/upstream-templates.test.ts',
   answer_unconvertible: failing(
     (connection) =>
       connection.respond({ headers: { 'Content-Type': 'application/json' }, body: '{"Name":"a\\u0000b"}' }),

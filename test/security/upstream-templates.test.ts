@@ -28,6 +28,14 @@ const ACTIONS = [
   shaped('query/{one}', { path: '/q', query: { tenant: '{business}', one: '{one}', text: 'a b&{one}2f' } }),
   shaped('header/{one}', { path: '/h', headers: { 'X-Tenant': '{business}', 'X-One': '<{one}>' } }),
   shaped('tenant', { path: '/q', query: { business: '{business}' } }),
+  shaped('tenant-of/{one}', { path: '/q', query: { business: '{business}', one: '{one}', text: 'x-{one}' } }),
+  shaped('strict', { path: '/q', strictQuery: true }),
+  shaped('listed', { path: '/q', query: { business: '{business}' }, queryOnly: ['q'] }),
+  shaped('quoted/{one}', { path: "/Orders(No='{one}',Of='{business}')/lines" }),
+  shaped('quoted-folder/{one}', { path: "/Folder('{business}/in/{one}/all')" }),
+  shaped('quoted-query/{one}', { path: '/q', query: { filter: 'No eq "{one}"' } }),
+  shaped('quoted-header/{one}', { path: '/h', headers: { 'X-Filter': `"No='{one}'"` } }),
+  shaped('beside-quotes/{one}', { path: "/people/{one}/Orders(Of='{business}')" }),
 ]
 
 let attacked: AttackedUpstream
@@ -41,13 +49,10 @@ beforeEach(() => attacked.forget())
 
 const BASE = '/api/1.0/b/ACME/fund-data'
 
-const call = async (target: string, lines = ''): Promise<number> => {
-  const answer = await sendRaw(
-    attacked.port,
-    bytesOf({ target: `${BASE}/${target}`, lines: attacked.authorization + lines }),
-  )
-  return answer.status
-}
+const answerTo = (target: string, lines = '') =>
+  sendRaw(attacked.port, bytesOf({ target: `${BASE}/${target}`, lines: attacked.authorization + lines }))
+
+const call = async (target: string, lines = ''): Promise<number> => (await answerTo(target, lines)).status
 
 const PLACES = ['whole', 'part', 'before-hex', 'query', 'header']
 
@@ -141,6 +146,132 @@ describe('T2.10 a client that sends the tenant’s name itself', () => {
     for (const query of [`a=%2f;${pair}&b`, `${pair};a=%2f&b`, `a=%2f&b&${pair}`])
       expect([query, await call(`tenant?${query}`)]).toEqual([query, 200])
     for (const { target } of attacked.received()) expect(target).toMatch(/^\/q\?a=%2f[;&]b&business=ACME$/)
+  })
+})
+
+/** `business=GLOBEX` behind a separator, as services see it that decode again, or before they split, or normalise. */
+const HIDDEN = [
+  'q=1%26business%3DGLOBEX',
+  'q=1%2526business%253DGLOBEX',
+  'q=1%252526business%25253DGLOBEX',
+  'q=1%3Bbusiness%3DGLOBEX',
+  'q=1%26b%75siness%3DGLOBEX',
+  'q=1%26BUSINESS%5B%5D%3DGLOBEX',
+  'q=1%26%20business=GLOBEX',
+  'q=1%26x%26business%3d',
+  'q=1%u0026business%u003DGLOBEX',
+  'q=1%EF%BC%86business%EF%BC%9DGLOBEX',
+  'q=1%26b%EF%BD%95siness=GLOBEX',
+  'q=1%CD%BEbusiness=GLOBEX',
+  'q=1%25EF%25BC%2586business%25EF%25BC%259DGLOBEX',
+  'q=1%EF%BC%8526business%EF%BC%853DGLOBEX',
+  'business%3DGLOBEX',
+  '%62usiness%3DGLOBEX&q=1',
+  'b%252575siness=GLOBEX',
+  'b%252575siness',
+  'b%EF%BD%95siness=GLOBEX',
+  '%F0%9D%90%9Fund=1&b%F0%9D%90%AEsiness=GLOBEX',
+]
+
+describe('T2.10 a client that hides the tenant’s name from one reader of the query', () => {
+  it.each(HIDDEN)('C8.7 %s is 400, and nothing is sent', async (pair) => {
+    for (const query of [pair, `a=1&${pair}`, `${pair};b=2`])
+      expect([query, await call(`tenant?${query}`)]).toEqual([query, 400])
+    expect(attacked.received()).toEqual([])
+  })
+
+  it.each([
+    'q=100%25',
+    'q=100%2525',
+    'q=R%26D',
+    'q=sport%26business',
+    'q=tax%3B%20business%20law',
+    'q=business',
+    'q=a%3Db',
+    'q=%EF%BC%86',
+    'q=%zz%FF%00',
+    'q=a+b%2Bc&business2%3D=1',
+    'url=https%3A%2F%2Fx.example%2F%3Fa%3D1%26b%3D2',
+  ])('C8.7 %s passes, byte for byte', async (query) => {
+    expect(await call(`tenant?${query}`)).toBe(200)
+    expect(attacked.received().map(({ target }) => target)).toEqual([`/q?${query}&business=ACME`])
+  })
+
+  it('C8.7 a path parameter hides no name in the query that it is put into', async () => {
+    for (const value of ['1%26business%3DGLOBEX', '1&business=GLOBEX', '1%EF%BC%86business=GLOBEX'])
+      expect([value, await call(`tenant-of/${value}`)]).toEqual([value, 400])
+    expect(attacked.received()).toEqual([])
+    expect(await call('tenant-of/R%26D=1')).toBe(200)
+  })
+
+  it('C8.7 with queryOnly too; of what is taken out nothing is judged', async () => {
+    expect(await call('listed?q=1%26business%3DGLOBEX')).toBe(400)
+    expect(attacked.received()).toEqual([])
+    expect(await call('listed?q=1&x=1%26business%3DGLOBEX')).toBe(200)
+    expect(attacked.received()[0]?.target).toBe('/q?q=1&business=ACME')
+  })
+
+  it('C8.7 strictQuery refuses what decodes twice, and nothing else', async () => {
+    for (const query of ['q=100%2525', 'q%2541=1', 'a=1&q=%2575', 'q=%25u0041'])
+      expect([query, await call(`strict?${query}`)]).toEqual([query, 400])
+    expect(attacked.received()).toEqual([])
+    for (const query of ['q=100%25', 'q=%2B49+1', 'q=a%26business%3Db', '', '&&', 'q=%25zz'])
+      expect([query, await call(`strict?${query}`)]).toEqual([query, 200])
+    expect(attacked.received().map(({ target }) => target)).toContain('/q?q=100%25')
+  })
+
+  it('C2.6 the answer says what to do, and repeats nothing', async () => {
+    const { body } = await answerTo('tenant?q=1%26business%3DGLOBEX')
+    expect(body).toContain(
+      'It holds, encoded, a parameter of the query that only this service sets. Leave it out.',
+    )
+    expect(body).not.toMatch(/GLOBEX|business/)
+    const lines = attacked.gateway.log().filter(({ reason }) => reason === 'unsendable_argument')
+    expect(lines.at(-1)).toMatchObject({ status: 400, level: 'info' })
+    expect(JSON.stringify(lines)).not.toContain('GLOBEX')
+  })
+})
+
+describe('T2.10 a value that ends the quotation in which it stands', () => {
+  it.each([
+    ["quoted/1')%20or%20('1'='1", 400],
+    ['quoted/1%27%29%20or%20%28%271%27%3D%271', 400],
+    ['quoted/a%27', 400],
+    ['quoted/a%EF%BC%87', 400],
+    ['quoted/a%EF%BC%BC', 400],
+    ["quoted-folder/x'", 400],
+    ['quoted-query/1%22%20or%20%221%22%20eq%20%221', 400],
+    ['quoted-query/1%EF%BC%82', 400],
+    ['quoted-header/1%27', 400],
+    ['quoted-header/1%22', 400],
+  ])('C8.7 %s is %i, and nothing is sent', async (target, status) => {
+    expect(await call(target)).toBe(status)
+    expect(attacked.received()).toEqual([])
+  })
+
+  it('C8.7 any other value is sent, and a quotation mark of another kind, or outside', async () => {
+    for (const target of [
+      'quoted/A-1',
+      'quoted/1%22)%20or%20(%22',
+      'quoted-query/1%27',
+      'quoted-header/1(2)',
+      'beside-quotes/O%27Brien',
+      'whole/O%27Brien',
+    ])
+      expect([target, await call(target)]).toEqual([target, 200])
+    expect(attacked.received().map(({ target }) => target)).toEqual([
+      "/Orders(No='A-1',Of='ACME')/lines",
+      "/Orders(No='1%22%29%20or%20%28%22',Of='ACME')/lines",
+      '/q?filter=No%20eq%20%221%27%22',
+      '/h',
+      "/people/O%27Brien/Orders(Of='ACME')",
+      '/t/ACME/O%27Brien',
+    ])
+  })
+
+  it('C2.6 the answer names the parameter', async () => {
+    const { body } = await answerTo('quoted/a%27')
+    expect(body).toContain('What stands for one holds a quotation mark or a backslash. Leave it out.')
   })
 })
 

@@ -12,6 +12,7 @@ import { writePlainXml } from '../../src/http/plain-xml/from-json.ts'
 import type { PlainXmlRules } from '../../src/http/plain-xml/rules.ts'
 import { readXml } from '../../src/http/xml-read.ts'
 import { FORMATS } from '../../src/http/body-schema.ts'
+import { compileQueryFilter } from '../../src/http/query.ts'
 import { CANONICAL_PATH, canonicalSegment } from '../../src/http/request-target.ts'
 import { compileNegotiation } from '../../src/http/accept.ts'
 import { headerValue } from '../../src/backends/forward/request.ts'
@@ -137,7 +138,11 @@ const plain = (text: string): void => {
     }
 }
 
+const filterQuery = compileQueryFilter({ taken: ['business'], only: undefined, strict: false })
+
 export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  'the filter of a query': (text) => filterQuery?.(`?a=%20${text}`),
+  'the filter of a query, encoded': (text) => filterQuery?.(`?a=${encodeURIComponent(text.toWellFormed())}`),
   cleanLine,
   quoteClean,
   redact: (text) => redact(new Error(text, { cause: { [text]: [text] } })),

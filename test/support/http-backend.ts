@@ -20,6 +20,7 @@ export const forwardingRules = (
   path: undefined,
   query: new Map(),
   queryOnly: undefined,
+  strictQuery: false,
   headers: new Map(),
   method: undefined,
   host: undefined,

@@ -42,7 +42,7 @@ export async function compileForwarding(
   reportTwoOfOneHeader({ headers: new Map(), credentials: undefined, ...exchange }, at, report)
   const identify = compileIdentity(name, config, at, report, dependencies)
   const tls = await compileTls(config, at, report)
-  const { format, payload, forwardAuthorization, responseHeaders, retries, timeouts } = config
+  const { format, payload, strictQuery, forwardAuthorization, responseHeaders, retries, timeouts } = config
   const xml =
     config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], report)
   checkDataInXml({ data: exchange.data, xml }, at, report)
@@ -50,7 +50,7 @@ export async function compileForwarding(
   return {
     name,
     vendor: dependencies.vendor,
-    ...{ format, payload, forwardAuthorization, responseHeaders, retries },
+    ...{ format, payload, strictQuery, forwardAuthorization, responseHeaders, retries },
     ...{ path: undefined, query: new Map(), queryOnly: undefined, headers: new Map() },
     ...{ requestHeaders: undefined, method: undefined, credentials: undefined },
     ...{ errors: undefined, errorStatus: undefined, redirects: undefined, data: undefined },

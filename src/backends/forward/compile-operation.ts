@@ -77,7 +77,7 @@ export function compileOperationBackend(
       'add {business} to one of them',
     )
   if (calls.severalIssuers) warnOfSameIds(rules, at, report)
-  const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined })
+  const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined, strictQuery: false })
   offered.all.push({ ...offered.operation, path: rules.path, query })
   if (rules.responseHeaders.length > 0 || rules.redirects !== undefined)
     return backend.withRules({ ...rules, operations: offered.all })

@@ -19,6 +19,8 @@ export interface RequestRules {
   readonly query: ReadonlyMap<string, Template>
   /** The only names, decoded, of a client's query that pass; undefined: all that may. */
   readonly queryOnly: readonly string[] | undefined
+  /** Whether a client's query that a second decoding would change is refused. */
+  readonly strictQuery: boolean
   readonly headers: FixedHeaders
   /** The only headers of a client that pass, in lower case; undefined: all that may. */
   readonly requestHeaders: ReadonlySet<string> | undefined
@@ -42,12 +44,13 @@ type RequestConfig = Pick<OperationUpstream, keyof RequestRules>
 
 /** Compiles the keys that are given. @param at the section that holds them */
 export function compileRequest(config: RequestConfig, at: KeyPath, report: Report): RequestChanges {
-  const { path, query, queryOnly, headers, requestHeaders, method, timeouts, retries } = config
+  const { path, query, queryOnly, strictQuery, headers, requestHeaders, method, timeouts, retries } = config
   reportRequestHeaders(requestHeaders ?? [], [...at, 'requestHeaders'], report)
   return {
     ...(path !== undefined && { path: compilePath(path, [...at, 'path'], report) }),
     ...(query && { query: compileQuery(query, [...at, 'query'], report) }),
     ...(queryOnly && { queryOnly }),
+    ...(strictQuery !== undefined && { strictQuery }),
     ...(headers && { headers: compileHeaders(headers, [...at, 'headers'], report) }),
     ...(requestHeaders && { requestHeaders: new Set(requestHeaders.map((each) => each.toLowerCase())) }),
     ...(method !== undefined && { method }),

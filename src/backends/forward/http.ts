@@ -88,8 +88,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
   #compileRedirects(): Redirects | undefined {
     const { redirects, host, timeouts, query, operations = [] } = this.#rules
     if (redirects === undefined || redirects.max === 0) return undefined
-    // `queryOnly` is for what clients send.
-    const queryOf = compileQueryTemplate({ query, queryOnly: undefined })
+    // The other two are for what clients send.
+    const queryOf = compileQueryTemplate({ query, queryOnly: undefined, strictQuery: false })
     return new Redirects(redirects, {
       targets: this.targets,
       host,
@@ -247,7 +247,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
     const faults: FaultCode[] = ['upstream_unreachable', 'upstream_timeout']
     if (credentials?.renewable === true) faults.push('upstream_token_unavailable')
     if (forwardAuthorization) faults.push('upstream_unauthorised')
-    if (placeholdersIn(this.#rules).size > 0) faults.push('unsendable_value')
+    const { query, strictQuery } = this.#rules
+    const isMade = placeholdersIn(this.#rules).size > 0
+    if (isMade) faults.push('unsendable_value')
+    if (isMade || strictQuery || query.size > 0) faults.push('unsendable_argument')
     return answersByStatus({ method, requestHeaders, faults })
   }
 
@@ -282,7 +285,8 @@ function linkRules(rules: HttpBackendRules): LinkRules {
     ...{ responseHeaders, targets, operations },
     origins: new Set(others.filter((origin) => origin !== undefined)),
     filterQuery:
-      compileQueryFilter({ taken: [...rules.query.keys()], only: undefined }) ?? ((query) => query),
+      compileQueryFilter({ taken: [...rules.query.keys()], only: undefined, strict: false }) ??
+      ((query) => query),
     tellsAddress: compileTellsAddress(targets, host, redirects?.origins),
   }
 }

@@ -113,8 +113,12 @@ export class LinkHeaders {
       if (path !== undefined) found.add(path)
     }
     const [path] = found
-    const query = filterQuery(url.query)
-    if (path === undefined || found.size > 1 || tellsAddress(unescaped(query))) return undefined
-    return call.baseUrl + path + query
+    if (path === undefined || found.size > 1) return undefined
+    try {
+      const query = filterQuery(url.query)
+      return tellsAddress(unescaped(query)) ? undefined : call.baseUrl + path + query
+    } catch {
+      return undefined
+    }
   }
 }

@@ -2,8 +2,11 @@ import type { Call } from '../../contracts/backend.ts'
 import { checkSegment, encodeSegment } from './segment-value.ts'
 import {
   actionSegments,
+  BUILT_IN,
+  checkQuoted,
   compilePlaceholder,
   parseTemplate,
+  type Placeholder,
   placeholdersOf,
   type Template,
 } from './template.ts'
@@ -32,8 +35,12 @@ export function compilePathTemplate(source: string): PathTemplate | string {
   if (!source.startsWith('/')) return 'must begin with "/"'
   const texts = source.slice(1).split('/')
   const segments: Template[] = []
+  let end = 0
   for (const [index, text] of texts.entries()) {
-    const segment = parseSegment(text, index === texts.length - 1)
+    const start = end + 1
+    end = start + text.length
+    const around = { before: source.slice(0, start), behind: source.slice(end) }
+    const segment = parseSegment(text, index === texts.length - 1, around)
     if (typeof segment === 'string') return segment
     segments.push(segment)
   }
@@ -60,10 +67,14 @@ function joinTexts(renderers: readonly SegmentRenderer[]): readonly SegmentRende
   return joined
 }
 
-function parseSegment(text: string, isLast: boolean): Template | string {
+function parseSegment(
+  text: string,
+  isLast: boolean,
+  around: { readonly before: string; readonly behind: string },
+): Template | string {
   if (text === '' && !isLast) return 'has an empty segment'
   if (text === '.' || text === '..') return 'has a segment of dots'
-  const segment = parseTemplate(text)
+  const segment = parseTemplate(text, around)
   if (typeof segment === 'string') return segment
   const isPlain = segment.every((part) => part.kind === 'placeholder' || LITERAL.test(part.text))
   return isPlain
@@ -72,25 +83,32 @@ function parseSegment(text: string, isLast: boolean): Template | string {
 }
 
 /** The placeholder that a segment is, if it is nothing but one. */
-export const soleName = (segment: Template): string | undefined => {
+export const solePlaceholder = (segment: Template): Placeholder | undefined => {
   const [part, ...others] = segment
-  return part?.kind === 'placeholder' && others.length === 0 ? part.name : undefined
+  return part?.kind === 'placeholder' && others.length === 0 ? part : undefined
 }
+
+export const soleName = (segment: Template): string | undefined => solePlaceholder(segment)?.name
 
 /** A segment with the slash before it, or what makes it for each call. */
 type SegmentRenderer = string | ((call: Call) => string)
 
-const WHOLE: Readonly<Record<string, SegmentRenderer>> = {
+const WHOLE: Readonly<Record<string, (call: Call) => string>> = {
   action: (call) => actionSegments(call).reduce((path, segment) => `${path}/${segment}`, ''),
   fund: ({ fund }) => (fund === undefined ? '' : `/${encodeSegment(fund, 'fund')}`),
 }
 
 function compileSegment(segment: Template): SegmentRenderer {
-  const name = soleName(segment)
-  if (name === undefined) return compileMixed(segment)
+  const sole = solePlaceholder(segment)
+  if (sole === undefined) return compileMixed(segment)
+  const { name } = sole
   const whole = Object.hasOwn(WHOLE, name) ? WHOLE[name] : undefined
-  if (whole) return whole
-  const value = compilePlaceholder(name)
+  if (whole)
+    return (call) => {
+      checkQuoted(BUILT_IN[name]?.(call) ?? '', sole)
+      return whole(call)
+    }
+  const value = compilePlaceholder(sole)
   return (call) => `/${encodeSegment(value(call), name)}`
 }
 
@@ -101,7 +119,7 @@ function compileMixed(segment: Template): SegmentRenderer {
     return `/${segment.map((part) => (part.kind === 'text' ? part.text : '')).join('')}`
   const parts = segment.map((part) => {
     if (part.kind === 'text') return part.text
-    const value = compilePlaceholder(part.name)
+    const value = compilePlaceholder(part)
     return (call: Call) => encodeSegment(value(call), part.name)
   })
   return (call) => {

@@ -1,7 +1,7 @@
 import type { Call } from '../../contracts/backend.ts'
-import { compileQueryFilter } from '../../http/query.ts'
-import { soleName } from './path-template.ts'
-import { encodeSegment, percentEncode } from './segment-value.ts'
+import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
+import { solePlaceholder } from './path-template.ts'
+import { encodeSegment, isPlain, percentEncode } from './segment-value.ts'
 import { compilePlaceholder, type Template } from './template.ts'
 import { compileText, type Text } from './text-template.ts'
 
@@ -10,16 +10,24 @@ export interface QueryTemplateRules {
   readonly query: ReadonlyMap<string, Template>
   /** Names of the only pairs of a client that pass; undefined: all but those that are added. */
   readonly queryOnly: readonly string[] | undefined
+  /** Whether what a second decoding would change is refused. */
+  readonly strictQuery: boolean
 }
 
-/** Makes the query that is sent of the client's: both are empty, or begin with `?`. @throws Fault `unsendable_value` */
+/**
+ * Makes the query that is sent of the client's: both are empty, or begin with `?`.
+ * @throws Fault `unsendable_value`, `unsendable_argument`
+ */
 export type QueryTemplate = (call: Call, query: string) => string
 
 /** Undefined where the client's query goes on as it is. */
-export function compileQueryTemplate({ query, queryOnly }: QueryTemplateRules): QueryTemplate | undefined {
-  const filter = compileQueryFilter({ taken: [...query.keys()], only: queryOnly })
+export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate | undefined {
+  const { query, queryOnly, strictQuery } = rules
+  const taken = [...query.keys()]
+  const filter = compileQueryFilter({ taken, only: queryOnly, strict: strictQuery })
   if (filter === undefined) return undefined
-  const pairs = [...query].map(([name, template]) => compilePair(name, template))
+  const refuseHidden = compileRefuseHidden(taken)
+  const pairs = [...query].map(([name, template]) => compilePair(name, template, refuseHidden))
   if (pairs.length === 0) return (_call, given) => filter(given)
   return (call, given) => {
     const passed = given === '' ? '' : filter(given)
@@ -30,14 +38,20 @@ export function compileQueryTemplate({ query, queryOnly }: QueryTemplateRules): 
 }
 
 /** A pair with its separator, or what makes it for each call. */
-function compilePair(name: string, template: Template): Text {
+function compilePair(name: string, template: Template, refuseHidden: RefuseHidden): Text {
   const start = `&${percentEncode(name)}=`
-  const sole = soleName(template)
+  // A value may be a path parameter, which the client chose.
+  const check = (value: string): void => refuseHidden(value, 'value')
+  const sole = solePlaceholder(template)
   if (sole !== undefined) {
     const find = compilePlaceholder(sole)
-    return (call) => start + encodeSegment(find(call), sole)
+    return (call) => {
+      const value = find(call)
+      if (!isPlain(value)) check(value)
+      return start + encodeSegment(value, sole.name)
+    }
   }
-  const value = compileText(template)
+  const value = compileText(template, check)
   if (typeof value === 'function') return (call) => start + percentEncode(value(call))
   return start + percentEncode(value)
 }

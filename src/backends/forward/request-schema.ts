@@ -35,6 +35,11 @@ export const requestKeys = {
         'The only names of the client’s query to forward. Default: all but those that `query` adds.',
     }),
   ),
+  strictQuery: flag({
+    default: false,
+    description:
+      'Refuse a client’s query of which a part is percent-encoded twice (`%2525`). For services that decode twice.',
+  }),
   headers: optional(
     mapOf(template({ description: 'The value, such as `{business}`, or a secret.' }), {
       keys: TOKEN_PATTERN,

@@ -20,7 +20,7 @@ export function compileText(template: Template, check: CheckValue = NO_CHECK): T
   const parts = template.map((part) => {
     if (part.kind === 'text') return part.text
     const { name } = part
-    const valueIn = compilePlaceholder(name)
+    const valueIn = compilePlaceholder(part)
     return (call: Call): string => {
       const value = valueIn(call)
       if (isPlain(value)) return value

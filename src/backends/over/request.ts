@@ -4,6 +4,7 @@ import { isBodiless, isSafe } from '../../http/methods.ts'
 import { carryDirectly } from '../forward/attempts.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import type { Redirects } from '../forward/redirects.ts'
+import { toFault } from '../../kernel/faults.ts'
 import type { Changes } from './changes.ts'
 
 /** A request that is ready to be sent. */
@@ -42,10 +43,22 @@ export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes
     call: changed,
     method,
     path: changes.path ?? sender.pathWithoutQuery(call),
-    query: sender.queryOf(call, changes.query ?? call.target.query),
+    query:
+      changes.query === undefined
+        ? sender.queryOf(call, call.target.query)
+        : queryFor(call, sender, changes.query),
     // Both the client's method and the one that is sent must allow it: the forwarder sees the latter.
     retries: isSafe(call.method) ? sender.retries : 0,
     redirects: isSafe(call.method) ? sender.redirects : undefined,
+  }
+}
+
+/** A query of the module's own that cannot be sent is the module's fault, and not the client's. */
+function queryFor(call: Call, sender: HttpBackend, query: string): string {
+  try {
+    return sender.queryOf(call, query)
+  } catch (thrown) {
+    throw broken(`gave a query that cannot be sent: ${toFault(thrown).message}`)
   }
 }
 

@@ -127,6 +127,10 @@ export const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     API,
     'A value in the path has characters that the data service cannot be sent. If the value is right, send us the `X-Request-Id` of the answer.',
   ),
+  unsendable_argument: at(
+    API,
+    'Leave out what the message names: a quotation mark, a backslash, or what is percent-encoded twice.',
+  ),
   answer_unconvertible: at(
     API,
     'Ask for JSON in place of XML. If it stays, send us the `X-Request-Id` of the answer.',

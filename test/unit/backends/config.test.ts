@@ -13,6 +13,7 @@ const HTTP = {
   payload: 'bare',
   timeouts: { connect: 2000, firstByte: 10_000, idle: 15_000 },
   identity: 'headers',
+  strictQuery: false,
   forwardAuthorization: false,
   responseHeaders: [],
   maxConnections: 256,
