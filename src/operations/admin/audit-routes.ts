@@ -228,7 +228,7 @@ export function auditRoutes(trail: QueriedTrail | undefined): readonly AdminRout
       trail === undefined
         ? NO_TRAIL
         : ask(trail, { ...request, operator: { ...request.operator, by: request.query['claimed'] } })
-  const common = { method: 'GET', needs: 'audit' } as const
+  const common = { method: 'GET', needs: 'audit', namesPeople: true } as const
   return [
     {
       ...common,

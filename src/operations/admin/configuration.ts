@@ -69,7 +69,7 @@ export const CONFIGURATION_ROUTES: readonly AdminRoute[] = [
     operationId: 'showConfiguration',
     needs: 'inspect',
     summary:
-      'The configuration in force: extended, with defaults and what the environment sets, without secrets',
+      'The configuration in force: extended, with defaults and what the environment sets, without secrets; without users for who lacks the right `administer`',
     answers: { 200: ['As it is in force', { type: 'object' }] },
     handle: (control) => ok(control.configuration()),
   },

@@ -74,8 +74,11 @@ function parametersOf({ query = {}, params = {}, conditional }: AdminRoute) {
   return parameters.length === 0 ? {} : { parameters }
 }
 
+/** Elsewhere `[person]` stands for them, unless the role has the right `administer`. */
+const PEOPLE_TOLD = ' It names people to all of them.'
+
 function operationOf(route: AdminRoute) {
-  const { operationId, summary, needs, body, conditional, answers } = route
+  const { operationId, summary, needs, body, conditional, answers, namesPeople } = route
   const own = Object.entries(answers).map(
     ([status, [description, schema, headers = []]]) =>
       [status, { description, ...headersOf(headers), ...json(schema) }] as const,
@@ -83,7 +86,7 @@ function operationOf(route: AdminRoute) {
   return {
     operationId,
     summary,
-    description: `For the roles ${rolesWith(needs).join(', ')}.`,
+    description: `For the roles ${rolesWith(needs).join(', ')}.${namesPeople === true ? PEOPLE_TOLD : ''}`,
     security: [{ token: [needs] }],
     ...parametersOf(route),
     ...(body && { requestBody: requestBodyOf(route, body) }),

@@ -164,6 +164,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     path: '/lockouts',
     operationId: 'listLockouts',
     needs: 'operate',
+    namesPeople: true,
     summary: 'Whose logins are slowed down by failures',
     answers: {
       200: [

@@ -48,6 +48,8 @@ export interface AdminRoute {
   readonly summary: string
   /** The right that an operator needs for it (C12.2.4). */
   readonly needs: Right
+  /** Whether everybody who may use it is told names of people. Other answers leave them out for who lacks `administer`. */
+  readonly namesPeople?: true
   /** The schema of the JSON body. Absent: no body is read. */
   readonly body?: Schema
   /** Whether `handle` checks the body, and tells every problem of it. Then `body` is only published. */

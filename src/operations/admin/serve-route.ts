@@ -11,6 +11,7 @@ import {
   refusedOperator,
   unknownOperator,
 } from './operators.ts'
+import { withoutPeople } from './people-in-answers.ts'
 import { hasRight } from './rights.ts'
 import { type AdminRequest, type AdminRoute, members, MERGE_PATCH, type Schema } from './routes.ts'
 
@@ -71,13 +72,10 @@ export function addRoute(app: AdminApp, route: AdminRoute, api: GuardedApi): voi
       done()
     },
     handler: async (request, reply) => {
-      const {
-        status,
-        body: sent,
-        type,
-        tag,
-        location,
-      } = await handle(api.control, readRequest(request, route, known.get(request)))
+      const operator = known.get(request)
+      const answer = await handle(api.control, readRequest(request, route, operator))
+      const { status, type, tag, location } = answer
+      const sent = tellsPeople(route, operator) ? answer.body : withoutPeople(answer.body)
       if (type !== undefined) reply.type(type)
       if (tag !== undefined) reply.header('ETag', `"${tag}"`)
       if (location !== undefined) reply.header('Location', location)
@@ -85,6 +83,10 @@ export function addRoute(app: AdminApp, route: AdminRoute, api: GuardedApi): voi
     },
   })
 }
+
+/** Whether an answer may name people: by the role of who asks, or because the route is for that. */
+const tellsPeople = ({ namesPeople }: AdminRoute, operator: AuthenticatedOperator | undefined): boolean =>
+  namesPeople === true || (operator !== undefined && hasRight(operator.role, 'administer'))
 
 /** Only PATCH takes a merge patch. Throws AdminError 415. */
 function refuseOtherTypes({ method, headers }: IncomingRequest): void {
