@@ -80,8 +80,19 @@ export interface ScanOrder {
   readonly lastOf?: readonly string[] | undefined
 }
 
+/** What a trail does not have of the time that was asked for. */
+export interface UncoveredTime {
+  /** It has nothing of that time. */
+  readonly all: boolean
+  /** The time of its first record; undefined if it has none, or if that time has not come yet. */
+  readonly begins: string | undefined
+  /** Since when it was kept, if what stood before `begins` was removed when its retention had ended. */
+  readonly removedFrom: string | undefined
+}
+
 export interface ScanEnd {
   readonly rows: number
+  readonly uncovered?: UncoveredTime | undefined
   /** Where the last row stands, if there may be more. */
   readonly last?: Position | undefined
   /** The first unreadable lines, and how many there are. */

@@ -61,7 +61,7 @@ describe('C12.5 who changed a fund', () => {
     expect([code, stderr]).toEqual([
       0,
       expect.stringMatching(
-        /^2 rows\. Signed up to 20\S+Z\. Whether the trail is whole: postern audit verify\n$/,
+        /^2 rows\. The trail begins at 2026-03-30T\S+Z\. It has nothing of the time before\. Signed up to 20\S+Z\. Whether the trail is whole: postern audit verify\n$/,
       ),
     ])
     const [heads, ...lines] = stdout.trim().split('\n')
@@ -84,6 +84,23 @@ describe('C12.5 who changed a fund', () => {
       /^No record fits \(a user is named by the `sub` of the tokens, [^)]*\)\. /,
     )
     expect(recordsOf({ data }, 'audit.queried')).toHaveLength(1)
+  })
+
+  it('C12.5 of a month before the trail begins says when it begins, and ends with 1; so does the service', async () => {
+    const service = await postern()
+    await renameFund(service, 'Renamed')
+    const beside = verbsBeside(service)
+    const message =
+      /^No record fits\. The trail begins at 20\S+Z\. It has nothing of the time that was asked for\. Signed/
+    for (const asked of [[], [join(service.data, 'audit')]]) {
+      const { code, stderr } = await beside('find', ...asked, '--month', '2020-03')
+      expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+    }
+    expect(await beside('find', '--from', '2999-01', '--json')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('or that time has not come') as string,
+    })
+    expect((await beside('find', '--month', '2020-03', '--until', '2020-04')).code).toBe(2)
   })
 
   it('is told by the service that runs, which records the operator', async () => {

@@ -8,6 +8,7 @@ import type {
   UnreadableLine,
 } from '../../contracts/audit-query.ts'
 import { DayScan } from './day-scan.ts'
+import { uncoveredOf } from './extent.ts'
 import { LastSegments } from './last-segments.ts'
 import { fitsOutcome } from './query.ts'
 import { RowReader } from './row.ts'
@@ -44,7 +45,8 @@ export function* scan(order: ScanOrder, progress: (progress: Progress) => void):
   }
   yield* work.rest()
   progress({ done: total, total })
-  yield { kind: 'end', ...work.end() }
+  const uncovered = uncoveredOf(order.query, folders, segments, Date.now())
+  yield { kind: 'end', ...work.end(), ...(uncovered && { uncovered }) }
 }
 
 class ScanWork {

@@ -127,7 +127,8 @@ function seqBefore(path: string): number | undefined {
   return seq === undefined ? undefined : Number(seq)
 }
 
-function firstLine(path: string): string {
+/** The first record of a segment, as far as 4 KiB. Throws the system's error. */
+export function firstLine(path: string): string {
   const buffer = Buffer.alloc(FIRST_LINE)
   const file = openSync(path, 'r')
   try {

@@ -1,5 +1,11 @@
 /** Prints the answer to a question about the trail: as a table, as words, as CSV or as lines of JSON. */
-import { type AuditRow, type Progress, type ScanEnd, TrailReadError } from '../../contracts/audit-query.ts'
+import {
+  type AuditRow,
+  type Progress,
+  type ScanEnd,
+  TrailReadError,
+  type UncoveredTime,
+} from '../../contracts/audit-query.ts'
 import { whyNoTrail } from '../../audit/find/segments.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
 import { AdminTrouble } from '../admin-access.ts'
@@ -64,6 +70,18 @@ export interface Inquiry {
   readonly nothing: string
 }
 
+/** What the trail has not of the time that was asked for: whether anything was done then is not known. */
+function coverageText({ all, begins, removedFrom }: UncoveredTime): string {
+  if (begins === undefined)
+    return 'The trail has nothing of the time that was asked for: it has no record yet, or that time has not come.'
+  const nothing = all ? 'It has nothing of the time that was asked for' : 'It has nothing of the time before'
+  const why =
+    removedFrom === undefined
+      ? ''
+      : `: what was kept since ${visible(removedFrom)} was removed when its retention had ended`
+  return `The trail begins at ${visible(begins)}. ${nothing}${why}.`
+}
+
 /** Asks, and prints the answer. The promise gives the exit code. */
 export async function showAnswer(inquiry: Inquiry, terminal: Terminal): Promise<number> {
   const bar = progressBar(terminal)
@@ -75,7 +93,7 @@ export async function showAnswer(inquiry: Inquiry, terminal: Terminal): Promise<
     bar.clear()
     if (shown.isEnded)
       terminal.stderr.write(shown.summary(await signedUntil(source.folders, inquiry.folders)))
-    return shown.isWhole ? EXIT.done : EXIT.failed
+    return shown.isWhole && !shown.isUncovered ? EXIT.done : EXIT.failed
   } catch (thrown) {
     bar.clear()
     if (!(thrown instanceof TrailReadError || thrown instanceof AdminTrouble)) throw thrown
@@ -142,6 +160,11 @@ class Shown {
     return (this.#end?.unreadableCount ?? 0) === 0
   }
 
+  /** Whether the trail has nothing of the time that was asked for. */
+  get isUncovered(): boolean {
+    return this.#end?.uncovered?.all === true
+  }
+
   /** False if the reader has seen enough before the end. */
   get isEnded(): boolean {
     return this.#end !== undefined
@@ -150,7 +173,12 @@ class Shown {
   /** @param signed up to when the trail is signed */
   summary(signed: string): string {
     const count = this.#rows === 0 ? this.#asked.nothing : countOf(this.#rows, 'row')
-    return `${count}. ${signed}\n${this.#trouble()}`
+    return `${count}. ${this.#coverage()}${signed}\n${this.#trouble()}`
+  }
+
+  #coverage(): string {
+    const { uncovered } = this.#end ?? {}
+    return uncovered === undefined ? '' : `${coverageText(uncovered)} `
   }
 
   #trouble(): string {

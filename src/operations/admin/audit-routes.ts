@@ -68,6 +68,11 @@ const rowsSchema = members(
     rows: { type: 'array', items: row, description: 'By time, then writer, then seq.' },
     next: text('The cursor of the next page. Absent after the last row.'),
     unreadable: { type: 'integer', description: 'Lines that are no records: verify the trail.' },
+    uncovered: {
+      type: 'object',
+      description:
+        'What the trail does not have of the time that was asked for: `all` of it or a part, when its first record `begins`, and `removedFrom`: since when it was kept, if the time before was removed by retention.',
+    },
   },
   ['rows', 'unreadable'],
 )
@@ -128,8 +133,8 @@ async function* steps({ reader }: QueriedTrail, order: Order): AsyncGenerator<Sc
   }
 }
 
-const answerOf = ({ found, last, unreadableCount: unreadable }: Page): AdminAnswer =>
-  ok({ rows: found, ...(last && { next: cursorOf(last) }), unreadable })
+const answerOf = ({ found, last, unreadableCount: unreadable, uncovered }: Page): AdminAnswer =>
+  ok({ rows: found, ...(last && { next: cursorOf(last) }), unreadable, ...(uncovered && { uncovered }) })
 
 async function findPage(trail: QueriedTrail, { query: texts, operator }: AdminRequest): Promise<AdminAnswer> {
   const { query, problems } = trail.reader.readQuery(texts)

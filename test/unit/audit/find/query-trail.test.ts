@@ -12,6 +12,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { queryTrail } from '../../../../src/audit/find/query-trail.ts'
 import { readRow } from '../../../../src/audit/find/row.ts'
+import { openAuditKeys } from '../../../../src/audit/keys.ts'
+import { makeManifestLine } from '../../../../src/audit/manifest/manifest-line.ts'
 import type { OpenTrail } from '../../../../src/audit/open-trail.ts'
 import { openTrail } from '../../../../src/audit/trail.ts'
 import type { AuditEntry } from '../../../../src/contracts/audit.ts'
@@ -82,6 +84,46 @@ const segmentsOf = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.\d+\.jsonl$/.test(name))
     .toSorted()
+
+describe('C12.5 a time that the trail does not have', () => {
+  async function march(): Promise<Kept> {
+    const trail = await kept()
+    const process = trail.process()
+    await process.require(change('SUPER1'))
+    await process.close()
+    return trail
+  }
+  const monthOf = (month: number) => ({ from: Date.UTC(2026, month, 1), until: Date.UTC(2026, month + 1, 1) })
+  const begins = new Date(NOON).toISOString()
+
+  it('C12.5 is told with the time of the first record: all of it, a part of it, or none', async () => {
+    const { folder } = await march()
+    const uncovered = async (query: AuditQuery): Promise<unknown> => (await ask(folder, query)).uncovered
+    expect(await uncovered(monthOf(1))).toEqual({ all: true, begins, removedFrom: undefined })
+    expect(await uncovered(monthOf(2))).toEqual({ all: false, begins, removedFrom: undefined })
+    expect(await uncovered({ until: NOON })).toMatchObject({ all: true })
+    expect(await uncovered(monthOf(3))).toBeUndefined()
+    expect(await uncovered({ from: NOON })).toBeUndefined()
+    expect(await uncovered({ until: NOON + 1 })).toBeUndefined()
+    expect(await uncovered({ fund: 'SUPER1' })).toBeUndefined()
+    expect(await uncovered({ from: Date.now() + DAY })).toMatchObject({ all: true, begins: undefined })
+    expect((await ask(await dataFolder(), monthOf(2))).uncovered).toMatchObject({
+      all: true,
+      begins: undefined,
+    })
+  })
+
+  it('C12.5 is told with what retention has removed of it', async () => {
+    const { folder } = await march()
+    const keys = await openAuditKeys(folder)
+    const time = '2026-01-05T00:00:00.000Z'
+    const first = makeManifestLine({ time, heads: [] }, undefined, keys)
+    const removed = [{ writer: 'w', number: 1, seq: 1, hash: 'h' }]
+    const second = makeManifestLine({ time: begins, heads: [], removed }, first.line, keys)
+    writeFileSync(join(folder, 'manifest.jsonl'), first.text + second.text)
+    expect((await ask(folder, monthOf(1))).uncovered).toEqual({ all: true, begins, removedFrom: time })
+  })
+})
 
 describe('C12.5 asking', () => {
   it('finds a subject’s records across restarts, midnight and segments, in the order of time', async () => {
