@@ -14,7 +14,7 @@ export type ThreadMessage = null | { readonly abandoned: string; readonly displa
 const { memory, ...plan } = workerData as ThreadPlan
 const ring = new RecordRing(memory)
 const tell = (message: ThreadMessage): void => parentPort?.postMessage(message)
-new ChainWriter(plan, {
+await new ChainWriter(plan, {
   ring,
   signal: () => {
     if (ring.claimSignal()) tell(null)

@@ -75,8 +75,8 @@ export class ChainWriter {
   }
 
   /** Blocks until the ring shall end, and what is in it is written, or an attempt at that has failed. */
-  run(): void {
-    while (!this.#isDone()) this.#attempt()
+  async run(): Promise<void> {
+    while (!this.#isDone()) await this.#attempt()
     this.#segment?.close()
   }
 
@@ -85,11 +85,11 @@ export class ChainWriter {
     return ring.ending && (this.#failures > 1 || ring.published === ring.durable)
   }
 
-  #attempt(): void {
+  async #attempt(): Promise<void> {
     try {
-      if (this.#ring.published !== this.#cursor) this.#writeGroup()
-      else if (this.#ring.rollsAsked !== this.#ring.rollsDone) this.#roll()
-      else if (this.#ring.ending || this.#syncDue <= performance.now()) this.#sync()
+      if (this.#ring.published !== this.#cursor) await this.#writeGroup()
+      else if (this.#ring.rollsAsked !== this.#ring.rollsDone) await this.#roll()
+      else if (this.#ring.ending || this.#syncDue <= performance.now()) await this.#sync()
       else this.#rest()
     } catch (error) {
       this.#abandon(error)
@@ -102,48 +102,46 @@ export class ChainWriter {
     if (this.#ring.published === this.#cursor) this.#segment?.requireInPlace()
   }
 
-  #writeGroup(): void {
+  async #writeGroup(): Promise<void> {
     let awaited = false
     let record = this.#ring.take(this.#cursor)
     for (; record !== undefined && this.#chain.lines.length < GROUP; record = this.#ring.take(record.end)) {
-      this.#chooseSegment(record)
+      if (!this.#fits(record)) await this.#nextSegment(record)
       this.#ring.setSeq(record.position, this.#chain.add(record))
       this.#cursor = record.end
       awaited ||= record.awaited
     }
     this.#write()
-    if (awaited || this.#unsynced() > MOST_UNSYNCED) this.#sync()
+    if (awaited || this.#unsynced() > MOST_UNSYNCED) await this.#sync()
   }
 
   #unsynced(): number {
     return (this.#cursor - this.#ring.durable) | 0
   }
 
-  /** Begins another segment each day, and when the last is full. */
-  #chooseSegment({ time }: RingRecord): void {
-    const day = dayOf(time)
-    const segment = this.#segment
-    if (segment !== undefined && day === this.#day && !this.#isFull(segment)) return
-    if (segment !== undefined) this.#finish(segment)
-    this.#create(day)
+  /** Another segment begins each day, and when the last is full. */
+  #fits({ time }: RingRecord): boolean {
+    const bytes = (this.#segment?.length ?? Infinity) + this.#chain.lines.length
+    return bytes < this.#plan.segmentBytes && dayOf(time) === this.#day
+  }
+
+  async #nextSegment({ time }: RingRecord): Promise<void> {
+    if (this.#segment !== undefined) await this.#finish(this.#segment)
+    this.#create(dayOf(time))
     this.#begin(time)
   }
 
-  #isFull(segment: Segment): boolean {
-    return segment.length + this.#chain.lines.length >= this.#plan.segmentBytes
-  }
-
-  #finish(segment: Segment): void {
+  async #finish(segment: Segment): Promise<void> {
     this.#write()
-    this.#sync()
+    await this.#sync()
     this.#segment = undefined
     segment.close()
   }
 
   /** Ends the segment, if there is one: nothing more is written to its files. The next record begins another. */
-  #roll(): void {
+  async #roll(): Promise<void> {
     const roll = this.#ring.rollsAsked
-    if (this.#segment !== undefined) this.#finish(this.#segment)
+    if (this.#segment !== undefined) await this.#finish(this.#segment)
     this.#ring.setRollsDone(roll)
     this.#parts.signal()
   }
@@ -189,10 +187,10 @@ export class ChainWriter {
     } else this.#kept()
   }
 
-  #sync(): void {
+  async #sync(): Promise<void> {
     if (this.#plan.durable && this.#segment !== undefined) {
       const start = performance.now()
-      this.#segment.sync()
+      await this.#segment.sync()
       this.#ring.syncs.add(performance.now() - start)
       this.#segment.requireInPlace()
     }

@@ -2,6 +2,7 @@
 import {
   closeSync,
   constants,
+  fdatasync,
   fdatasyncSync,
   fstatSync,
   fsyncSync,
@@ -71,6 +72,14 @@ class AppendedFile {
 
   sync(): void {
     if (this.#kept !== this.#length) fdatasyncSync(this.#descriptor)
+  }
+
+  /** As `sync`, beside what this thread does meanwhile. */
+  syncAside(): Promise<void> {
+    if (this.#kept === this.#length) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      fdatasync(this.#descriptor, (error) => (error === null ? resolve() : reject(error)))
+    })
   }
 
   /** What was written so far is durable. */
@@ -150,15 +159,23 @@ export class Segment {
     return this.#lines.length
   }
 
-  /** The values go first: a line whose value is missing would look as if it had been erased. */
+  /** The values go first: whoever reads meanwhile finds those of each line. */
   append(lines: Uint8Array, beside: Uint8Array): void {
     if (beside.length > 0) this.#beside.append(beside)
     this.#lines.append(lines)
   }
 
-  sync(): void {
-    this.#beside.sync()
-    this.#lines.sync()
+  /** Both files side by side. A power cut may so leave lines without their values, of which nothing was answered (C12.4.6). */
+  async sync(): Promise<void> {
+    const beside = Promise.allSettled([this.#beside.syncAside()])
+    try {
+      this.#lines.sync()
+    } finally {
+      // Before the descriptor is closed.
+      await beside
+    }
+    const [result] = await beside
+    if (result.status === 'rejected') throw result.reason
   }
 
   /** What was written so far is durable. */

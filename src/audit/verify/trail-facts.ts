@@ -6,6 +6,8 @@ interface Erased {
   readonly file: string
   readonly line: number
   readonly subjects: readonly string[]
+  /** Whether their process has told that the record is durable. Otherwise a power cut may have left it without values. */
+  readonly told: boolean
   /** The time of the latest record. */
   time: string
   values: number
@@ -65,24 +67,25 @@ export class TrailFacts {
   }
 
   /** Values of a record are missing. */
-  missing(file: string, line: number, { text, time }: RecordLine, values: number): void {
+  missing(file: string, line: number, { text, time }: RecordLine, values: number, told: boolean): void {
     const subjects = subjectsOf(parseRecord(text))
-    const key = JSON.stringify([file, subjects])
+    const key = JSON.stringify([file, subjects, told])
     const known = this.#erased.get(key)
-    if (known === undefined) this.#erased.set(key, { file, line, subjects, time, values })
+    if (known === undefined) this.#erased.set(key, { file, line, subjects, told, time, values })
     else {
       known.values += values
       if (time > known.time) known.time = time
     }
   }
 
-  /** Of the missing values, those that a redaction after their record explains, and the others. */
-  erasures(): { readonly explained: number; readonly others: readonly Erased[] } {
+  /** Of the missing values, those that a redaction after their record explains, those that a power cut may, and the others. */
+  erasures(): { readonly explained: number; readonly torn: number; readonly others: readonly Erased[] } {
     const all = [...this.#erased.values()]
-    const others = all.filter(
+    const unexplained = all.filter(
       ({ subjects, time }) => !subjects.some((subject) => (this.#redacted.get(subject) ?? '') >= time),
     )
+    const others = unexplained.filter(({ told }) => told)
     const sum = (some: readonly Erased[]): number => some.reduce((total, { values }) => total + values, 0)
-    return { explained: sum(all) - sum(others), others }
+    return { explained: sum(all) - sum(unexplained), torn: sum(unexplained) - sum(others), others }
   }
 }

@@ -47,6 +47,8 @@ export interface Verification {
   readonly foundLate: number
   /** Bytes at ends of files that power cuts and failed writes have left behind. */
   readonly torn: number
+  /** Personal values that a power cut has left behind without, at the end of what their process wrote. */
+  readonly tornValues: number
   /** The time of the last line of the manifest; of the last one that an anchor holds. */
   readonly signedUntil: string | undefined
   readonly anchoredUntil: string | undefined
@@ -178,7 +180,7 @@ function reportOf(
   facts: TrailFacts,
   findings: Findings,
 ): Verification {
-  const { explained, others } = facts.erasures()
+  const { explained, torn: tornValues, others } = facts.erasures()
   for (const { file, line, values } of others)
     findings.add(
       file,
@@ -210,6 +212,7 @@ function reportOf(
     unsignedSince: firstUnsigned,
     foundLate: facts.foundLate,
     torn: facts.torn,
+    tornValues,
     signedUntil: manifest.signedUntil,
     anchoredUntil: manifest.anchoredUntil,
     lastRecord,

@@ -46,6 +46,8 @@ const buffer = chunkBuffer()
 export class WriterCheck {
   readonly #parts: WriterCheckParts
   readonly #lastHead: HeadAt | undefined
+  /** The last record that its process has told as durable; a later head was found on the disk. */
+  readonly #told: number
   /** The record that was checked last, and the one before it. */
   #last = EMPTY
   #before = EMPTY
@@ -69,6 +71,7 @@ export class WriterCheck {
   constructor(parts: WriterCheckParts) {
     this.#parts = parts
     this.#lastHead = parts.heads.at(-1)
+    this.#told = parts.heads.findLast(({ found }) => !found)?.seq ?? 0
   }
 
   check(): void {
@@ -219,9 +222,8 @@ export class WriterCheck {
     if (hashes === undefined && lines.length === 0) return
     const { problems, missing } = checkValues(hashes ?? {}, lines)
     for (const { line, what } of problems) this.#findBeside(line, what)
-    // What is not signed yet may be about to be written.
-    if (missing > 0 && record.seq <= (this.#lastHead?.seq ?? 0))
-      this.#parts.facts.missing(this.#file, this.#line, record, missing)
+    if (missing > 0)
+      this.#parts.facts.missing(this.#file, this.#line, record, missing, record.seq <= this.#told)
   }
 
   #checkEnd(): void {

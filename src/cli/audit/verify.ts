@@ -47,8 +47,8 @@ const withoutAnchor = (anchors: readonly string[]): string =>
     : `compared with no anchor, for none is in ${anchors.join(', ')}`
 
 function* proofLines(verification: Verification, anchors: readonly string[]): Generator<string> {
-  const { signedUntil, anchoredUntil, unsigned, unsignedSince, foundLate, open, erased, removed } =
-    verification
+  const { signedUntil, anchoredUntil, unsigned, unsignedSince, foundLate, tornValues } = verification
+  const { open, erased, removed } = verification
   yield signedUntil === undefined ? '  not signed' : `  signed until ${signedUntil}`
   yield anchoredUntil === undefined
     ? `  ${withoutAnchor(anchors)}: whether everything was cut back, only an anchor tells`
@@ -56,6 +56,8 @@ function* proofLines(verification: Verification, anchors: readonly string[]): Ge
   if (unsigned > 0) yield `  ${countOf(unsigned, 'record')} not signed yet, since ${unsignedSince ?? ''}`
   if (foundLate > 0)
     yield `  ${countOf(foundLate, 'record')} signed only after a process had been killed, as found on the disk`
+  if (tornValues > 0)
+    yield `  ${countOf(tornValues, 'personal value')} missing at the end of what a process wrote, as a power cut leaves it`
   if (open > 0)
     yield `  ${countOf(open, 'call')} without an outcome: what became of them is unknown (postern audit open)`
   if (erased > 0) yield `  ${countOf(erased, 'personal value')} erased, as the trail records`

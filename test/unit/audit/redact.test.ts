@@ -138,6 +138,29 @@ describe('C12.4.6 no false alarm', () => {
     await killed.signer.close()
   })
 
+  it('C12.4.6 no alarm is raised by values that a power cut took, behind the last head that was told; of told ones it is', async () => {
+    const folder = await dataFolder()
+    const cut = await record({ folder })
+    await cut.change('ann')
+    await cut.sign()
+    await cut.change('bob')
+    await cut.change('cyd')
+    const [values = ''] = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.personal.jsonl'),
+    )
+    const path = join(folder, values)
+    const lines = readFileSync(path, 'utf8').split('\n')
+    writeFileSync(path, lines.slice(0, 3).join('\n'))
+    expect(verifyTrail({ folder })).toMatchObject({ findings: [], tornValues: 4, erased: 0 })
+    const next = await record({ folder, clock: cut.clock })
+    await next.close()
+    expect(verifyTrail({ folder })).toMatchObject({ findings: [], tornValues: 4, foundLate: 4 })
+    writeFileSync(path, lines.slice(1, 3).join('\n'))
+    expect(verifyTrail({ folder })).toMatchObject({ found: 1, tornValues: 4 })
+    await cut.trail.close()
+    await cut.signer.close()
+  })
+
   it('C12.4.6 a trail without its public key is unreadable', async () => {
     const folder = await dataFolder()
     await recorded(folder)
