@@ -84,7 +84,7 @@ const NOBODYS = '$2b$10$p7tmOR0wfs4lc8f/aNclSukp33aUSlToR99g4nNWPkGZ2eKaxVFcK'
 /** Two kinds of hashes, as applications leave them behind. */
 function isRight(password: string, hash: string): boolean | Promise<boolean> {
   if (hash.startsWith('pbkdf2_')) return isPbkdf2(password, hash)
-  // On the event loop: it lets others have a turn after 100 ms at the latest. Of cost 10 it is about 50 ms.
+  // In JavaScript: other logins by this module wait meanwhile. Of cost 10 it is about 50 ms.
   if (/^\$2[aby]\$/.test(hash)) return compare(password, hash)
   throw new Error('a user’s hash is of a kind that this module does not know')
 }
@@ -94,7 +94,7 @@ const LEAST_DIGEST = 20
 
 const derive = promisify(pbkdf2)
 
-/** As Django writes it: `pbkdf2_sha256$600000$salt$base64`. In a thread of Node’s own, beside the event loop. */
+/** As Django writes it: `pbkdf2_sha256$600000$salt$base64`. In a thread of Node’s own, beside this one. */
 async function isPbkdf2(password: string, hash: string): Promise<boolean> {
   const [kind = '', iterations = '', salt = '', digest = ''] = hash.split('$')
   const expected = Buffer.from(digest, 'base64')

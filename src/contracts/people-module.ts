@@ -5,16 +5,17 @@
  */
 
 /**
- * The default export of a module: makes the functions. Called once per process at start, and by `postern check`. So it
- * should open its connections at the first call, not here. If it throws, that is reported as a problem of the
+ * The default export of a module: makes the functions. Called once per process at start, in a thread of the module's own,
+ * once more if that thread has to be replaced, and by `postern check`. So it should open its connections at the first
+ * call, not here. If it throws, that is reported as a problem of the
  * configuration. A module without options may export the three functions themselves instead.
  * @param options `options` from the configuration, unchanged
  */
 export type PeopleFactory<Options = unknown> = (options: Options) => PeopleModule | Promise<PeopleModule>
 
 /**
- * Each call must answer within 2 seconds. What throws, rejects, is late or answers something else is 503 to the client
- * of that call, and a line in the log.
+ * Each call must answer within 2 seconds, with plain data. What throws, rejects, is late or answers something else is 503
+ * to the client of that call, and a line in the log. A call may block: nothing waits but the other calls of this module.
  */
 export interface PeopleModule {
   /**
@@ -31,7 +32,7 @@ export interface PeopleModule {
    * @param password never empty for a user
    */
   verifyPassword(user: PeopleUser | undefined, password: string, call: PeopleCall): boolean | Promise<boolean>
-  /** Called once, after the last call. */
+  /** Called once, after the last call. It may take 3 seconds. */
   close?(): void | Promise<void>
 }
 

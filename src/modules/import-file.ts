@@ -31,7 +31,7 @@ let hooked = false
 /** Imports a file as it is now: the import of before, if nothing of it has changed since. Rejects with what it throws. */
 export async function importFile(file: string): Promise<unknown> {
   const before = loaded.get(file)
-  const current = before !== undefined && isAsLoaded(before) ? before : renew(file, before)
+  const current = before !== undefined && areAsLoaded(before.files) ? before : renew(file, before)
   try {
     if (current.required) return { default: createRequire(file)(file) as unknown }
     return await (import(/* @vite-ignore */ current.url) as Promise<unknown>)
@@ -42,14 +42,24 @@ export async function importFile(file: string): Promise<unknown> {
   }
 }
 
+/** A file, and the digest of what it held just before it was loaded. */
+export type LoadedFile = readonly [path: string, digest: string]
+
+/** The files of an imported module. */
+export const loadedFiles = (file: string): readonly LoadedFile[] => [...(loaded.get(file)?.files ?? [])]
+
+/** Whether files still hold what they held. */
+export const areAsLoaded = (files: Iterable<LoadedFile>): boolean =>
+  [...files].every(([path, digest]) => digestOfFile(path) === digest)
+
 /** A digest of a module's files as they were when it was imported. */
-export const contentsAsLoaded = (file: string): string => digestOf([...(loaded.get(file)?.files ?? [])])
+export const contentsAsLoaded = (file: string): string => digestOf(loadedFiles(file))
 
 /** The same of the files as they are now. */
 export const contentsNow = (file: string): string =>
   digestOf([...(loaded.get(file)?.files.keys() ?? [])].map((path) => [path, digestOfFile(path)]))
 
-const digestOf = (files: readonly (readonly [string, string])[]): string =>
+const digestOf = (files: readonly LoadedFile[]): string =>
   createHash('sha256').update(JSON.stringify(files)).digest('base64url')
 
 function digestOfFile(path: string): string {
@@ -59,9 +69,6 @@ function digestOfFile(path: string): string {
     return 'unreadable'
   }
 }
-
-const isAsLoaded = ({ files }: Loaded): boolean =>
-  [...files].every(([path, digest]) => digestOfFile(path) === digest)
 
 function renew(file: string, before: Loaded | undefined): Loaded {
   hook()

@@ -1,12 +1,15 @@
 import type { KeyPath, Report } from '../config/report.ts'
 import { timerMs } from '../kernel/clock.ts'
 import { onAccountOf } from './blame.ts'
-import { importSource, type NamedModule, sourceOf } from './source.ts'
+import { importSource, type ModuleSource, type NamedModule, sourceOf } from './source.ts'
 
-export interface ModuleOpening {
+export interface ReportedOpening {
   /** The key of the section that names the module. */
   readonly at: KeyPath
   readonly report: Report
+}
+
+export interface ModuleOpening extends ReportedOpening {
   /** Milliseconds within which it must be imported and made. */
   readonly timeout: number
   /** Told of what its code throws meanwhile where nobody catches. Must not throw. */
@@ -17,10 +20,23 @@ export interface ModuleOpening {
  * Imports a module and makes something of its exports. Undefined, and a problem reported, if that fails: the module is
  * not found or does not parse, it throws, `make` throws, or it takes too long.
  */
-export async function openModule<T>(
+export const openModule = <T>(
   named: NamedModule,
-  { at, report, timeout, failed }: ModuleOpening,
+  opening: ModuleOpening,
   make: (exports: unknown) => T | Promise<T>,
+): Promise<T | undefined> =>
+  openSource(named, opening, (source) =>
+    inTime(
+      opening.timeout,
+      onAccountOf(opening, async () => make(await importSource(source))),
+    ),
+  )
+
+/** Opens what a section names, in whatever way. Undefined, and a problem reported, if that fails. */
+export async function openSource<T>(
+  named: NamedModule,
+  { at, report }: ReportedOpening,
+  open: (source: ModuleSource) => Promise<T>,
 ): Promise<T | undefined> {
   const source = sourceOf(named)
   if (source === undefined) {
@@ -28,10 +44,7 @@ export async function openModule<T>(
     return undefined
   }
   try {
-    return await inTime(
-      timeout,
-      onAccountOf({ failed }, async () => make(await importSource(source))),
-    )
+    return await open(source)
   } catch (error) {
     report.error(
       [...at, 'file' in source ? 'file' : 'package'],
@@ -51,7 +64,7 @@ function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
 }
 
 /** With the class of the error, which says more than many a message: `SyntaxError: Unexpected token`. */
-const reasonOf = (error: unknown): string =>
+export const reasonOf = (error: unknown): string =>
   error instanceof Error
     ? `${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`
     : String(error)

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { opaque, optional, path, text } from '../config/schema.ts'
-import { contentsAsLoaded, contentsNow, importFile } from './import-file.ts'
+import { contentsAsLoaded, contentsNow, importFile, type LoadedFile, loadedFiles } from './import-file.ts'
 
 /** The keys of a section that names a module. `makes` says what its default export makes. */
 export const moduleKeys = (makes: string) => ({
@@ -60,6 +60,12 @@ const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && name in value
     ? (value as Record<string, unknown>)[name]
     : undefined
+
+/** The files of a module that this thread has imported; none of a package that only `import` finds. */
+export function loadedFilesOf(source: ModuleSource): readonly LoadedFile[] {
+  const file = fileOf(source)
+  return file === undefined ? [] : loadedFiles(file)
+}
 
 /**
  * A digest of what the files of an imported module held when they were imported, or hold now. Empty for what names no

@@ -120,7 +120,10 @@ export async function openDependencies(
         : recorder.note('warn', 'upstream_token_failed', { backend, detail: reason }),
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
-    peopleFailed: (event, cause) => recorder.note('error', event, { module: 'directory.people', cause }),
+    peopleFailed: (event, cause) => {
+      recorder.note('error', event, { module: 'directory.people', cause })
+      if (event === 'people_thread_replaced') measures.metrics.peopleThreadReplaced()
+    },
     ...measures,
     conversions: new Conversions(),
     tallies: new ClientTallies(),

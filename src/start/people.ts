@@ -14,14 +14,12 @@ import { Roles } from '../directory/roles.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { contentsOf } from '../modules/source.ts'
+import { areAsLoaded } from '../modules/import-file.ts'
 
 /** The code of `directory.people`. */
 export interface OpenedPeople {
   readonly config: NonNullable<DirectoryConfig['people']>
   readonly module: ModuleDirectory
-  /** A digest of its files as they were when it was opened. */
-  readonly contents: string
 }
 
 export interface PeopleDependencies {
@@ -38,9 +36,9 @@ export async function openPeopleOf(
 ): Promise<OpenedPeople | undefined> {
   if (config === undefined) return undefined
   const same = isDeepStrictEqual(config, before?.config)
-  if (same && before?.contents === contentsOf(config, 'now')) return before
+  if (same && before !== undefined && areAsLoaded(before.module.files)) return before
   const module = await openPeople(config, { clock, report, note: peopleFailed })
-  return module && { config, module, contents: contentsOf(config, 'loaded') }
+  return module && { config, module }
 }
 
 export interface LayerParts extends Pick<ModulePeopleParts, 'store' | 'tokenRevoker' | 'recorder' | 'clock'> {

@@ -1,16 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { seriesOf } from '../support/metrics.ts'
 import { postForm } from '../support/oauth.ts'
+import { bearer, send } from '../support/requests.ts'
 import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { issueToken } from '../support/tokens.ts'
 
 /**
  * C5.7: what code that finds people does in its own time is the fault of the login that it was done for, and never the
- * end of the process. In a process of its own: the test runner has a listener for uncaught exceptions too.
+ * end of the process; where it blocks, nobody else waits. In a process of its own: the test runner has a listener for
+ * uncaught exceptions too.
  */
 
 const BUGGY = `
+  import { readFileSync } from 'node:fs'
+  console.log('said by the module')
   const never = () => new Promise(() => undefined)
   const soon = (work) => setTimeout(work, 5)
   const boom = (what) => { throw new Error(what) }
@@ -23,6 +30,10 @@ const BUGGY = `
     listener: (_, { signal }) => (signal.addEventListener('abort', () => boom('in a listener')), never()),
     afterwards: () => (soon(() => boom('afterwards')), user('afterwards')),
     password: () => user('password'),
+    loop: () => { for (;;); },
+    exit: () => process.exit(0),
+    memory: () => { for (const kept = []; ; ) kept.push(Array.from({ length: 1e5 }, (_, at) => 'x' + at)) },
+    file: () => readFileSync(new URL('never-written', import.meta.url)),
     fine: () => user('fine'),
   }
   export default () => ({
@@ -38,22 +49,28 @@ const BUGGY = `
 const folder = mkdtempSync(join(tmpdir(), 'postern-people-'))
 let gateway: SpawnedPostern
 
+const start = () => spawnPostern({ config: join(folder, 'buggy.yaml') })
+
 beforeAll(async () => {
   writeFileSync(join(folder, 'buggy.mjs'), BUGGY)
   writeFileSync(
     join(folder, 'buggy.yaml'),
     `extends: ${DEMO}\ndirectory:\n  people: { kind: module, file: buggy.mjs }\n`,
   )
-  gateway = await spawnPostern({ config: join(folder, 'buggy.yaml') })
+  // Who reads it waits in the system, where nothing can end a thread.
+  execFileSync('mkfifo', [join(folder, 'never-written')])
+  gateway = await start()
 })
 afterAll(async () => {
+  // A writer lets the thread go on that waits for the file.
+  closeSync(openSync(join(folder, 'never-written'), constants.O_WRONLY | constants.O_NONBLOCK))
   // That it cannot close keeps the service from nothing.
   expect(await gateway.stop()).toBe(0)
   rmSync(folder, { recursive: true })
 })
 
-const login = (username: string, password = 'right-password') =>
-  postForm(gateway, '/connect/token', {
+const login = (username: string, password = 'right-password', at = gateway) =>
+  postForm(at, '/connect/token', {
     params: { grant_type: 'password', username, password, scope: 'fund.read target:b/ACME' },
   })
 
@@ -64,6 +81,56 @@ const linesWith = (text: string): string[] =>
     .output()
     .split('\n')
     .filter((line) => line.includes(text))
+
+describe('T5.16 C5.7 code that finds people and stops its thread', () => {
+  /** Calls with a token that ends nowhere near the module. */
+  const call = async (token: string, at = gateway): Promise<number> =>
+    (await send(at, { target: '/api/1.0/b/ACME/fund-data/fund-list', headers: bearer(token) })).status
+  const events = (event: string) =>
+    linesWith(event).map((line) => JSON.parse(line) as Record<string, unknown>)
+
+  const replacements = async () => (await seriesOf(gateway)).get('postern_people_thread_replacements_total')
+
+  it.each([
+    ['loop', 'it did not answer for 2000 ms: its code blocks'],
+    ['file', 'it did not answer for 2000 ms: its code blocks'],
+    ['exit', 'it ended with exit code 0'],
+    ['memory', expect.stringMatching(/more than 256 MiB of memory|did not answer/)],
+  ])(
+    'C5.7 %s is 503 of its login: calls for data are answered meanwhile, and logins afterwards',
+    async (bug, why) => {
+      const { access_token } = await issueToken(gateway, { scope: 'business.fund.list target:b/ACME' })
+      const before = events('people_thread_replaced').length
+      const counted = (await replacements()) ?? 0
+      let over = false
+      const isWaiting = (): boolean => !over
+      const blocked = login(bug).finally(() => (over = true))
+      const seen: number[] = []
+      while (seen.length === 0 || (isWaiting() && seen.length < 50)) seen.push(await call(access_token))
+      expect(new Set(seen)).toEqual(new Set([200]))
+      expect(await blocked).toMatchObject({ status: 503, json: { error: 'temporarily_unavailable' } })
+      const replaced = () => events('people_thread_replaced').slice(before)
+      await expect.poll(replaced, FLUSHED).toHaveLength(1)
+      await expect.poll(replacements, FLUSHED).toBe(counted + 1)
+      expect(replaced()[0]).toMatchObject({
+        ...{ level: 'error', module: 'directory.people', cause: expect.objectContaining({ message: why }) },
+      })
+      await expect.poll(async () => (await login('fine')).status, FLUSHED).toBe(200)
+    },
+  )
+
+  it('C5.7 keeps the process from ending only as long as it waits for what is closed', async () => {
+    const own = await start()
+    expect((await login('file', 'x', own)).status).toBe(503)
+    expect((await login('fine', 'right-password', own)).status).toBe(200)
+    // By a signal, since Node waits for all of its threads.
+    expect(await own.stop()).toBeNull()
+  })
+
+  it('C5.7 says what it has to say where Postern says it', async () => {
+    await expect.poll(() => linesWith('said by the module').length, FLUSHED).toBeGreaterThan(0)
+  })
+})
 
 describe('C5.7 what code that finds people does in its own time', () => {
   it.each(['timer', 'rejection', 'forgotten', 'listener'])(

@@ -7,6 +7,8 @@ export interface ManualAfter {
   delays(): number[]
   /** Runs what waits now, and lets what that started settle. */
   fire(): Promise<void>
+  /** Runs one of what waits now, by its place in `delays`. */
+  fireAt(place: number): void
 }
 
 export function manualAfter(): ManualAfter {
@@ -22,6 +24,12 @@ export function manualAfter(): ManualAfter {
       waiting.clear()
       for (const work of due) work()
       await new Promise((resolve) => setImmediate(resolve))
+    },
+    fireAt(place) {
+      const work = [...waiting.keys()].at(place)
+      if (work === undefined) throw new Error(`no timer at ${place}`)
+      waiting.delete(work)
+      work()
     },
   }
 }

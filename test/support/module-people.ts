@@ -1,9 +1,14 @@
-import { Roles } from '../../src/directory/roles.ts'
+import { EventEmitter } from 'node:events'
+import { MessageChannel } from 'node:worker_threads'
 import { onTestFinished } from 'vitest'
+import { Roles } from '../../src/directory/roles.ts'
 import type { User } from '../../src/contracts/people.ts'
 import type { PeopleModule } from '../../src/contracts/people-module.ts'
 import type { RevokedTokens } from '../../src/contracts/tokens.ts'
+import { ModuleCalls } from '../../src/directory/module-people/module-calls.ts'
 import { ModuleDirectory } from '../../src/directory/module-people/module-directory.ts'
+import type { Runner } from '../../src/directory/module-people/module-thread.ts'
+import { type ModulePlan, serveModule } from '../../src/directory/module-people/serve-module.ts'
 import { ModulePeople } from '../../src/directory/module-people/module-people.ts'
 import { LayeredPasswords } from '../../src/directory/module-people/passwords.ts'
 import { Fault } from '../../src/kernel/faults.ts'
@@ -18,30 +23,82 @@ import { keepNotes } from './notes.ts'
 /** The functions of a module as they may be: of any type. */
 export type WrittenModule = Readonly<Record<keyof Omit<PeopleModule, 'close'>, (...args: never[]) => unknown>>
 
+/**
+ * What runs in the thread of a module, here on the test's own: it speaks by messages as there. It takes none any more once
+ * it is told to block.
+ */
+export class OwnThread extends EventEmitter {
+  blocks = false
+  readonly #channel = new MessageChannel()
+
+  constructor(module: unknown, plan: ModulePlan) {
+    super()
+    const { port1, port2 } = this.#channel
+    port2.on('message', (told) => this.emit('message', told))
+    serveModule(port1, plan, () => module)
+  }
+
+  postMessage(order: unknown): void {
+    if (!this.blocks) this.#channel.port2.postMessage(order)
+  }
+
+  /** As `process.exit()` of the module. */
+  exit(code: number): void {
+    this.#channel.port1.close()
+    this.emit('exit', code)
+  }
+
+  terminate(): void {
+    this.exit(1)
+  }
+
+  unref(): void {
+    // It keeps nothing alive.
+  }
+}
+
+/** Resolves when messages to a module and back have been read, and all that follows from them. */
+export async function exchanged(): Promise<void> {
+  for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** A `ModuleDirectory` over a module that a test writes; nothing passes but by the test's own clocks. */
-export function makeModuleDirectory(module: WrittenModule) {
+export async function makeModuleDirectory(module: WrittenModule) {
   const clock = movableClock()
   const timers = manualAfter()
   const failed: Error[] = []
   const decoysFailed: unknown[] = []
   /** Milliseconds that were waited for in place of a verification. */
   const waits: number[] = []
-  const directory = new ModuleDirectory(module as PeopleModule, {
+  const replaced: string[] = []
+  const threads: OwnThread[] = []
+  const plan = { source: { package: 'of the test' }, options: {} }
+  const calls = await ModuleCalls.open(plan, {
     clock,
     after: timers.after,
     failed: (cause) => failed.push(cause),
+    replaced: ({ message }) => replaced.push(message),
+    start: (plan) => {
+      const thread = new OwnThread(module, plan)
+      threads.push(thread)
+      return thread as unknown as Runner
+    },
+  })
+  const directory = new ModuleDirectory(calls, {
+    clock,
     decoyFailed: (cause) => decoysFailed.push(cause),
     timer: (ms) => {
       waits.push(ms)
       return Promise.resolve()
     },
   })
-  return { directory, clock, timers, failed, decoysFailed, waits }
+  onTestFinished(() => threads.forEach((thread) => thread.exit(0)))
+  return { directory, clock, timers, failed, decoysFailed, waits, replaced, threads }
 }
 
 /** Users of a module under a configuration without users, and a store. */
 export async function makeModulePeople(module: WrittenModule) {
-  const parts = makeModuleDirectory(module)
+  const parts = await makeModuleDirectory(module)
   const { clock, directory } = parts
   const store = new MemoryStore(clock)
   const recorder = keepNotes()

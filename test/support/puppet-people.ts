@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { fileURLToPath } from 'node:url'
+import { BroadcastChannel } from 'node:worker_threads'
 import type { PeopleCall, PeopleUser } from '../../src/contracts/people-module.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 
-/** What a test lets the module answer; each may throw, and answer nonsense. */
+/** What a test lets the module answer; each may throw, and answer nonsense, by `inThread` where it can't be copied. */
 export interface PuppetAnswers {
   findUserByName: (username: string, call: PeopleCall) => unknown
   findUserBySubject: (subject: string, call: PeopleCall) => unknown
@@ -14,9 +14,27 @@ export interface PuppetAnswers {
 export interface PuppetCall {
   readonly name: keyof PuppetAnswers
   readonly args: readonly unknown[]
-  /** Set by the test: what the module does. */
-  answer?: () => unknown
 }
+
+/** What the module tells the test. */
+export type PuppetQuestion =
+  (PuppetCall & { readonly id: string }) | { readonly id: string; readonly aborted: true }
+
+/** What the test tells the module: the value, what it throws, or code whose value it is. */
+export type PuppetAnswer = { readonly to: string } & (
+  { readonly value: unknown } | { readonly threw: unknown } | { readonly code: string }
+)
+
+class InThread {
+  readonly code: string
+
+  constructor(code: string) {
+    this.code = code
+  }
+}
+
+/** An answer that cannot be copied from thread to thread: an expression that the module's own thread evaluates. */
+export const inThread = (code: string): unknown => new InThread(code)
 
 export interface Puppet {
   /** For `directory.people`. */
@@ -42,24 +60,39 @@ export function answersOf(users: Readonly<Record<string, object>>): PuppetAnswer
 }
 
 /**
- * A module of people whose answers a test gives. Postern imports it itself, so that both share no memory but node's own
- * channels.
+ * A module of people whose answers a test gives. Postern runs it in a thread of its own, so that both share no memory but
+ * a channel.
  */
 export function puppetPeople(answers: PuppetAnswers): Puppet {
-  const channel = `people ${randomUUID()}`
+  const name = `people ${randomUUID()}`
   const calls: PuppetCall[] = []
+  const stops = new Map<string, AbortController>()
+  const channel = new BroadcastChannel(name)
   const puppet: Puppet = {
-    people: { kind: 'module', file: FILE, options: { channel } },
+    people: { kind: 'module', file: FILE, options: { channel: name } },
     answers,
     calls,
     called: (name) => calls.filter((call) => call.name === name),
-    stop: () => void unsubscribe(channel, play),
+    stop: () => channel.close(),
   }
-  function play(message: unknown): void {
-    const call = message as PuppetCall
-    calls.push(call)
-    call.answer = () => (puppet.answers[call.name] as (...args: readonly unknown[]) => unknown)(...call.args)
+  const tell = (answer: PuppetAnswer): void => channel.postMessage(answer)
+  const play = async ({ id, name, args }: PuppetCall & { readonly id: string }): Promise<void> => {
+    calls.push({ name, args })
+    const stop = new AbortController()
+    stops.set(id, stop)
+    const answer = puppet.answers[name] as (...args: readonly unknown[]) => unknown
+    try {
+      const value = await answer(...args, { signal: stop.signal })
+      tell(value instanceof InThread ? { to: id, code: value.code } : { to: id, value })
+    } catch (threw) {
+      tell({ to: id, threw })
+    }
   }
-  subscribe(channel, play)
+  channel.onmessage = ({ data }: { readonly data: unknown }) => {
+    const question = data as PuppetQuestion | PuppetAnswer
+    if ('to' in question) return
+    if ('aborted' in question) stops.get(question.id)?.abort()
+    else void play(question)
+  }
   return puppet
 }

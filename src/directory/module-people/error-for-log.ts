@@ -45,27 +45,55 @@ function formsOf(secret: string): string[] {
   return [...new Set(forms)].sort((a, b) => b.length - a.length)
 }
 
+/** An error as plain data, which goes from thread to thread as it is. */
+export interface ErrorFacts {
+  readonly name: string
+  readonly message: string
+  readonly stack: string
+  readonly code?: string
+  readonly cause?: ErrorFacts
+}
+
 /** An error for the log: what was thrown, without secrets and hashes and without any members but message and code. */
-export function errorForLog(thrown: unknown, secrets: readonly string[] = [], depth = 0): Error {
+export const errorForLog = (thrown: unknown, secrets: readonly string[] = []): Error =>
+  errorOf(errorFacts(thrown, secrets))
+
+/** The same as plain data. */
+export function errorFacts(thrown: unknown, secrets: readonly string[] = [], depth = 0): ErrorFacts {
   try {
-    return copyOf(thrown, secrets, depth)
+    return factsOf(thrown, secrets, depth)
   } catch {
-    return new Error('what was thrown cannot be read')
+    return plainFacts('what was thrown cannot be read')
   }
 }
 
-function copyOf(thrown: unknown, secrets: readonly string[], depth: number): Error {
+export function errorOf({ name, message, stack, code, cause }: ErrorFacts): Error {
+  const error = new Error(message, { ...(cause !== undefined && { cause: errorOf(cause) }) })
+  Object.assign(error, { name, stack }, code !== undefined && { code })
+  return error
+}
+
+const plainFacts = (message: string): ErrorFacts => ({
+  name: 'Error',
+  message,
+  stack: `Error: ${message}`,
+})
+
+function factsOf(thrown: unknown, secrets: readonly string[], depth: number): ErrorFacts {
   if (!(thrown instanceof Error))
-    return new Error(typeof thrown === 'string' ? withoutHashes(thrown, secrets) : `threw ${nameOf(thrown)}`)
+    return plainFacts(typeof thrown === 'string' ? withoutHashes(thrown, secrets) : `threw ${nameOf(thrown)}`)
   const { name, message, stack, code, cause } = thrown as unknown as Readonly<Record<string, unknown>>
   const more = cause !== undefined && depth < MOST_CAUSES
-  const copy = new Error(withoutHashes(String(message), secrets), {
-    ...(more && { cause: errorForLog(cause, secrets, depth + 1) }),
-  })
-  copy.name = withoutHashes(String(name), secrets)
-  copy.stack = [`${copy.name}: ${copy.message}`, ...framesOf(stack)].join('\n')
-  if (typeof code === 'string') Object.assign(copy, { code: withoutHashes(code, secrets) })
-  return copy
+  const told = {
+    name: withoutHashes(String(name), secrets),
+    message: withoutHashes(String(message), secrets),
+  }
+  return {
+    ...told,
+    stack: [`${told.name}: ${told.message}`, ...framesOf(stack)].join('\n'),
+    ...(typeof code === 'string' && { code: withoutHashes(code, secrets) }),
+    ...(more && { cause: errorFacts(cause, secrets, depth + 1) }),
+  }
 }
 
 const nameOf = (thrown: unknown): string => (thrown === null ? 'null' : `a value of type ${typeof thrown}`)

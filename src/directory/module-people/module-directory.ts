@@ -1,16 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HashOwner } from '../../contracts/people.ts'
-import type { PeopleModule } from '../../contracts/people-module.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { onAccountOf } from '../../modules/blame.ts'
+import type { LoadedFile } from '../../modules/import-file.ts'
 import { patternOf } from '../../config/load-scalar.ts'
 import type { PersonRecord } from '../config.ts'
 import { SUBJECT_PATTERN, USERNAME_PATTERN } from '../names.ts'
 import { VerificationQueue } from '../verification-queue.ts'
 import { type Answered, Lookups } from './lookups.ts'
-import { ModuleCallFault, ModuleCalls, type ModuleCallParts } from './module-calls.ts'
-import { PersonMistake, readPerson } from './read-person.ts'
-import { errorForLog } from './error-for-log.ts'
+import { ModuleCallFault, type ModuleCalls } from './module-calls.ts'
+import { PersonMistake } from './plain-person.ts'
+import { readPerson } from './read-person.ts'
 
 /** Milliseconds that a user found by subject is remembered: when tokens are refreshed and sessions used. */
 export const SUBJECT_KEPT_FOR = 30_000
@@ -22,13 +21,13 @@ export const NAME_KEPT_FOR = 1000
 /** Records of about 2 KiB. */
 const MOST_SUBJECTS = 10_000
 const MOST_NAMES = 1000
-/** Verifications. Few: code that hashes on the event loop shares its time among them, and each has two seconds. */
+/** Verifications. Few: code that hashes in its own thread shares its time among them, and each has two seconds. */
 const VERIFIED_AT_ONCE = 4
 const VERIFICATIONS_WAITING = 32
 /** Milliseconds of one, as long as none was measured. */
 const EXPECTED_VERIFICATION = 50
 
-export interface ModuleDirectoryParts extends ModuleCallParts {
+export interface ModuleDirectoryParts {
   readonly clock: Clock
   /** Told once, if the module fails for a user who does not exist. Must not throw. */
   readonly decoyFailed: (cause: unknown) => void
@@ -41,7 +40,6 @@ export interface ModuleDirectoryParts extends ModuleCallParts {
  * reject with Fault `people_unavailable` if it fails.
  */
 export class ModuleDirectory {
-  readonly #module: PeopleModule
   readonly #parts: ModuleDirectoryParts
   readonly #calls: ModuleCalls
   readonly #queue: VerificationQueue
@@ -50,12 +48,11 @@ export class ModuleDirectory {
   readonly #bySubject: Lookups
   #decoyFailed = false
 
-  constructor(module: PeopleModule, parts: ModuleDirectoryParts) {
+  constructor(calls: ModuleCalls, parts: ModuleDirectoryParts) {
     const { clock, timer = systemTimer } = parts
-    this.#module = module
     this.#parts = parts
     this.#timer = timer
-    this.#calls = new ModuleCalls(parts)
+    this.#calls = calls
     this.#byName = new Lookups(MOST_NAMES, NAME_KEPT_FOR, clock)
     this.#bySubject = new Lookups(MOST_SUBJECTS, SUBJECT_KEPT_FOR, clock)
     this.#queue = new VerificationQueue({
@@ -63,6 +60,11 @@ export class ModuleDirectory {
       ...{ expected: EXPECTED_VERIFICATION, alike: false, timer },
       ...{ full: 'people_unavailable', what: 'password verifications of directory.people' },
     })
+  }
+
+  /** The files that its code consists of, as they were when they were loaded. */
+  get files(): readonly LoadedFile[] {
+    return this.#calls.files
   }
 
   /** How many verifications of passwords wait for their turn. */
@@ -115,13 +117,8 @@ export class ModuleDirectory {
   }
 
   /** Never rejects: nothing is asked any more. */
-  async close(): Promise<void> {
-    const failed = (thrown: unknown): void => this.#parts.failed(errorForLog(thrown))
-    try {
-      await onAccountOf({ failed }, () => this.#module.close?.())
-    } catch (thrown) {
-      failed(thrown)
-    }
+  close(): Promise<void> {
+    return this.#calls.close()
   }
 
   #find(
@@ -131,7 +128,7 @@ export class ModuleDirectory {
   ): Promise<Answered> {
     return this.#calls.run({
       name,
-      work: (call) => this.#module[name](key, call),
+      args: [key],
       read: (answer): Answered => {
         const record = readPerson(answer)
         if (record !== undefined) check(record)
@@ -143,11 +140,10 @@ export class ModuleDirectory {
   #verify(person: PersonRecord | undefined, password: string): Promise<boolean> {
     return this.#calls.run({
       name: 'verifyPassword',
-      secrets: [password],
-      work: (call) => this.#module.verifyPassword(structuredClone(person), password, call),
+      args: [person, password],
       read: (answer): boolean => {
         if (typeof answer === 'boolean') return answer
-        throw new PersonMistake(`of type ${typeof answer}; expected true or false`)
+        throw new PersonMistake('the answer is not true or false')
       },
     })
   }

@@ -121,6 +121,10 @@ const IDENTITY = {
     [],
     'max',
   ),
+  peopleThreadReplacements: counter(
+    'postern_people_thread_replacements_total',
+    'How often the thread of the module that finds people was replaced, because it did not answer or had ended.',
+  ),
   signingKeyCreated: gauge(
     'postern_signing_key_created_timestamp_seconds',
     'When the key that signs now was created.',

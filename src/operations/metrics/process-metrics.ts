@@ -17,6 +17,7 @@ export interface ProcessMetrics {
   /** A call to the store has ended. `seconds`: how long it took. */
   readonly storeCalled: (verb: string, seconds: number, failed: boolean) => void
   readonly workerDied: () => void
+  readonly peopleThreadReplaced: () => void
   readonly recorded: (event: AuditEvent) => void
   readonly refusedUnrecorded: () => void
   readonly recordDropped: () => void
@@ -34,6 +35,7 @@ export function compileProcessMetrics({ storeVerbs, audit }: CountedParts): Proc
     plan.plan(FAMILIES.storeErrors, verbs),
   ]
   const deaths = plan.plan(FAMILIES.workerDeaths)
+  const peopleThreads = storeVerbs.length > 0 ? plan.plan(FAMILIES.peopleThreadReplacements) : undefined
   const trail = audit ? planTrail(plan) : undefined
   const counts = new MetricCounts(plan.size)
   return {
@@ -46,6 +48,7 @@ export function compileProcessMetrics({ storeVerbs, audit }: CountedParts): Proc
       if (failed) counts.add(errors + at)
     },
     workerDied: () => counts.add(deaths),
+    peopleThreadReplaced: () => peopleThreads !== undefined && counts.add(peopleThreads),
     recorded: (event) => trail && counts.add(trail.records + AUDIT_GROUPS.indexOf(groupOf(event))),
     refusedUnrecorded: () => trail && counts.add(trail.refused),
     recordDropped: () => trail && counts.add(trail.dropped),

@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { PeopleCall } from '../../../../src/contracts/people-module.ts'
 import type { PersonRecord } from '../../../../src/directory/config.ts'
-import { makeModuleDirectory, type WrittenModule } from '../../../support/module-people.ts'
-import { settled } from '../../../support/settled.ts'
+import { exchanged, makeModuleDirectory, type WrittenModule } from '../../../support/module-people.ts'
 
 const DORA = { subject: 'subject-of-dora', username: 'dora' }
 const OWNER = { name: 'a test', doubted: false }
 
 /** A module whose calls a test counts. */
-function counting(module: Partial<WrittenModule> = {}) {
+async function counting(module: Partial<WrittenModule> = {}) {
   const calls: string[] = []
-  const made = makeModuleDirectory({
+  const made = await makeModuleDirectory({
     findUserByName: (name: string) => (calls.push(`name ${name}`), name === 'dora' ? DORA : undefined),
     findUserBySubject: (subject: string) => (
       calls.push(`subject ${subject}`),
@@ -35,7 +34,7 @@ const UNAVAILABLE = { code: 'people_unavailable', facts: { retryAfter: 1 } }
 
 describe('C5.7 what is remembered', () => {
   it('C5.7 by name, one second, and nobody as long as somebody: the time tells neither', async () => {
-    const { directory, clock, calls } = counting()
+    const { directory, clock, calls } = await counting()
     for (const name of ['dora', 'nobody', 'dora', 'nobody']) await directory.findByName(name)
     expect(calls).toEqual(['name dora', 'name nobody'])
     clock.advance(999)
@@ -49,7 +48,7 @@ describe('C5.7 what is remembered', () => {
   })
 
   it('C5.7 by subject, 30 seconds, from whichever lookup; and nobody not at all', async () => {
-    const { directory, clock, calls } = counting()
+    const { directory, clock, calls } = await counting()
     await directory.findByName('dora')
     clock.advance(29_999)
     expect(await directory.findBySubject(DORA.subject)).toMatchObject(DORA)
@@ -63,7 +62,7 @@ describe('C5.7 what is remembered', () => {
 
   it('C5.7 no failure: the next call asks again', async () => {
     let broken = true
-    const { directory } = counting({
+    const { directory } = await counting({
       findUserByName: () => {
         if (broken) throw new Error('not now')
         return DORA
@@ -76,7 +75,7 @@ describe('C5.7 what is remembered', () => {
 
   it('C5.7 a copy: what the module does with its object later changes nothing', async () => {
     const own: Record<string, unknown> = { ...DORA, access: { ACME: 'Reader' } }
-    const { directory } = counting({ findUserBySubject: () => own })
+    const { directory } = await counting({ findUserBySubject: () => own })
     await directory.findBySubject(DORA.subject)
     Object.assign(own, { disabled: true, access: {} })
     expect(await directory.findBySubject(DORA.subject)).toMatchObject({
@@ -88,9 +87,9 @@ describe('C5.7 what is remembered', () => {
 describe('C5.7 how much runs at once', () => {
   it('C5.7 one lookup a name: those who come meanwhile get its answer', async () => {
     const { waiting, answer } = pending()
-    const { directory } = counting({ findUserByName: answer })
+    const { directory } = await counting({ findUserByName: answer })
     const asked = Promise.all(Array.from({ length: 50 }, () => directory.findByName('dora')))
-    await settled()
+    await exchanged()
     expect(waiting).toHaveLength(1)
     waiting[0]?.(DORA)
     expect(await asked).toHaveLength(50)
@@ -98,25 +97,26 @@ describe('C5.7 how much runs at once', () => {
 
   it('C5.7 32 lookups by name, and 32 by subject beside them; more are refused', async () => {
     const { waiting, answer } = pending()
-    const { directory } = counting({ findUserByName: answer, findUserBySubject: answer })
+    const { directory } = await counting({ findUserByName: answer, findUserBySubject: answer })
     const all = Array.from({ length: 32 }, (_, at) => [
       directory.findByName(`name-${at}`),
       directory.findBySubject(`subject-${at}`),
     ]).flat()
     await expect(directory.findByName('one more')).rejects.toMatchObject(UNAVAILABLE)
     await expect(directory.findBySubject('one-more')).rejects.toMatchObject(UNAVAILABLE)
+    await exchanged()
     expect(waiting).toHaveLength(64)
     for (const resolve of waiting) resolve(undefined)
     await Promise.all(all)
     const again = directory.findByName('one more')
-    await settled()
+    await exchanged()
     waiting.at(-1)?.(undefined)
     expect(await again).toBeUndefined()
   })
 
   it('C6.3.5 four verifications, 32 that wait, half of them of one owner; more are refused', async () => {
     const { waiting, answer } = pending()
-    const { directory } = counting({ verifyPassword: answer })
+    const { directory } = await counting({ verifyPassword: answer })
     const person = await directory.findByName('dora')
     const verify = (name: string): Promise<boolean> => directory.verify('x', person, { name, doubted: false })
     const running = ['a', 'a', 'a', 'a'].map(verify)
@@ -128,10 +128,11 @@ describe('C5.7 how much runs at once', () => {
     await expect(directory.verify('x', undefined, OWNER)).rejects.toMatchObject({
       code: 'people_unavailable',
     })
+    await exchanged()
     expect(waiting).toHaveLength(4)
     for (let at = 0; at < 36; at++) {
       waiting[at]?.(true)
-      await settled()
+      await exchanged()
     }
     expect(await Promise.all([...running, ...first, ...second])).toEqual(
       Array.from({ length: 36 }, () => true),
@@ -143,22 +144,23 @@ describe('C5.7 the deadline of a call', () => {
   it('C5.7 is 2 seconds; then it is aborted, and what comes later is ignored', async () => {
     const { waiting, answer } = pending()
     let signal: AbortSignal | undefined
-    const { directory, timers, failed } = counting({
+    const { directory, timers, failed } = await counting({
       findUserByName: (_name: string, call: PeopleCall) => ((signal = call.signal), answer()),
     })
     const late = directory.findByName('dora')
-    await settled()
+    await exchanged()
     expect(timers.delays()).toEqual([2000])
     void timers.fire()
     await expect(late).rejects.toMatchObject(UNAVAILABLE)
+    await exchanged()
     expect(signal?.aborted).toBe(true)
     waiting[0]?.(DORA)
-    await settled()
+    await exchanged()
     expect(failed).toEqual([])
   })
 
   it('C5.7 is taken back when the answer has come', async () => {
-    const { directory, timers } = counting()
+    const { directory, timers } = await counting()
     await directory.findByName('dora')
     await directory.verify('x', await directory.findByName('dora'), OWNER)
     expect(timers.delays()).toEqual([])
@@ -169,7 +171,7 @@ describe('C5.7 what the module is asked', () => {
   it.each(['', ' dora', 'dora ', 'a\nb', 'a\0b', 'x'.repeat(129), '\ud800'])(
     'C5.7 nothing of a name that no user can have: %j',
     async (name) => {
-      const { directory, calls } = counting()
+      const { directory, calls } = await counting()
       expect(await directory.findByName(name)).toBeUndefined()
       expect(calls).toEqual([])
     },
@@ -178,7 +180,7 @@ describe('C5.7 what the module is asked', () => {
   it.each(['', 'a b', 'ü', 'x'.repeat(256)])(
     'C5.7 nothing of a subject that no user can have: %j',
     async (subject) => {
-      const { directory, calls } = counting()
+      const { directory, calls } = await counting()
       expect(await directory.findBySubject(subject)).toBeUndefined()
       expect(calls).toEqual([])
     },
@@ -186,7 +188,7 @@ describe('C5.7 what the module is asked', () => {
 
   it('C5.7 no empty password of a user: in LDAP it would be an anonymous bind, which succeeds', async () => {
     const asked: unknown[] = []
-    const { directory } = counting({ verifyPassword: (user: unknown) => (asked.push(user), true) })
+    const { directory } = await counting({ verifyPassword: (user: unknown) => (asked.push(user), true) })
     const person = await directory.findByName('dora')
     expect(await directory.verify('', person, OWNER)).toBe(false)
     expect(asked).toEqual([undefined])
@@ -194,7 +196,7 @@ describe('C5.7 what the module is asked', () => {
   })
 
   it('C5.7 a copy of the user, which its code may change', async () => {
-    const { directory } = counting({
+    const { directory } = await counting({
       verifyPassword: (user: { username: string }) => {
         user.username = 'somebody else'
         return true
@@ -206,7 +208,7 @@ describe('C5.7 what the module is asked', () => {
   })
 
   it('T3.9 C6.1.5 of nobody too, and waits where its code did no work for nobody', async () => {
-    const { directory, waits } = counting({
+    const { directory, waits } = await counting({
       verifyPassword: async (user: unknown) => {
         // Time that a verification of somebody takes; of nobody this code does nothing.
         if (user !== undefined) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -221,7 +223,7 @@ describe('C5.7 what the module is asked', () => {
   })
 
   it('C5.7 at its end to close, whatever comes of it', async () => {
-    const { directory, failed } = makeModuleDirectory({
+    const { directory, failed } = await makeModuleDirectory({
       ...{ findUserByName: () => DORA, findUserBySubject: () => DORA, verifyPassword: () => true },
       ...{ close: () => Promise.reject(new Error('cannot close')) },
     })

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { exchanged, makeModuleDirectory, type WrittenModule } from '../../../support/module-people.ts'
+import { settled } from '../../../support/settled.ts'
+
+const DORA = { subject: 'subject-of-dora', username: 'dora' }
+const NEVER = (): Promise<never> => new Promise(() => undefined)
+const BLOCKED = 'it did not answer for 2000 ms: its code blocks'
+
+async function made(module: Partial<WrittenModule> = {}) {
+  const asked: string[] = []
+  const parts = await makeModuleDirectory({
+    findUserByName: (name: string) => (asked.push(name), name.startsWith('never') ? NEVER() : DORA),
+    findUserBySubject: () => DORA,
+    verifyPassword: () => true,
+    ...module,
+  })
+  const find = (name: string): Promise<unknown> =>
+    parts.directory.findByName(name).catch((fault: unknown) => fault)
+  return { ...parts, asked, find }
+}
+
+const lateBy = (message: string) => ({
+  ...{ code: 'people_unavailable', trouble: 'late', facts: { retryAfter: 1, cause: { message } } },
+})
+
+describe('C5.7 T5.16 a module that blocks its thread', () => {
+  it('C5.7 gets another one; what it had not begun is asked there, and what it had begun is not', async () => {
+    const { find, timers, threads, replaced, asked, clock } = await made()
+    const begun = ['never 1', 'never 2'].map(find)
+    await exchanged()
+    threads[0]!.blocks = true
+    const behind = ['behind 1', 'behind 2'].map(find)
+    clock.advance(2000)
+    // The deadlines of three calls, a ping behind the third, the deadline of the fourth.
+    timers.fireAt(3)
+    expect(await Promise.all(behind)).toMatchObject([DORA, DORA])
+    for (const fault of await Promise.all(begun)) expect(fault).toMatchObject(lateBy(BLOCKED))
+    expect(asked).toEqual(['never 1', 'never 2', 'behind 1', 'behind 2'])
+    expect([threads.length, replaced]).toEqual([2, [BLOCKED]])
+  })
+
+  it('C5.7 is asked no call a third time', async () => {
+    const { find, timers, threads, asked, clock } = await made()
+    threads[0]!.blocks = true
+    const answer = find('behind')
+    clock.advance(2000)
+    timers.fireAt(-1)
+    await settled()
+    threads[1]!.blocks = true
+    await exchanged()
+    clock.advance(2000)
+    timers.fireAt(-1)
+    expect(await answer).toMatchObject(lateBy(BLOCKED))
+    expect([threads.length, asked]).toEqual([2, []])
+  })
+})
+
+describe('C5.7 a thread that stays', () => {
+  it('C5.7 is that of a call which is late while others are answered', async () => {
+    const { find, timers, threads, replaced } = await made()
+    const late = find('never')
+    await exchanged()
+    await timers.fire()
+    expect(await late).toMatchObject({
+      trouble: 'late',
+      facts: { detail: expect.stringContaining('2000 ms') },
+    })
+    await exchanged()
+    expect(timers.delays()).toEqual([])
+    expect(await find('dora')).toMatchObject(DORA)
+    expect([threads.length, replaced]).toEqual([1, []])
+  })
+})
+
+describe('C5.7 a thread that ends', () => {
+  it('C5.7 fails the calls that it had begun; the next call has another one, but not in a tight loop', async () => {
+    const { find, threads, replaced, clock } = await made()
+    const begun = find('never')
+    await exchanged()
+    clock.advance(1000)
+    threads[0]!.exit(3)
+    expect(await begun).toMatchObject(lateBy('it ended with exit code 3'))
+    expect(await find('dora')).toMatchObject(DORA)
+    threads[1]!.exit(3)
+    expect(await find('erin')).toMatchObject({
+      ...{ code: 'people_unavailable', facts: { cause: { message: 'its thread ended a moment ago' } } },
+    })
+    clock.advance(1000)
+    expect(await find('erin')).toMatchObject(DORA)
+    expect([threads.length, replaced]).toEqual([
+      3,
+      ['it ended with exit code 3', 'it ended with exit code 3'],
+    ])
+  })
+
+  it('C5.7 that cannot be made again fails calls with the reason', async () => {
+    const module: Record<string, () => unknown> = {
+      ...{ findUserByName: () => DORA, findUserBySubject: () => DORA, verifyPassword: () => true },
+    }
+    const { directory, threads, clock } = await makeModuleDirectory(module as unknown as WrittenModule)
+    Reflect.deleteProperty(module, 'verifyPassword')
+    clock.advance(1000)
+    threads[0]!.exit(1)
+    await expect(directory.findByName('dora')).rejects.toMatchObject({
+      ...{ code: 'people_unavailable', facts: { cause: { message: 'it has no function `verifyPassword`' } } },
+    })
+    module['verifyPassword'] = () => true
+    clock.advance(1000)
+    expect(await directory.findByName('dora')).toMatchObject(DORA)
+  })
+})
