@@ -21,10 +21,11 @@ export interface AttemptStanding {
 export interface Turn {
   /**
    * Counts the outcome: true or false for a right or a wrong password; undefined if the attempt broke, which is not
-   * counted.
-   * @returns milliseconds by which a failed answer must be delayed, because of earlier failures from its network
+   * counted. Rejects with Fault `identity_unavailable` if that cannot be counted.
+   * @returns milliseconds by which a failed answer must be delayed, because of earlier failures from its network; undefined:
+   *   the turn had lapsed, so that others may have had it meanwhile. The attempt counts as none, and is made again
    */
-  end(right: boolean | undefined): Promise<number>
+  end(right: boolean | undefined): Promise<number | undefined>
 }
 
 /**
@@ -82,25 +83,48 @@ export interface SharedDelays {
 }
 
 export interface TakenTurn {
+  /** Whether the attempt may run. */
   readonly taken: boolean
+  /** Whether nobody else may run meanwhile. */
+  readonly alone: boolean
+  /** Whether it may not run because somebody else has the turn; else the delay of the failures has not passed. */
+  readonly isBusy: boolean
   /** Milliseconds after which it may be tried again; 0 if it was taken. */
   readonly wait: number
-  readonly failures: number
+}
+
+/** What one attempt has. */
+export interface HeldTurns {
+  /** Drawn for each attempt. */
+  readonly by: string
+  /** Of `take`. */
+  readonly key: string
+  /** Of `count`, and whether it has the turn alone. */
+  readonly account?: { readonly key: string; readonly alone: boolean } | undefined
 }
 
 /**
- * Turns of attempts that several nodes share, by keys that say nothing. Methods reject with Fault `identity_unavailable`
- * if the store cannot be reached.
+ * Turns of attempts that several nodes share, by keys that say nothing. A turn is a lease by the store's clock. Every method has the
+ * same effect when it is called twice by one attempt. Methods reject with Fault `identity_unavailable` if the store cannot
+ * be reached.
  */
 export interface LockoutTurns {
-  /** Takes the turn of a key for `ms` milliseconds at most, if nobody has it and the delay for its failures has passed. */
+  /** Takes the turn of a key for `ms` milliseconds, if nobody has it and the delay for its failures has passed. */
   take(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
-  /** As `take`, but attempts run at the same time until there are `free` failures. Each counts as one until it is settled. */
+  /** As `take`, but attempts run at the same time until there are `free` failures. Each counts as one until it has ended. */
   count(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
-  /** Ends a turn of `take`. `right`: true forgets failures, false adds one, undefined leaves them as they are. */
-  end(key: string, by: string, right: boolean | undefined, forget: number): Promise<void>
-  /** Ends an attempt of `count`. `right`: true forgets failures, undefined takes the one back. */
-  settle(key: string, by: string, right: boolean | undefined, forget: number): Promise<void>
+  /** The turns last `ms` milliseconds from now on, those that have not gone to another attempt. */
+  renew(held: HeldTurns, ms: number): Promise<void>
+  /**
+   * Ends an attempt. `right`: true forgets failures, false counts one, undefined leaves them as they were. Resolves with
+   * false if another attempt has had a turn of it meanwhile; then it counts as `undefined` does.
+   * @param forget milliseconds after which failures of the key and of the account are forgotten
+   */
+  end(
+    held: HeldTurns,
+    right: boolean | undefined,
+    forget: { readonly key: number; readonly account: number },
+  ): Promise<boolean>
   /** Forgets the failures of all keys that fit one of the patterns (`%`: any part). Resolves with their number. */
   clear(patterns: readonly string[]): Promise<number>
 }

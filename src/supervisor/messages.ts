@@ -34,7 +34,7 @@ export type Order<C> =
       readonly detail: string
       readonly retryAfter: number | undefined
     }
-  | { readonly type: 'left'; readonly turn: number; readonly hold: number }
+  | { readonly type: 'left'; readonly turn: number; readonly hold: number | undefined }
 
 /** The answer of a worker that serves. */
 export interface Serving {

@@ -28,32 +28,42 @@ export class AttemptCoordinator {
   /** The process has ended. */
   close(): void {
     this.#closed = true
-    for (const turn of this.#turns.values()) void turn.end(undefined)
+    for (const turn of this.#turns.values()) turn.end(undefined).catch(() => undefined)
     this.#turns.clear()
   }
 
   async #enter({ turn: id, key, standing }: Extract<AttemptNotice, { type: 'enter' }>): Promise<void> {
     try {
       const turn = await this.#limiter.enter(key, standing)
-      if (this.#closed) return void turn.end(undefined)
+      if (this.#closed) return void turn.end(undefined).catch(() => undefined)
       this.#turns.set(id, turn)
       this.#send({ type: 'entered', turn: id })
     } catch (thrown) {
-      const { code, facts, message } = toFault(thrown)
-      this.#send({ type: 'refused', turn: id, code, detail: message, retryAfter: facts.retryAfter })
+      this.#refuse(id, thrown)
     }
   }
 
   async #leave(id: number, right: boolean | undefined): Promise<void> {
     const turn = this.#turns.get(id)
     this.#turns.delete(id)
-    this.#send({ type: 'left', turn: id, hold: (await turn?.end(right)) ?? 0 })
+    try {
+      this.#send({ type: 'left', turn: id, hold: turn === undefined ? 0 : await turn.end(right) })
+    } catch (thrown) {
+      this.#refuse(id, thrown)
+    }
+  }
+
+  #refuse(turn: number, thrown: unknown): void {
+    const { code, facts, message } = toFault(thrown)
+    this.#send({ type: 'refused', turn, code, detail: message, retryAfter: facts.retryAfter })
   }
 }
 
 interface PendingTurn {
-  readonly resolve: (value: number) => void
+  readonly resolve: (value: number | undefined) => void
   readonly reject: (fault: Fault) => void
+  /** Whether its attempt has been made. */
+  readonly isOver: boolean
 }
 
 /** No client waits longer: at most five attempts wait for one account, and each takes half a minute at most. */
@@ -74,8 +84,7 @@ export class RemoteAttempts implements AttemptLimiter {
   async enter(key: GuessingKey, standing: AttemptStanding): Promise<Turn> {
     const turn = (this.#turns += 1)
     await this.#request(turn, { type: 'enter', turn, key, standing })
-    // The result of a verified password is answered even if the supervisor cannot count it.
-    return { end: (right) => this.#request(turn, { type: 'leave', turn, right }).catch(() => 0) }
+    return { end: (right) => this.#request(turn, { type: 'leave', turn, right }) }
   }
 
   receive(order: AttemptOrder): void {
@@ -95,13 +104,14 @@ export class RemoteAttempts implements AttemptLimiter {
     for (const turn of [...this.#waiting.keys()]) this.#giveUp(turn, 'the supervisor is gone')
   }
 
-  #request(turn: number, notice: Notice): Promise<number> {
+  #request(turn: number, notice: AttemptNotice): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(
         () => this.#giveUp(turn, 'the supervisor did not answer'),
         LONGEST_TURN_MS,
       ).unref()
       this.#waiting.set(turn, {
+        isOver: notice.type === 'leave',
         resolve: (value) => {
           clearTimeout(late)
           resolve(value)
@@ -119,6 +129,8 @@ export class RemoteAttempts implements AttemptLimiter {
   #giveUp(turn: number, detail: string): void {
     const waiting = this.#waiting.get(turn)
     this.#waiting.delete(turn)
-    waiting?.reject(new Fault('identity_unavailable', { detail }))
+    // The result of a verified password is answered even if the supervisor is gone and cannot count it.
+    if (waiting?.isOver === true) waiting.resolve(0)
+    else waiting?.reject(new Fault('identity_unavailable', { detail }))
   }
 }

@@ -6,7 +6,7 @@ import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { LosingProxy } from '../support/losing-proxy.ts'
 import { needing } from '../support/machine.ts'
-import { makeTables, sharedPostgres } from '../support/postgres.ts'
+import { makeTables, query, sharedPostgres } from '../support/postgres.ts'
 
 // T3.16: the connection breaks when a write is committed, and before its answer is here. Each write is sent again, and must
 // have the same outcome as if the first answer had come.
@@ -24,7 +24,9 @@ async function open() {
     await store.close()
     await proxy.close()
   })
-  return { store, proxy }
+  const failuresOf = (key: string): number =>
+    Number(query(cluster, `SELECT failures FROM ${schema}.lockout WHERE key = '${key}'`))
+  return { store, proxy, failuresOf }
 }
 
 const value = { of: 'the test' }
@@ -35,6 +37,16 @@ async function replaced(store: Store, key: string): Promise<void> {
   await store.replace('kind', key, 1, { next: true })
 }
 
+const DELAYS = { free: 3, delay: 0, longest: 0, forget: 60_000 }
+const FORGET = { key: 60_000, account: 60_000 }
+/** The turns of an attempt. */
+const heldBy = (by: string, key: string) => ({ by, key, account: { key: `${key}/`, alone: false } })
+
+async function entered({ shared }: Store, key: string, by = 'one'): Promise<void> {
+  await shared!.lockouts.take(key, by, 60_000, DELAYS)
+  await shared!.lockouts.count(`${key}/`, by, 60_000, DELAYS)
+}
+
 interface Lost {
   /** The name of the verb's statement. */
   readonly statement: string
@@ -42,7 +54,7 @@ interface Lost {
   readonly ask: (store: Store, key: string) => Promise<unknown>
   readonly outcome: unknown
   /** What holds of the store afterwards. */
-  readonly after?: (store: Store, key: string) => Promise<void>
+  readonly after?: (store: Store, key: string, failuresOf: (key: string) => number) => unknown
 }
 
 /** Every verb that writes and tells whether it did. */
@@ -149,6 +161,39 @@ const VERBS: Readonly<Record<string, Lost>> = {
     outcome: 3,
     after: async (store, key) => expect(await store.countBy('kind', { client: key })).toBe(0),
   },
+  'the turn of an attempt': {
+    statement: 'lockout_take',
+    ask: ({ shared }, key) => shared!.lockouts.take(key, 'one', 60_000, DELAYS),
+    outcome: expect.objectContaining({ taken: true, alone: true }),
+    after: async ({ shared }, key) =>
+      expect(await shared!.lockouts.take(key, 'two', 60_000, DELAYS)).toMatchObject({ taken: false }),
+  },
+  'an attempt that counts as a failure': {
+    statement: 'lockout_count',
+    ask: ({ shared }, key) => shared!.lockouts.count(key, 'one', 60_000, DELAYS),
+    outcome: expect.objectContaining({ taken: true, alone: false }),
+    after: (_store, key, failuresOf) => expect(failuresOf(key)).toBe(1),
+  },
+  'the end of a wrong attempt': {
+    statement: 'lockout_end',
+    prepare: entered,
+    ask: ({ shared }, key) => shared!.lockouts.end(heldBy('one', key), false, FORGET),
+    outcome: true,
+    after: (_store, key, failuresOf) => expect([failuresOf(key), failuresOf(`${key}/`)]).toEqual([1, 1]),
+  },
+  'the end of an attempt that broke': {
+    statement: 'lockout_end',
+    prepare: async (store, key) => {
+      for (const by of ['one', 'two']) {
+        await entered(store, key, by)
+        await store.shared!.lockouts.end(heldBy(by, key), false, FORGET)
+      }
+      await entered(store, key, 'three')
+    },
+    ask: ({ shared }, key) => shared!.lockouts.end(heldBy('three', key), undefined, FORGET),
+    outcome: true,
+    after: (_store, key, failuresOf) => expect([failuresOf(key), failuresOf(`${key}/`)]).toEqual([2, 2]),
+  },
   append: {
     statement: 'append',
     ask: async (store, key) => (await store.append('topic', { key })).sequence > 0,
@@ -167,13 +212,13 @@ const VERBS: Readonly<Record<string, Lost>> = {
 
 describe('T3.16 a store in Postgres whose answers are lost', needing('postgresql'), () => {
   it.each(Object.entries(VERBS))('does once, and tells as it was: %s', async (_name, verb) => {
-    const { store, proxy } = await open()
+    const { store, proxy, failuresOf } = await open()
     for (let count = 0; count < TIMES; count += 1) {
       const key = `key-${count}`
       await verb.prepare?.(store, key)
       proxy.lose(verb.statement)
       expect(await verb.ask(store, key)).toEqual(verb.outcome)
-      await verb.after?.(store, key)
+      await verb.after?.(store, key, failuresOf)
     }
     expect(proxy.lost).toBe(TIMES)
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../src/contracts/lockouts.ts'
 import type { GuessingConfig } from '../../src/identity/config.ts'
+import { guardGuessing } from '../../src/identity/guessing/guessing.ts'
 import { LocalLockouts } from '../../src/identity/guessing/lockouts.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { planPostgres } from '../../src/stores/postgres/config.ts'
@@ -42,13 +43,14 @@ async function nodes(count: number, rules = RULES) {
       const turn = await lockouts.enter(key, standing)
       await turn.end(right)
     }
-    return { lockouts, attempt, waits, link }
+    return { lockouts, attempt, waits, link, guard: guardGuessing(lockouts, timer) }
   }
   const all = await Promise.all(Array.from({ length: count }, open))
   const rows = () =>
     query(cluster, `SELECT failures FROM ${schema}.lockout ORDER BY key`).split('\n').map(Number)
-  const text = () => query(cluster, `SELECT * FROM ${schema}.lockout`)
-  return { all, rows, text }
+  const text = (what = '*') => query(cluster, `SELECT ${what} FROM ${schema}.lockout`)
+  const execute = (sql: string) => query(cluster, `SET search_path = ${schema}; ${sql}`)
+  return { all, rows, text, execute }
 }
 
 describe('C6.3.5 C11.7.7 guessing at several nodes', needing('postgresql'), () => {
@@ -132,11 +134,84 @@ describe('C6.3.5 C11.7.7 guessing at several nodes', needing('postgresql'), () =
     expect(rows()).toEqual([0])
   })
 
-  it('each node goes on by itself while the store is out of reach', async () => {
+  it('an attempt that no node can count is not made: it is 503 while the store is out of reach', async () => {
     const { all } = await nodes(1)
-    const [{ attempt, link, waits }] = [all[0]!]
+    const { attempt, link, guard } = all[0]!
+    await attempt(true)
     await link.close()
-    for (let n = 0; n < 4; n += 1) await attempt(false)
-    expect(waits.length).toBeGreaterThan(0)
+    let made = 0
+    const guess = guard.attempt(KEY, NEW, () => {
+      made += 1
+      return Promise.resolve(undefined)
+    })
+    await expect(guess).rejects.toMatchObject({ code: 'identity_unavailable' })
+    expect(made).toBe(0)
+  })
+
+  it('who waits for the turn of another node is told 503, and has the next turn', async () => {
+    const { all } = await nodes(2)
+    const turn = await all[0]!.lockouts.enter(KEY, NEW)
+    for (let n = 0; n < 2; n += 1)
+      await expect(all[1]!.attempt(true)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    await turn.end(true)
+    await all[1]!.attempt(true)
+  })
+
+  it('who waits for a turn on the same node is told 503 too', async () => {
+    const { all } = await nodes(1)
+    const turn = await all[0]!.lockouts.enter(KEY, NEW)
+    await expect(all[0]!.attempt(true)).rejects.toMatchObject({ code: 'identity_unavailable' })
+    await turn.end(true)
+    await all[0]!.attempt(true)
+  })
+
+  it('the turn of a node that died is free for the others soon', async () => {
+    const { all } = await nodes(2)
+    await all[0]!.lockouts.enter(KEY, NEW)
+    await all[0]!.link.close()
+    await expect
+      .poll(
+        () =>
+          all[1]!.attempt(true).then(
+            () => 'in',
+            () => 'out',
+          ),
+        { timeout: 15_000 },
+      )
+      .toBe('in')
+  })
+
+  it('the turns of an attempt that takes long are kept', async () => {
+    const { all, execute, text } = await nodes(1, { ...RULES, accounts: { ...RULES.accounts, free: 0 } })
+    const turn = await all[0]!.lockouts.enter(KEY, NEW)
+    execute('UPDATE lockout SET busy_until = 1')
+    await expect.poll(() => text('busy_until > 1'), { timeout: 15_000 }).toBe('t\nt')
+    expect(await turn.end(true)).toBe(0)
+  })
+
+  it('an attempt whose turn has gone to another one is made again, and counts once', async () => {
+    const { all, execute, rows } = await nodes(2)
+    let made = 0
+    const guess = async (): Promise<string | undefined> => {
+      made += 1
+      if (made > 1) return undefined
+      execute('UPDATE lockout SET busy_until = 1')
+      await all[1]!.attempt(false)
+      return undefined
+    }
+    expect(await all[0]!.guard.attempt(KEY, NEW, guess)).toBe(undefined)
+    expect(made).toBe(2)
+    expect(rows()).toEqual([2, 2])
+  })
+
+  it('an attempt that lost its turn each time is 503, and never told as wrong', async () => {
+    const { all, execute } = await nodes(2, { ...RULES, attempts: { free: 100, delay: 1, longest: 1 } })
+    const guess = async (): Promise<string | undefined> => {
+      execute('UPDATE lockout SET busy_until = 1')
+      await all[1]!.attempt(false)
+      return undefined
+    }
+    const answer = all[0]!.guard.attempt(KEY, NEW, guess)
+    await expect(answer).rejects.toMatchObject({ code: 'identity_unavailable' })
   })
 })

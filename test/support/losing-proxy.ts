@@ -11,6 +11,10 @@ const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
 /** Whether the client asks to run this statement, by its name: a message Bind, of the unnamed portal. */
 const asksFor = (bytes: Buffer, statement: string): boolean => bytes.includes(`\0${statement}\0`)
 
+/** The names of the prepared statements that a client asks to run: of messages Bind, of the unnamed portal. */
+const statementsIn = (bytes: Buffer): readonly string[] =>
+  Array.from(bytes.toString('latin1').matchAll(/B[^]{4}\0([a-z_]+)\0/g), ([, name]) => name!)
+
 interface Way {
   readonly client: Socket
   readonly server: Socket
@@ -34,6 +38,10 @@ export class LosingProxy {
   #losing: { readonly statement: string; left: number } | undefined
   /** Answers that were lost so far. */
   lost = 0
+  /** Called with the name of each statement before it is asked. */
+  asked: (statement: string) => void = () => undefined
+  /** Called when an answer was lost. */
+  hasLost: () => void = () => undefined
 
   private constructor(listener: Server, target: number) {
     this.#listener = listener
@@ -112,6 +120,7 @@ export class LosingProxy {
   }
 
   #ask(way: Way, bytes: Buffer): void {
+    for (const statement of statementsIn(bytes)) this.asked(statement)
     const losing = this.#losing
     if (losing !== undefined && losing.left > 0 && asksFor(bytes, losing.statement)) {
       losing.left -= 1
@@ -125,6 +134,7 @@ export class LosingProxy {
       if (!bytes.subarray(-READY.length).equals(READY)) return
       this.lost += 1
       this.#break(way)
+      this.hasLost()
     } else if (this.#delay === 0) way.client.write(bytes)
     else setTimeout(() => way.client.write(bytes), this.#delay).unref()
   }

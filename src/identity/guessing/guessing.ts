@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contracts/lockouts.ts'
 import { timerMs } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
 
 /** Resolves after that many milliseconds. */
 export type Timer = (ms: number) => Promise<void>
+
+/** An attempt whose turn had lapsed is made again. */
+const TRIES = 3
 
 export const systemTimer: Timer = (ms) => delay(timerMs(ms), undefined, { ref: false })
 
@@ -24,18 +28,25 @@ export interface GuessingGuard {
 /** The guard over a limiter of this process or of another one. */
 export const guardGuessing = (limiter: AttemptLimiter, timer: Timer = systemTimer): GuessingGuard => ({
   async attempt(key, standing, verify) {
-    const turn = await limiter.enter(key, standing)
-    let found: Awaited<ReturnType<typeof verify>>
-    try {
-      found = await verify()
-    } catch (thrown) {
-      // An attempt that broke is not counted. The next one of its key may run.
-      await turn.end(undefined)
-      throw thrown
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const turn = await limiter.enter(key, standing)
+      let found: Awaited<ReturnType<typeof verify>>
+      try {
+        found = await verify()
+      } catch (thrown) {
+        // An attempt that broke is not counted. The next one of its key may run.
+        await turn.end(undefined).catch(() => undefined)
+        throw thrown
+      }
+      const hold = await turn.end(found !== undefined)
+      if (hold === undefined) continue
+      if (hold > 0) await timer(hold)
+      return found
     }
-    const hold = await turn.end(found !== undefined)
-    if (hold > 0) await timer(hold)
-    return found
+    throw new Fault('identity_unavailable', {
+      detail: 'the turn of the attempt lapsed each time',
+      retryAfter: 1,
+    })
   },
 })
 

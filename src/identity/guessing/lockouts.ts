@@ -10,11 +10,11 @@ import type {
   Turn,
 } from '../../contracts/lockouts.ts'
 import { networkOf } from '../../http/addresses.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { GuessingConfig } from '../config.ts'
 import { FailureTable, type Tally } from './failures.ts'
-import { SharedTurns } from './shared-turns.ts'
+import { noTurn, SharedTurns, TURN_WITHIN, type EndTurn } from './shared-turns.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
 
 /** Most entries of each table. All five tables together take about 40 MB if they are full. */
@@ -96,7 +96,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
 
   /** From now on attempts of other nodes count too. */
   share(turns: LockoutTurns): void {
-    this.#shared = new SharedTurns(turns, this.#timer)
+    this.#shared = new SharedTurns(turns, this.#timer, this.#clock)
   }
 
   /** Uses other rules from now on. The counts stay. */
@@ -110,24 +110,32 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     const counts = nameExists ? this.#existing : this.#invented
     const id = textOf(key)
     this.#refuseCrowd(id, counts)
-    const leave = await this.#turns.enter(id)
+    const mayWait = this.#clock.monotonic() + TURN_WITHIN
+    const isDelayed =
+      delayAfter(counts.attempts.find(id)?.failures ?? 0, this.#rules.attempts) > 0 ||
+      (!familiar && this.#isGuessedAt(counts.accounts.find(key.user)))
+    const leave = await this.#enterLine(id, isDelayed)
+    let leaveAccount: (() => void) | undefined
     try {
       await this.#wait(counts.attempts.find(id), this.#rules.attempts)
-      const leaveAccount = familiar ? undefined : await this.#enterAccount(key.user, counts)
-      const endShared = await this.#shared?.enter(key, familiar, this.#rules)
+      leaveAccount = familiar ? undefined : await this.#enterAccount(key.user, counts)
+      const until = isDelayed ? this.#clock.monotonic() + TURN_WITHIN : mayWait
+      const endShared = await this.#shared?.enter(key, familiar, this.#rules, until)
       let ended = false
       return {
         end: async (right) => {
           if (ended) return 0
           ended = true
-          const hold = this.#count(key, counts, right, standing)
-          await endShared?.(right)
-          leaveAccount?.()
-          leave()
-          return hold
+          try {
+            return await this.#end(key, counts, right, standing, endShared)
+          } finally {
+            leaveAccount?.()
+            leave()
+          }
         },
       }
     } catch (thrown) {
+      leaveAccount?.()
       leave()
       throw thrown
     }
@@ -194,6 +202,30 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     const running = (this.#running.get(user) ?? 0) + more
     if (running > 0) this.#running.set(user, running)
     else this.#running.delete(user)
+  }
+
+  /** Of several nodes, an attempt that need not wait for failures waits no longer for others of its key here than elsewhere. */
+  async #enterLine(id: string, isDelayed: boolean): Promise<() => void> {
+    const entered = this.#turns.enter(id)
+    if (this.#shared === undefined || isDelayed) return entered
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const cancel = after(TURN_WITHIN, () => {
+      void entered.then((leave) => leave())
+      reject(noTurn())
+    })
+    return Promise.race([entered, late]).finally(cancel)
+  }
+
+  /** Resolves as `Turn.end` does. */
+  async #end(
+    key: GuessingKey,
+    counts: Counts,
+    right: boolean | undefined,
+    standing: AttemptStanding,
+    endShared: EndTurn | undefined,
+  ): Promise<number | undefined> {
+    const isHeld = endShared === undefined || (await endShared(right))
+    return isHeld ? this.#count(key, counts, right, standing) : undefined
   }
 
   /** Waits until the delay of the failures has passed since the last one. */

@@ -1,16 +1,32 @@
 import { createHash } from 'node:crypto'
-import type { GuessingKey, LockoutFilter, LockoutTurns, TakenTurn } from '../../contracts/lockouts.ts'
+import type {
+  GuessingKey,
+  HeldTurns,
+  LockoutFilter,
+  LockoutTurns,
+  TakenTurn,
+} from '../../contracts/lockouts.ts'
+import { after, type Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
+import { withStoreBudget } from '../../kernel/store-budget.ts'
 import type { GuessingConfig } from '../config.ts'
 import type { Timer } from './guessing.ts'
 
-/** Milliseconds for which an attempt has its turn, if its node dies. No attempt takes longer. */
-const TURN_MS = 30_000
+/** Milliseconds for which a turn lasts if its node does not renew it: it died, or the store is out of reach. */
+const LEASE = 2000
+const RENEW_EVERY = 500
+/** Milliseconds for which an attempt waits for its turn, the delay of its failures apart, and for each answer of the store. */
+export const TURN_WITHIN = 2000
+/** Milliseconds before the end of a turn is sent again. */
+const END_AGAIN = 100
 const ID_BYTES = 9
 /** Characters of a digest: 96 bits. */
 const DIGEST = 16
 /** Failures of an account over all networks are kept for a day, because an attacker may be patient. */
 const ACCOUNT_FORGET_MS = 24 * 60 * 60 * 1000
+/** Seconds, for Retry-After. */
+const RETRY_AFTER = 1
 
 /** Neither names nor addresses stand in the store: somebody may type a password where the name belongs. */
 const digest = (text: string): string =>
@@ -20,41 +36,55 @@ const keyOf = ({ user, client, network }: GuessingKey): string =>
   `${digest(user)}/${digest(client)}/${digest(network)}`
 const accountOf = (user: string): string => `${digest(user)}/`
 
-/** Ends a turn that was taken, with the outcome of the attempt. */
-export type EndTurn = (right: boolean | undefined) => Promise<void>
+export const noTurn = (): Fault =>
+  new Fault('identity_unavailable', {
+    detail: `no turn for the attempt within ${TURN_WITHIN} ms: another one of the user is under way`,
+    retryAfter: RETRY_AFTER,
+  })
+
+/** Ends a turn that was taken, with the outcome of the attempt. Resolves with false if others may have had it meanwhile. */
+export type EndTurn = (right: boolean | undefined) => Promise<boolean>
 
 /**
- * The turns of attempts over all nodes of a shared store, behind those of this node (C6.3.5). While the store is out of
- * reach, those of this node alone count.
+ * The turns of attempts over all nodes of a shared store, behind those of this node (C6.3.5). A turn is a lease that this
+ * node renews while the attempt runs. What cannot be counted is not tried, so every method rejects with Fault
+ * `identity_unavailable` if the store is out of reach.
  */
 export class SharedTurns {
   readonly #turns: LockoutTurns
   readonly #timer: Timer
+  readonly #clock: Clock
 
-  constructor(turns: LockoutTurns, timer: Timer) {
+  constructor(turns: LockoutTurns, timer: Timer, clock: Clock) {
     this.#turns = turns
     this.#timer = timer
+    this.#clock = clock
   }
 
   /**
    * Resolves when the attempt may run on this node as far as the others are concerned.
    * @param familiar whether failures elsewhere are not to delay it
+   * @param until time of Clock.monotonic() until which it may wait for other attempts
    */
-  async enter(key: GuessingKey, familiar: boolean, rules: GuessingConfig): Promise<EndTurn> {
+  async enter(key: GuessingKey, familiar: boolean, rules: GuessingConfig, until: number): Promise<EndTurn> {
     const by = newSecret(ID_BYTES)
-    const id = keyOf(key)
-    const account = accountOf(key.user)
     const ofKey = { ...rules.attempts, forget: rules.forget }
     const ofAccount = { ...rules.accounts, forget: ACCOUNT_FORGET_MS }
-    const hasKey = await this.#wait(() => this.#turns.take(id, by, TURN_MS, ofKey))
-    const hasAccount =
-      !familiar && (await this.#wait(() => this.#turns.count(account, by, TURN_MS, ofAccount)))
-    return async (right) => {
-      await Promise.all([
-        hasKey ? this.#orNothing(this.#turns.end(id, by, right, ofKey.forget)) : undefined,
-        hasAccount ? this.#orNothing(this.#turns.settle(account, by, right, ofAccount.forget)) : undefined,
-      ])
+    const forget = { key: ofKey.forget, account: ofAccount.forget }
+    let held: HeldTurns = { by, key: keyOf(key) }
+    await this.#wait(() => this.#turns.take(held.key, by, LEASE, ofKey), until)
+    const stop = this.#keep(() => held)
+    const end: EndTurn = (right) => this.#end(held, right, forget).finally(stop)
+    if (familiar) return end
+    const account = accountOf(key.user)
+    try {
+      const { alone } = await this.#wait(() => this.#turns.count(account, by, LEASE, ofAccount), until)
+      held = { ...held, account: { key: account, alone } }
+    } catch (thrown) {
+      end(undefined).catch(() => undefined)
+      throw thrown
     }
+    return end
   }
 
   /** Resolves with the number of what was forgotten. */
@@ -65,18 +95,49 @@ export class SharedTurns {
     return this.#turns.clear(patterns)
   }
 
-  /** True when the turn is taken; false if the store is out of reach. */
-  async #wait(take: () => Promise<TakenTurn>): Promise<boolean> {
-    for (;;) {
-      const turn = await take().catch(() => undefined)
-      if (turn === undefined) return false
-      if (turn.taken) return true
+  /** The delay of failures is waited for, however long; other attempts are not. */
+  async #wait(take: () => Promise<TakenTurn>, until: number): Promise<TakenTurn> {
+    for (let end = until; ;) {
+      const turn = await withStoreBudget(take, TURN_WITHIN)
+      if (turn.taken) return turn
+      if (turn.isBusy && this.#clock.monotonic() + turn.wait >= end) throw noTurn()
       await this.#timer(turn.wait)
+      if (!turn.isBusy) end = this.#clock.monotonic() + TURN_WITHIN
     }
   }
 
-  /** What the store could not count is counted by this node, and its turn ends by itself. */
-  async #orNothing(ended: Promise<void>): Promise<void> {
-    await ended.catch(() => undefined)
+  /** Renews the turns until the returned function is called. A turn that lapses meanwhile is found out when it ends. */
+  #keep(held: () => HeldTurns): () => void {
+    let cancel: () => void
+    let stopped = false
+    const renew = async (): Promise<void> => {
+      await withStoreBudget(() => this.#turns.renew(held(), LEASE), TURN_WITHIN).catch(() => undefined)
+      next()
+    }
+    const next = (): void => {
+      if (!stopped) cancel = after(RENEW_EVERY, () => void renew())
+    }
+    next()
+    return () => {
+      stopped = true
+      cancel()
+    }
+  }
+
+  /** Sent again while the turn may last. What does not come through lapses, and cannot be told as right or wrong. */
+  async #end(
+    held: HeldTurns,
+    right: boolean | undefined,
+    forget: Parameters<LockoutTurns['end']>[2],
+  ): Promise<boolean> {
+    for (const late = this.#clock.monotonic() + TURN_WITHIN; ;) {
+      const left = Math.max(END_AGAIN, late - this.#clock.monotonic())
+      try {
+        return await withStoreBudget(() => this.#turns.end(held, right, forget), left)
+      } catch (thrown) {
+        if (this.#clock.monotonic() + END_AGAIN >= late) throw thrown
+        await this.#timer(END_AGAIN)
+      }
+    }
   }
 }

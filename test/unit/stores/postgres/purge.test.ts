@@ -64,7 +64,7 @@ describe('what a purge of Postgres leaves', needing('postgresql'), () => {
     await store.purge(1000)
     expect(keys('lockout')).toBe('key')
     expect(await lockouts.take('key', 'two', 30_000, delays)).toMatchObject({ taken: false })
-    await lockouts.end('key', 'one', false, delays.forget)
+    await lockouts.end({ key: 'key', by: 'one' }, false, { key: delays.forget, account: delays.forget })
     wait(3 * DAY)
     await store.purge(1000)
     expect(keys('lockout')).toBe('')
