@@ -105,6 +105,8 @@ export interface Call {
   readonly carrier: Carrier
   /** Set for a call that the audit trail records, and for one that a module may make a changing one. */
   readonly record?: CallRecord | undefined
+  /** To be called where a cookie of an answer was left out, since only Postern sets it (C8.3). */
+  readonly cookieDropped: () => void
   /** Calls the listener, at most once, when the client has left: the backend should stop working. */
   onCancel(listener: () => void): void
 }

@@ -3,6 +3,7 @@ import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Head } from '../http/head.ts'
+import { withoutOwnCookies } from '../http/own-cookies.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { readCallBody } from './body.ts'
 import { recordOf } from './call-records.ts'
@@ -82,6 +83,11 @@ function callOf(
     traceparent: nextTraceparent(head.headers.traceparent),
     carrier: exchange.carrier,
     record,
+    cookieDropped: () =>
+      runtime.recorder.note('warn', 'cookie_dropped', {
+        requestId: exchange.id,
+        backend: operation.backend.name,
+      }),
     onCancel: (listener) => exchange.onGone(listener),
   }
 }
@@ -139,7 +145,9 @@ function callBackend(
     recorder.backend({ backend: backend.name, outcome: toFault(thrown).code, ms })
     throw thrown
   }
-  const answered = (answer: BackendAnswer): Answer | Promise<Answer> => {
+  const answered = (given: BackendAnswer): Answer | Promise<Answer> => {
+    const headers = withoutOwnCookies(given.headers, call.cookieDropped)
+    const answer = headers === given.headers ? given : { ...given, headers }
     if (release !== undefined) releaseAfter(answer, exchange, release)
     findings.upstreamStatus = answer.status
     const ms = (findings.upstreamMs = clock.monotonic() - started)

@@ -58,6 +58,7 @@ export function makeCall({
     accept: undefined,
     clientAddress: '192.0.2.7',
     scheme: 'https',
+    cookieDropped: () => undefined,
     host: 'api.example',
     baseUrl: 'https://api.example',
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',

@@ -14,6 +14,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { HttpBackend } from './http.ts'
+import { withoutOwnCookies } from '../../http/own-cookies.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { urlOf } from './redirects.ts'
 import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
@@ -132,7 +133,8 @@ export class StreamBackend implements Backend {
       headers: handshakeHeaders(given, this.#rules.host ?? address.host),
       switched: (headers) => {
         call.record?.upstreamAnswered(SWITCHING, headers[AUDIT_HEADER])
-        return switchedHeaders(call, headers, this.#plain.passedHeaders(call, headers, { url }))
+        const passed = this.#plain.passedHeaders(call, headers, { url })
+        return switchedHeaders(call, headers, withoutOwnCookies(passed, call.cookieDropped))
       },
       opened: (upstream) => this.#tunnel(socket, upstream),
     }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Entry } from '../../contracts/store.ts'
 import type { RuleGuard } from '../../contracts/tokens.ts'
 import type { Head } from '../../http/head.ts'
+import { SESSION_COOKIE } from '../../http/own-cookies.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
@@ -27,7 +28,7 @@ const VALUE = /^[A-Za-z0-9_-]{43}$/
 export function sessionCookie(issuer: string): SessionCookie {
   const { port, protocol } = new URL(issuer)
   const secure = protocol === 'https:'
-  const name = secure ? '__Host-postern-session' : `postern-session-${port === '' ? '80' : port}`
+  const name = secure ? `__Host-${SESSION_COOKIE}` : `${SESSION_COOKIE}-${port === '' ? '80' : port}`
   const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
   return {
     read({ headers }) {
