@@ -102,7 +102,10 @@ export const REFUSALS: Row = {
       title: 'Refused and failed calls by reason',
       description: 'What ended them, by its name in the log and in src/README.md.',
       unit: 'reqps',
-      queries: { '{{reason}}': rate(`postern_decisions_total{${AREA}, reason!="allowed"}`, 'reason') },
+      // Every reason has a series; those that happen are drawn.
+      queries: {
+        '{{reason}}': `${rate(`postern_decisions_total{${AREA}, reason!="allowed"}`, 'reason')} > 0`,
+      },
     },
     {
       title: 'Clients that are refused most',

@@ -92,7 +92,7 @@ export const metricsSchema = section(
       maximum: 10_000,
       default: 200,
       description:
-        'Number of clients that are counted by name: the first ones that call. All others are counted together as `other`.',
+        'Number of clients that are counted by name: the first ones of the configuration, then those that call first. All others are counted together as `other`.',
     }),
   },
   { default: {}, description: 'What `/metrics` tells.' },

@@ -96,7 +96,8 @@ async function startServing(
   supervisor: Supervisor,
 ): Promise<Omit<Running, 'sharesData'>> {
   reportReportOnlyAreas(configuration, supervisor)
-  supervisor.exposition.limitClients(configuration.metrics.clients)
+  const { metrics, directory } = configuration
+  supervisor.exposition.limitClients(metrics.clients, Object.keys(directory.clients))
   // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
   const ready = Promise.withResolvers<ServiceControl>()
   const files = new FileWatch({

@@ -73,6 +73,8 @@ export async function openControl(
   const state = await stateOf(configuration, options, supervisor, opened)
   if (state.store.shared !== undefined) lockouts.share(state.store.shared.lockouts)
   let holdings = (): Holdings => NO_HOLDINGS
+  const nameClients = ({ metrics }: Configuration): void =>
+    supervisor.exposition.limitClients(metrics.clients, holdings().clients.keys())
   const agreed = (): Promise<boolean> => endOnceMore(holdings(), state, recorder)
   const beat = beatOf(configuration, state, options, supervisor, agreed)
   supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
@@ -88,6 +90,7 @@ export async function openControl(
   if (source === undefined) {
     const served = (await readHoldings(configuration, environment)) ?? NO_HOLDINGS
     holdings = () => served
+    nameClients(configuration)
     await endLostMeanwhile(served, { ...state, recorder })
     const control = new ServiceControl(configuration, { ...parts, holdings })
     return { control, state, beat }
@@ -109,11 +112,12 @@ export async function openControl(
       operators.configure(next.admin.tokens)
       lockouts.configure(next.identity.guessing)
       reportReportOnlyAreas(next, supervisor)
-      supervisor.exposition.limitClients(next.metrics.clients)
+      nameClients(next)
     },
     read: (read) => files.watch(read),
   })
   holdings = () => reloader.holdings
+  nameClients(configuration)
   await endLostMeanwhile(reloader.holdings, { ...state, recorder })
   const control = new ServiceControl(configuration, { ...parts, holdings })
   control.reloadBy(reloader)

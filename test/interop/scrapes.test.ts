@@ -67,6 +67,12 @@ const median = (numbers: readonly number[]): number =>
 const workersStarted = (pool: StartedPool): number =>
   pool.log().filter(({ event }) => event === 'worker_started').length
 
+const ADDED = `
+actions:
+  - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - { level: business, area: fund-data, action: added, methods: { GET: { scopes: { any: [fund.read] } } } }
+`
+
 describe('C11.1 the metrics of several workers', { timeout: LONG }, () => {
   it('T5.7 are answered at every scrape while workers die, and no counter ever falls', async ({
     annotate,
@@ -128,7 +134,7 @@ actions:
     expect(await open()).toBe(0)
   })
 
-  it('C11.1 name the same clients whichever worker counts them, also after a death and a reload', async () => {
+  it('C11.1 show actions and clients of the configuration from 0, whichever worker counts, also after a death and a reload', async () => {
     const upstream = await startUpstream(FUNDS)
     const config = (clients: number) => poolConfig(upstream.url, `metrics: { clients: ${clients} }`)
     const pool = await startPool(config(1))
@@ -140,6 +146,14 @@ actions:
       )
       return counted
     }
+    const allowedAt = (action: string): string =>
+      `postern_decisions_total{reason="allowed",area="fund-data",action="${action}"}`
+    const decided = async (action: string) => (await scrape(pool)).series.get(allowedAt(action))
+    expect(await Promise.all([allowed(), decided('fund-list'), decided('added')])).toEqual([
+      [0, undefined, 0],
+      0,
+      undefined,
+    ])
     const first = await pool.token()
     // Connections go to both workers in turn, so each client is counted by both.
     const call = async (token: string) => {
@@ -164,11 +178,13 @@ actions:
     await expect.poll(() => workersStarted(pool), { timeout: PATIENCE }).toBe(3)
     await elsewhere()
     await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, undefined, 5])
-    pool.write(config(2))
+    pool.write(`${config(2)}\n${ADDED}`)
     // The service sees the file for itself, and may have read it already.
     expect(await pool.order('POST', '/reload')).toMatchObject({
       outcome: expect.not.stringMatching('refused'),
     })
+    await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, 0, 5])
+    await expect.poll(() => decided('added'), { timeout: PATIENCE }).toBe(0)
     await elsewhere()
     await expect.poll(allowed, { timeout: PATIENCE }).toEqual([4, 1, 5])
     await call(first)

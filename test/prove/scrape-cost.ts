@@ -74,7 +74,7 @@ const gauges = Array.from({ length: WORKERS }, () =>
 ).flat()
 
 const exposition = new Exposition({ version: '1', node: process.version })
-exposition.limitClients(200)
+exposition.limitClients(200, [])
 const workers = Array.from({ length: WORKERS }, startWorker)
 
 async function scrape(): Promise<{ readonly ms: number; readonly text: string }> {

@@ -4,8 +4,8 @@ import { MetricPlan, type Plan } from './metric-counts.ts'
 import { FAMILIES } from './metric-families.ts'
 
 /**
- * The clients that have series of their own: the first ones that were counted, by whichever process. None is ever
- * replaced, so that its counter neither falls nor moves to another client.
+ * The clients that have series of their own: the first ones of the configuration, then the first ones that were counted,
+ * by whichever process. None is ever replaced, so that its counter neither falls nor moves to another client.
  */
 export class ClientPlans {
   readonly #others = planOf(UNKNOWN)

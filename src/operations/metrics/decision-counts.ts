@@ -93,11 +93,16 @@ function planReasons(
   reasons: readonly string[],
   { rows, bySlot }: ActionRows,
 ): (slot: number, code: string | undefined) => number {
-  const known = [ALLOWED, ...reasons, UNKNOWN]
+  const known = [...reasons, UNKNOWN]
   const reasonAt = placesOf(known)
-  const at = plan.plan(FAMILIES.decisions, axisOf([...rows, NO_ACTION]), { reason: known })
-  return (slot, code) =>
-    at + (bySlot[slot] ?? rows.length) * known.length + (code === undefined ? 0 : reasonAt(code))
+  // From 0 on, each action's success, and each reason where there is no action: a first call is seen as a step.
+  const allowed = plan.show(FAMILIES.decisions, axisOf([...rows, NO_ACTION]), { reason: [ALLOWED] })
+  plan.show(FAMILIES.decisions, axisOf([NO_ACTION]), { reason: reasons })
+  const refused = plan.plan(FAMILIES.decisions, axisOf([...rows, NO_ACTION]), { reason: known })
+  return (slot, code) => {
+    const row = bySlot[slot] ?? rows.length
+    return code === undefined ? allowed + row : refused + row * known.length + reasonAt(code)
+  }
 }
 
 type CountAction = (counts: MetricCounts, slot: number, status: number, seconds: number) => void

@@ -66,9 +66,13 @@ export class Exposition {
     this.#linesDropped = lines
   }
 
-  /** Sets how many clients may have series of their own (`metrics.clients`). */
-  limitClients(most: number): void {
+  /**
+   * Sets how many clients may have series of their own (`metrics.clients`).
+   * @param configured those of the configuration, in its order: their series are shown from now on, at 0
+   */
+  limitClients(most: number, configured: Iterable<string>): void {
     this.#clients.limit(most)
+    for (const client of configured) this.absorb(this.#clients.of(client), NOTHING)
   }
 
   /** Adds what a process counted by client. */

@@ -7,6 +7,8 @@ interface Series {
   readonly key: number
   /** The total of each cell. */
   readonly cells: number[]
+  /** Whether it is printed before it was counted. */
+  isShown: boolean
   /** What its samples are called, in the order in which they are printed. Made when they are first printed. */
   names?: readonly string[]
 }
@@ -40,20 +42,20 @@ export class FamilyTotals {
   }
 
   /**
-   * Numbers the rows of a block. Creates its series, unless the family is sparse: those are created when they are first
-   * counted. Throws RangeError if an axis other than the first has more than 65,536 rows.
+   * Numbers the rows of a block. Creates its series, unless the family is sparse and they are not shown: those are created
+   * when they are first counted. Throws RangeError if an axis other than the first has more than 65,536 rows.
    */
   number(block: Block): NumberedBlock {
     const numbers = block.axes.map((axis, at) => (this.#axes[at] ??= new RowNumbers(axis)).of(axis))
     const numbered = { block, numbers }
-    if (this.#family.sparse !== true)
+    if (this.#family.sparse !== true || block.shown === true)
       for (let series = 0; series < block.count; series++)
-        this.#cellsOf(numbered, block.at + series * widthOf(this.#family))
+        this.#seriesOf(numbered, block.at + series * widthOf(this.#family)).isShown = true
     return numbered
   }
 
   add(numbered: NumberedBlock, cell: number, amount: number): void {
-    const cells = this.#cellsOf(numbered, cell)
+    const { cells } = this.#seriesOf(numbered, cell)
     const offset = (cell - numbered.block.at) % cells.length
     cells[offset] = (cells[offset] ?? 0) + amount
   }
@@ -62,7 +64,7 @@ export class FamilyTotals {
   lines(): readonly string[] {
     this.#inOrder ??= [...this.#series.values()].sort((one, other) => one.key - other.key)
     return this.#inOrder
-      .filter(({ cells }) => this.#family.sparse !== true || cells[0] !== 0)
+      .filter(({ cells, isShown }) => isShown || cells[0] !== 0)
       .flatMap((series) => this.#linesOf(series))
   }
 
@@ -78,14 +80,15 @@ export class FamilyTotals {
     return type === 'histogram' ? histogramNames(name, labels) : [sampleName(name, labels)]
   }
 
-  #cellsOf({ block, numbers }: NumberedBlock, cell: number): number[] {
+  #seriesOf({ block, numbers }: NumberedBlock, cell: number): Series {
     const key = keyOf(seriesAt(block, cell).map((row, axis) => numbers[axis]?.[row] ?? 0))
     const found = this.#series.get(key)
-    if (found !== undefined) return found.cells
+    if (found !== undefined) return found
     const cells = Array.from({ length: widthOf(this.#family) }, () => 0)
-    this.#series.set(key, { key, cells })
+    const made: Series = { key, cells, isShown: false }
+    this.#series.set(key, made)
     this.#inOrder = undefined
-    return cells
+    return made
   }
 
   #labelsOf(key: number): readonly (readonly [string, string])[] {

@@ -16,6 +16,8 @@ export interface Block {
   readonly at: number
   /** The number of series. */
   readonly count: number
+  /** Of a sparse family: these series are printed from the start all the same. */
+  readonly shown?: boolean
 }
 
 /** Plain data, so that it can be sent to another process. */
@@ -39,9 +41,19 @@ export class MetricPlan {
 
   /** Adds every combination of the axes' rows. Returns the number of the first cell. */
   plan(family: CountedFamily, ...axes: readonly Axis[]): number {
+    return this.#add({ family, axes })
+  }
+
+  /** The same for the series of a sparse family that are printed from the start, at 0. */
+  show(family: CountedFamily, ...axes: readonly Axis[]): number {
+    return this.#add({ family, axes, shown: true })
+  }
+
+  #add(block: Pick<Block, 'family' | 'axes' | 'shown'>): number {
+    const { family, axes } = block
     const at = this.size
     const count = axes.reduce((product, axis) => product * rowsOf(axis), 1)
-    this.blocks.push({ family, axes, at, count })
+    this.blocks.push({ ...block, at, count })
     this.size += count * widthOf(family)
     return at
   }

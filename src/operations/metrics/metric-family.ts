@@ -9,7 +9,7 @@ interface Family {
 /** What is counted. Each process sends what it has counted, which is added up (MetricCounts). */
 export interface CountedFamily extends Family {
   readonly type: 'counter' | 'histogram'
-  /** Prints only series that were counted, since most combinations never occur. */
+  /** Prints only series that were counted, and those of shown blocks, since most combinations never occur. */
   readonly sparse?: boolean
 }
 

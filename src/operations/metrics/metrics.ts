@@ -91,6 +91,7 @@ function planTokens(plan: MetricPlan, grants: readonly string[]): (event: TokenE
 function planBackends(plan: MetricPlan, { backends, reasons }: MetricNames): Count<BackendEvent> {
   const outcomes = [ANSWERED, ...reasons, UNKNOWN]
   const known = [...backends, UNKNOWN]
+  plan.show(FAMILIES.backendCalls, { backend: backends }, { outcome: [ANSWERED] })
   const calls = plan.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
   const durations = plan.plan(FAMILIES.upstreamDuration, { backend: known })
   const [backendAt, outcomeAt] = [placesOf(known), placesOf(outcomes)]

@@ -24,7 +24,7 @@ function startProcess() {
 
 function startExposition(clients: number) {
   const exposition = new Exposition({ version: '1', node: 'v26' })
-  exposition.limitClients(clients)
+  exposition.limitClients(clients, [])
   const shown = async () =>
     [
       ...(await exposition.text()).matchAll(
@@ -64,6 +64,24 @@ describe('C11.1 the decisions by client', () => {
     )
   })
 
+  it('C11.1 begin at 0 for the clients of the configuration, in its order and up to the limit', async () => {
+    const { call, take } = startProcess()
+    const { exposition, shown } = startExposition(0)
+    const named = async () =>
+      [
+        ...(await exposition.text()).matchAll(
+          /^postern_client_decisions_total\{client="(.*)",class="allowed"\} 0$/gm,
+        ),
+      ].map(([, client]) => client)
+    exposition.limitClients(3, ['one', 'two', 'other', 'three', 'four'])
+    expect(await named()).toEqual(['one', 'two', 'other', 'three'])
+    for (const client of ['four', 'three']) call(client)
+    exposition.absorbClients(take())
+    expect(await shown()).toEqual(['other allowed 1', 'three allowed 1'])
+    exposition.limitClients(4, ['five', 'one', 'six'])
+    expect(await named()).toEqual(['one', 'two', 'five'])
+  })
+
   it('T5.8 name the first clients that any process counts, and never others instead', async () => {
     const [left, right] = [startProcess(), startProcess()]
     const { exposition, shown } = startExposition(2)
@@ -90,9 +108,9 @@ describe('C11.1 the decisions by client', () => {
       exposition.absorbClients(take())
     }
     flush('one', 'two')
-    exposition.limitClients(2)
+    exposition.limitClients(2, [])
     flush('three', 'two')
-    exposition.limitClients(0)
+    exposition.limitClients(0, [])
     flush('one', 'three', 'four')
     expect(await shown()).toEqual(['one allowed 2', 'other allowed 3', 'three allowed 2'])
   })

@@ -7,6 +7,7 @@ import { Exposition } from '../../../../src/operations/metrics/exposition.ts'
 import { FAMILIES } from '../../../../src/operations/metrics/metric-families.ts'
 import { compileMetrics, type MetricNames } from '../../../../src/operations/metrics/metrics.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
+import { readSeries } from '../../../support/metrics.ts'
 import { needing } from '../../../support/machine.ts'
 
 const NAMES: MetricNames = {
@@ -30,6 +31,9 @@ function start(names = NAMES) {
   return { ...metrics, exposition, scrape }
 }
 
+const decision = (reason: string, area: string, action: string): string =>
+  `postern_decisions_total{reason="${reason}",area="${area}",action="${action}"}`
+
 const valueOf = (text: string, series: string): number | undefined => {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
@@ -48,11 +52,9 @@ describe('metrics', () => {
       valueOf(text, 'postern_requests_total{door="api",area="fund-data",method="GET",status="200"}'),
     ).toBe(1)
     expect(valueOf(text, 'postern_requests_total{door="none",area="",method="GET",status="431"}')).toBe(1)
-    const decision = (reason: string, area: string, action: string): number | undefined =>
-      valueOf(text, `postern_decisions_total{reason="${reason}",area="${area}",action="${action}"}`)
-    expect(decision('allowed', 'fund-data', 'fund-detail')).toBe(1)
-    expect(decision('insufficient_scope', 'fund-data', 'fund-detail')).toBe(1)
-    expect(decision('headers_too_large', '', '')).toBe(1)
+    expect(valueOf(text, decision('allowed', 'fund-data', 'fund-detail'))).toBe(1)
+    expect(valueOf(text, decision('insufficient_scope', 'fund-data', 'fund-detail'))).toBe(1)
+    expect(valueOf(text, decision('headers_too_large', '', ''))).toBe(1)
     const seconds = (name: string, more = ''): number | undefined =>
       valueOf(text, `${name}{door="api",area="fund-data"${more}}`)
     expect(seconds('postern_request_duration_seconds_count', ',class="2xx"')).toBe(1)
@@ -105,7 +107,9 @@ describe('metrics', () => {
     recorder.decision(fakeDecision({ slot: 0, fault: new Fault('insufficient_scope') }))
     await scrape()
     recorder.decision(fakeDecision({ slot: 0, fault: new Fault('no_credentials') }))
-    const shown = (await scrape()).split('\n').filter((line) => line.startsWith('postern_decisions_total'))
+    const shown = (await scrape())
+      .split('\n')
+      .filter((line) => /^postern_decisions_total.*(?<! 0)$/.test(line))
     expect(shown).toEqual([
       'postern_decisions_total{reason="allowed",area="fund-data",action="fund-list"} 1',
       'postern_decisions_total{reason="no_credentials",area="fund-data",action="fund-list"} 1',
@@ -147,6 +151,35 @@ describe('metrics', () => {
     expect(await value('postern_action_calls_total', 'fund-detail')).toBe(0)
   })
 
+  it('C11.1 shows each success, and each fault without an action, at 0 from the start', async () => {
+    const { scrape, recorder } = start()
+    const decided = (text: string): readonly (readonly [string, number])[] =>
+      [...readSeries(text)].filter(([name]) => name.startsWith('postern_decisions_total'))
+    const zeros = decided(await scrape())
+    expect(zeros).toEqual([
+      ...NAMES.actions.map(({ area, action }) => [decision('allowed', area, action), 0]),
+      ...['allowed', ...NAMES.reasons].map((reason) => [decision(reason, '', ''), 0]),
+    ])
+    recorder.decision(fakeDecision({ slot: 1 }))
+    recorder.decision(fakeDecision({ slot: 1, status: 401, fault: new Fault('insufficient_scope') }))
+    recorder.decision(fakeDecision({ status: 401, fault: new Fault('no_credentials') }))
+    const later = new Map(decided(await scrape()))
+    expect(later.size).toBe(zeros.length + 1)
+    expect(later.get(decision('allowed', 'fund-data', 'fund-detail'))).toBe(1)
+    expect(later.get(decision('no_credentials', '', ''))).toBe(1)
+  })
+
+  it('T5.8 has at most 5,000 series with 500 actions in 10 areas, 200 clients and 5 backends', async () => {
+    const actions = Array.from({ length: 500 }, (_, at) => ({ area: `area-${at % 10}`, action: `a${at}` }))
+    const backends = Array.from({ length: 5 }, (_, at) => `backend-${at}`)
+    const { exposition, scrape } = start({ ...NAMES, actions, backends, reportOnly: ['area-1'] })
+    exposition.limitClients(
+      200,
+      Array.from({ length: 300 }, (_, at) => `client-${at}`),
+    )
+    expect(readSeries(await scrape()).size).toBeLessThanOrEqual(5000)
+  })
+
   it('T5.8 counts the actions beyond the first 500 together, by area', async () => {
     const actions = Array.from({ length: 1000 }, (_, at) => ({ area: `area-${at % 2}`, action: `a${at}` }))
     const { recorder, scrape } = start({ ...NAMES, actions, reportOnly: ['area-1'] })
@@ -174,9 +207,9 @@ describe('metrics', () => {
     }
     const [one, many] = [planFor(1), planFor(1000)]
     expect(many.length).toBe(one.length)
-    // A worker sends it to the supervisor: area and name once for each of the five families that have them as labels.
+    // A worker sends it to the supervisor: area and name once for each of the five families that have them as labels, and again for successes.
     const bytes = (plan: typeof one): number => JSON.stringify(plan).length
-    expect((bytes(many) - bytes(one)) / 500).toBeLessThan(5 * '"fund-data","action-999",'.length + 1)
+    expect((bytes(many) - bytes(one)) / 500).toBeLessThan(6 * '"fund-data","action-999",'.length + 1)
   })
 
   it('T5.8 keeps its series whatever requests say', async () => {
