@@ -168,6 +168,8 @@ export interface Store {
   purge(limit: number): Promise<number>
   /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
   readonly trouble?: string | undefined
+  /** Why it takes no writes though it can be read, in words without an address: its disk is full, for example. */
+  readonly refusesWrites?: string | undefined
   /** What only a store that several nodes share has. */
   readonly shared?: SharedParts | undefined
   /**

@@ -7,22 +7,17 @@ import { clientCertificates } from './measures.ts'
 import type { Parts } from './parts.ts'
 import type { Service } from './service.ts'
 import type { Backend } from '../contracts/backend.ts'
-import type { Store } from '../contracts/store.ts'
-import type { View } from '../contracts/view.ts'
 import type { IssuerCondition, IssuerKeys } from '../keys/issuer-keys.ts'
 import { type KeyError, MissingSeal } from '../keys/key-error.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { Condition, Degradation } from '../operations/health.ts'
+import { conditionOfStore, type StoreCondition } from './store-condition.ts'
 
 /** What the condition of a process is read from, besides its configuration. */
 export interface ConditionParts {
   readonly issuerKeys: Pick<IssuerKeys, 'conditions'>
   readonly keys: Pick<ServiceKeys, 'trouble'> | undefined
-  readonly state: {
-    readonly store: Pick<Store, 'trouble' | 'shared'>
-    readonly feed: { readonly age: number }
-    readonly view: Pick<View, 'isOutdated'>
-  }
+  readonly state: StoreCondition
 }
 
 export interface GenerationParts {
@@ -78,38 +73,26 @@ export class Generation {
 
 /**
  * The condition of the parts, for /health/ready (C11.1). Never throws, never waits. A backend that does not answer is a
- * degradation: calls to the other backends are still served. A store that is gone or damaged is a failure: nobody can log
- * in and nothing can be revoked. A store that several nodes share is a degradation at first: no other node would do better,
- * and data calls go on with what is known.
+ * degradation: calls to the other backends are still served.
  */
 export function conditionOf(
   { backends }: Pick<Parts, 'backends'>,
-  { issuerKeys, keys, state: { store, feed, view } }: ConditionParts,
+  { issuerKeys, keys, state }: ConditionParts,
 ): Condition {
   const issuers = issuerKeys.conditions()
   // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
   const withoutKeys =
     issuers.length > 0 && issuers.every(({ state, introspects }) => state === 'unknown' && !introspects)
+  const store = conditionOfStore(state)
   return {
-    failing: [
-      ...(withoutKeys ? ['issuer keys'] : []),
-      ...(isLost(store) || view.isOutdated ? ['store'] : []),
-    ],
+    failing: [...(withoutKeys ? ['issuer keys'] : []), ...store.failing],
     degraded: [
-      ...(feed.age > OLD_FEED && !view.isOutdated ? [STORE_AWAY] : []),
+      ...store.degraded,
       ...(keys?.trouble === undefined ? [] : [unreadableKeys(keys.trouble)]),
       ...[...backends.values()].filter(isUnwell).map(degradedBackend),
       ...issuers.filter(({ state }) => state !== 'fresh').map(degradedIssuer),
     ],
   }
-}
-
-/** Milliseconds. */
-const OLD_FEED = 5000
-
-const STORE_AWAY: Degradation = {
-  name: 'store',
-  reason: 'it cannot be read: nobody can log in, and data calls go on with what was known',
 }
 
 const unreadableKeys = (trouble: KeyError): Degradation => ({
@@ -119,9 +102,6 @@ const unreadableKeys = (trouble: KeyError): Degradation => ({
       ? `some are sealed with the seal ${trouble.seal}, which store.seal does not have here: logins fail, or will soon`
       : 'some cannot be read; the others go on, and the log tells why (signing_keys_unreadable)',
 })
-
-const isLost = ({ trouble, shared }: Pick<Store, 'trouble' | 'shared'>): boolean =>
-  trouble !== undefined && shared === undefined
 
 const isUnwell = (backend: Backend): boolean => backend.healthy?.() === false
 

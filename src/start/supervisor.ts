@@ -19,6 +19,7 @@ import type { Reports, WorkerPool } from '../supervisor/worker-pool.ts'
 import { nodeOf } from './node-id.ts'
 import { admitState, type State } from './state.ts'
 import { conditionOfTrail } from './trail-condition.ts'
+import { conditionOfStore } from './store-condition.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 import { VERSION } from './version.ts'
 import {
@@ -82,6 +83,8 @@ export function openSupervisor(
   const health = new Health()
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
   health.include(() => supervisor.pool?.condition() ?? HEALTHY)
+  // Only this process tells the other nodes that it is alive: the one write that comes by itself.
+  health.include(() => degradedStore(supervisor.state))
   health.include(() => conditionOfLog(sink))
   health.include(() => conditionOfTrail(supervisor.audit, supervisor.keeper?.signer?.state))
   const lockouts = new LocalLockouts(identity.guessing, clock, systemTimer, (begun) => {
@@ -132,6 +135,10 @@ export function openSupervisor(
 /** The service goes on without its log, so readiness is the place where somebody learns of it. */
 const conditionOfLog = ({ trouble }: LogDestination): Condition =>
   trouble === undefined ? HEALTHY : { failing: [], degraded: [{ name: 'log', reason: trouble }] }
+
+/** What fails is told by those who serve. */
+const degradedStore = (state: State | undefined): Condition =>
+  state === undefined ? HEALTHY : { failing: [], degraded: conditionOfStore(state).degraded }
 
 function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boolean): void {
   gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])

@@ -61,6 +61,10 @@ export class MeasuredStore implements Store {
     return this.#store.trouble
   }
 
+  get refusesWrites(): string | undefined {
+    return this.#store.refusesWrites
+  }
+
   readonly create: Store['create'] = (...args) => this.#measure('create', this.#store.create(...args))
   readonly find: Store['find'] = (...args) => this.#measure('find', this.#store.find(...args))
   readonly consume: Store['consume'] = (...args) => this.#measure('consume', this.#store.consume(...args))

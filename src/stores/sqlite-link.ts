@@ -4,6 +4,7 @@ import { Fault } from '../kernel/faults.ts'
 import { budget, STORE_TIME } from '../kernel/store-budget.ts'
 import { monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
+import { RefusedWrites } from './refused-writes.ts'
 import { StoreError } from './store-error.ts'
 import { countConnection } from './store-files.ts'
 import type { TroubleListener } from './trouble.ts'
@@ -22,8 +23,13 @@ export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
 
 export type Reply =
   | { readonly id: number; readonly outcome: 'done'; readonly value: unknown }
-  /** The store cannot answer at the moment. The detail is for the log. */
-  | { readonly id: number; readonly outcome: 'unavailable'; readonly detail: string }
+  /** The store cannot answer at the moment. The detail is for the log. `refusal`: it can be read, and takes no write. */
+  | {
+      readonly id: number
+      readonly outcome: 'unavailable'
+      readonly detail: string
+      readonly refusal?: string | undefined
+    }
   /** A programming error. */
   | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
 
@@ -48,6 +54,7 @@ const RESTART_AFTER = 250
 const RETRY_AFTER = 1
 
 interface Waiting {
+  readonly verb: SqliteVerb
   readonly resolve: (value: unknown) => void
   readonly reject: (reason: unknown) => void
   readonly timer: NodeJS.Timeout
@@ -82,6 +89,7 @@ export class SqliteLink {
   #lastId = 0
   #closed = false
   #trouble: string | undefined
+  readonly #refusals = new RefusedWrites()
   readonly #onTrouble: TroubleListener
 
   private constructor(plan: SqlitePlan, onTrouble: TroubleListener) {
@@ -92,6 +100,11 @@ export class SqliteLink {
   /** Why the store does not work, in words for the log; undefined if it works. */
   get trouble(): string | undefined {
     return this.#trouble
+  }
+
+  /** Of the contract of stores. */
+  get refusesWrites(): string | undefined {
+    return this.#refusals.reason
   }
 
   /** Milliseconds for all that one request asks, as the plan says. */
@@ -131,7 +144,7 @@ export class SqliteLink {
         within,
       )
       const settled = time?.spend()
-      this.#waiting.set(id, { resolve: resolve as Waiting['resolve'], reject, timer, settled })
+      this.#waiting.set(id, { verb, resolve: resolve as Waiting['resolve'], reject, timer, settled })
       // As in VerbRequest: the compiler does not see that verb and arguments belong together.
       this.#ask({ id, verb, args, deadline: monotonicMs() + within } as VerbRequest)
     })
@@ -217,8 +230,17 @@ export class SqliteLink {
   }
 
   #settle(reply: Reply): void {
+    this.#noteRefusal(reply)
     if (reply.outcome === 'done') this.#take(reply.id)?.resolve(reply.value)
     else this.#fail(reply.id, reply.outcome === 'broken' ? reply.error : unavailable(reply.detail))
+  }
+
+  #noteRefusal(reply: Reply): void {
+    const verb = this.#waiting.get(reply.id)?.verb
+    if (verb === undefined) return
+    if (reply.outcome === 'done') this.#refusals.taken(verb)
+    else if (reply.outcome === 'unavailable' && reply.refusal !== undefined)
+      this.#refusals.refused(verb, reply.refusal)
   }
 
   #fail(id: number, reason: unknown): void {

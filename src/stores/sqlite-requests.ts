@@ -3,7 +3,7 @@ import { BUSY_TIMEOUT, monotonicMs } from './sqlite-file.ts'
 import type { Reply, ThreadMessage, VerbRequest } from './sqlite-link.ts'
 import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 import { atOnce } from './sqlite-transaction.ts'
-import { describeTrouble } from './store-error.ts'
+import { describeRefusal, describeTrouble } from './store-error.ts'
 import type { FileGuard } from './store-files.ts'
 
 /**
@@ -110,7 +110,7 @@ export class RequestHandler {
       const detail = thrown instanceof LateError ? thrown.message : describeTrouble(thrown)
       return detail === undefined
         ? { id, outcome: 'broken', error: thrown }
-        : { id, outcome: 'unavailable', detail }
+        : { id, outcome: 'unavailable', detail, refusal: describeRefusal(thrown) }
     }
   }
 

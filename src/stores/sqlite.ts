@@ -59,6 +59,10 @@ export class SqliteStore implements Store {
     return this.#writes.trouble ?? this.#reads.trouble
   }
 
+  get refusesWrites(): string | undefined {
+    return this.#writes.refusesWrites
+  }
+
   get patience(): number | undefined {
     return this.#writes.deadline
   }

@@ -24,7 +24,9 @@ const TROUBLES: ReadonlyMap<number, string> = new Map([
 ])
 
 const BUSY = 5
+const CANNOT_WRITE = 8
 const READ_OR_WRITE = 10
+const FULL = 13
 const DAMAGED = 11
 const CANNOT_OPEN = 14
 const NO_DATABASE = 26
@@ -50,6 +52,10 @@ export function describeTrouble(thrown: unknown): string | undefined {
   const known = code === undefined ? undefined : TROUBLES.get(code)
   return known === undefined ? undefined : `${known} (SQLite ${String(code)})`
 }
+
+/** Why a write was refused of a file that can be read; undefined for other errors. */
+export const describeRefusal = (thrown: unknown): string | undefined =>
+  [CANNOT_WRITE, FULL].includes(codeOf(thrown) ?? 0) ? describeTrouble(thrown) : undefined
 
 /** Why something failed, in words for the log and the command line. */
 export const reasonOf = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)

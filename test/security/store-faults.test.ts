@@ -221,6 +221,20 @@ describe('T5.5 a store that is full', () => {
     expect(await store.removeBy('key', { client: 'c' })).toBe(made - 1)
     expect(await store.create('key', 'after', { value })).toBe(true)
   })
+
+  it('C11.1 is told once two writes were refused alike, and no longer when one is taken', async () => {
+    const store = await sqliteAt(await newPath(), { maxSize: 256 * 1024 })
+    const value = { text: 'x'.repeat(8000) }
+    const entry = { value, indexes: { client: 'c' } }
+    let made = 0
+    while ((await faultOf(store.create('key', `${(made += 1)}`, entry))) === undefined && made < 100);
+    expect(store.refusesWrites).toBeUndefined()
+    expectUnavailable(await faultOf(store.create('key', 'second', entry)))
+    expect(store.refusesWrites).toBe('the disk is full, or the store has reached its maxSize (SQLite 13)')
+    await store.removeBy('key', { client: 'c' })
+    expect(await store.create('key', 'after', { value })).toBe(true)
+    expect(store.refusesWrites).toBeUndefined()
+  })
 })
 
 describe('T7 a store that is not fit to be used is refused, and left as it is', () => {

@@ -50,3 +50,17 @@ export function reasonOf(thrown: unknown): string {
   const state = stateOf(thrown)
   return state === undefined ? reasonInWords(thrown) : `${messageOf(thrown)} (SQLSTATE ${state})`
 }
+
+/** Of a database that answers and cannot write. */
+const CANNOT_WRITE: Readonly<Record<string, string>> = {
+  '53100': 'its disk is full',
+  '25006': 'it only reads',
+  '42501': 'its role may not write',
+}
+
+/** Why the database has refused a write that it would take otherwise, in words without an address; undefined for other errors. */
+export function refusalOf(thrown: unknown): string | undefined {
+  const state = stateOf(thrown)
+  if (state === undefined || !beginsWithOneOf(state, ['25006', ...OUT_OF_ORDER])) return undefined
+  return `${CANNOT_WRITE[state] ?? 'it refuses them'} (SQLSTATE ${state})`
+}

@@ -2,10 +2,18 @@ import type { ClientBase, Pool, PoolClient, PoolConfig, QueryConfig, types } fro
 import { Fault } from '../../kernel/faults.ts'
 import { ClockOffset } from '../../kernel/store-clock.ts'
 import { budget } from '../../kernel/store-budget.ts'
+import { RefusedWrites } from '../refused-writes.ts'
 import type { TroubleListener } from '../trouble.ts'
 import { Breaker, ConnectionPace } from './breaker.ts'
 import type { PostgresPlan } from './config.ts'
-import { hasLostConnection, isUnavailable, isWorthAnotherTry, reasonOf, wasInTheWay } from './errors.ts'
+import {
+  hasLostConnection,
+  isUnavailable,
+  isWorthAnotherTry,
+  reasonOf,
+  refusalOf,
+  wasInTheWay,
+} from './errors.ts'
 import { Silence } from './silence.ts'
 import { READ_CLOCK, type Statement } from './statement.ts'
 
@@ -109,6 +117,7 @@ export class PostgresLink {
   readonly #breaker = new Breaker()
   readonly #pace = new ConnectionPace()
   readonly #silence = new Silence()
+  readonly #refusals = new RefusedWrites()
   /** Where the store's clock stands against performance.now(). Every answer to a write is a reading. */
   readonly #offset = new ClockOffset()
   readonly #listeners: LinkListeners
@@ -150,6 +159,11 @@ export class PostgresLink {
   /** Why the database cannot be used, in words for the log; undefined if it can. */
   get trouble(): string | undefined {
     return this.#trouble
+  }
+
+  /** Of the contract of stores. */
+  get refusesWrites(): string | undefined {
+    return this.#refusals.reason
   }
 
   /** Of the contract of stores. */
@@ -196,11 +210,15 @@ export class PostgresLink {
       try {
         const rows = await this.#send(statement, values, end)
         this.#settle(undefined, sentAt)
+        if (statement.kind === 'write') this.#refusals.taken(statement.name)
         return { rows, triesBefore }
       } catch (thrown) {
         this.#settle(thrown, sentAt)
         if (!isUnavailable(thrown)) throw thrown
-        if (!isWorthAnotherTry(thrown) || performance.now() + wait >= end) throw unavailable(reasonOf(thrown))
+        if (!isWorthAnotherTry(thrown) || performance.now() + wait >= end) {
+          this.#noteRefusal(statement, thrown)
+          throw unavailable(reasonOf(thrown))
+        }
       }
       await pause(wait * (0.5 + Math.random() / 2))
       wait = Math.min(wait * 2, LONGEST_PAUSE)
@@ -273,6 +291,11 @@ export class PostgresLink {
     else this.#silence.failed(sentAt)
     if (hasAnswered) this.#setTrouble(undefined)
     else if (this.#breaker.isOpen) this.#setTrouble(reasonOf(thrown))
+  }
+
+  #noteRefusal({ name, kind }: Statement, thrown: unknown): void {
+    const refusal = refusalOf(thrown)
+    if (kind === 'write' && refusal !== undefined) this.#refusals.refused(name, refusal)
   }
 
   #setTrouble(trouble: string | undefined): void {

@@ -81,6 +81,10 @@ export class PostgresStore implements Store {
     return this.#link.trouble
   }
 
+  get refusesWrites(): string | undefined {
+    return this.#link.refusesWrites
+  }
+
   async create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
     const attempt = drawAttempt()
     const columns = recordColumns({ kind, key, ...entry }, attempt)
