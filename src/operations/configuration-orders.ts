@@ -1,5 +1,7 @@
 /** What operators may ask of the configuration: the file on disk beside the one in force. */
 
+import type { PassingCause } from './admin/operator-control.ts'
+
 /** What a file would be told at a reload. Each line says where the problem is, what it is and what to do. No secret. */
 export interface FileCheck {
   /** Whether a reload would put it in force. */
@@ -43,7 +45,14 @@ export interface ConfigurationStanding {
   readonly loadedAt: number
   /** The last reload, if it was refused: the configuration before stays in force. */
   readonly refused:
-    { readonly at: number; readonly via: string; readonly problems: readonly string[] } | undefined
+    | {
+        readonly at: number
+        readonly via: string
+        readonly problems: readonly string[]
+        /** Undefined for a mistake in its files; any other is tried again by itself. */
+        readonly cause: PassingCause | undefined
+      }
+    | undefined
 }
 
 /** The configuration does not come from a file, or cannot be read: each line is a problem. */

@@ -135,6 +135,7 @@ export class ServiceControl implements OperatorControl {
   /** Makes `reload` possible, if the configuration comes from a file. */
   reloadBy(reloader: Reloader): void {
     this.#reloader = reloader
+    this.#parts.loads.again = (order) => void this.reload(order)
   }
 
   /** Takes over the configuration that is in force now. */
@@ -239,7 +240,10 @@ export class ServiceControl implements OperatorControl {
         problems: ['the configuration does not come from a file'],
       })
     return this.#inTurn(async () => {
-      const outcome = await reloader.reload(operator).catch(this.#failed('reload_failed', operator))
+      const failed = this.#failed('reload_failed', operator)
+      const outcome = await reloader
+        .reload(operator)
+        .catch((thrown: unknown): ReloadOutcome => ({ ...failed(thrown), cause: 'unknown' }))
       this.#parts.loads.ended(outcome, operator)
       return outcome
     })
@@ -271,6 +275,7 @@ export class ServiceControl implements OperatorControl {
   /** Refuses further orders. Resolves when none is under way, or after LONGEST_SETTLING_MS. */
   async stop(): Promise<void> {
     this.#stopping = true
+    this.#parts.loads.stop()
     await Promise.race([this.#last, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
   }
 

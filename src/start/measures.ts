@@ -10,6 +10,7 @@ import type { Lockouts } from '../contracts/lockouts.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { MaintenanceRecords } from '../operations/maintenance/records.ts'
+import { PASSING_CAUSES } from '../operations/admin/operator-control.ts'
 import { type GaugeReading, GaugeSources, reading, readingOf } from '../operations/metrics/gauges.ts'
 import { FAMILIES } from '../operations/metrics/metric-families.ts'
 import { compileProcessMetrics, type ProcessMetrics } from '../operations/metrics/process-metrics.ts'
@@ -105,4 +106,7 @@ export const readLockouts = (lockouts: Pick<Lockouts, 'count'>): Readings => [
 export const readLoads = ({ loadedAt, refused }: ConfigurationLoads): Readings => [
   reading(FAMILIES.configurationLoaded, loadedAt / 1000),
   readingOf(FAMILIES.configurationReloaded, refused === undefined),
+  ...['file', ...PASSING_CAUSES].map((cause) =>
+    reading(FAMILIES.configurationRefused, refused && (refused.cause ?? 'file') === cause ? 1 : 0, cause),
+  ),
 ]

@@ -13,7 +13,7 @@ import type { Holdings } from '../directory/holdings.ts'
 import type { Loss } from '../directory/losses.ts'
 import { fixedChanges } from '../settings/fixed-settings.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { ReloadOutcome } from '../operations/admin/operator-control.ts'
+import type { PassingCause, ReloadOutcome } from '../operations/admin/operator-control.ts'
 import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { Operator } from '../operations/operator.ts'
 import { compileScopes } from '../scopes/config.ts'
@@ -54,19 +54,34 @@ const ATTEMPTS = 3
 /** Most problems that a record names. */
 const MOST_PROBLEMS = 20
 
-const NO_RECORD =
-  'the audit trail cannot be written, so nothing that gives access is put in force — try again'
+type Refused = Extract<ReloadOutcome, { outcome: 'refused' }>
 
-const refused = (...problems: string[]): Extract<ReloadOutcome, { outcome: 'refused' }> => ({
-  outcome: 'refused',
-  problems,
+const refused = (...problems: string[]): Refused => ({ outcome: 'refused', problems })
+
+const PASSING: Readonly<Record<PassingCause, string>> = {
+  store: 'the store is out of reach, so it is not known what the removed may hold, nor can that be revoked',
+  trail: 'the audit trail cannot be written, so nothing that gives access is put in force',
+  files: 'its files change while they are read',
+  unknown: 'it could not be opened, though it has no problem; the log tells more',
+}
+
+/** For now: nothing is wrong with the files. */
+export const refusedNow = (cause: PassingCause): Refused => ({
+  ...refused(`${PASSING[cause]} — it is tried again by itself`),
+  cause,
 })
+
+/** What keeps a configuration without a mistake from being opened. */
+const causeOf = (thrown: unknown): PassingCause =>
+  thrown instanceof Fault && thrown.code === 'identity_unavailable' ? 'store' : 'unknown'
 
 export class Reloader {
   readonly #parts: ReloaderParts
   #configuration: Configuration
   #holdings: Holdings
   #files: FileDigests
+  /** The last refusal that was recorded, until another order is given. */
+  #recorded: { readonly operator: Operator; readonly problems: readonly string[] } | undefined
 
   private constructor(configuration: Configuration, holdings: Holdings, parts: ReloaderParts) {
     this.#parts = parts
@@ -97,7 +112,11 @@ export class Reloader {
     return outcome
   }
 
+  /** Once for an order that is tried again and again: each attempt stands in the log. */
   #noteRefusal(problems: readonly string[], operator: Operator): void {
+    const told = { operator, problems }
+    if (this.#recorded?.operator === operator && isDeepStrictEqual(this.#recorded, told)) return
+    this.#recorded = told
     const change = { problems: problems.slice(0, MOST_PROBLEMS), count: problems.length }
     const act: Act = { event: 'configuration.refused', change: plainFacts(change) }
     noteAct(this.#parts.audit, operator, act, 'refused')
@@ -110,7 +129,7 @@ export class Reloader {
       } catch (error) {
         if (!(error instanceof ContentsChanged)) throw error
       }
-    return refused('its files change while they are read — try again when they have settled')
+    return refusedNow('files')
   }
 
   /** Rejects with ContentsChanged if the workers read other contents than this process. */
@@ -146,14 +165,15 @@ export class Reloader {
     } catch (error) {
       await pool.abort()
       if (!(error instanceof Fault)) throw error
-      return refused('the store is out of reach, so what the removed may hold cannot be revoked — try again')
+      recorder.note('error', 'reload_failed', { cause: error })
+      return refusedNow('store')
     }
     try {
       await this.#commit(configuration, holdings, files, operator)
     } catch (error) {
       if (!(error instanceof Fault && error.code === 'audit_unavailable')) throw error
       await pool.abort()
-      return { ...refused(NO_RECORD), unavailable: true }
+      return refusedNow('trail')
     }
     this.#files = files
     this.#configuration = configuration
@@ -197,14 +217,20 @@ export class Reloader {
   /** Lists every problem, as `postern check` does: a worker reports only that there is one. */
   async #refuse(cause?: unknown): Promise<ReloadOutcome> {
     const { file, environment, recorder } = this.#parts
-    const report = await checkConfiguration(file, environment)
+    let report: Report
+    try {
+      report = await checkConfiguration(file, environment)
+    } catch (thrown) {
+      recorder.note('error', 'reload_failed', { cause: thrown })
+      return refusedNow(causeOf(thrown))
+    }
     if (report.failed) return refused(...problemLines(report))
     const found = cause instanceof ConfigurationError ? problemLines(cause.report) : []
     if (found.length > 0) return refused(...found)
     // No problem is found now, but there was one before: the files have changed.
     if (cause === undefined) throw new ContentsChanged()
     recorder.note('error', 'reload_failed', { cause })
-    return refused('it could not be opened, though it has no problem; the log tells more')
+    return refusedNow(causeOf(cause))
   }
 }
 

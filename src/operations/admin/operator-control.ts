@@ -17,14 +17,21 @@ import type { ReportedActs } from '../reported-acts.ts'
 import type { RevocableOrders } from '../revocable-orders.ts'
 import type { TestTokenOrders } from '../test-token-orders.ts'
 
+/**
+ * Why a configuration without a mistake is refused: the store or the audit trail cannot be reached, its files change while
+ * they are read, or something else, which the log tells.
+ */
+export const PASSING_CAUSES = ['store', 'trail', 'files', 'unknown'] as const
+export type PassingCause = (typeof PASSING_CAUSES)[number]
+
 /** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
 export type ReloadOutcome =
   | { readonly outcome: 'reloaded'; readonly warnings: readonly string[]; readonly revoked: number }
   | {
       readonly outcome: 'refused'
       readonly problems: readonly string[]
-      /** It has no problem, but the audit trail cannot be written now. */
-      readonly unavailable?: true
+      /** Why, if its files have no mistake. It is tried again by itself. */
+      readonly cause?: PassingCause | undefined
     }
 
 export type RestartOutcome =

@@ -134,7 +134,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     handle: async (control, { operator }) => {
       const outcome = await control.reload(operator)
       if (outcome.outcome === 'reloaded') return ok(outcome)
-      const refused = outcome.unavailable === true ? notNow : refuse
+      const refused = outcome.cause === 'trail' ? notNow : refuse
       return refused('the configuration was refused; nothing has changed', outcome.problems)
     },
   },

@@ -17,6 +17,9 @@ const configuration = members(
         at: text('When.'),
         via: text('What ordered it: an address, a signal, a change of the file.'),
         problems: lines('Why.'),
+        cause: text(
+          '`store`, `trail`, `files` or `unknown`: nothing is wrong with the files, and it is tried again by itself. Absent for a mistake in them.',
+        ),
       },
       ['at', 'via', 'problems'],
     ),

@@ -186,6 +186,12 @@ const OPERATIONS = {
     [],
     'min',
   ),
+  configurationRefused: gauge(
+    'postern_configuration_refused',
+    '1 for why the configuration that was read last is refused: `file` (a mistake in it), `store`, `trail`, `files` (they change), `unknown`.',
+    ['cause'],
+    'max',
+  ),
   workers: gauge('postern_workers', 'Processes, by what they do.', ['state'], 'sum'),
   workerDeaths: counter(
     'postern_worker_deaths_total',

@@ -42,7 +42,13 @@ export interface Status {
     readonly digest: string
     readonly loaded: string
     readonly refused:
-      { readonly at: string; readonly via: string; readonly problems: readonly string[] } | undefined
+      | {
+          readonly at: string
+          readonly via: string
+          readonly problems: readonly string[]
+          readonly cause: string | undefined
+        }
+      | undefined
   }
   /** How many processes are in each state. */
   readonly workers: Readonly<Record<string, number>>

@@ -8,11 +8,15 @@ import type { Configuration } from '../../../src/settings/configuration.ts'
 import { compileDirectory } from '../../../src/directory/compile.ts'
 import { holdingsOf } from '../../../src/directory/holdings.ts'
 import { digestOfHoldings } from '../../../src/start/compared-holdings.ts'
-import { Reloader } from '../../../src/start/reload.ts'
+import { ConfigurationLoads } from '../../../src/start/configuration-loads.ts'
+import { Reloader, type ReloaderParts } from '../../../src/start/reload.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import type { Operator } from '../../../src/operations/operator.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { compileScopes } from '../../../src/scopes/config.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { manualAfter } from '../../support/manual-after.ts'
 import { keepNotes } from '../../support/notes.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
@@ -26,7 +30,10 @@ async function openedNow({ scopes, directory }: Configuration): Promise<string> 
 }
 
 /** A reloader beside a service that acts out `meanwhile` within each `prepare`. */
-async function startReloader(meanwhile: (file: string, attempt: number) => void) {
+async function startReloader(
+  meanwhile: (file: string, attempt: number) => void,
+  { adopting = () => Promise.resolve(), audit = NO_TRAIL }: Partial<ReloaderParts> = {},
+) {
   const at = configFiles({
     'a.yaml': `extends: ${join(ROOT, 'config/demo.yaml')}\ndirectory: { files: { businesses: list.jsonl } }\n`,
     'list.jsonl': BUSINESSES,
@@ -34,11 +41,12 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
   const { configuration, report } = loadConfiguration(at('a.yaml'), {})
   if (configuration === undefined) throw new Error(JSON.stringify(report.problems))
   const done: string[] = []
+  const recorder = keepNotes()
   let attempts = 0
   const reloader = await Reloader.open(configuration, {
     file: at('a.yaml'),
     files: [],
-    audit: NO_TRAIL,
+    audit,
     environment: {},
     pool: {
       holdingsDigest: await openedNow(configuration),
@@ -53,12 +61,15 @@ async function startReloader(meanwhile: (file: string, attempt: number) => void)
     revoker: { revoke: (tokens) => Promise.resolve(void done.push(`revoke ${JSON.stringify(tokens)}`)) },
     tokenRevoker: { end: () => Promise.resolve({} as never) },
     store: new MemoryStore(systemClock),
-    adopting: () => Promise.resolve(),
-    recorder: keepNotes(),
+    adopting,
+    recorder,
     changed: () => undefined,
     read: () => undefined,
   })
-  return { reload: () => reloader.reload({ via: 'test' }), done }
+  return {
+    reload: (order: Operator = { via: 'test' }) => reloader.reload(order),
+    ...{ done, notes: recorder, file: at('a.yaml') },
+  }
 }
 
 describe('a reload whose files change while it reads them', () => {
@@ -85,8 +96,75 @@ describe('a reload whose files change while it reads them', () => {
     })
     expect(await reload()).toEqual({
       outcome: 'refused',
-      problems: ['its files change while they are read — try again when they have settled'],
+      problems: ['its files change while they are read — it is tried again by itself'],
+      cause: 'files',
     })
     expect(done).toEqual(['abort', 'abort', 'abort'])
+  })
+})
+
+describe('C11.5.4 a reload that is refused though its files have no mistake', () => {
+  /** A reload whose store is away `times` times, tried again by timers that the test winds. */
+  async function startWithout(times: number) {
+    let missing = times
+    const { reload, file, notes } = await startReloader(() => undefined, {
+      adopting: () =>
+        missing-- > 0
+          ? Promise.reject(new Fault('identity_unavailable', { detail: 'the store is slow' }))
+          : Promise.resolve(),
+    })
+    const timers = manualAfter()
+    const loads = new ConfigurationLoads(systemClock, timers.after)
+    const orders: Operator[] = []
+    const order = async (operator: Operator): Promise<void> => {
+      orders.push(operator)
+      loads.ended(await reload(operator), operator)
+    }
+    let trying: Promise<void> = Promise.resolve()
+    loads.again = (operator) => {
+      trying = order(operator)
+    }
+    const fire = async (): Promise<void> => {
+      await timers.fire()
+      await trying
+    }
+    return { ...{ file, loads, notes, order, orders, timers }, fire }
+  }
+
+  it('C11.5.4 is tried again by itself, later and later up to 30 s, until it is in force', async () => {
+    const { fire, loads, notes, order, orders, timers } = await startWithout(7)
+    const by: Operator = { via: 'file change', channel: 'file' }
+    await order(by)
+    expect(loads.refused).toMatchObject({
+      ...{ via: 'file change', cause: 'store' },
+      problems: [expect.stringMatching(/^the store is out of reach.* — it is tried again by itself$/)],
+    })
+    expect(notes.events).toEqual(['reload_failed', 'configuration_refused'])
+    const waits: number[] = []
+    while (timers.delays().length > 0) {
+      waits.push(...timers.delays())
+      await fire()
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
+    expect(loads.refused).toBeUndefined()
+    expect(orders.every((each) => each === by)).toBe(true)
+  })
+
+  it('C11.5.4 is not tried again once its file has a mistake, nor where the service stops', async () => {
+    const { file, fire, loads, order, timers } = await startWithout(100)
+    await order({ via: 'test' })
+    writeFileSync(file, 'backends: 7\n')
+    await fire()
+    expect([loads.refused?.cause, timers.delays()]).toEqual([undefined, []])
+    const other = await startWithout(100)
+    await other.order({ via: 'test' })
+    other.loads.stop()
+    expect(other.timers.delays()).toEqual([])
+  })
+
+  it('C11.5.4 has one attempt ahead of it, however often it is ordered', async () => {
+    const { order, timers } = await startWithout(100)
+    for (let count = 0; count < 3; count += 1) await order({ via: 'test' })
+    expect(timers.delays()).toEqual([4000])
   })
 })

@@ -113,7 +113,12 @@ describe('what is wrong with a service', () => {
   })
 
   it('C11.5.5 is told the worst first, with the problems of a refused reload', () => {
-    const refused = { at: after(-5), via: 'file change', problems: ['a.yaml:1  vendor  is wrong'] }
+    const refused = {
+      at: after(-5),
+      via: 'file change',
+      problems: ['a.yaml:1  vendor  is wrong'],
+      cause: undefined,
+    }
     const told = troublesOf(
       {
         ...{ failing: ['workers'], reportOnly: ['a'], configuration: { ...WELL.configuration, refused } },
