@@ -94,7 +94,7 @@ export interface TakenTurn {
 }
 
 /** What one attempt has. */
-export interface HeldTurns {
+export interface AttemptTurns {
   /** Drawn for each attempt. */
   readonly by: string
   /** Of `take`. */
@@ -114,14 +114,14 @@ export interface LockoutTurns {
   /** As `take`, but attempts run at the same time until there are `free` failures. Each counts as one until it has ended. */
   count(key: string, by: string, ms: number, delays: SharedDelays): Promise<TakenTurn>
   /** The turns last `ms` milliseconds from now on, those that have not gone to another attempt. */
-  renew(held: HeldTurns, ms: number): Promise<void>
+  renew(held: AttemptTurns, ms: number): Promise<void>
   /**
    * Ends an attempt. `right`: true forgets failures, false counts one, undefined leaves them as they were. Resolves with
    * false if another attempt has had a turn of it meanwhile; then it counts as `undefined` does.
    * @param forget milliseconds after which failures of the key and of the account are forgotten
    */
   end(
-    held: HeldTurns,
+    held: AttemptTurns,
     right: boolean | undefined,
     forget: { readonly key: number; readonly account: number },
   ): Promise<boolean>

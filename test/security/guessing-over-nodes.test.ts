@@ -53,7 +53,7 @@ async function nodes(count: number, rules = RULES) {
   return { all, rows, text, execute }
 }
 
-describe('C6.3.5 C11.7.7 guessing at several nodes', needing('postgresql'), () => {
+describe('C6.3.5 C11.7.7 T3.8 guessing at several nodes', needing('postgresql'), () => {
   it('failures at one node delay the next attempt at another', async () => {
     const { all } = await nodes(2)
     const [one, other] = [all[0]!, all[1]!]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type {
   GuessingKey,
-  HeldTurns,
+  AttemptTurns,
   LockoutFilter,
   LockoutTurns,
   TakenTurn,
@@ -71,7 +71,7 @@ export class SharedTurns {
     const ofKey = { ...rules.attempts, forget: rules.forget }
     const ofAccount = { ...rules.accounts, forget: ACCOUNT_FORGET_MS }
     const forget = { key: ofKey.forget, account: ofAccount.forget }
-    let held: HeldTurns = { by, key: keyOf(key) }
+    let held: AttemptTurns = { by, key: keyOf(key) }
     await this.#wait(() => this.#turns.take(held.key, by, LEASE, ofKey), until)
     const stop = this.#keep(() => held)
     const end: EndTurn = (right) => this.#end(held, right, forget).finally(stop)
@@ -107,7 +107,7 @@ export class SharedTurns {
   }
 
   /** Renews the turns until the returned function is called. A turn that lapses meanwhile is found out when it ends. */
-  #keep(held: () => HeldTurns): () => void {
+  #keep(held: () => AttemptTurns): () => void {
     let cancel: () => void
     let stopped = false
     const renew = async (): Promise<void> => {
@@ -126,7 +126,7 @@ export class SharedTurns {
 
   /** Sent again while the turn may last. What does not come through lapses, and cannot be told as right or wrong. */
   async #end(
-    held: HeldTurns,
+    held: AttemptTurns,
     right: boolean | undefined,
     forget: Parameters<LockoutTurns['end']>[2],
   ): Promise<boolean> {

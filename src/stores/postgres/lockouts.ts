@@ -1,4 +1,4 @@
-import type { HeldTurns, LockoutTurns, SharedDelays, TakenTurn } from '../../contracts/lockouts.ts'
+import type { AttemptTurns, LockoutTurns, SharedDelays, TakenTurn } from '../../contracts/lockouts.ts'
 import type { PostgresLink } from './link.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
@@ -138,13 +138,13 @@ export class PostgresLockouts implements LockoutTurns {
     return this.#turn(this.#count, key, by, ms, delays)
   }
 
-  async renew({ by, key, account }: HeldTurns, ms: number): Promise<void> {
+  async renew({ by, key, account }: AttemptTurns, ms: number): Promise<void> {
     const keys = account?.alone === true ? [key, account.key] : [key]
     await this.#link.run(this.#renew, [keys, by, ms])
   }
 
   async end(
-    { by, key, account }: HeldTurns,
+    { by, key, account }: AttemptTurns,
     right: boolean | undefined,
     forget: { readonly key: number; readonly account: number },
   ): Promise<boolean> {
