@@ -1,7 +1,7 @@
 import { refuseAsJson, refuseWithChallenge } from './answers.ts'
 import { refuseAsPage } from './authorize/refusals.ts'
 import { type Endpoint, flow } from './endpoint.ts'
-import { applications } from './endpoints/applications.ts'
+import { applications, leadToAccount } from './endpoints/applications.ts'
 import { authorize } from './endpoints/authorize.ts'
 import { consent } from './endpoints/consent.ts'
 import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
@@ -22,7 +22,7 @@ const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}
 
 const READ = ['GET', 'HEAD'] as const
 const POST = ['POST'] as const
-/** Of pages with forms. Not HEAD: it would have to make a code to give the headers of GET. */
+/** Of pages with forms. */
 const PAGE = ['GET', 'POST'] as const
 
 /** The secret in the header, or in the body if the client is configured so (C6.1.2). */
@@ -38,7 +38,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   {
     name: 'authorize',
     path: below('/connect/authorize'),
-    methods: PAGE,
+    methods: ['GET', 'HEAD', 'POST'],
     closes: true,
     steps: authorize,
     refuse: refuseAsPage,
@@ -112,6 +112,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: PAGE,
     closes: true,
     steps: applications,
+    refuse: refuseAsPage,
+  },
+  {
+    name: 'change-password',
+    // Browsers and password managers ask for it at the root of the host (W3C, A Well-Known URL for Changing Passwords).
+    path: () => '/.well-known/change-password',
+    methods: READ,
+    closes: false,
+    steps: leadToAccount,
     refuse: refuseAsPage,
   },
   {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Fault } from '../../src/kernel/faults.ts'
 import {
   answerIn,
   authorizePath,
@@ -13,6 +14,7 @@ import { formOf, ISSUER } from '../unit/identity/identity-under-test.ts'
 
 /** T6: attacks on the pages of the identity service. */
 
+const failing = (): Promise<never> => Promise.reject(new Fault('identity_unavailable'))
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 describe('T6 redirect_uri is compared character by character', () => {
@@ -390,6 +392,45 @@ describe('T6 headers of every page', () => {
         ['formPost', 'login', 'wrong'].includes(name),
       ])
     }
+  })
+
+  it('C6.2.3 T6 what goes wrong at the address of a page is not kept either, whatever it is', async () => {
+    const agent = new UserAgent(openFlow())
+    const down = new UserAgent(
+      openFlow({ deps: { people: { ...agent.service.identity.dependencies.people, findClient: failing } } }),
+    )
+    const paths = ['authorize', 'login', 'consent', 'applications', 'endsession'].map(
+      (each) => `/connect/${each}`,
+    )
+    const query = authorizePath().split('?')[1] ?? ''
+    const seen: (readonly [string, BrowserAnswer])[] = []
+    for (const path of paths) {
+      for (const method of ['PUT', 'DELETE', 'OPTIONS', 'HEAD', 'GET'])
+        seen.push([`${method} ${path}`, await agent.send({ method, path })])
+      seen.push([
+        `a body ${path}`,
+        await agent.send({ path, headers: { 'content-type': 'text/plain' }, body: 'x' }),
+      ])
+      seen.push([
+        `a long body ${path}`,
+        await agent.send({ path, headers: FORM, body: `x=${'y'.repeat(70_000)}` }),
+      ])
+      seen.push([`store ${path}`, await down.send({ method: 'GET', path: `${path}?${query}` })])
+    }
+    seen.push([
+      'elsewhere',
+      await agent.send({ method: 'GET', path: '/conect', headers: { accept: 'text/html' } }),
+    ])
+    expect(new Set(seen.map(([, { status }]) => status))).toEqual(new Set([200, 303, 400, 404, 405, 503]))
+    for (const [what, { headers }] of seen)
+      expect([what, headers['Cache-Control']]).toEqual([what, 'no-store'])
+  })
+
+  it('C6.2.3 pictures of a page have a size without its style sheet', async () => {
+    const { text } = await new UserAgent(openFlow()).get(authorizePath())
+    const pictures = [...text.matchAll(/<(?:svg|img)\b[^>]*>/g)].map(([element]) => element)
+    expect(pictures).toHaveLength(1)
+    for (const picture of pictures) expect(picture).toMatch(/ width="32" height="32"/)
   })
 
   it('C6.2.3 a page outside a client’s flow is kept apart from the window that opened it, no other is', async () => {

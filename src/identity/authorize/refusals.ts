@@ -40,9 +40,12 @@ export const redirectingFaults =
     }
   }
 
-/** As a page; a wrong method as JSON (C6.0). */
+/** As a page; a wrong method as JSON (C6.0). Neither may be kept (C6.2.3). */
 export const refuseAsPage: Refusal = (fault, dependencies, id) => {
-  if (fault.status === 405) return refuseAsJson(fault, dependencies, id)
+  if (fault.status === 405) {
+    const answer = refuseAsJson(fault, dependencies, id)
+    return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }
+  }
   const retryAfter = String(fault.facts.retryAfter ?? 5)
   return pageAnswer(
     dependencies.theme,

@@ -69,6 +69,12 @@ export async function browserContextOf(
   return browserWith(cookie, false, await loginOf(cookie, exchange, dependencies))
 }
 
+/** The browser without asking who is logged in there: nothing is looked up, and no use is noted. */
+export const strangerOf = (exchange: Exchange, { cookie }: StepDependencies): BrowserContext => {
+  const sent = cookie.read(exchange.head)
+  return browserWith(sent ?? newSecret(), sent === undefined, undefined)
+}
+
 /** For log and audit trail: the user who is logged in there has proven who they are. */
 export function noteUser(attempt: Attempt, { login }: BrowserContext): void {
   if (login !== undefined) Object.assign(attempt, { subject: login.user.subject, proven: 'user' })

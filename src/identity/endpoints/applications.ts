@@ -144,6 +144,9 @@ async function answerForm(
   return everywhere || session === login.session.key ? sayGoodbye(dependencies, everywhere) : over('ended')
 }
 
+/** The page is all of an account that its owner can see here. */
+export const leadToAccount: Step<Arrived, Answer> = (_, { theme }) => seeOther(theme.at(PATH))
+
 /** "Your connected applications": lists what was consented to and where one is logged in, and ends either (C6.2.2). */
 export const applications: Step<Arrived, Answer> = async (context, dependencies) => {
   const { exchange } = context

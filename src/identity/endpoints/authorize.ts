@@ -10,7 +10,7 @@ import {
   requireFit,
 } from '../authorize/request.ts'
 import { restartRequest, noticeIn, showConsent, showLogin } from '../authorize/show.ts'
-import { type Login, noteUser, browserContextOf } from '../browser/browser-context.ts'
+import { type Login, noteUser, browserContextOf, strangerOf } from '../browser/browser-context.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
@@ -62,8 +62,16 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
   })
 }
 
-/** C6.2.1, C6.2.2. */
-export const authorize: Step<Arrived, Answer> = recordRefusals(
-  'authorization.refused',
-  flow(readAuthorization, nameClient, requireFit, redirectingFaults(flow(readRequest, answerRequest), true)),
+const answering = (answer: Step<AuthorizationRead, Answer>): Step<Arrived, Answer> =>
+  flow(readAuthorization, nameClient, requireFit, redirectingFaults(flow(readRequest, answer), true))
+
+const whole = recordRefusals('authorization.refused', answering(answerRequest))
+
+/** Of HEAD, which checks of links and mail scanners send: the head of the login page. Nothing is made, noted or recorded. */
+const head = answering(({ exchange, request }, dependencies) =>
+  showLogin(request, strangerOf(exchange, dependencies), dependencies),
 )
+
+/** C6.2.1, C6.2.2. */
+export const authorize: Step<Arrived, Answer> = (context, dependencies) =>
+  (context.exchange.head.method === 'HEAD' ? head : whole)(context, dependencies)

@@ -113,7 +113,7 @@ export const pageHeaders = (
 })
 
 /** A gate in a wall, for a deployment without a logo. */
-const MARK = html`<svg viewBox="0 0 32 32" aria-hidden="true">
+const MARK = html`<svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">
   <path d="M8 2h16a6 6 0 0 1 6 6v16a6 6 0 0 1-6 6H8a6 6 0 0 1-6-6V8a6 6 0 0 1 6-6z" />
   <path class="opening" d="M10 25V15a6 6 0 0 1 12 0v10z" />
 </svg>`

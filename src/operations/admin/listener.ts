@@ -79,7 +79,7 @@ function makeProbes(parts: AdminParts): AdminApp {
 /** Throws AdminError 401 unless the request shows a token that is in force. */
 function identify({ headers }: IncomingRequest, operators: Operators): AuthenticatedOperator {
   const operator = operators.find(headers.authorization)
-  if (operator === undefined) throw unknownOperator()
+  if (operator === undefined) throw unknownOperator(headers.authorization)
   if (operators.hasExpired(operator)) throw expiredOperator(operator)
   return operator
 }

@@ -56,9 +56,14 @@ export class Operators {
   }
 }
 
-/** 401: nobody's token. */
-export const unknownOperator = (): AdminError =>
-  new AdminError(401, 'send the admin token as "Authorization: Bearer"')
+/** 401: no token, or nobody's. */
+export const unknownOperator = (authorization: string | undefined): AdminError =>
+  new AdminError(
+    401,
+    BEARER.test(authorization ?? '')
+      ? 'this token is not that of the service, nor one of `admin.tokens`: it is mistyped, or was replaced'
+      : 'send the admin token as "Authorization: Bearer"',
+  )
 
 /** 401: a token that was good. Only who has it is told. */
 export const expiredOperator = ({ name, expires }: AuthenticatedOperator): AdminError =>

@@ -34,7 +34,7 @@ function authorize(
   { operators, audit }: GuardedApi,
 ): AuthenticatedOperator {
   const operator = operators.find(request.headers.authorization)
-  if (operator === undefined) throw unknownOperator()
+  if (operator === undefined) throw unknownOperator(request.headers.authorization)
   const expired = operators.hasExpired(operator)
   if (!expired && hasRight(operator.role, route.needs)) return operator
   const { operationId: id, method, needs } = route

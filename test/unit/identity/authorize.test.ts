@@ -106,7 +106,7 @@ describe('C6.2.1 what is told on a page, and never by a redirect', () => {
 
   it('C6.0 a wrong method is 405 in JSON', async () => {
     const seen = await new UserAgent(openFlow()).send({ method: 'DELETE', path: authorizePath() })
-    expect([seen.status, seen.headers['Allow']]).toEqual([405, 'GET, POST'])
+    expect([seen.status, seen.headers['Allow']]).toEqual([405, 'GET, HEAD, POST'])
     expect(JSON.parse(seen.text)).toMatchObject({ error: 'invalid_request' })
   })
 

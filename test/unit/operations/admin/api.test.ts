@@ -113,6 +113,17 @@ describe('admin API', () => {
       expect((await call(method, path, undefined, { authorization: 'Bearer wrong' })).status).toBe(401)
   })
 
+  it('C12.2.4 says whether a token is missing, or is nobody’s, and repeats nothing of it', async () => {
+    const { call } = await startApi()
+    const told = async (authorization: string): Promise<unknown> =>
+      (await call('GET', '/maintenance', undefined, { authorization })).body['error']
+    for (const none of ['', 'Basic YTpi', 'Bearer'])
+      expect(await told(none)).toBe('send the admin token as "Authorization: Bearer"')
+    expect(await told('Bearer mistyped-7f')).toBe(
+      'this token is not that of the service, nor one of `admin.tokens`: it is mistyped, or was replaced',
+    )
+  })
+
   it('describes every route of the listener, and no other', async () => {
     const { call, routes } = await startApi()
     const { body } = await call('GET', '/openapi.json')
