@@ -61,7 +61,7 @@ export const migrateCommand = commandOf(MIGRATE, {
       const order = { configuration, options: values, terminal }
       const work = async (): Promise<number> => {
         const { before, after, passedOver } = await open.withLongStatements(store, (link) =>
-          values.finish === true ? migrations.finish(link) : migrations.migrate(link, { role: true }),
+          values.finish === true ? migrations.finish(link) : migrations.migrate(link),
         )
         if (values.json === true) printJson({ before, after, passedOver }, terminal)
         else {

@@ -88,6 +88,14 @@ async function within<T>(budget: Budget & { end(): void }, work: () => Promise<T
   }
 }
 
+const ahead = new AsyncLocalStorage<true>()
+
+/** Runs work that all calls are judged by (the change feed, the keys): it waits behind no request, however many there are. */
+export const aheadOfRequests = <T>(work: () => T): T => outsideBudgets(() => ahead.run(true, work))
+
+/** Whether the current work goes ahead of all requests. */
+export const goesFirst = (): boolean => ahead.getStore() === true
+
 /** Runs work that many callers share outside the budget of the one that happens to begin it. */
 export const outsideBudgets = <T>(work: () => T): T => budgets.run(undefined, work)
 

@@ -3,7 +3,7 @@ import type { Claims, PublicKeys, SecretDeriver, Signed, Signer } from '../contr
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
-import { outsideBudgets } from '../kernel/store-budget.ts'
+import { aheadOfRequests } from '../kernel/store-budget.ts'
 import { KeyError } from './key-error.ts'
 import { type KeyPlace, keysOf } from './key-place.ts'
 import { KeyRing } from './key-ring.ts'
@@ -195,7 +195,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
    */
   refresh(): Promise<void> {
     // Many wait for it: it has a time of its own, and not that of the request which begins it.
-    this.#refreshing ??= outsideBudgets(() => this.#read()).finally(() => {
+    this.#refreshing ??= aheadOfRequests(() => this.#read()).finally(() => {
       this.#refreshing = undefined
     })
     return this.#refreshing

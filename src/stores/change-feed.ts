@@ -2,7 +2,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, Feed, FeedPage, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
+import { aheadOfRequests, waitInBudget } from '../kernel/store-budget.ts'
 import { LostChanges, readWhole } from './lost-changes.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
@@ -119,7 +119,7 @@ export class ChangeFeed implements Feed {
     this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#nextReading = undefined
       // It is shared: one of its callers may have little time left, and that tells nothing of the store.
-      this.#reading = outsideBudgets(() => this.#tryRead())
+      this.#reading = aheadOfRequests(() => this.#tryRead())
       return this.#reading
     })
     return this.#nextReading

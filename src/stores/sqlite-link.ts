@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
-import { budget, STORE_TIME } from '../kernel/store-budget.ts'
+import { budget, goesFirst, STORE_TIME } from '../kernel/store-budget.ts'
 import { monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { RefusedWrites } from './refused-writes.ts'
@@ -128,8 +128,7 @@ export class SqliteLink {
     ...args: Parameters<SqliteVerbs[V]>
   ): Promise<ReturnType<SqliteVerbs[V]>> {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
-    // Readings of the change feed are few, and what calls are judged by: they never stand back.
-    if (this.#waiting.size >= PENDING_LIMIT && verb !== 'changes')
+    if (this.#waiting.size >= PENDING_LIMIT && !goesFirst())
       return Promise.reject(unavailable('too many wait for it'))
     if (this.#running() === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()

@@ -77,6 +77,11 @@ export class LosingProxy {
     for (const way of this.#ways) hold(way)
   }
 
+  /** Ends a freeze for connections to come. On those that are open nothing ever comes again. */
+  forget(): void {
+    this.#isFrozen = false
+  }
+
   /** All connections break, and new ones too, until `mend`. */
   cut(): void {
     this.#isCut = true

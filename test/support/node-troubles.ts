@@ -43,7 +43,8 @@ export async function startWorld(
 ): Promise<World> {
   const cluster = options.cluster ?? (await startCluster())
   const standby = options.standby === true ? await startStandby(cluster) : undefined
-  const started = await startNodes(cluster, options)
+  // So that a trouble lasts longer than the store may take.
+  const started = await startNodes(cluster, { ...options, store: `deadline: 2s\n  ${options.store ?? ''}` })
   const { nodes } = started
   const tokens = await Promise.all(nodes.map((node) => issueToken(node, { scope: SCOPE })))
   const data = nodes.map((node, at) => callData(() => node.baseUrl, tokens[at]!.access_token, 5))

@@ -35,6 +35,8 @@ export interface StartedNode extends SpawnedPostern {
 
 export interface Nodes {
   readonly nodes: readonly StartedNode[]
+  /** In which their tables are. */
+  readonly schema: string
   readonly adminToken: string
   /** Posts an order to a node's admin API; answers the status. */
   order(node: SpawnedPostern, path: string, body?: object): Promise<number>
@@ -110,7 +112,8 @@ export async function startNodes(cluster: PostgresCluster, options: NodesOptions
   const folder = await mkdtemp(join(tmpdir(), 'postern-nodes-'))
   const { server, url: funds } = await startFunds()
   const config = join(folder, 'postern.yaml')
-  await writeFile(config, configuration(options.upstream ?? funds, drawSchema(), publicUrl, options))
+  const schema = drawSchema()
+  await writeFile(config, configuration(options.upstream ?? funds, schema, publicUrl, options))
   const environment = { NODES_ADMIN_TOKEN: ADMIN_TOKEN, NODES_SEAL: sealKey('test').key }
   const proxies = await Promise.all(Array.from({ length: count }, () => LosingProxy.open(cluster.port)))
   const nodes = await Promise.all(
@@ -118,6 +121,7 @@ export async function startNodes(cluster: PostgresCluster, options: NodesOptions
   )
   return {
     nodes,
+    schema,
     adminToken: ADMIN_TOKEN,
     order: async ({ adminUrl }, path, body = {}) => {
       const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' }

@@ -27,14 +27,11 @@ function asUser(program: string, args: readonly string[]): [string, string[]] {
   return isRoot ? [OTHER_USER[0]!, [...OTHER_USER.slice(1), path, ...args]] : [path, [...args]]
 }
 
-/** A test of `postern migrate` limits the statements of its role, which is the one of all tests. */
-const UNLIMITED = { PGOPTIONS: '-c statement_timeout=0' }
-
 /** Runs one of Postgres' programs to its end. */
 export function runProgram(program: string, args: readonly string[]): string {
   const [file, all] = asUser(program, args)
   return execFileSync(file, all, {
-    env: { ...ENVIRONMENT, ...UNLIMITED },
+    env: ENVIRONMENT,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   })

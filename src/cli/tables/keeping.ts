@@ -68,7 +68,6 @@ export const MIGRATE = {
       summary: 'Make the tables of a store of kind postgres, or bring them to the newest version',
       notes: [
         'Nodes may serve meanwhile: each version of the tables works with the version of Postern before, too. Use a connection without a pooler.',
-        'It also limits the time of a statement of this role in this database to 900 ms (`ALTER ROLE … SET statement_timeout`).',
       ],
       arguments: [],
       options: {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { FeedPlace } from '../../contracts/store.ts'
 import { budget, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
+import { unavailable } from './connections.ts'
 import { stateOf } from './errors.ts'
-import { type Answer, MIN_TIME, type PostgresLink, unavailable } from './link.ts'
+import { type Answer, MIN_TIME, type PostgresLink } from './link.ts'
 import { markOf, type PostgresStatements } from './statements.ts'
 
 /** Changes that one statement appends at most. */

@@ -22,11 +22,15 @@ export class Breaker {
     return this.#failures >= FAILURES
   }
 
+  /** Whether a request would fail at once. */
+  get refuses(): boolean {
+    return this.isOpen && (this.#isProbing || this.#monotonic() < this.#openUntil)
+  }
+
   /** Whether a request may be sent. After true, `succeeded` or `failed` must be called. */
   admit(): boolean {
-    if (!this.isOpen) return true
-    if (this.#isProbing || this.#monotonic() < this.#openUntil) return false
-    this.#isProbing = true
+    if (this.refuses) return false
+    this.#isProbing = this.isOpen
     return true
   }
 
@@ -35,10 +39,12 @@ export class Breaker {
     this.#isProbing = false
   }
 
-  failed(): void {
+  /** Whether everything fails at once from now on, and did not before. */
+  failed(): boolean {
     this.#failures += 1
     this.#isProbing = false
     if (this.isOpen) this.#openUntil = this.#monotonic() + PAUSE
+    return this.#failures === FAILURES
   }
 }
 

@@ -69,11 +69,12 @@ export const postgresSchema = section(
       minimum: 1,
       maximum: 100,
       description:
-        'Connections of each process. A node has one process more than `workers`, if these are several.',
+        'Connections of each process for requests; it has one more for what all calls go by. A node has one process more than `workers`, if these are several.',
     }),
     deadline: duration({
-      default: '2s',
-      description: 'How long a request waits for the store in all, before it is answered 503.',
+      default: '5s',
+      description:
+        'How long a request waits for the store in all, before it is answered 503. Where 1,000 wait for a connection in a process, 503 at once.',
     }),
     maxAge: duration({
       default: '15m',

@@ -36,7 +36,7 @@ export async function diagnose(config: PostgresConfig, processes: number): Promi
       ),
       ...(await schemaFindings(link, config)),
       ...(await rightFindings(link)),
-      ...(await connectionFindings(link, plan.connections * processes)),
+      ...(await connectionFindings(link, (plan.connections + 1) * processes)),
       ...(await clockFindings(link)),
     ]
   } catch (thrown) {

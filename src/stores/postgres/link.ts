@@ -1,11 +1,12 @@
-import type { ClientBase, Pool, PoolClient, PoolConfig, QueryConfig, types } from 'pg'
-import { Fault } from '../../kernel/faults.ts'
+import type { PoolClient, QueryConfig } from 'pg'
+import type { Fault } from '../../kernel/faults.ts'
 import { ClockOffset } from '../../kernel/store-clock.ts'
-import { budget } from '../../kernel/store-budget.ts'
+import { budget, goesFirst } from '../../kernel/store-budget.ts'
 import { RefusedWrites } from '../refused-writes.ts'
 import type { TroubleListener } from '../trouble.ts'
 import { Breaker, ConnectionPace } from './breaker.ts'
 import type { PostgresPlan } from './config.ts'
+import { Connections, LateError, unavailable } from './connections.ts'
 import {
   hasLostConnection,
   isUnavailable,
@@ -32,79 +33,23 @@ export interface Answer {
   readonly triesBefore: number
 }
 
-/** Milliseconds that a new connection, or a free one, may take. */
-const CONNECT_WITHIN = 500
-/** Milliseconds that one statement may take. Postgres itself gives up after 900 (statement_timeout). */
-const ANSWER_WITHIN = 1000
+/**
+ * Milliseconds for one try of work that goes before all requests (the change feed, the keys, the beat of the node), and for
+ * all its tries: a connection on which nothing comes any more is found out soon.
+ */
+const AHEAD_WITHIN = 1000
+const AHEAD_DEADLINE = 2000
+/** Milliseconds that a statement may take which finds out whether the database is back. */
+const PROBE_WITHIN = 1000
 /** Milliseconds before the second try; doubled for each further one. */
 const FIRST_PAUSE = 3
 const LONGEST_PAUSE = 200
 /** Milliseconds. If less time is left, the verb fails at once. */
 export const MIN_TIME = 10
-/** Verbs that may wait for a connection at once: far more than can be answered in time. */
-const PENDING_LIMIT = 1000
-/** Seconds, for Retry-After. */
-const RETRY_AFTER = 1
 /** Readings of the store's clock at the start. */
 const FIRST_READINGS = 8
-/** Milliseconds. */
-const CLOSE_WITHIN = 1000
-/** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
-const LONGEST_CONNECTION = 600
-
-export const unavailable = (detail: string): Fault =>
-  new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-class LateError extends Error {
-  constructor() {
-    super('the statement arrived too late')
-  }
-}
-
-class UnfitConnectionError extends Error {
-  constructor() {
-    super('the server is a standby, or only reads')
-  }
-}
-
-/** A standby answers with old data, and a server that only reads takes no change: such a connection is no use. */
-async function requirePrimary(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ unfit: boolean }>(
-    `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS unfit`,
-  )
-  if (rows[0]?.unfit !== false) throw new UnfitConnectionError()
-}
-
-type Parsers = NonNullable<PoolConfig['types']>
-type TypeId = Parameters<typeof types.getTypeParser>[0]
-
-/**
- * Every member that `pg` would else take from the environment (PGHOST, PGSSLMODE, …). The password is a function, else
- * an empty one would be looked for in PGPASSWORD and ~/.pgpass.
- */
-function poolConfig({ host, port, user, password, database, tls, connections }: PostgresPlan): PoolConfig {
-  return {
-    ...{ host, port, user, database },
-    password: () => password,
-    ssl: tls,
-    max: connections,
-    connectionTimeoutMillis: CONNECT_WITHIN,
-    query_timeout: ANSWER_WITHIN,
-    maxLifetimeSeconds: LONGEST_CONNECTION,
-    keepAlive: true,
-    allowExitOnIdle: true,
-    application_name: 'postern',
-    client_encoding: 'UTF8',
-  }
-}
-
-/** Reads int8 as a number, which `pg` leaves as text. All of ours are times, numbers and counts below 2^53. */
-const withNumbers = ({ getTypeParser, builtins }: Parsers & Pick<typeof types, 'builtins'>): Parsers => ({
-  getTypeParser: ((type: TypeId, format: 'text') =>
-    type === builtins.INT8 ? Number : (getTypeParser(type, format) as unknown)) as Parsers['getTypeParser'],
-})
 
 /**
  * Sends statements to Postgres over a few connections. Each verb has a deadline for all its attempts together. What
@@ -113,9 +58,10 @@ const withNumbers = ({ getTypeParser, builtins }: Parsers & Pick<typeof types, '
  */
 export class PostgresLink {
   readonly plan: PostgresPlan
-  readonly #pool: Pool
+  readonly #requests: Connections
+  /** Of its own, so that what all calls are judged by waits behind no login. */
+  readonly #ahead: Connections
   readonly #breaker = new Breaker()
-  readonly #pace = new ConnectionPace()
   readonly #silence = new Silence()
   readonly #refusals = new RefusedWrites()
   /** Where the store's clock stands against performance.now(). Every answer to a write is a reading. */
@@ -123,30 +69,17 @@ export class PostgresLink {
   readonly #listeners: LinkListeners
   #trouble: string | undefined
   #closed = false
-  /** Why the last attempt to connect failed: told while no further one is made. */
-  #refusal: unknown
 
-  private constructor(plan: PostgresPlan, pool: Pool, listeners: LinkListeners) {
+  private constructor(plan: PostgresPlan, [requests, ahead]: Lanes, listeners: LinkListeners) {
     this.plan = plan
-    this.#pool = pool
+    this.#requests = requests
+    this.#ahead = ahead
     this.#listeners = listeners
-    // A connection that is not in use failed. The next verb makes a new one.
-    pool.on('error', () => undefined)
-    // So does one in use: its statement is told. Without a listener `pg` would end the process.
-    pool.on('connect', (client) => client.on('error', () => undefined))
   }
 
   /** Connects, and reads the store's clock. Rejects with Fault `identity_unavailable` if that fails. */
   static async open(plan: PostgresPlan, listeners: LinkListeners = {}): Promise<PostgresLink> {
-    // Who has no store of this kind does not pay for it.
-    const { default: pg } = await import('pg')
-    // `pg` waits for what onConnect returns, though its type says that this is nothing.
-    const onConnect = (async (client: ClientBase) => {
-      await requirePrimary(client)
-      if (plan.answerWithin !== undefined) await client.query(`SET statement_timeout = ${plan.answerWithin}`)
-    }) as (client: ClientBase) => void
-    const pool = new pg.Pool({ ...poolConfig(plan), types: withNumbers(pg.types), onConnect })
-    const link = new PostgresLink(plan, pool, listeners)
+    const link = new PostgresLink(plan, await openLanes(plan), listeners)
     try {
       for (let n = 0; n < FIRST_READINGS; n += 1) await link.readClock()
       return link
@@ -183,13 +116,18 @@ export class PostgresLink {
    */
   async run(statement: Statement, values: readonly unknown[]): Promise<Answer> {
     if (this.#closed) throw unavailable('it is closed')
-    if (this.#pool.waitingCount >= PENDING_LIMIT) throw unavailable('too many wait for it')
+    const isAhead = goesFirst()
+    const lane = isAhead ? this.#ahead : this.#requests
+    const deadline = Math.min(this.plan.deadline, isAhead ? AHEAD_DEADLINE : Infinity)
     const time = budget()
-    const within = Math.min(this.plan.deadline, time?.left() ?? this.plan.deadline)
+    const within = Math.min(deadline, time?.left() ?? deadline)
     if (within < MIN_TIME) throw unavailable('what this request asked before took too long')
+    if (this.#breaker.refuses) throw this.#refusal()
     const settled = time?.spend()
     try {
-      return await inTime(this.#try(statement, values, performance.now() + within), within)
+      const end = performance.now() + within
+      const attempt = lane.inTurn(end, () => this.#try(lane, statement, values, end))
+      return await inTime(attempt, within)
     } finally {
       settled?.()
     }
@@ -199,16 +137,22 @@ export class PostgresLink {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await Promise.race([this.#pool.end(), pause(CLOSE_WITHIN)])
+    await Promise.all([this.#requests.close(), this.#ahead.close()])
   }
 
-  async #try(statement: Statement, values: readonly unknown[], end: number): Promise<Answer> {
+  async #try(
+    lane: Connections,
+    statement: Statement,
+    values: readonly unknown[],
+    end: number,
+  ): Promise<Answer> {
     let wait = FIRST_PAUSE
     for (let triesBefore = 0; ; triesBefore += 1) {
-      if (!this.#breaker.admit()) throw unavailable(this.#trouble ?? 'it failed shortly before')
+      if (end - performance.now() < MIN_TIME) throw unavailable('no connection was free in time')
+      if (!this.#breaker.admit()) throw this.#refusal()
       const sentAt = this.#storeNow()
       try {
-        const rows = await this.#send(statement, values, end)
+        const rows = await lane.use((client) => this.#ask(client, lane.within, statement, values, end))
         this.#settle(undefined, sentAt)
         if (statement.kind === 'write') this.#refusals.taken(statement.name)
         return { rows, triesBefore }
@@ -225,36 +169,9 @@ export class PostgresLink {
     }
   }
 
-  async #send(statement: Statement, values: readonly unknown[], end: number): Promise<readonly Row[]> {
-    const client = await this.#connect()
-    let failure: unknown
-    try {
-      return await this.#ask(client, statement, values, end)
-    } catch (thrown) {
-      failure = thrown
-      throw thrown
-    } finally {
-      client.release(failure !== undefined && !(failure instanceof LateError) && hasLostConnection(failure))
-    }
-  }
-
-  async #connect(): Promise<PoolClient> {
-    const { idleCount, totalCount } = this.#pool
-    const isNew = idleCount === 0 && totalCount < this.plan.connections
-    if (isNew && !this.#pace.admit()) throw this.#refusal
-    try {
-      const client = await this.#pool.connect()
-      this.#pace.succeeded()
-      return client
-    } catch (thrown) {
-      if (isNew) this.#pace.failed()
-      this.#refusal = thrown
-      throw thrown
-    }
-  }
-
   async #ask(
     client: PoolClient,
+    within: number,
     { name, sql, kind, clock }: Statement,
     values: readonly unknown[],
     end: number,
@@ -265,7 +182,8 @@ export class PostgresLink {
       ...(this.plan.preparedStatements && { name }),
       text: sql,
       values: kind === 'write' ? [...values, Math.floor(until)] : [...values],
-      query_timeout: Math.max(1, Math.min(this.plan.answerWithin ?? ANSWER_WITHIN, end - askedAt)),
+      // Not what is left to the caller: then each one that has waited for long would cost a connection.
+      query_timeout: this.#breaker.isOpen ? Math.min(PROBE_WITHIN, within) : within,
     }
     const { rows } = await client.query<Row>(query)
     const now = Number(rows[0]?.[clock ?? 'now'])
@@ -283,10 +201,15 @@ export class PostgresLink {
     this.#listeners.clockRead?.(now, answeredAt - askedAt)
   }
 
+  #refusal(): Fault {
+    return unavailable(this.#trouble ?? 'it failed shortly before')
+  }
+
   #settle(thrown: unknown, sentAt: number): void {
-    const hasAnswered = thrown === undefined || wasInTheWay(thrown) || !isUnavailable(thrown)
+    const hasAnswered =
+      thrown === undefined || thrown instanceof LateError || wasInTheWay(thrown) || !isUnavailable(thrown)
     if (hasAnswered) this.#breaker.succeeded()
-    else this.#breaker.failed()
+    else this.#fail(thrown)
     if (hasAnswered) this.#silence.answered(this.#storeNow())
     else this.#silence.failed(sentAt)
     if (hasAnswered) this.#setTrouble(undefined)
@@ -298,11 +221,27 @@ export class PostgresLink {
     if (kind === 'write' && refusal !== undefined) this.#refusals.refused(name, refusal)
   }
 
+  #fail(thrown: unknown): void {
+    if (!this.#breaker.failed() || !hasLostConnection(thrown)) return
+    for (const lane of [this.#requests, this.#ahead]) lane.giveUp()
+  }
+
   #setTrouble(trouble: string | undefined): void {
     const isNews = (trouble === undefined) !== (this.#trouble === undefined)
     this.#trouble = trouble
     if (isNews) this.#listeners.trouble?.(trouble)
   }
+}
+
+type Lanes = readonly [requests: Connections, ahead: Connections]
+
+async function openLanes(plan: PostgresPlan): Promise<Lanes> {
+  const pace = new ConnectionPace()
+  const within = plan.answerWithin ?? plan.deadline
+  return Promise.all([
+    Connections.open(plan, { most: plan.connections, within, pace }),
+    Connections.open(plan, { most: 1, within: Math.min(AHEAD_WITHIN, within), pace }),
+  ])
 }
 
 /** A write answers one row at least, which tells whether it arrived in time. */

@@ -9,7 +9,7 @@ import { stateOf } from './errors.ts'
 import type { PostgresLink } from './link.ts'
 import { PostgresNodes } from './nodes.ts'
 import { leaseStatements } from './statements.ts'
-import { foundations, makeSchema, roleSetting, tables, tuning } from './schema.ts'
+import { foundations, makeSchema, tables, tuning } from './schema.ts'
 import { READ_CLOCK, reading, writing } from './statement.ts'
 
 export interface Migration {
@@ -93,14 +93,12 @@ export interface Migrated {
 
 export interface MigrateOptions {
   readonly migrations?: readonly Migration[]
-  /** Whether the role gets its setting too: by a command only, which tells so. */
-  readonly role?: boolean
 }
 
 /** Runs what is missing. Of several processes that do so at once, one does the work and the others wait. */
 export async function migrate(
   link: PostgresLink,
-  { migrations = MIGRATIONS, role = false }: MigrateOptions = {},
+  { migrations = MIGRATIONS }: MigrateOptions = {},
 ): Promise<Migrated> {
   await run(link, 'schema', makeSchema(link.plan.schema)).catch(passIfForbidden)
   for (const [at, sql] of foundations(link.plan.schema).entries()) await run(link, `foundation_${at}`, sql)
@@ -113,7 +111,7 @@ export async function migrate(
       for (const [n, sql] of adds(schema).entries()) await run(link, `migration_${version}_${n}`, sql)
       await record(link, { version, readableFrom: Math.max(1, version - 1) })
     }
-    return { before, after: await readSchema(link), passedOver: await tune(link, role) }
+    return { before, after: await readSchema(link), passedOver: await tune(link) }
   })
 }
 
@@ -189,10 +187,9 @@ async function run(link: PostgresLink, name: string, sql: string): Promise<void>
     }
 }
 
-async function tune(link: PostgresLink, role: boolean): Promise<readonly string[]> {
+async function tune(link: PostgresLink): Promise<readonly string[]> {
   const passedOver: string[] = []
-  const settings = [...tuning(link.plan.schema), ...(role ? [roleSetting] : [])]
-  for (const [at, sql] of settings.entries())
+  for (const [at, sql] of tuning(link.plan.schema).entries())
     await run(link, `tuning_${at}`, sql).catch((thrown: unknown) => {
       passedOver.push(messageOf(thrown))
     })

@@ -1,4 +1,5 @@
 import type { LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
+import { aheadOfRequests } from '../../kernel/store-budget.ts'
 import type { PostgresLink, Row } from './link.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
@@ -49,9 +50,12 @@ export class PostgresNodes implements Nodes {
     })
   }
 
-  async beat({ id, version, config, ...facts }: NodeFacts): Promise<LiveNodes> {
-    await this.#link.run(this.#beat, [id, version, config, JSON.stringify(facts)])
-    return this.live()
+  /** Behind no login: others would take this node for dead. */
+  beat({ id, version, config, ...facts }: NodeFacts): Promise<LiveNodes> {
+    return aheadOfRequests(async () => {
+      await this.#link.run(this.#beat, [id, version, config, JSON.stringify(facts)])
+      return this.live()
+    })
   }
 
   async live(): Promise<LiveNodes> {

@@ -60,11 +60,3 @@ export const tuning = (schema: string): readonly string[] => [
   `ALTER TABLE ${schema}.lockout SET (fillfactor = 50)`,
   `ALTER TABLE ${schema}.node SET (fillfactor = 50)`,
 ]
-
-/**
- * No statement runs longer than its caller waits for it. A setting of the role, because poolers refuse it where a
- * connection is made. Whatever else uses this role in this database has it too.
- */
-export const roleSetting = `DO $$ BEGIN
-  EXECUTE format('ALTER ROLE %I IN DATABASE %I SET statement_timeout = %L', current_user, current_database(), '900ms');
-END $$`

@@ -1,0 +1,207 @@
+import type { Client, ClientBase, Pool, PoolClient, PoolConfig, types } from 'pg'
+import { Fault } from '../../kernel/faults.ts'
+import type { ConnectionPace } from './breaker.ts'
+import type { PostgresPlan } from './config.ts'
+import { hasLostConnection } from './errors.ts'
+
+/** Who may wait for a connection at once: more than can be answered in time. What comes beyond it fails at once. */
+const QUEUE_LIMIT = 1000
+/** Seconds, for Retry-After. */
+const RETRY_AFTER = 1
+/** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
+const LONGEST_CONNECTION = 600
+/** Milliseconds. */
+const CLOSE_WITHIN = 1000
+
+export const unavailable = (detail: string): Fault =>
+  new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
+
+/** The statement came too late to have an effect. The connection is good. */
+export class LateError extends Error {
+  constructor() {
+    super('the statement arrived too late')
+  }
+}
+
+class UnfitConnectionError extends Error {
+  constructor() {
+    super('the server is a standby, or only reads')
+  }
+}
+
+/**
+ * A standby answers with old data, and a server that only reads takes no change: such a connection is no use. The time of a
+ * statement is set whatever the role or the database has: so it is the one of this process.
+ */
+async function prepare(client: ClientBase, within: number): Promise<void> {
+  const { rows } = await client.query<{ unfit: boolean }>(
+    `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS unfit,
+       set_config('statement_timeout', '${within}', false)`,
+  )
+  if (rows[0]?.unfit !== false) throw new UnfitConnectionError()
+}
+
+type Parsers = NonNullable<PoolConfig['types']>
+type TypeId = Parameters<typeof types.getTypeParser>[0]
+
+/** Reads int8 as a number, which `pg` leaves as text. All of ours are times, numbers and counts below 2^53. */
+const withNumbers = ({ getTypeParser, builtins }: Parsers & Pick<typeof types, 'builtins'>): Parsers => ({
+  getTypeParser: ((type: TypeId, format: 'text') =>
+    type === builtins.INT8 ? Number : (getTypeParser(type, format) as unknown)) as Parsers['getTypeParser'],
+})
+
+export interface ConnectionsPlan {
+  readonly most: number
+  /** Milliseconds that a connection may take to be made, and one statement on it. */
+  readonly within: number
+  /** Shared by all connections of a process to a database. */
+  readonly pace: ConnectionPace
+}
+
+/**
+ * Every member that `pg` would else take from the environment (PGHOST, PGSSLMODE, …). The password is a function, else
+ * an empty one would be looked for in PGPASSWORD and ~/.pgpass.
+ */
+const poolConfig = (
+  { host, port, user, password, database, tls }: PostgresPlan,
+  { most, within }: ConnectionsPlan,
+): PoolConfig => ({
+  ...{ host, port, user, database },
+  password: () => password,
+  ssl: tls,
+  max: most,
+  connectionTimeoutMillis: within,
+  query_timeout: within,
+  maxLifetimeSeconds: LONGEST_CONNECTION,
+  keepAlive: true,
+  allowExitOnIdle: true,
+  application_name: 'postern',
+  client_encoding: 'UTF8',
+})
+
+/** A few connections, and who waits for one of them. */
+export class Connections {
+  /** Milliseconds that one statement may take. */
+  readonly within: number
+  readonly #pool: Pool
+  readonly #pace: ConnectionPace
+  #free: number
+  readonly #waiting = new Set<() => void>()
+  /** Those that were made since the database was last out of reach. */
+  #sound = new WeakSet<ClientBase>()
+  readonly #inUse = new Set<PoolClient>()
+  /** Why the last attempt to connect failed: told while no further one is made. */
+  #refusal: unknown
+
+  private constructor(pool: Pool, { most, within, pace }: ConnectionsPlan) {
+    this.#pool = pool
+    this.#pace = pace
+    this.#free = most
+    this.within = within
+    // A connection that is not in use failed. Whoever needs one next makes it.
+    pool.on('error', () => undefined)
+    pool.on('connect', (client) => {
+      this.#sound.add(client)
+      // One in use failed: its statement is told. Without a listener `pg` would end the process.
+      client.on('error', () => undefined)
+    })
+  }
+
+  /** Connects to nothing yet. */
+  static async open(plan: PostgresPlan, of: ConnectionsPlan): Promise<Connections> {
+    // Who has no store of this kind does not pay for it.
+    const { default: pg } = await import('pg')
+    // `pg` waits for what onConnect returns, though its type says that this is nothing.
+    const onConnect = ((client: ClientBase) => prepare(client, of.within)) as (client: ClientBase) => void
+    return new Connections(
+      new pg.Pool({ ...poolConfig(plan, of), types: withNumbers(pg.types), onConnect }),
+      of,
+    )
+  }
+
+  /**
+   * Runs work that uses one connection at a time, when it is its turn. To wait for that tells nothing of the database.
+   * Rejects with Fault `identity_unavailable` where too many wait, or until `performance.now()` is `until`; else as the work does.
+   */
+  async inTurn<T>(until: number, work: () => Promise<T>): Promise<T> {
+    await this.#turn(until)
+    try {
+      return await work()
+    } finally {
+      const [next] = this.#waiting
+      if (next === undefined) this.#free += 1
+      else next()
+    }
+  }
+
+  /** Only in a turn. Rejects as connecting does, and as the work does. */
+  async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#connect()
+    this.#inUse.add(client)
+    let failure: unknown
+    try {
+      return await work(client)
+    } catch (thrown) {
+      failure = thrown
+      throw thrown
+    } finally {
+      this.#inUse.delete(client)
+      client.release(failure !== undefined && !(failure instanceof LateError) && hasLostConnection(failure))
+    }
+  }
+
+  /**
+   * The database is out of reach: all connections are given up. Those on which an answer is awaited would keep others waiting
+   * after it has come back, because nothing may ever come on them again.
+   */
+  giveUp(): void {
+    this.#sound = new WeakSet()
+    for (const client of this.#inUse) void (client as unknown as Client).end().catch(() => undefined)
+  }
+
+  /** Statements under way are answered, or given up after a second. */
+  async close(): Promise<void> {
+    const late = new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN).unref())
+    await Promise.race([this.#pool.end(), late])
+  }
+
+  #turn(until: number): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1
+      return Promise.resolve()
+    }
+    if (this.#waiting.size >= QUEUE_LIMIT) return Promise.reject(unavailable('too many wait for it'))
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(next)
+        reject(unavailable('no connection was free in time'))
+      }, until - performance.now())
+      const next = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(next)
+        resolve()
+      }
+      this.#waiting.add(next)
+    })
+  }
+
+  async #connect(): Promise<PoolClient> {
+    for (;;) {
+      const isNew = this.#pool.idleCount === 0
+      if (isNew && !this.#pace.admit()) throw this.#refusal
+      let client: PoolClient
+      try {
+        client = await this.#pool.connect()
+      } catch (thrown) {
+        if (isNew) this.#pace.failed()
+        this.#refusal = thrown
+        throw thrown
+      }
+      if (this.#sound.has(client)) {
+        this.#pace.succeeded()
+        return client
+      }
+      client.release(true)
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import pg from 'pg'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Fault } from '../../../../src/kernel/faults.ts'
+import { aheadOfRequests } from '../../../../src/kernel/store-budget.ts'
+import { planPostgres } from '../../../../src/stores/postgres/config.ts'
+import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
+import { READ_CLOCK, reading } from '../../../../src/stores/postgres/statement.ts'
+import { LosingProxy } from '../../../support/losing-proxy.ts'
+import { needing } from '../../../support/machine.ts'
+import { drawSchema, query, sharedPostgres } from '../../../support/postgres.ts'
+
+interface Settings {
+  readonly connections?: number
+  readonly deadline?: number
+}
+
+async function linkTo(url: string, { connections = 4, deadline = 30_000 }: Settings = {}) {
+  const link = await PostgresLink.open(
+    planPostgres({
+      ...{ url, schema: 'unused', connections, deadline, maxAge: 1000 },
+      ...{ migrate: 'never', preparedStatements: true },
+    }),
+  )
+  onTestFinished(() => link.close())
+  return link
+}
+
+async function proxied(settings?: Settings) {
+  const cluster = await sharedPostgres()
+  const proxy = await LosingProxy.open(cluster.port)
+  onTestFinished(() => proxy.close())
+  return { proxy, link: await linkTo(proxy.url(), settings) }
+}
+
+const sleep = (seconds: number) => reading(`sleep_${seconds}`, `SELECT pg_sleep(${seconds})::text AS now`)
+
+/** How each of so many ended: `done`, or the detail of the fault. */
+async function outcomes(link: PostgresLink, count: number): Promise<string[]> {
+  const asked = Array.from({ length: count }, async () =>
+    link.run(READ_CLOCK, []).then(
+      () => 'done',
+      (thrown: unknown) => (thrown as Fault).facts.detail ?? '',
+    ),
+  )
+  return Promise.all(asked)
+}
+
+/** Holds a lock until it is released. What asks for it waits. */
+async function heldLock() {
+  const cluster = await sharedPostgres()
+  const key = Math.floor(Math.random() * 2 ** 31)
+  const holder = new pg.Client({ connectionString: cluster.url() })
+  await holder.connect()
+  await holder.query(`SELECT pg_advisory_lock(${key})`)
+  onTestFinished(() => holder.end())
+  return {
+    statement: reading('locked', `SELECT pg_advisory_lock_shared(${key})::text AS now`),
+    release: () => holder.query(`SELECT pg_advisory_unlock(${key})`),
+  }
+}
+
+describe('T5.13 a Postgres that is far away', needing('postgresql'), () => {
+  it('keeps those who wait for a connection waiting, and fails none of them', async () => {
+    const { proxy, link } = await proxied({ connections: 2 })
+    proxy.delay(50)
+    expect(new Set(await outcomes(link, 60))).toEqual(new Set(['done']))
+    expect(link.trouble).toBeUndefined()
+  })
+
+  it('bounds how many wait for a connection: the rest is 503 at once', async () => {
+    const { proxy, link } = await proxied({ connections: 1 })
+    proxy.freeze()
+    const asked = outcomes(link, 1101)
+    expect(new Set(await outcomes(link, 50))).toEqual(new Set(['store: too many wait for it']))
+    proxy.mend()
+    const told = await asked
+    expect(told.filter((each) => each !== 'done').length).toBe(100)
+  })
+
+  it('is read for what all calls are judged by while requests have all its connections', async () => {
+    const link = await linkTo((await sharedPostgres()).url(), { connections: 2 })
+    const { statement, release } = await heldLock()
+    const waiting = Array.from({ length: 10 }, () => link.run(statement, []))
+    expect((await aheadOfRequests(() => link.run(READ_CLOCK, []))).rows).toHaveLength(1)
+    await release()
+    expect(await Promise.all(waiting)).toHaveLength(10)
+  })
+})
+
+describe('T5.13 a Postgres on whose connections nothing comes any more', needing('postgresql'), () => {
+  it('is asked over new ones when it is found out, and does not keep requests waiting for the old ones', async () => {
+    const { proxy, link } = await proxied()
+    await outcomes(link, 8)
+    proxy.freeze()
+    const stuck = outcomes(link, 4)
+    // Work that all calls are judged by finds it out.
+    while (link.trouble === undefined)
+      await aheadOfRequests(() => link.run(READ_CLOCK, [])).catch(() => undefined)
+    // Long before their own time is over.
+    expect((await stuck).includes('done')).toBe(false)
+    proxy.forget()
+    await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 5000 }).toBe('done')
+    expect(new Set(await outcomes(link, 20))).toEqual(new Set(['done']))
+  }, 30_000)
+})
+
+describe('T5.5 the time of a statement', needing('postgresql'), () => {
+  it('is that of the configuration, whatever the role has', async () => {
+    const cluster = await sharedPostgres()
+    const role = drawSchema()
+    query(cluster, `CREATE ROLE ${role} LOGIN`)
+    onTestFinished(() => void query(cluster, `DROP ROLE ${role}`))
+    query(cluster, `ALTER ROLE ${role} SET statement_timeout = '100ms'`)
+    const link = await linkTo(cluster.url(role))
+    expect((await link.run(sleep(0.5), [])).rows).toHaveLength(1)
+  })
+})
