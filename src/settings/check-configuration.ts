@@ -39,6 +39,7 @@ import { readablePart, type ReadablePart } from './readable-part.ts'
 import { warnOfUndocumented } from './undocumented.ts'
 import { warnOfUnrecordedChanges } from './unrecorded-changes.ts'
 import { unopened } from './unopened-backends.ts'
+import { warnOfUntoldBusiness } from './untold-business.ts'
 import { warnOfUnusedBackends, warnOfUnusedScopes } from './unused.ts'
 
 interface Check {
@@ -108,6 +109,7 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['store', 'admin'], whole: ['issuers'], run: requireSharedAdminToken },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfUntoldBusiness },
   { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },

@@ -94,7 +94,7 @@ function compileTargets(
 
 function compileIdentity(
   name: string,
-  { identity }: ForwardingConfig,
+  { identity = 'headers' }: ForwardingConfig,
   at: KeyPath,
   report: Report,
   { signer, clock }: ForwardingDependencies,

@@ -10,7 +10,6 @@ import {
   reportTakenNames,
   type RequestRules,
   templatesOf,
-  tellBusiness,
 } from './compile-request.ts'
 import { compileOperationXml } from './compile-xml.ts'
 import type { HttpBackend } from './http.ts'
@@ -70,12 +69,6 @@ export function compileOperationBackend(
   )
   if (own.query ?? own.queryOnly) reportTakenNames(rules, places.own, report)
   if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, report)
-  if (!rules.forwardAuthorization && !backend.sender.tellsCaller && !tellBusiness(rules))
-    report.warn(
-      at,
-      'tells the service nowhere which business is meant: neither path, query, headers nor identity do',
-      'add {business} to one of them',
-    )
   if (calls.severalIssuers) warnOfSameIds(rules, at, report)
   const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined, strictQuery: false })
   offered.all.push({ ...offered.operation, path: rules.path, query })

@@ -98,10 +98,6 @@ export function templatesOf(
   ]
 }
 
-/** Whether path, query or headers say which business a call is about. */
-export const tellBusiness = (rules: RequestRules): boolean =>
-  rules.path === undefined || placeholdersIn(rules).has('business')
-
 /**
  * The placeholders of callers in path, query and headers, where nothing beside them says whose they are: subjects and
  * clients of two issuers may have the same id.

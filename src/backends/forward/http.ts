@@ -17,7 +17,7 @@ import { CallForwarding, type ForwardingBackend, type ResponseSource } from './f
 import { originByHost, Redirects } from './redirects.ts'
 import { type Authorized, authorize } from './auth/authorized.ts'
 import type { TokenSources } from './auth/token-sources.ts'
-import { compileRequestHeaders, identifyNobody, type RequestHeaders } from './request.ts'
+import { compileRequestHeaders, type RequestHeaders } from './request.ts'
 import { LinkHeaders, type LinkRules } from './link-headers.ts'
 import { compileTellsAddress } from './upstream-names.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
@@ -112,10 +112,6 @@ export class HttpBackend implements Backend, ForwardingBackend {
   /** What operations may say differently. */
   get rules(): ExchangeRules {
     return this.#rules
-  }
-
-  get tellsCaller(): boolean {
-    return this.#rules.identify !== identifyNobody
   }
 
   get sources(): TokenSources {

@@ -116,11 +116,13 @@ export const forwarding = {
   ),
   ...requestKeys,
   ...answerKeys,
-  identity: choice(['headers', 'token', 'none'], {
-    default: 'headers',
-    description:
-      'How the service learns who calls: `X-Postern-…` headers, a signed token in `X-Postern-Token`, or not at all.',
-  }),
+  // Without a default here, so that a check can tell whether somebody has written it.
+  identity: optional(
+    choice(['headers', 'token', 'none'], {
+      description:
+        'How the service learns who calls: `X-Postern-…` headers, a signed token in `X-Postern-Token`, or not at all. Default: `headers`.',
+    }),
+  ),
   maxConnections: wholeNumber({
     default: 256,
     minimum: 1,

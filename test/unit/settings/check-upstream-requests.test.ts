@@ -32,8 +32,8 @@ async function check(
       'extends: demo.yaml',
       'backends:',
       '  sample:',
-      `  up: { kind: http, target: '${target}'${backend && `, ${backend}`} }`,
-      `  other: { kind: http, target: 'http://127.0.0.1:9'${other && `, ${other}`} }`,
+      `  up: { kind: http, identity: headers, target: '${target}'${backend && `, ${backend}`} }`,
+      `  other: { kind: http, identity: headers, target: 'http://127.0.0.1:9'${other && `, ${other}`} }`,
       `  memory: { kind: memory, data: ${config('demo-data.json')} }`,
       'areas:',
       `  fund-data: { backend: up${area && `, ${area}`} }`,
@@ -192,24 +192,6 @@ describe('C8.7 check of what upstreams are sent', () => {
   it('C8.7 a report-only area needs a service behind the backends that its operations name, too', async () => {
     const lines = await check({ area: 'mode: report-only', list: 'backend: memory' })
     expect(lines.join()).toContain('is report-only over a backend of kind memory')
-  })
-
-  it('C8.7 warns where nothing tells the service which business is meant', async () => {
-    const warned = async (list: string) => (await check({ backend: 'identity: none', list })).join('\n')
-    expect(await warned('path: /all')).toContain(
-      'actions[0].methods.GET  tells the service nowhere which business',
-    )
-    expect(await warned(`path: '/x/{action}'`)).toContain('tells the service nowhere')
-    for (const list of [
-      '',
-      `path: '/t-{business}'`,
-      `path: /all, query: { t: '{business}' }`,
-      `path: /all, headers: { X-T: '{business}' }`,
-      'path: /all, forwardAuthorization: true',
-      'path: /all, backend: other',
-    ])
-      expect(await warned(list)).toBe('')
-    expect((await check({ list: 'path: /all' })).join()).toBe('')
   })
 })
 

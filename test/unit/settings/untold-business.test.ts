@@ -1,0 +1,135 @@
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { reportText } from '../../../src/config/report.ts'
+import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { readPage, recipeNames } from '../../support/recipes/page.ts'
+
+const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
+
+interface Given {
+  /** Of the backend `up`. */
+  readonly backend?: string
+  /** What the GET and the POST of fund-list say of their upstream. */
+  readonly get?: string
+  readonly post?: string
+  /** In place of the backend `up`. */
+  readonly backends?: string
+  readonly area?: string
+  readonly more?: string
+}
+
+const written = ({ backend = '', get = '', post = '', backends, area = '', more = '' }: Given) => {
+  const operation = (upstream: string): string =>
+    `{ scopes: { any: [fund.read] }, upstream: { ${upstream} } }`
+  return configFiles({
+    'around.mjs': 'export default () => ({ request: () => ({}) })',
+    'answer.mjs': 'export default () => ({ answer: () => ({}) })',
+    'a.yaml': [
+      `extends: ${demo}`,
+      'backends:',
+      '  sample:',
+      backends ?? `  up: { kind: http, target: 'http://127.0.0.1:9'${backend && `, ${backend}`} }`,
+      `  other: { kind: http, identity: headers, target: 'http://127.0.0.1:9' }`,
+      'areas:',
+      `  fund-data: { backend: up${area} }`,
+      '  member-data: { backend: other }',
+      'actions:',
+      `  - { level: business, area: fund-data, action: fund-list, methods: { GET: ${operation(get)}, POST: ${operation(post)} } }`,
+      more,
+    ].join('\n'),
+  })('a.yaml')
+}
+
+/** What is told of it, by key path. */
+const told = async (given: Given): Promise<string[]> => {
+  const text = reportText(await checkConfiguration(written(given), { KEY: 'k' }))
+  const lines = text.split('\n').filter((line) => !/report-only|is empty/.test(line))
+  return lines.filter(Boolean).map((line) => line.replace(/^\S+ {2}/, ''))
+}
+
+const UNTOLD = 'tells the service nowhere which business is meant'
+const GET = `actions[0].methods.GET  ${UNTOLD}`
+const UP = `backends.up  ${UNTOLD}`
+const begins = (start: string) => expect.stringMatching(new RegExp(`^${RegExp.escape(start)}`)) as unknown
+
+describe('C11.6.1 the check, where a service learns no business', () => {
+  it('C11.6.1 warns of each operation that says how it is sent, and of the backend once where that decides', async () => {
+    expect(await told({ get: 'path: /all' })).toEqual([begins(GET)])
+    const [line] = await told({ backend: 'path: /all' })
+    expect(line).toBe(
+      `${UP}: neither path, query, headers nor a written \`identity\` do — ` +
+        'add {business} to one of them, or write `identity: headers` if the service goes by X-Postern-Business (warning)',
+    )
+    expect(await told({ backend: 'path: /all' })).toHaveLength(1)
+    expect(
+      await told({ backend: 'path: /all', get: 'query: { a: b }', post: 'timeouts: { idle: 1s }' }),
+    ).toEqual([begins(UP), begins(GET)])
+  })
+
+  it.each([
+    ['identity: none', `path: '/x/{action}'`],
+    ['', `path: /all, query: { t: '{{business}}' }`],
+    ['', `path: /all, headers: { X-T: '{subject}' }`],
+    [`headers: { X-T: '{business}' }`, 'path: /all, headers: { x_t: fixed }'],
+    [`path: '/{business}'`, 'path: /all'],
+    ['forwardAuthorization: true', 'path: /all, auth: { bearer: { env: KEY } }'],
+    ['', `path: /all, auth: { bearer: { env: KEY } }`],
+    ['path: /all', `query: { a: '{client}' }`],
+  ])('C11.6.1 warns of %j with %j', async (backend, get) => {
+    expect(await told({ backend, get, post: `path: '/{business}'` })).toEqual([begins(GET)])
+  })
+
+  it.each([
+    ['identity: headers', 'path: /all'],
+    ['identity: token', 'path: /all'],
+    ['', ''],
+    ['identity: none', ''],
+    ['', `path: '/t-{business}'`],
+    ['', `path: /all, query: { t: '{business}' }`],
+    ['', `path: /all, headers: { X-T: '{business}' }`],
+    ['', 'path: /all, forwardAuthorization: true'],
+    ['', 'path: /all, backend: other'],
+    [`path: /all, query: { t: '{business}' }`, `query: { u: x }`],
+    ['forwardAuthorization: true, path: /all', ''],
+  ])('C11.6.1 tells nothing of %j with %j', async (backend, get) => {
+    expect(await told({ backend, get })).toEqual([])
+  })
+
+  it('C11.6.1 tells nothing of memory and modules, which are given the business, alone or around a forwarder', async () => {
+    const memory = `  up: { kind: memory, data: ${demo.replace('demo.yaml', 'demo-data.json')} }`
+    expect((await told({ backends: memory })).join()).not.toContain(UNTOLD)
+    expect(await told({ backends: '  up: { kind: module, file: answer.mjs }' })).toEqual([])
+    const around = `  up: { kind: module, file: around.mjs, over: service }\n  service: { kind: http, target: 'http://127.0.0.1:9', path: /all }`
+    expect(await told({ backends: around, get: 'path: /own' })).toEqual([])
+  })
+
+  it('C11.6.1 warns of websockets and in report-only areas as of any operation', async () => {
+    const backends = `  up: { kind: stream, target: 'http://127.0.0.1:9' }`
+    const live =
+      '  - { level: business, area: fund-data, action: live, methods: { GET: { websocket: true, scopes: { any: [fund.read] }, upstream: { path: /live } } } }'
+    expect(await told({ backends, more: live })).toEqual([begins(`actions[1].methods.GET  ${UNTOLD}`)])
+    expect(await told({ area: ', mode: report-only', get: 'path: /all' })).toEqual([begins(GET)])
+  })
+
+  it('C11.6.1 the configurations of config/ and of its recipes say it', () => {
+    const folder = dirname(demo)
+    for (const name of ['demo.yaml', 'upstream.yaml', 'sidecar.yaml', 'sandbox.yaml'])
+      expect([name, reportText(loadConfiguration(join(folder, name), {}).report)]).not.toEqual([
+        name,
+        expect.stringContaining(UNTOLD),
+      ])
+    for (const name of recipeNames()) {
+      const { configuration, environment } = readPage(name)
+      const text = configuration.replace('extends: config/', `extends: ${folder}/`)
+      const { report } = loadConfiguration(configFiles({ 'my.yaml': text })('my.yaml'), environment)
+      expect([name, reportText(report)]).not.toEqual([name, expect.stringMatching(/nowhere|is not set/)])
+    }
+  })
+
+  it('C11.6.1 is told by a start and a reload, too', () => {
+    const { report } = loadConfiguration(written({ get: 'path: /all' }), {})
+    expect(reportText(report)).toContain(UNTOLD)
+  })
+})
