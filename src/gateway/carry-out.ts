@@ -4,6 +4,7 @@ import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Head } from '../http/head.ts'
 import { withoutOwnCookies } from '../http/own-cookies.ts'
+import { isSafe } from '../http/methods.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { readCallBody } from './body.ts'
 import { recordOf } from './call-records.ts'
@@ -143,7 +144,7 @@ function callBackend(
     release?.()
     const ms = (findings.upstreamMs = clock.monotonic() - started)
     recorder.backend({ backend: backend.name, outcome: toFault(thrown).code, ms })
-    throw thrown
+    throw afterSending(thrown, call)
   }
   const answered = (given: BackendAnswer): Answer | Promise<Answer> => {
     const headers = withoutOwnCookies(given.headers, call.cookieDropped)
@@ -151,13 +152,36 @@ function callBackend(
     if (release !== undefined) releaseAfter(answer, exchange, release)
     findings.upstreamStatus = answer.status
     const ms = (findings.upstreamMs = clock.monotonic() - started)
-    return representRecorded(answer, decision, call, { runtime, exchange, ms })
+    return knownOrNot(() => representRecorded(answer, decision, call, { runtime, exchange, ms }), call)
   }
   try {
     return backend.answer(call).then(answered, failed)
   } catch (thrown) {
     return failed(thrown)
   }
+}
+
+/** @throws and rejects with what `afterSending` makes of a fault */
+function knownOrNot(make: () => Answer | Promise<Answer>, call: Call): Answer | Promise<Answer> {
+  try {
+    const made = make()
+    return made instanceof Promise
+      ? made.catch((thrown: unknown) => Promise.reject(afterSending(thrown, call)))
+      : made
+  } catch (thrown) {
+    throw afterSending(thrown, call)
+  }
+}
+
+/**
+ * The fault of a call that its backend was given. Where that may have changed something, and it is not known, nobody is
+ * told to send the call again (C8.4a).
+ */
+function afterSending(thrown: unknown, { method }: Call): Fault {
+  const fault = toFault(thrown)
+  const isKnown = fault.facts.unchanged === true || fault.status < 500 || fault.code === 'audit_unavailable'
+  if (isKnown || isSafe(method)) return fault
+  return new Fault('outcome_unknown', { cause: fault.facts.cause, detail: `${fault.code}: ${fault.message}` })
 }
 
 /**

@@ -222,6 +222,13 @@ export const FAULTS = {
     'temporarily_unavailable',
     'Too many requests for the data service. Wait before the next one.',
   ),
+  outcome_unknown: row(
+    500,
+    'API_OUTCOME_UNKNOWN',
+    'server_error',
+    'The change may have been made: the data service was sent it, and what it answered cannot be given. Read the data to find out, before you send the change again.',
+    'error',
+  ),
   unsendable_value: trouble(
     'A part of this call cannot be passed on to the data service. If it should be, tell us the X-Request-Id.',
   ),

@@ -35,6 +35,11 @@ export interface FaultFacts {
    * it. Absent: the call was sent and may have been carried out.
    */
   readonly upstream?: number | 'not_sent'
+  /**
+   * Whether it is known that the call has changed nothing: nothing was sent, or the service said that it refused. Where it
+   * is not, a call that may change something fails with `outcome_unknown` (C8.4a).
+   */
+  readonly unchanged?: boolean
   /** The status of an upstream's 4xx that has no row of its own (C8.4). */
   readonly status?: number
 }

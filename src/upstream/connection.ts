@@ -174,6 +174,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
       // After an answer to HEAD the connection is not used again: see ResponseHead.
       const keeps = keep > 0 && request.method !== 'HEAD'
       this.#upload = writeRequest(this.#socket, request, host, keeps, this.#uploadEvents)
+      this.#reader?.sent()
     } catch (error) {
       this.#fail(error)
       return

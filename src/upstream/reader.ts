@@ -29,7 +29,7 @@ export interface UpstreamSource {
 
 const EMPTY = Buffer.alloc(0)
 
-/** The progress of a call that still waits for its connection. */
+/** The progress of a call of which nothing was written to a connection. */
 export const NOT_SENT = 'not_sent'
 
 /** The reason to end a call whose body its reader destroyed: a connection is closed rather than drained. */
@@ -64,6 +64,7 @@ export class UpstreamReader {
   #done = false
   #callback: UpstreamCallback | undefined
   #source: UpstreamSource | undefined
+  #isSent = false
   #head: ResponseHead | undefined
   /** The first piece; most bodies have only this one. */
   #piece: Buffer | undefined
@@ -87,7 +88,7 @@ export class UpstreamReader {
 
   /** `NOT_SENT`, the status that was answered, or undefined in between. */
   get progress(): number | typeof NOT_SENT | undefined {
-    return this.#source === undefined ? NOT_SENT : this.#head?.status
+    return this.#head?.status ?? (this.#isSent ? undefined : NOT_SENT)
   }
 
   /** Sets what is called if the call is cancelled while it waits for its connection. */
@@ -107,6 +108,11 @@ export class UpstreamReader {
   /** The call has its connection. */
   begin(source: UpstreamSource): void {
     this.#source = source
+  }
+
+  /** The request, or its beginning, was written. */
+  sent(): void {
+    this.#isSent = true
   }
 
   head(head: ResponseHead): void {

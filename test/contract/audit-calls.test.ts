@@ -144,14 +144,14 @@ describe('C12.1.3 the outcome of a call', () => {
     [
       'whose upstream answers something else',
       HTML,
-      { outcome: 'failed', reason: 'upstream_broken' },
+      { outcome: 'failed', reason: 'outcome_unknown' },
       { upstreamStatus: 200 },
     ],
     [
       'whose upstream breaks off',
       (connection) => connection.reset(),
-      { outcome: 'failed', reason: 'upstream_unreachable' },
-      { status: 503 },
+      { outcome: 'failed', reason: 'outcome_unknown' },
+      { status: 500 },
     ],
     [
       'whose upstream is out of order',
@@ -189,7 +189,7 @@ describe('C12.1.3 the outcome of a call', () => {
     expect(answer.status).toBe(500)
     expect(recordsOfCall(gateway, answer)[1]).toMatchObject({
       outcome: 'failed',
-      reason: 'answer_unconvertible',
+      reason: 'outcome_unknown',
       call: { status: 500, upstreamStatus: 200 },
     })
   })

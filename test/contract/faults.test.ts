@@ -22,6 +22,7 @@ const STATUSES: Readonly<Record<FaultRow['wire'], readonly number[]>> = {
   API_UNSUPPORTED_MEDIA_TYPE: [415],
   API_RATE_LIMITED: [429],
   API_INTERNAL_ERROR: [500],
+  API_OUTCOME_UNKNOWN: [500],
   API_NOT_IMPLEMENTED: [501],
   API_UNAVAILABLE: [503],
 }
@@ -242,6 +243,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   upstream_too_large: status(413),
   upstream_unsupported_media_type: status(415),
   upstream_rate_limited: status(429),
+  outcome_unknown: 'test/contract/outcome-unknown.test.ts',
   unsendable_value: 'test/unit/backends/forward/path-template.test.ts',
   unsendable_argument: 'test/security/upstream-templates.test.ts',
   answer_unconvertible: failing(

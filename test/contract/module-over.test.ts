@@ -144,7 +144,7 @@ describe('C8.9: what a module changes of a request', () => {
     const posts = await startOver(`{ request: () => ({ method: 'GET' }) }`, { behaviour: reset })
     expectFault(
       await posts.ask({ method: 'POST', target: CREATE, body: NEW, headers: JSON_BODY }),
-      'upstream_unreachable',
+      'outcome_unknown',
     )
     const plain = await startOver(`{ request: () => ({ query: 'a' }) }`, { behaviour: reset })
     expectFault(await plain.ask({ target: LIST }), 'upstream_unreachable')
@@ -357,7 +357,7 @@ describe('C8.9: a module that sends several requests', () => {
     expect((await once.ask(upload)).status).toBe(200)
     expect(String(once.upstream.requests[0]?.body)).toBe('abc')
     const twice = await startOver(`{ answer: async (call, forward) => (await forward(), forward()) }`)
-    expectFault(await twice.ask(upload), 'upstream_broken')
+    expectFault(await twice.ask(upload), 'outcome_unknown')
     expect(twice.upstream.requests).toHaveLength(1)
     const own = await startOver(
       `{ request: async ({ body }) => ({ body: { kind: 'text', text: Buffer.concat(await body.stream.toArray()) + '!', contentType: 'a/b' } }) }`,

@@ -186,12 +186,14 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     try {
       this.#settle.resolve(this.#backend.answerOf(this.#call, response, this))
     } catch (error) {
-      this.failed(error)
+      this.#settle.reject(upstreamFault(error))
     }
   }
 
   failed(error: unknown): void {
-    this.#settle.reject(upstreamFault(error))
+    const fault = upstreamFault(error)
+    const isSent = this.#reader !== undefined && this.#reader.progress !== NOT_SENT
+    this.#settle.reject(isSent ? fault : new Fault(fault.code, { ...fault.facts, unchanged: true }))
   }
 
   #cancel(): void {

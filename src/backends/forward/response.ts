@@ -111,12 +111,17 @@ export function statusFault(
     ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),
     ...(kind === 'errors' && { status }),
+    ...(saysUnchanged(given) && { unchanged: true }),
   }
   return new Fault(code, facts)
 }
 
 /** The length of the data (RFC 9110 §14.4). A client whose download is complete learns it so. */
 const UNSATISFIED = /^bytes \*\/[0-9]{1,15}$/
+
+/** What a service says that it did not do: by a 4xx, that it cannot do it (501), or that it does nothing now (503). */
+const saysUnchanged = (status: number): boolean =>
+  (status >= 400 && status < 500) || status === 501 || status === 503
 
 const first = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.[0]

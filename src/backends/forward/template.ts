@@ -72,7 +72,7 @@ export const isBuiltIn = (name: string): boolean => Object.hasOwn(BUILT_IN, name
 
 /** The fault of a value that is never sent (C8.7). @param why for the log; holds nothing of the value */
 export const unsendable = (name: string, why: string): Fault =>
-  new Fault('unsendable_value', { detail: `{${name}} cannot be sent: ${why}` })
+  new Fault('unsendable_value', { detail: `{${name}} cannot be sent: ${why}`, unchanged: true })
 
 /**
  * Throws Fault `unsendable_argument` for a value that could end the quotation in which it stands. Services also read other

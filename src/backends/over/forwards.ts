@@ -5,7 +5,7 @@ import type { ForwardingBackend, ResponseSource } from '../forward/forwarding.ts
 import type { HttpBackend } from '../forward/http.ts'
 import type { Question } from '../module/question.ts'
 import { isSafe } from '../../http/methods.ts'
-import type { Fault } from '../../kernel/faults.ts'
+import { Fault } from '../../kernel/faults.ts'
 import { broken } from '../module/stream.ts'
 import { checkChanges, type ChangeRules } from './changes.ts'
 import { type ReadBudget, ReceivedAnswer } from './received-answer.ts'
@@ -90,6 +90,12 @@ export class Forwards {
       this.#open.delete(open)
       throw thrown
     }
+  }
+
+  /** The fault of a call: that the last request changed nothing says nothing of those before it. */
+  afterOthers(thrown: unknown): unknown {
+    if (this.#sent < 2 || !(thrown instanceof Fault)) return thrown
+    return new Fault(thrown.code, { ...thrown.facts, unchanged: false })
   }
 
   /** Whether the call has ended. */

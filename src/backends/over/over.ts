@@ -124,6 +124,8 @@ class Run {
       if (module.answer === undefined) return await this.#aroundOne(view)
       const forward: Forward = (changes) => this.#forward(changes)
       return await this.#question.run(async () => this.#finish(await module.answer?.(view, forward)))
+    } catch (thrown) {
+      throw this.#forwards.afterOthers(thrown)
     } finally {
       this.#forwards.end()
     }

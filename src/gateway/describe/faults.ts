@@ -1,6 +1,7 @@
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import type { Operation } from '../action-table.ts'
+import { isSafe } from '../../http/methods.ts'
 import { BACKEND_CHECK, CHECKS } from '../order.ts'
 
 /** What of a deployment decides which faults its operations can raise. */
@@ -16,7 +17,7 @@ export interface Limits {
 
 /** What of an operation decides it. */
 export interface OperationFacts {
-  readonly operation: Pick<Operation, 'backend' | 'body' | 'produces' | 'consumes' | 'audit'>
+  readonly operation: Pick<Operation, 'method' | 'backend' | 'body' | 'produces' | 'consumes' | 'audit'>
   readonly answers: PossibleAnswers
   readonly limits: Limits
   /** Whether a parameter of its path has a type. */
@@ -29,8 +30,11 @@ type Applies = (facts: OperationFacts) => boolean
 const never: Applies = () => false
 const takesBody: Applies = ({ operation: { body } }) => body.kind !== 'none'
 const parses: Applies = ({ operation: { consumes } }) => consumes === undefined
+const changes: Applies = ({ operation: { method } }) => !isSafe(method)
 const isEnveloped: Applies = ({ operation: { produces } }) => produces === undefined
-const convertsBytes: Applies = (facts) => isEnveloped(facts) && facts.answers.bytes
+/** Of a call that may have changed something only that is told (C8.4a). */
+const isRead: Applies = (facts) => isEnveloped(facts) && !changes(facts)
+const convertsBytes: Applies = (facts) => isRead(facts) && facts.answers.bytes
 
 /**
  * Which operations the faults of the checks can befall. Those that do not stand here befall every operation. A fault of
@@ -56,8 +60,9 @@ const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
   body_invalid: (facts) => parses(facts) && facts.operation.body.schema !== undefined,
   // What follows the checks
   audit_unavailable: ({ operation, limits }) => limits.audited && operation.audit !== undefined,
-  answer_unconvertible: isEnveloped,
-  answer_unmappable: (facts) => isEnveloped(facts) && facts.operation.backend.xml !== undefined,
+  outcome_unknown: changes,
+  answer_unconvertible: isRead,
+  answer_unmappable: (facts) => isRead(facts) && facts.operation.backend.xml !== undefined,
   answer_too_large: convertsBytes,
   conversion_busy: (facts) => convertsBytes(facts) || (parses(facts) && takesBody(facts)),
 }
@@ -84,6 +89,7 @@ const OF_CHECKS: readonly FaultCode[] = [
 
 const BEHIND_CHECKS: readonly FaultCode[] = [
   'audit_unavailable',
+  'outcome_unknown',
   'answer_unconvertible',
   'answer_unmappable',
   'answer_too_large',
@@ -110,7 +116,7 @@ const shapeOf = ({ operation, answers, typed, reportOnly }: OperationFacts): str
   [
     ...[operation.body.kind, operation.body.schema === undefined],
     ...[operation.produces === undefined, operation.consumes === undefined],
-    ...[operation.audit === undefined, operation.backend.xml === undefined],
+    ...[isSafe(operation.method), operation.audit === undefined, operation.backend.xml === undefined],
     ...[typed, reportOnly, answers.bytes, ...answers.faults],
   ].join()
 

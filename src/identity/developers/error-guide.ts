@@ -123,6 +123,10 @@ export const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   upstream_too_large: at(API, 'Send less at a time.'),
   upstream_unsupported_media_type: at(API, 'Send the body in another type.'),
   upstream_rate_limited: at(API, WAIT),
+  outcome_unknown: at(
+    API,
+    'Do not send it again at once: that could make the change twice. Read the data that it is about, by a GET; send the change again only if it is not there. If you cannot tell, send us the `X-Request-Id` of the answer.',
+  ),
   unsendable_value: at(
     API,
     'A value in the path has characters that the data service cannot be sent. If the value is right, send us the `X-Request-Id` of the answer.',

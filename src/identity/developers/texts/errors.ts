@@ -37,6 +37,7 @@ export const ERROR_TEXTS = {
     'API_RATE_LIMITED 429': 'Too many calls. Wait.',
     'API_TOO_LARGE 431': 'The headers are too large.',
     'API_INTERNAL_ERROR 500': 'Something is wrong on our side.',
+    'API_OUTCOME_UNKNOWN 500': 'A change may have been made. Find out before you send it again.',
     'API_NOT_IMPLEMENTED 501': 'There is no such version.',
     'API_UNAVAILABLE 503': 'Closed, busy, or out of reach for a while. Wait.',
   } as Readonly<Record<string, string>>,
