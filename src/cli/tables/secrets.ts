@@ -9,7 +9,7 @@ export const ADMIN_TOKEN = {
       summary: 'Make the token of a named operator, show it once, and print its entry for `admin.tokens`',
       notes: [
         'The entry has only a hash of the token. Add it to the configuration and reload the service, to put it in force.',
-        'Roles: `view` reads status and metrics. `operate` also switches maintenance, reloads, restarts, revokes, ends lockouts, reads the configuration and explains. `administer` also changes the directory, sessions and keys, and erases. `audit` reads the status, the configuration, explanations and the audit trail, and changes nothing.',
+        'Roles: `view` reads status and metrics. `operate` also switches maintenance, reloads, restarts, revokes, ends lockouts, reads the configuration and explains, without people. `administer` also changes the directory, sessions and keys, and erases. `audit` reads the status, the configuration, explanations and the audit trail, and changes nothing.',
       ],
       arguments: [{ name: 'NAME' }],
       options: {
