@@ -1,4 +1,5 @@
 /** Writes the records of a ring to segments, in groups: whatever came while the last sync ran (C12.4.2). */
+import { type AnnouncedWriter, writeAnnouncement } from './announcement.ts'
 import { ChainLines } from './chain-lines.ts'
 import { DisplacedError } from './displaced.ts'
 import { prepareRecord } from './record.ts'
@@ -10,6 +11,8 @@ import { DAY_MS } from '../kernel/units.ts'
 export interface ChainPlan {
   readonly folder: string
   readonly writer: string
+  /** How this writer was announced; absent only where nobody signs the trail. */
+  readonly announced?: AnnouncedWriter | undefined
   /** Whether records shall survive a power cut; or else the end of the process only. */
   readonly durable: boolean
   /** Bytes of lines after which another segment begins. */
@@ -147,7 +150,8 @@ export class ChainWriter {
   }
 
   #create(day: number): void {
-    const { folder, writer, durable } = this.#plan
+    const { folder, writer, durable, announced } = this.#plan
+    if (announced !== undefined && this.#chain.head.seq === 0) writeAnnouncement(folder, announced)
     for (;;)
       try {
         const number = this.#number + 1
@@ -162,13 +166,17 @@ export class ChainWriter {
   }
 
   /**
-   * The first record of a segment names the last of the one before, so that no segment can be taken out unnoticed; and the
-   * node, for all records of this writer.
+   * The first record of a segment names the last of the one before, so that no segment can be taken out unnoticed; how this
+   * writer was announced, so that the announcement cannot be taken out; and the node, for all records of this writer.
    */
   #begin(time: number): void {
-    const { node, writer } = this.#plan
+    const { node, writer, announced } = this.#plan
     const before = this.#number === 1 ? undefined : { writer, ...this.#chain.head }
-    const told = { ...(node !== undefined && { node }), ...(before !== undefined && { before }) }
+    const told = {
+      ...(node !== undefined && { node }),
+      ...(announced !== undefined && { announced: { ...announced.announcement } }),
+      ...(before !== undefined && { before }),
+    }
     const change = Object.keys(told).length > 0 ? told : undefined
     const actor = { kind: 'service' } as const
     const { members } = prepareRecord({ event: 'writer.opened', outcome: 'success', actor, change }, time)

@@ -5,6 +5,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { type After, type Clock, after as systemAfter } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { newSecret } from '../kernel/ids.ts'
+import type { AnnouncedWriter } from './announcement.ts'
 import type { ThreadMessage } from './audit-thread.ts'
 import type { AuditPlan } from './config.ts'
 import { bodyKeyOf, hashBody } from './keys.ts'
@@ -27,6 +28,8 @@ export interface TrailParts {
   readonly segmentBytes?: number
   /** The name of this node, where several share a store. */
   readonly node?: string | undefined
+  /** This process's part of the trail, as it was announced. Absent only where nobody signs the trail. */
+  readonly announced?: AnnouncedWriter | undefined
 }
 
 const CLOSED: AuditEntry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } }
@@ -44,7 +47,7 @@ const MOST_FOR_KEPT = 2 * 1024 ** 2
 export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => new ThreadTrail(plan, parts)
 
 /** The name of a writer: when it began, and what tells it from others of that second. */
-const newWriterName = (time: number): string => `${writerStamp(time)}-${newSecret(6)}`
+export const newWriterName = (time: number): string => `${writerStamp(time)}-${newSecret(6)}`
 
 /** How the names of writers begin that began at this time, or later: by them they can be compared. */
 export const writerStamp = (time: number): string =>
@@ -80,20 +83,20 @@ class ThreadTrail implements OpenTrail {
   #ended: Promise<void> | undefined
 
   constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
-    const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES, node } = parts
+    const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES, node, announced } = parts
     this.#parts = parts
     this.#log = new TrailLog(parts.recorder)
     this.#bodyKey = bodyKeyOf(parts.bodyKey)
     this.#suppression = new Suppression({ trail: this, clock })
     this.#timeout = timeout
-    this.writer = newWriterName(clock.now())
+    this.writer = announced?.writer ?? newWriterName(clock.now())
     this.#durable = new Waiting({ clock, after, timeout })
     this.#written = new Waiting({ clock, after, timeout })
     this.#rolls = new Waiting({ clock, after, timeout })
     const { memory } = this.#ring
     const durable = durability === 'disk'
     this.#thread = new WriterThread(
-      { memory, folder, writer: this.writer, durable, segmentBytes, node },
+      { memory, folder, writer: this.writer, durable, segmentBytes, node, announced },
       {
         after,
         told: (message) => this.#told(message),

@@ -1,5 +1,6 @@
 /** `postern store copy`: from the store of one machine to one that several nodes share. */
 import { dirname, join, resolve } from 'node:path'
+import { rehostBeginnings } from '../audit/beginning.ts'
 import { copyKeys } from '../keys/copy-keys.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
@@ -64,6 +65,7 @@ async function copy({ file, keys: folder, to, json }: Copy, terminal: Terminal):
     progress: (progress) => bar.show(progress),
     add: async (store) => {
       sealed = await copyKeys(keys, new SealedKeys(store, seals))
+      await rehostBeginnings(store)
     },
   }).finally(() => bar.clear())
   if (json) printJson({ from: file, to: placeOf(to), records, changes, sealed }, terminal)

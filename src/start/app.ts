@@ -127,6 +127,7 @@ async function startServing(
       operators,
     })
     ready.resolve(control)
+    await supervisor.keeper?.remembered.compare(state.store, configuration.store.kind)
     const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
     supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
     const { keysPlan } = control
@@ -225,8 +226,11 @@ async function startWorkerPool(
 }
 
 /** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
-const readerOf = (plan: AuditPlan, supervisor: Supervisor): TrailReader =>
-  noticing(trailReader(plan), () => supervisor.keeper?.abandoned)
+const readerOf = (plan: AuditPlan, { keeper }: Supervisor): TrailReader =>
+  noticing(
+    trailReader(plan, async () => keeper?.remembered.read()),
+    () => keeper?.abandoned,
+  )
 
 function openAdmin(
   { admin, ...configuration }: Configuration,

@@ -1,9 +1,10 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
+import { announceAside } from '../audit/announcement.ts'
 import { planAudit } from '../audit/config.ts'
 import { prepareAuditFolder } from '../audit/folder.ts'
 import { openAuditKeys } from '../audit/keys.ts'
 import type { OpenTrail } from '../audit/open-trail.ts'
-import { openTrail, type TrailParts } from '../audit/trail.ts'
+import { newWriterName, openTrail, type TrailParts } from '../audit/trail.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Environment } from '../config/references.ts'
@@ -154,13 +155,15 @@ export async function watchOwnKeys(
  */
 export async function openAuditTrail(
   configuration: Configuration,
-  parts: Omit<TrailParts, 'bodyKey'>,
+  parts: Omit<TrailParts, 'bodyKey' | 'announced'>,
 ): Promise<OpenTrail | undefined> {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (plan === undefined) return undefined
   await prepareAuditFolder(plan.folder)
-  const { bodyKey } = await openAuditKeys(plan.folder)
-  return openTrail(plan, { ...parts, bodyKey })
+  const keys = await openAuditKeys(plan.folder)
+  const now = parts.clock.now()
+  const announced = announceAside(newWriterName(now), new Date(now).toISOString(), keys)
+  return openTrail(plan, { ...parts, bodyKey: keys.bodyKey, announced })
 }
 
 /** The number of workers is fixed at the start; a reload does not change it. */

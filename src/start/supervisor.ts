@@ -86,7 +86,7 @@ export function openSupervisor(
   // Only this process tells the other nodes that it is alive: the one write that comes by itself.
   health.include(() => degradedStore(supervisor.state))
   health.include(() => conditionOfLog(sink))
-  health.include(() => conditionOfTrail(supervisor.audit, supervisor.keeper?.signer?.state))
+  health.include(() => conditionOfTrail(supervisor.audit, supervisor.keeper))
   const lockouts = new LocalLockouts(identity.guessing, clock, systemTimer, (begun) => {
     if (supervisor.audit !== undefined) recordLockout(begun, supervisor.audit)
   })

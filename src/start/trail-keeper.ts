@@ -1,5 +1,7 @@
 /** What only one process of a service does with its audit trail: it holds the lock and signs the heads of all writers. */
 import { AbandonedIntents } from '../audit/abandoned.ts'
+import { announceAside, type AnnouncedWriter } from '../audit/announcement.ts'
+import { RememberedBeginning } from '../audit/beginning.ts'
 import { type AuditPlan, planAudit } from '../audit/config.ts'
 import { prepareAuditFolder } from '../audit/folder.ts'
 import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
@@ -9,15 +11,17 @@ import { ManifestSigner, type SignerParts } from '../audit/manifest/signer.ts'
 import { type Redacted, redactSubject, type RedactionParts } from '../audit/redaction.ts'
 import { Retention } from '../audit/retention.ts'
 import type { OpenTrail } from '../audit/open-trail.ts'
-import { openTrail, type TrailParts, writerStamp } from '../audit/trail.ts'
+import { newWriterName, openTrail, type TrailParts, writerStamp } from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Reports } from '../supervisor/worker-pool.ts'
 
-type KeeperParts = Omit<TrailParts, 'bodyKey'> & Pick<SignerParts, 'anchorFailed'>
+type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> & Pick<SignerParts, 'anchorFailed' | 'linger'>
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000
+/** Milliseconds that a process whose supervisor was killed may need to end, beside the time of the calls in flight. */
+const LINGER_SLACK = 15_000
 /** Milliseconds between two attempts to take the lock, and between two times that a worker tells its head. */
 const PERIOD = 1000
 
@@ -33,7 +37,8 @@ export async function openTrailKeeper(
   if (plan === undefined) return undefined
   await prepareAuditFolder(plan.folder)
   const keys = await openAuditKeys(plan.folder)
-  const keeper = new TrailKeeper(plan, keys, parts)
+  const { drain } = configuration.server.timeouts
+  const keeper = new TrailKeeper(plan, keys, { linger: drain + LINGER_SLACK, ...parts })
   try {
     await keeper.open()
     return keeper
@@ -44,6 +49,7 @@ export async function openTrailKeeper(
 }
 
 export class TrailKeeper {
+  readonly remembered: RememberedBeginning
   readonly #plan: AuditPlan
   readonly #keys: AuditKeys
   readonly #parts: KeeperParts
@@ -56,6 +62,8 @@ export class TrailKeeper {
   /** What was told before this process could sign. */
   readonly #heads = new Map<string, SignedHead>()
   readonly #endedBefore: string[] = []
+  /** The writers of the worker processes that live. */
+  readonly #workers = new Set<string>()
   #cancel: (() => void) | undefined
   #cancelRetention: (() => void) | undefined
   #retention: Retention | undefined
@@ -68,6 +76,7 @@ export class TrailKeeper {
     this.#plan = plan
     this.#keys = keys
     this.#parts = parts
+    this.remembered = new RememberedBeginning(plan.folder, parts.recorder)
     this.#stamp = writerStamp(parts.clock.now())
   }
 
@@ -94,8 +103,18 @@ export class TrailKeeper {
   /** Signs before this process writes: what lies behind the last signed head then was left behind by others. */
   async open(): Promise<void> {
     if (!(await this.#takeOver())) this.#waitForLock()
-    this.#trail = openTrail(this.#plan, { ...this.#parts, bodyKey: this.#keys.bodyKey })
+    const announced = await this.#announced()
+    this.#trail = openTrail(this.#plan, { ...this.#parts, bodyKey: this.#keys.bodyKey, announced })
     this.#keepRetention()
+  }
+
+  /** Announces this process: in the manifest, or aside while that is another process's, or cannot be written. */
+  async #announced(): Promise<AnnouncedWriter> {
+    const { clock } = this.#parts
+    const writer = newWriterName(clock.now())
+    const aside = (): AnnouncedWriter =>
+      announceAside(writer, new Date(clock.now()).toISOString(), this.#keys)
+    return (await this.#signer?.announce(writer).catch(aside)) ?? aside()
   }
 
   /** Tells commands where the admin API of this service is, as long as it holds the lock. */
@@ -151,6 +170,7 @@ export class TrailKeeper {
 
   /** A worker tells its last durable record. */
   report(head: SignedHead): void {
+    this.#workers.add(head.writer)
     if (head.seq === 0) return
     if (this.#signer === undefined) this.#heads.set(head.writer, head)
     else this.#signer.report(head)
@@ -158,6 +178,7 @@ export class TrailKeeper {
 
   /** A worker has ended. */
   ended(writer: string): void {
+    this.#workers.delete(writer)
     this.#signer?.ended(writer)
     if (this.#abandoned === undefined) this.#endedBefore.push(writer)
     else void this.#abandoned.ended([writer])
@@ -190,6 +211,8 @@ export class TrailKeeper {
       anchors,
       durable: durability === 'disk',
       displaced: () => this.#displaced(),
+      linger: this.#parts.linger,
+      isOurs: (writer) => writer === this.#trail?.writer || this.#workers.has(writer),
       own: () => this.#trail && { writer: this.#trail.writer, ...this.#trail.head },
     })
     for (const head of this.#heads.values()) this.#signer.report(head)

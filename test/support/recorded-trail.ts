@@ -3,10 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AnchorPlan } from '../../src/audit/anchors.ts'
+import { announceAside } from '../../src/audit/announcement.ts'
 import { openAuditKeys } from '../../src/audit/keys.ts'
 import { ManifestSigner } from '../../src/audit/manifest/signer.ts'
 import type { OpenTrail } from '../../src/audit/open-trail.ts'
-import { openTrail } from '../../src/audit/trail.ts'
+import { newWriterName, openTrail, type TrailParts } from '../../src/audit/trail.ts'
 import type { AuditEntry } from '../../src/contracts/audit.ts'
 import { manualAfter } from './manual-after.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
@@ -17,6 +18,8 @@ export interface RecordingParts {
   readonly anchors?: readonly AnchorPlan[]
   /** Bytes of a segment of the first writer. */
   readonly segmentBytes?: number
+  /** As the version before wrote it: it announced nobody. */
+  readonly unannounced?: boolean
 }
 
 /** A process of a service that writes its trail and signs it. */
@@ -43,19 +46,21 @@ export const changeOf = (subject: string): AuditEntry => ({
 })
 
 export async function record(parts: RecordingParts): Promise<Recording> {
-  const { folder, clock = movableClock(), anchors = [], segmentBytes } = parts
+  const { folder, clock = movableClock(), anchors = [], segmentBytes, unannounced = false } = parts
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const keys = await openAuditKeys(folder)
   const plan = { folder, durability: 'disk', timeout: 30_000, retention: undefined, anchors } as const
   const recorder = { note: () => undefined }
-  const open = (more: { readonly segmentBytes?: number } = {}): OpenTrail =>
+  const open = (more: Pick<TrailParts, 'segmentBytes' | 'announced'> = {}): OpenTrail =>
     openTrail(plan, { clock, recorder, bodyKey: keys.bodyKey, ...more })
+  const name = (): string => newWriterName(clock.now())
   const trails: OpenTrail[] = []
   const own = () => trails[0] && { writer: trails[0].writer, ...trails[0].head }
   const durable = true
   const { after } = manualAfter()
   const signer = await ManifestSigner.open({ folder, keys, clock, recorder, anchors, durable, own, after })
-  const trail = open(segmentBytes === undefined ? {} : { segmentBytes })
+  const announced = unannounced ? undefined : await signer.announce(name())
+  const trail = open({ announced, ...(segmentBytes !== undefined && { segmentBytes }) })
   trails.push(trail)
   const sign = async (): Promise<void> => {
     for (const each of trails) if (each.head.seq > 0) signer.report({ writer: each.writer, ...each.head })
@@ -65,7 +70,8 @@ export async function record(parts: RecordingParts): Promise<Recording> {
   return {
     ...{ trail, signer, clock, sign },
     addWriter: () => {
-      const another = open()
+      const time = new Date(clock.now()).toISOString()
+      const another = open({ announced: unannounced ? undefined : announceAside(name(), time, keys) })
       trails.push(another)
       return another
     },

@@ -18,14 +18,20 @@ export interface Chunk {
  * the file is gone.
  *
  * @param into 1 MiB that are used again and again
+ * @param start where in the file to begin: where a line does
  * @param end `open`: what stands behind the last line end is a line too
  */
-export function* chunksOf(path: string, into: Buffer, end: 'closed' | 'open' = 'closed'): Generator<Chunk> {
+export function* chunksOf(
+  path: string,
+  into: Buffer,
+  end: 'closed' | 'open' = 'closed',
+  start = 0,
+): Generator<Chunk> {
   const file = openOrMissing(path)
   if (file === undefined) return
   try {
     let held = 0
-    let offset = 0
+    let offset = start
     for (;;) {
       const read = readSync(file, into, held, into.length - held, offset + held)
       if (read === 0) {

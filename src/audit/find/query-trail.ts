@@ -11,6 +11,7 @@ import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { runVerification } from '../verify/run-verification.ts'
 import { UnreadableTrailError } from '../verify/verify.ts'
+import type { TrailBeginning } from '../beginning.ts'
 import type { AuditPlan } from '../config.ts'
 import { readQuery } from './read-query.ts'
 import type { FromScan } from './scan-thread.ts'
@@ -39,13 +40,19 @@ export async function* queryTrail(
   }
 }
 
-/** Reads a trail. It is compared with the anchors that stand in files; those in the log are elsewhere. */
-export const trailReader = ({ folder, anchors }: AuditPlan): TrailReader => ({
+/**
+ * Reads a trail. It is compared with the anchors that stand in files, those in the log are elsewhere; and with what the store
+ * remembers of its beginning.
+ */
+export const trailReader = (
+  { folder, anchors }: AuditPlan,
+  beginning: () => Promise<TrailBeginning | undefined>,
+): TrailReader => ({
   readQuery,
   query: (order, onProgress) => queryTrail({ ...order, folders: [folder] }, onProgress),
   verify: async () => {
     try {
-      return await runVerification({ folder, anchors: filesOf(anchors) })
+      return await runVerification({ folder, anchors: filesOf(anchors), beginning: await beginning() })
     } catch (thrown) {
       throw thrown instanceof UnreadableTrailError ? new TrailReadError(thrown.message) : thrown
     }

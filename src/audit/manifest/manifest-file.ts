@@ -106,6 +106,12 @@ export class ManifestFile {
     throw new DisplacedError(this.#path)
   }
 
+  /** Its last MiB, as text. Rejects with the system's error. */
+  async end(): Promise<string> {
+    await using file = await open(this.#path, 'r').catch(ignoreMissing)
+    return file === undefined ? '' : (await readTail(file)).tail.toString('latin1')
+  }
+
   async close(): Promise<void> {
     const file = this.#file
     this.#file = undefined
@@ -159,10 +165,7 @@ interface ManifestEnd {
 export async function readManifestEnd(path: string): Promise<ManifestEnd> {
   await using file = await open(path, 'r').catch(ignoreMissing)
   if (file === undefined) return { last: undefined, length: 0 }
-  const { size } = await file.stat()
-  const start = Math.max(0, size - TAIL)
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
-  const tail = buffer.subarray(0, bytesRead)
+  const { tail, start } = await readTail(file)
   const end = tail.lastIndexOf(LINE_FEED)
   if (end === -1 && start === 0) return { last: undefined, length: 0 }
   const last = readManifestLine(
@@ -174,6 +177,13 @@ export async function readManifestEnd(path: string): Promise<ManifestEnd> {
         'the folder as it is and set `audit.folder` to a new one: a new trail begins there.',
     )
   return { last, length: start + end + 1 }
+}
+
+async function readTail(file: FileHandle): Promise<{ readonly tail: Buffer; readonly start: number }> {
+  const { size } = await file.stat()
+  const start = Math.max(0, size - TAIL)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
+  return { tail: buffer.subarray(0, bytesRead), start }
 }
 
 const notOurs = (path: string): ManifestError =>

@@ -6,9 +6,17 @@ import { type AuditKeys, isSignedBy } from '../keys.ts'
 
 export const MANIFEST_FILE = 'manifest.jsonl'
 
+/** A writer that may write from this line on (C12.4.4). */
+export interface AnnouncedName {
+  readonly writer: string
+  /** Of the file that announced it, if one did before this line. */
+  readonly hash?: string | undefined
+}
+
 /** The last record of a writer that a line vouches for. */
 export interface SignedHead {
   readonly writer: string
+  /** 0 for a writer that was announced, and has told no record yet. */
   readonly seq: number
   /** Of that record. */
   readonly hash: string
@@ -30,6 +38,8 @@ export interface ManifestNews {
   readonly time: string
   readonly heads: readonly SignedHead[]
   readonly removed?: readonly RemovedSegment[] | undefined
+  /** Absent in lines of versions that announced nobody. */
+  readonly announced?: readonly AnnouncedName[] | undefined
 }
 
 export interface ManifestLine extends ManifestNews {
@@ -48,12 +58,13 @@ const LINE = /^(\{"v":1,.*),"hash":"([A-Za-z0-9_-]{43})","signature":"([A-Za-z0-
 
 /** Makes the line behind another. Its text is a whole line, with its end. */
 export function makeManifestLine(
-  { time, heads, removed }: ManifestNews,
+  { time, heads, removed, announced }: ManifestNews,
   last: Pick<ManifestLine, 'n' | 'hash'> | undefined,
   { sign }: AuditKeys,
 ): { readonly line: ManifestLine; readonly text: string } {
   const { n, hash: before } = last ?? { n: 0, hash: '' }
-  const members = { n: n + 1, time, heads, ...(removed && { removed }), before }
+  const more = { ...(removed && { removed }), ...(announced && { announced }) }
+  const members = { n: n + 1, time, heads, ...more, before }
   const signed = JSON.stringify({ v: VERSION, ...members })
   const lineHash = hash('sha256', signed, 'base64url')
   const proof = { hash: lineHash, signature: sign(lineHash) }
@@ -85,12 +96,14 @@ function parsed(signed: string): JsonValue | undefined {
 
 function isWhole(value: JsonValue | undefined): boolean {
   if (!isJsonObject(value)) return false
-  const { n, time, before, heads, removed = [] } = value
+  const { n, time, before, heads, removed = [], announced = [] } = value
   return (
     Number.isSafeInteger(n) &&
     typeof time === 'string' &&
     typeof before === 'string' &&
-    [heads, removed].every((list) => Array.isArray(list) && list.every(isPlace))
+    [heads, removed].every((list) => Array.isArray(list) && list.every(isPlace)) &&
+    Array.isArray(announced) &&
+    announced.every((each) => isJsonObject(each) && typeof each['writer'] === 'string')
   )
 }
 

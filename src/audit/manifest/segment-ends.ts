@@ -1,5 +1,6 @@
 /** The ends of segments on the disk: of processes that have ended before they could tell their heads (C12.4.4). */
 import { open, stat } from 'node:fs/promises'
+import { namedAnnouncement } from '../announcement.ts'
 import { type Segment, Segments } from '../find/segments.ts'
 import type { SignedHead } from './manifest-line.ts'
 
@@ -8,11 +9,21 @@ const TAIL = 256 * 1024
 const SEQ = /^\{"v":1,"writer":"([^"]*)","seq":(\d+),/
 const HASH = /,"hash":"([A-Za-z0-9_-]{43})"\}$/
 
+/** The last record of a writer on the disk. */
+export interface FoundEnd extends SignedHead {
+  /** The writer has said that it writes no more. */
+  readonly closed: boolean
+  /** Its segment names an announcement. */
+  readonly names: boolean
+}
+
+const CLOSED = ',"event":"writer.closed",'
+
 /** The last whole record of a segment; undefined if there is none. Rejects with the system's error. */
 export async function endOf({
   path,
   writer,
-}: Pick<Segment, 'path' | 'writer'>): Promise<SignedHead | undefined> {
+}: Pick<Segment, 'path' | 'writer'>): Promise<Omit<FoundEnd, 'names'> | undefined> {
   await using file = await open(path, 'r')
   const { size } = await file.stat()
   const start = Math.max(0, size - TAIL)
@@ -22,7 +33,8 @@ export async function endOf({
   for (const line of lines.toReversed()) {
     const [, by, seq] = SEQ.exec(line) ?? []
     const [, hash] = HASH.exec(line) ?? []
-    if (by === writer && hash !== undefined) return { writer, seq: Number(seq), hash, found: true }
+    if (by === writer && hash !== undefined)
+      return { writer, seq: Number(seq), hash, found: true, closed: line.includes(CLOSED) }
   }
   return undefined
 }
@@ -32,14 +44,24 @@ export async function findEnds(
   folder: string,
   now: number,
   wanted: (segment: Segment) => boolean | Promise<boolean>,
-): Promise<readonly SignedHead[]> {
-  const ends = new Map<string, SignedHead>()
+): Promise<readonly FoundEnd[]> {
+  const ends = new Map<string, FoundEnd>()
   for (const segment of lastSegments(folder, now)) {
     const end = (await wanted(segment)) ? await endOf(segment).catch(() => undefined) : undefined
     const known = end && ends.get(end.writer)
-    if (end !== undefined && end.seq > (known?.seq ?? 0)) ends.set(end.writer, end)
+    if (end === undefined || end.seq <= (known?.seq ?? 0)) continue
+    ends.set(end.writer, { ...end, names: await namesAnnouncement(segment).catch(() => false) })
   }
   return [...ends.values()]
+}
+
+/** Bytes in which the first record of a segment stands. */
+const HEAD = 4096
+
+async function namesAnnouncement({ path }: Segment): Promise<boolean> {
+  await using file = await open(path, 'r')
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD), 0, HEAD, 0)
+  return namedAnnouncement(buffer.toString('latin1', 0, bytesRead).split('\n', 1)[0] ?? '') !== undefined
 }
 
 /** Whether the file was written at that time or later, in milliseconds since the epoch. */

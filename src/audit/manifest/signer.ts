@@ -2,11 +2,13 @@
 import type { Recorder } from '../../contracts/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
 import { AnchorSink, type AnchorPlan } from '../anchors.ts'
+import { type AnnouncedWriter, AnnouncementFiles } from '../announcement.ts'
 import { DisplacedError } from '../displaced.ts'
 import type { AuditKeys } from '../keys.ts'
+import type { Segment } from '../find/segments.ts'
 import { ManifestFile } from './manifest-file.ts'
-import type { RemovedSegment, SignedHead } from './manifest-line.ts'
-import { findEnds, isWrittenSince, syncSegments } from './segment-ends.ts'
+import type { ManifestLine, ManifestNews, RemovedSegment, SignedHead } from './manifest-line.ts'
+import { findEnds, type FoundEnd, isWrittenSince, syncSegments } from './segment-ends.ts'
 
 export interface SignerParts {
   readonly folder: string
@@ -16,6 +18,10 @@ export interface SignerParts {
   readonly anchors: readonly AnchorPlan[]
   /** What processes tell is durable. Otherwise it is made so before it is signed: a power cut must not look like an attack. */
   readonly durable: boolean
+  /** Milliseconds for which processes of a service that was killed may go on writing: they answer what they have begun. */
+  readonly linger?: number | undefined
+  /** Whether a writer is of this service. */
+  readonly isOurs?: ((writer: string) => boolean) | undefined
   /** The head of this process, if it has a trail of its own. */
   readonly own?: () => SignedHead | undefined
   /** Called when an anchor could not be told. */
@@ -42,17 +48,25 @@ export interface SignerState {
 const PERIOD = 1000
 /** Milliseconds that the times of files may differ from those of the manifest. */
 const SLACK = 5000
+/** Names of writers in one line of the log. */
+const MOST_TOLD = 10
 
 export class ManifestSigner {
   readonly #parts: SignerParts
   readonly #file: ManifestFile
   readonly #anchors: readonly AnchorSink[]
+  readonly #files: AnnouncementFiles
   /** Of the processes that write, by writer. */
   readonly #heads = new Map<string, SignedHead>()
   /** Writers whose process has ended, and whose end is not read yet. */
   readonly #ended = new Set<string>()
   /** Writers that write no more, and are left out when their last head is signed. */
   readonly #leaving = new Set<string>()
+  /** Writers that a line has announced, and that have not left. */
+  readonly #announced = new Set<string>()
+  /** Writers of a service before this one, whose processes may still write. */
+  readonly #lingering = new Set<string>()
+  #lingerUntil = -Infinity
   #news = false
   #failing = false
   #displaced = 0
@@ -63,6 +77,7 @@ export class ManifestSigner {
   private constructor(parts: SignerParts, file: ManifestFile) {
     this.#parts = parts
     this.#file = file
+    this.#files = new AnnouncementFiles(parts)
     this.#anchors = parts.anchors.map((plan) => new AnchorSink(plan, parts))
   }
 
@@ -97,6 +112,12 @@ export class ManifestSigner {
     this.#news = true
   }
 
+  /** Announces a writer of this process, before its first record. Rejects as `remove`. */
+  async announce(writer: string): Promise<AnnouncedWriter> {
+    const { n, hash } = await this.#inTurn(() => this.#append({ announced: [{ writer }] }))
+    return { writer, announcement: { line: n, hash } }
+  }
+
   /** A process has ended. What it wrote is read from the disk, since it may have told less. */
   ended(writer: string): void {
     this.#ended.add(writer)
@@ -104,7 +125,7 @@ export class ManifestSigner {
 
   /** Signs that segments are about to be removed. Rejects with the system's error; then they must not be. */
   async remove(removed: readonly RemovedSegment[]): Promise<void> {
-    await this.#inTurn(() => this.#append(removed))
+    await this.#inTurn(() => this.#append({ removed }))
   }
 
   /** Signs what there is to sign. Never rejects. */
@@ -159,20 +180,35 @@ export class ManifestSigner {
     const own = this.#parts.own?.()
     if (own !== undefined && own.seq > 0) this.report(own)
     await this.#readEnded()
-    if (this.#news) await this.#append()
-    for (const writer of this.#leaving) this.#heads.delete(writer)
+    if (this.#news || (await this.#files.awaiting(this.#announced)).length > 0) await this.#append()
+    for (const writer of this.#leaving) {
+      this.#heads.delete(writer)
+      this.#announced.delete(writer)
+    }
     this.#leaving.clear()
     const { last } = this.#file
     if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.tell(last)))
   }
 
-  async #append(removed?: readonly RemovedSegment[]): Promise<void> {
+  /** Each line announces whom it may: so those who were not are known from the first one on. */
+  async #append({
+    removed,
+    announced: own = [],
+  }: Pick<ManifestNews, 'removed' | 'announced'> = {}): Promise<ManifestLine> {
     const { folder, clock, durable } = this.#parts
-    const heads = [...this.#heads.values()]
+    const awaiting = await this.#files.awaiting(this.#announced)
+    const announced = [...own, ...awaiting]
+    const fresh = announced.filter(({ writer }) => !this.#heads.has(writer))
+    const heads = [...this.#heads.values(), ...fresh.map(({ writer }) => ({ writer, seq: 0, hash: '' }))]
     if (!durable) await syncSegments(folder, clock.now(), new Set(heads.map(({ writer }) => writer)))
     this.#news = false
     try {
-      await this.#file.append({ time: new Date(clock.now()).toISOString(), heads, removed })
+      const time = new Date(clock.now()).toISOString()
+      const line = await this.#file.append({ time, heads, removed, announced })
+      for (const { writer } of announced) this.#announced.add(writer)
+      for (const head of heads) if (!this.#heads.has(head.writer)) this.#heads.set(head.writer, head)
+      for (const { writer } of awaiting) await this.#files.takenUp(writer)
+      return line
     } catch (error) {
       this.#news = true
       if (error instanceof DisplacedError) this.#tellDisplaced(error)
@@ -182,8 +218,10 @@ export class ManifestSigner {
 
   /** Takes up the ends of processes that have ended. They are told once. */
   async #readEnded(): Promise<void> {
-    if (this.#ended.size === 0) return
     const { folder, clock } = this.#parts
+    for (const writer of this.#lingering) this.#ended.add(writer)
+    if (clock.monotonic() >= this.#lingerUntil) this.#lingering.clear()
+    if (this.#ended.size === 0) return
     const ended = new Set(this.#ended)
     this.#ended.clear()
     const ends = await findEnds(folder, clock.now(), ({ writer }) => ended.has(writer))
@@ -195,9 +233,10 @@ export class ManifestSigner {
   }
 
   /** An end that the process has told itself was not only found. */
-  #takeEnd(end: SignedHead | undefined, writer: string): void {
-    this.#leaving.add(writer)
-    if (end !== undefined) this.report(end)
+  #takeEnd(end: FoundEnd | undefined, writer: string): void {
+    if (end?.closed === true) this.#lingering.delete(writer)
+    if (!this.#lingering.has(writer)) this.#leaving.add(writer)
+    if (end !== undefined) this.report({ writer, seq: end.seq, hash: end.hash, found: true })
   }
 
   /** What was written behind the last line of the manifest. */
@@ -205,10 +244,52 @@ export class ManifestSigner {
     const { folder, clock } = this.#parts
     const { last } = this.#file
     const since = last === undefined ? -Infinity : Date.parse(last.time) - SLACK
-    const signed = new Map(last?.heads.map(({ writer, hash }) => [writer, hash]))
-    const ends = await findEnds(folder, clock.now(), (segment) => isWrittenSince(segment, since))
-    await this.#parts.leftBehind?.([...new Set([...signed.keys(), ...ends.map(({ writer }) => writer)])])
-    for (const end of ends) if (signed.get(end.writer) !== end.hash) this.#takeEnd(end, end.writer)
+    const signed = new Map(last?.heads.map((head) => [head.writer, head]))
+    const wanted = (segment: Segment): boolean | Promise<boolean> =>
+      signed.has(segment.writer) || isWrittenSince(segment, since)
+    const ends = await this.#withoutForeign(
+      await findEnds(folder, clock.now(), wanted),
+      new Set(signed.keys()),
+    )
+    const writers = [...new Set([...signed.keys(), ...ends.map(({ writer }) => writer)])]
+    await this.#parts.leftBehind?.(writers)
+    this.#lingerUntil = clock.monotonic() + (this.#parts.linger ?? 0)
+    for (const writer of writers) {
+      const head = signed.get(writer)
+      if (head !== undefined) {
+        this.#heads.set(writer, head)
+        this.#announced.add(writer)
+      }
+      if (this.#parts.isOurs?.(writer) === true) continue
+      this.#lingering.add(writer)
+      this.#takeEnd(
+        ends.find((end) => end.writer === writer),
+        writer,
+      )
+    }
     await this.sign()
+  }
+
+  /**
+   * Without those of writers that nobody has announced: they are never signed. A trail that announced nobody yet is taken as
+   * it is found, but for writers that name an announcement: its manifest is gone then.
+   */
+  async #withoutForeign(
+    ends: readonly FoundEnd[],
+    signed: ReadonlySet<string>,
+  ): Promise<readonly FoundEnd[]> {
+    const isAnnouncing = this.#file.last?.announced !== undefined
+    const awaiting = new Set((await this.#files.awaiting(this.#announced)).map(({ writer }) => writer))
+    const isKnown = ({ writer, names }: FoundEnd): boolean =>
+      signed.has(writer) || awaiting.has(writer) || (!isAnnouncing && !names)
+    const unknown = ends.filter((end) => !isKnown(end))
+    // Those that left a moment before the last line.
+    const end = unknown.length === 0 ? '' : await this.#file.end()
+    const foreign = unknown.filter(({ writer }) => !end.includes(`"writer":${JSON.stringify(writer)}`))
+    if (foreign.length > 0)
+      this.#parts.recorder.note('error', 'audit_foreign_writers', {
+        writers: foreign.slice(0, MOST_TOLD).map(({ writer }) => writer),
+      })
+    return ends.filter(isKnown)
   }
 }

@@ -1,6 +1,7 @@
 /** Checks a manifest: its chain, its signatures, its anchors (C12.4.4, C12.4.5). */
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
+import type { Announcement } from '../announcement.ts'
 import { chunkBuffer, chunksOf, eachLine } from '../find/chunks.ts'
 import { sizeOf } from '../find/segments.ts'
 import {
@@ -25,6 +26,16 @@ export interface CheckedManifest {
   readonly anchoredUntil: string | undefined
   /** Bytes behind the last line: a power cut may leave them. */
   readonly torn: number
+  /** Bytes of all lines. */
+  readonly length: number
+  /** The writers that were announced. */
+  readonly announced: ReadonlyMap<string, Announcement>
+  /** The first line of a version that announces writers: where it stands. */
+  readonly firstAnnouncing: number | undefined
+  /** Whether a writer was announced, and left before the last line: it wrote nothing behind its last head. */
+  readonly hasLeft: (writer: string) => boolean
+  /** The first line, if it is the beginning of the trail. */
+  readonly beginning: Pick<ManifestLine, 'hash' | 'time'> | undefined
 }
 
 export interface ManifestCheckParts {
@@ -43,8 +54,16 @@ export function checkManifest(parts: ManifestCheckParts): CheckedManifest {
     eachLine(bytes, undefined, (start, end) => check.line(bytes.toString('utf8', start, end)))
     read = offset + bytes.length
   }
-  return check.end(Math.max(0, sizeOf(path) - read))
+  return check.end(Math.max(0, sizeOf(path) - read), read)
 }
+
+/** The announcements in a line, by writer. */
+export const announcementsIn = ({
+  n,
+  hash: own,
+  announced = [],
+}: ManifestLine): readonly (readonly [string, Announcement])[] =>
+  announced.map(({ writer, hash }) => [writer, hash === undefined ? { line: n, hash: own } : { hash }])
 
 class ManifestCheck {
   readonly #parts: ManifestCheckParts
@@ -57,6 +76,12 @@ class ManifestCheck {
   /** Whether a line was changed since the last one whose signature was checked. */
   #broken = false
   #anchored: ManifestLine | undefined
+  readonly #announced = new Map<string, Announcement>()
+  #firstAnnouncing: number | undefined
+  /** The last line that has a head of each writer, and the last of all. */
+  readonly #lastOf = new Map<string, number>()
+  #taken = 0
+  #beginning: ManifestLine | undefined
 
   constructor(parts: ManifestCheckParts) {
     this.#parts = parts
@@ -92,7 +117,16 @@ class ManifestCheck {
 
   #take(line: ManifestLine): void {
     this.#last = line
-    for (const head of line.heads) this.#heads.add(head, this.#at, line.time)
+    this.#taken = this.#at
+    if (line.n === 1) this.#beginning = line
+    if (line.announced !== undefined) this.#firstAnnouncing ??= this.#at
+    for (const [writer, announcement] of announcementsIn(line))
+      if (this.#announced.has(writer)) this.#find(`the writer ${writer} is announced a second time`)
+      else this.#announced.set(writer, announcement)
+    for (const head of line.heads) {
+      this.#lastOf.set(head.writer, this.#at)
+      if (head.seq > 0) this.#heads.add(head, this.#at, line.time)
+    }
     for (const segment of line.removed ?? [])
       this.#removed.set(`${segment.writer}.${segment.number}`, segment)
     const anchors = this.#anchors.get(line.n)
@@ -103,7 +137,7 @@ class ManifestCheck {
     else this.#find(`this is not the line that the anchor in ${other.file}, line ${other.at}, holds`)
   }
 
-  end(torn: number): CheckedManifest {
+  end(torn: number, length: number): CheckedManifest {
     const { key } = this.#parts
     if (this.#last !== undefined && !this.#broken && !isSignedLine(this.#last, key))
       this.#find('this line, and so all before it, was not signed with the key of the trail')
@@ -115,6 +149,11 @@ class ManifestCheck {
       signedUntil: this.#last?.time,
       anchoredUntil: this.#anchored?.time,
       torn,
+      length,
+      announced: this.#announced,
+      firstAnnouncing: this.#firstAnnouncing,
+      hasLeft: (writer) => this.#announced.has(writer) && this.#lastOf.get(writer) !== this.#taken,
+      beginning: this.#beginning,
     }
   }
 

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { type Segment, Segments, sizeOf, whyNoTrail } from '../find/segments.ts'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
 import { isSignedLine, MANIFEST_FILE } from '../manifest/manifest-line.ts'
+import type { TrailBeginning } from '../beginning.ts'
+import { checkAnnounced } from './announced-check.ts'
 import { type Finding, Findings } from './findings.ts'
 import { type CheckedManifest, checkManifest } from './manifest-check.ts'
 import { type AnchorAt, readAnchors } from './read-anchors.ts'
@@ -22,6 +24,8 @@ export interface VerifyOrder {
   readonly key?: string | undefined
   /** Public keys of other trails, whose anchors may be in the same files. */
   readonly otherKeys?: readonly string[] | undefined
+  /** What the store remembers of the beginning of this trail. */
+  readonly beginning?: TrailBeginning | undefined
 }
 
 export interface Verification {
@@ -52,6 +56,8 @@ export interface Verification {
   /** The time of the last line of the manifest; of the last one that an anchor holds. */
   readonly signedUntil: string | undefined
   readonly anchoredUntil: string | undefined
+  /** Whether the store remembers the beginning of the trail, and it is this one. */
+  readonly beginningAnchored: boolean
   readonly lastRecord: string | undefined
 }
 
@@ -68,7 +74,7 @@ export interface VerifyProgress {
 
 /** Throws UnreadableTrailError. */
 export function verifyTrail(
-  { folder, anchors = [], key, otherKeys = [] }: VerifyOrder,
+  { folder, anchors = [], key, otherKeys = [], beginning }: VerifyOrder,
   progress: (progress: VerifyProgress) => void = () => undefined,
 ): Verification {
   const trouble = whyNoTrail(folder)
@@ -79,13 +85,28 @@ export function verifyTrail(
     const publicKey = readKey(key ?? join(folder, PUBLIC_KEY_FILE))
     const own = ownAnchors(anchors.flatMap(anchorsOf), publicKey, otherKeys.map(readKey), findings)
     const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
-    const facts = checkWriters(folder, manifest, findings, progress)
-    return reportOf(folder, manifest, facts, findings)
+    const facts = checkWriters(folder, publicKey, manifest, findings, progress)
+    const beginningAnchored = checkBeginning(beginning, manifest, findings)
+    return { ...reportOf(folder, manifest, facts, findings), beginningAnchored }
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown)
       throw new UnreadableTrailError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
     throw thrown
   }
+}
+
+/** Whether the store remembers the beginning of the trail, and the trail has it. */
+function checkBeginning(
+  remembered: TrailBeginning | undefined,
+  { beginning }: CheckedManifest,
+  findings: Findings,
+): boolean {
+  if (remembered === undefined) return false
+  if (beginning?.hash === remembered.hash) return true
+  const { signed } = remembered
+  const what = `the store remembers a trail here that began with a line signed at ${signed}, which is not in this one: it was removed`
+  findings.add(MANIFEST_FILE, 1, what)
+  return false
 }
 
 function anchorsOf(file: string): readonly AnchorAt[] {
@@ -130,6 +151,7 @@ const byNumber = (a: Segment, b: Segment): number => a.number - b.number || (a.d
 
 function checkWriters(
   folder: string,
+  key: KeyObject,
   manifest: CheckedManifest,
   findings: Findings,
   progress: (progress: VerifyProgress) => void,
@@ -137,7 +159,8 @@ function checkWriters(
   const listed = new Segments([folder])
   const all = listed.days().flatMap((day) => listed.of(day))
   const size = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
-  const byWriter = Map.groupBy(all, ({ writer }) => writer)
+  const byWriter = Map.groupBy(all.toSorted(byNumber), ({ writer }) => writer)
+  checkAnnounced({ folder, key, manifest, segments: byWriter, findings })
   const removed = Map.groupBy(manifest.removed.values(), ({ writer }) => writer)
   const facts = new TrailFacts()
   facts.torn = manifest.torn
@@ -146,9 +169,10 @@ function checkWriters(
     facts.writers += 1
     new WriterCheck({
       writer,
-      segments: distinct((byWriter.get(writer) ?? []).toSorted(byNumber), findings),
+      segments: distinct(byWriter.get(writer) ?? [], findings),
       heads: manifest.heads.of(writer),
       removed: removed.get(writer) ?? [],
+      hasLeft: manifest.hasLeft(writer),
       findings,
       facts,
       progress: (bytes) => progress({ read: (read += bytes), size }),
@@ -179,7 +203,7 @@ function reportOf(
   manifest: CheckedManifest,
   facts: TrailFacts,
   findings: Findings,
-): Verification {
+): Omit<Verification, 'beginningAnchored'> {
   const { explained, torn: tornValues, others } = facts.erasures()
   for (const { file, line, values } of others)
     findings.add(

@@ -17,6 +17,8 @@ export interface WriterCheckParts {
   readonly heads: readonly HeadAt[]
   /** Segments of this writer that retention has removed. */
   readonly removed: readonly RemovedSegment[]
+  /** Whether its end was signed: it wrote nothing behind its last head. */
+  readonly hasLeft: boolean
   readonly findings: Findings
   readonly facts: TrailFacts
   /** Called with the bytes that were read. */
@@ -36,7 +38,7 @@ interface Opening {
   cut: number
 }
 
-const BEFORE = /"change":\{"before":\{"writer":"[^"]*","seq":(\d+),"hash":"([A-Za-z0-9_-]{43})"\}/
+const BEFORE = /[{,]"before":\{"writer":"[^"]*","seq":(\d+),"hash":"([A-Za-z0-9_-]{43})"\}/
 const NUL = '\0'
 const STRAY = 'this value belongs to no record, or is not in its place'
 const EMPTY: Link = { seq: 0, hash: '' }
@@ -56,6 +58,7 @@ export class WriterCheck {
   #lastGood = 0
   #isForged = false
   #isClosed = false
+  #isAdded = false
   readonly #open = new Set<number>()
   #file = ''
   #line = 0
@@ -157,6 +160,7 @@ export class WriterCheck {
     this.#before = this.#last
     this.#last = record
     this.#compareHeads(record)
+    if (this.#parts.hasLeft && seq > (this.#lastHead?.seq ?? 0)) this.#tellAdded(seq)
     this.#parts.facts.record(record, seq <= (this.#lastHead?.seq ?? 0))
     this.#read(record)
   }
@@ -165,6 +169,13 @@ export class WriterCheck {
   #tellMoved({ time }: RecordLine): void {
     this.#day = ''
     this.#find(`the records from this one on are of ${time.slice(0, 10)}: the file was moved to another day`)
+  }
+
+  /** Told once for each writer. */
+  #tellAdded(seq: number): void {
+    if (this.#isAdded) return
+    this.#isAdded = true
+    this.#find(`the records from ${seq} on were added behind the end of this writer, which was signed`)
   }
 
   /** Whether the chain goes on from this record. */

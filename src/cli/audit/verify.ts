@@ -1,14 +1,18 @@
 /** `postern audit verify`: whether the trail is whole (C12.4.6). */
 import { join } from 'node:path'
+import { BEGINNING_KIND, beginningIn, placeOfTrail, type TrailBeginning } from '../../audit/beginning.ts'
 import { PUBLIC_KEY_FILE } from '../../audit/keys.ts'
 import { runVerification } from '../../audit/verify/run-verification.ts'
 import { UnreadableTrailError, type Verification, type VerifyProgress } from '../../audit/verify/verify.ts'
+import { isSidecar } from '../../settings/configuration.ts'
+import { readStoredRecords } from '../../stores/read-store.ts'
+import { StoreError } from '../../stores/store-error.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
 import { countOf, type Terminal } from '../command.ts'
 import type { Given } from '../options.ts'
 import type { VERIFY } from '../tables/audit.ts'
 import { printJson } from '../terminal.ts'
-import { readAudited } from './trail-folder.ts'
+import { type AuditedConfiguration, readAudited } from './trail-folder.ts'
 
 /** The exit codes; those of a script that asks `if postern audit verify`. */
 const WHOLE = 0
@@ -31,13 +35,19 @@ function showProgress({ stderr }: Terminal): { show: (progress: VerifyProgress) 
   }
 }
 
-function* linesOf(verification: Verification, anchors: readonly string[]): Generator<string> {
+function* linesOf(
+  verification: Verification,
+  anchors: readonly string[],
+  remembered: Remembered,
+): Generator<string> {
   const { folder, whole, findings, found, records, segments, writers } = verification
   yield whole ? `${folder}: the trail is whole` : `${folder}: the trail was tampered with`
   for (const { file, line, what } of findings)
     yield `  ${file}${line === undefined ? '' : `:${line}`}  ${what}`
   if (found > findings.length) yield `  and ${found - findings.length} more`
   yield `  ${countOf(records, 'record')} of ${countOf(writers, 'process', 'processes')} in ${countOf(segments, 'file')}`
+  if (verification.beginningAnchored) yield '  it begins as the store remembers'
+  else if ('unknown' in remembered) yield `  its beginning is not anchored: ${remembered.unknown}`
   yield* proofLines(verification, anchors)
 }
 
@@ -65,7 +75,28 @@ function* proofLines(verification: Verification, anchors: readonly string[]): Ge
     yield `  ${countOf(removed, 'file')} removed when their retention had ended, as the manifest says`
 }
 
+/** What the store remembers of a trail, or why it is not known. */
+type Remembered = { readonly beginning: TrailBeginning } | { readonly unknown: string }
+
+/** Of the trail of a configuration. The service may run meanwhile. */
+async function rememberedOf({ configuration, plan }: AuditedConfiguration): Promise<Remembered> {
+  const { store, data } = configuration
+  if (isSidecar(configuration) || store.kind === 'memory') return { unknown: 'the store is in memory' }
+  try {
+    const found = await readStoredRecords(store, data, [BEGINNING_KIND], Date.now())
+    const values = found?.records[BEGINNING_KIND] ?? []
+    const beginning = beginningIn(values, placeOfTrail(store.kind, plan.folder))
+    return beginning === undefined
+      ? { unknown: 'the store remembers no trail in this folder' }
+      : { beginning }
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError)) throw thrown
+    return { unknown: thrown.message }
+  }
+}
+
 interface Options {
+  readonly remembered: Remembered
   readonly anchors: readonly string[]
   readonly key: string | undefined
   readonly json: boolean
@@ -73,7 +104,7 @@ interface Options {
 
 async function verifyAll(
   folders: readonly string[],
-  { anchors, key, json }: Options,
+  { remembered, anchors, key, json }: Options,
   terminal: Terminal,
 ): Promise<number> {
   const verifications: Verification[] = []
@@ -83,7 +114,9 @@ async function verifyAll(
       const otherKeys = folders
         .filter((other) => other !== folder)
         .map((other) => join(other, PUBLIC_KEY_FILE))
-      verifications.push(await runVerification({ folder, anchors, key, otherKeys }, progress.show))
+      const beginning = 'beginning' in remembered ? remembered.beginning : undefined
+      const order = { folder, anchors, key, otherKeys, beginning }
+      verifications.push(await runVerification(order, progress.show))
     }
   } catch (thrown) {
     if (!(thrown instanceof UnreadableTrailError)) throw thrown
@@ -95,17 +128,20 @@ async function verifyAll(
   if (json) printJson(verifications, terminal)
   else
     for (const verification of verifications)
-      for (const line of linesOf(verification, anchors)) terminal.stdout.write(`${cleanLine(line)}\n`)
+      for (const line of linesOf(verification, anchors, remembered))
+        terminal.stdout.write(`${cleanLine(line)}\n`)
   return verifications.every(({ whole }) => whole) ? WHOLE : TAMPERED
 }
 
-export function verify(
+export async function verify(
   { positionals, values }: Given<typeof VERIFY>,
   terminal: Terminal,
-): number | Promise<number> {
+): Promise<number> {
   const own = positionals.length > 0 ? undefined : readAudited(values.config, terminal)
   const folders = own === undefined ? positionals : [own.plan.folder]
   if (folders.length === 0) return UNREADABLE
   const { anchor: anchors = [], key, json = false } = values
-  return verifyAll(folders, { anchors, key, json }, terminal)
+  const remembered: Remembered =
+    own === undefined ? { unknown: 'folders were named, and no store' } : await rememberedOf(own)
+  return verifyAll(folders, { remembered, anchors, key, json }, terminal)
 }

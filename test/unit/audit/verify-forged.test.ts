@@ -158,7 +158,7 @@ describe('C12.4.6 what a verification survives', () => {
     writeLines(file, [JSON.stringify({ ...earlier, signature }), first, ...others])
     expect(verifyTrail({ folder, anchors: [file] })).toMatchObject({
       findings: [
-        { file: 'manifest.jsonl', line: 1, what: expect.stringContaining(`${file}, line 1, holds`) },
+        { file: 'manifest.jsonl', line: 2, what: expect.stringContaining(`${file}, line 1, holds`) },
       ],
     })
   })

@@ -134,7 +134,7 @@ const FOURTEEN: readonly Tampering[] = [
     found: ({ second: [file = ''] }) => ({
       file,
       line: 3,
-      what: /^records 1 to 3: not what was signed at .* line 1\)$/,
+      what: /^records 1 to 3: not what was signed at .* line 2\)$/,
     }),
     more: true,
   },
@@ -168,7 +168,7 @@ const FOURTEEN: readonly Tampering[] = [
   {
     title: 'all files of a writer deleted',
     tamper: ({ folder, second }) => second.forEach((file) => rmSync(join(folder, file))),
-    found: () => ({ file: 'manifest.jsonl', line: 1, what: /^all files of the writer .* are missing$/ }),
+    found: () => ({ file: 'manifest.jsonl', line: 2, what: /^all files of the writer .* are missing$/ }),
   },
   {
     title: 'a file that was replaced by an older copy',
@@ -181,16 +181,16 @@ const FOURTEEN: readonly Tampering[] = [
   },
   {
     title: 'a line of the manifest that was deleted',
-    tamper: ({ folder }) => edit(manifestOf(folder), (lines) => lines.toSpliced(1, 1)),
-    found: () => ({ file: 'manifest.jsonl', line: 2, what: /^line 2 is missing before this one$/ }),
+    tamper: ({ folder }) => edit(manifestOf(folder), (lines) => lines.toSpliced(2, 1)),
+    found: () => ({ file: 'manifest.jsonl', line: 3, what: /^line 3 is missing before this one$/ }),
   },
   {
     title: 'a line of the manifest that was edited',
     tamper: ({ folder }) =>
       edit(manifestOf(folder), (lines) =>
-        lines.map((line, n) => (n === 1 ? line.replace('"seq":', '"seq":1') : line)),
+        lines.map((line, n) => (n === 2 ? line.replace('"seq":', '"seq":1') : line)),
       ),
-    found: () => ({ file: 'manifest.jsonl', line: 2, what: /^this line was changed$/ }),
+    found: () => ({ file: 'manifest.jsonl', line: 3, what: /^this line was changed$/ }),
   },
   {
     title: 'the files of two writers, exchanged',
@@ -228,7 +228,7 @@ const FOURTEEN: readonly Tampering[] = [
     },
     found: () => ({
       file: 'manifest.jsonl',
-      line: 2,
+      line: 3,
       what: /^the trail was cut back: it ends at .*anchors\.jsonl, line/,
     }),
     anchored: true,

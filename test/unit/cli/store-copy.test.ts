@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../../src/audit/beginning.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { recordsOf } from '../../support/audit-files.ts'
 import { configFiles } from '../../support/config-files.ts'
@@ -35,6 +36,19 @@ async function filled(options?: PlaceOptions) {
 }
 
 describe('C11.7.6 store copy', needing('postgresql'), () => {
+  it('C11.7.6 takes over what the store remembers of the trail (C12.4.5): it is that of this host then', async () => {
+    const { data, path, to, copy } = await machine()
+    const folder = join(data, 'audit')
+    const store = await sqliteAt(path)
+    const value = { ...placeOfTrail('sqlite', folder), hash: 'h', signed: '2026-11-22T00:00:00.000Z' }
+    await store.create(BEGINNING_KIND, beginningKey(placeOfTrail('sqlite', folder)), { value })
+    await store.close()
+    expect(await copy()).toMatchObject({ code: 0 })
+    const copied = await (await to.store()).list(BEGINNING_KIND)
+    const own = placeOfTrail('postgres', folder)
+    expect(copied).toMatchObject([{ key: beginningKey(own), value: { ...value, ...own } }])
+  })
+
   it('C11.7.6 takes over tokens, logins, people, revocations, switches and keys', async () => {
     const upstream = await startUpstream()
     const environment = { UPSTREAM_URL: upstream.url, POSTERN_PORT: String(await freePort()) }

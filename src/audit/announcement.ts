@@ -1,0 +1,175 @@
+/**
+ * Announcements of writers (C12.4.4): signed with the key of the trail, before a writer's first record counts. So nobody
+ * without that key adds a writer. The process that holds the lock announces in its manifest; any other one, by a file of its
+ * own, which the holder takes up into the manifest.
+ */
+import { createPublicKey, hash, type KeyObject } from 'node:crypto'
+import {
+  closeSync,
+  fdatasyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Recorder } from '../contracts/recorder.ts'
+import { hasCode } from '../kernel/thrown.ts'
+import { type AuditKeys, isSignedBy } from './keys.ts'
+import { syncFolder } from './segment.ts'
+
+/** What the first record of each segment of a writer names. */
+export interface Announcement {
+  /** Of the manifest, where the announcement stands in it. */
+  readonly line?: number
+  /** Of that line, or of the file. */
+  readonly hash: string
+}
+
+/** A writer that may write. */
+export interface AnnouncedWriter {
+  readonly writer: string
+  readonly announcement: Announcement
+  /** The file that is to be written before its first record; absent where the manifest has the announcement. */
+  readonly text?: string
+}
+
+const FOLDER = 'announced'
+const SUFFIX = '.json'
+const LINE = /^(\{"v":1,.*),"hash":"([A-Za-z0-9_-]{43})","signature":"([A-Za-z0-9_-]{86})"\}\n$/
+
+export const announcementFile = (folder: string, writer: string): string =>
+  join(folder, FOLDER, `${writer}${SUFFIX}`)
+
+/** Announces a writer by a file that `writeAnnouncement` writes. `time`: ISO 8601. */
+export function announceAside(
+  writer: string,
+  time: string,
+  { sign }: Pick<AuditKeys, 'sign'>,
+): AnnouncedWriter {
+  const signed = JSON.stringify({ v: 1, time, writer })
+  const own = hash('sha256', signed, 'base64url')
+  const text = `${signed.slice(0, -1)},"hash":"${own}","signature":"${sign(own)}"}\n`
+  return { writer, announcement: { hash: own }, text }
+}
+
+/** Makes the file durable, if there is one to be written. Throws the system's error. */
+export function writeAnnouncement(folder: string, { writer, text }: AnnouncedWriter): void {
+  if (text === undefined) return
+  const own = join(folder, FOLDER)
+  mkdirSync(own, { recursive: true, mode: 0o700 })
+  const draft = join(own, `.${writer}`)
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    if (writeSync(file, text) < text.length) throw new Error(`${draft} was not written whole`)
+    fdatasyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(draft, announcementFile(folder, writer))
+  for (const each of [own, folder]) syncFolder(each)
+}
+
+/** A file of an announcement. */
+export interface FoundAnnouncement {
+  readonly writer: string
+  /** Absent if it is none, was not signed with the key, or is of another writer than its name says. */
+  readonly hash?: string
+}
+
+/** The files that nobody has taken up yet. Throws the system's error. Blocks: for a thread that verifies. */
+export const foundAnnouncements = (folder: string, key: KeyObject): readonly FoundAnnouncement[] =>
+  writersIn(orGone(() => readdirSync(join(folder, FOLDER))) ?? []).flatMap((writer) => {
+    const text = orGone(() => readFileSync(announcementFile(folder, writer), 'utf8'))
+    return text === undefined ? [] : [readAnnouncement(text, writer, key)]
+  })
+
+/** The same files, for the process that takes them up. Its methods do not block. */
+export class AnnouncementFiles {
+  readonly #folder: string
+  readonly #key: KeyObject
+  readonly #recorder: Pick<Recorder, 'note'>
+  /** Files that announce nobody, and that were told. */
+  readonly #told = new Set<string>()
+
+  constructor({ folder, keys, recorder }: AnnouncementFilesParts) {
+    this.#folder = folder
+    this.#key = createPublicKey(keys.publicPem)
+    this.#recorder = recorder
+  }
+
+  /** What no line has yet. `taken`: the writers that a line has announced. Rejects with the system's error. */
+  async awaiting(taken: ReadonlySet<string>): Promise<readonly FoundAnnouncement[]> {
+    const awaiting: FoundAnnouncement[] = []
+    for (const writer of writersIn(await readdir(join(this.#folder, FOLDER)).catch(ifGone([])))) {
+      const text = await readFile(announcementFile(this.#folder, writer), 'utf8').catch(ifGone(undefined))
+      if (text === undefined) continue
+      const found = readAnnouncement(text, writer, this.#key)
+      if (found.hash === undefined) this.#tellForeign(writer)
+      else if (taken.has(writer)) await this.takenUp(writer)
+      else awaiting.push(found)
+    }
+    return awaiting
+  }
+
+  /** Removes the file of a writer. One that stays is removed the next time. */
+  async takenUp(writer: string): Promise<void> {
+    await rm(announcementFile(this.#folder, writer), { force: true }).catch(() => undefined)
+  }
+
+  #tellForeign(writer: string): void {
+    if (this.#told.has(writer)) return
+    this.#told.add(writer)
+    this.#recorder.note('error', 'audit_foreign_announcement', { writer })
+  }
+}
+
+export interface AnnouncementFilesParts {
+  readonly folder: string
+  readonly keys: Pick<AuditKeys, 'publicPem'>
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+/** Drafts are not among them. */
+const writersIn = (names: readonly string[]): readonly string[] =>
+  names
+    .filter((name) => name.endsWith(SUFFIX) && !name.startsWith('.'))
+    .map((name) => name.slice(0, -SUFFIX.length))
+
+function readAnnouncement(text: string, writer: string, key: KeyObject): FoundAnnouncement {
+  const [, members = '', own = '', signature = ''] = LINE.exec(text) ?? []
+  if (hash('sha256', `${members}}`, 'base64url') !== own || !isSignedBy(own, signature, key))
+    return { writer }
+  const named = (JSON.parse(`${members}}`) as { readonly writer?: unknown }).writer
+  return named === writer ? { writer, hash: own } : { writer }
+}
+
+/** What is gone was taken up meanwhile, or never made. */
+const ifGone =
+  <T>(instead: T) =>
+  (thrown: unknown): T => {
+    if (!hasCode(thrown, 'ENOENT')) throw thrown
+    return instead
+  }
+
+function orGone<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (thrown) {
+    if (!hasCode(thrown, 'ENOENT')) throw thrown
+    return undefined
+  }
+}
+
+const NAMED = /[{,]"announced":\{(?:"line":(\d+),)?"hash":"([A-Za-z0-9_-]{43})"\}/
+
+/** The announcement that the first record of a segment names. `text`: its line. */
+export function namedAnnouncement(text: string): Announcement | undefined {
+  if (!text.includes(',"event":"writer.opened",')) return undefined
+  const [, line, named] = NAMED.exec(text) ?? []
+  if (named === undefined) return undefined
+  return { ...(line !== undefined && { line: Number(line) }), hash: named }
+}

@@ -1,0 +1,117 @@
+/**
+ * The beginning of a trail, as a record of the store remembers it (C12.4.5): so it shows where somebody removes all that a
+ * trail has, and another one begins in its folder.
+ */
+import { createReadStream } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { Store, StoredValue } from '../contracts/store.ts'
+import { MANIFEST_FILE, readManifestLine } from './manifest/manifest-line.ts'
+
+/** The kind of the records; each trail of a store has one. */
+export const BEGINNING_KIND = 'audit_trail'
+
+/** Where a trail is. In a store that several nodes share, each has its own: on its host. */
+export interface TrailPlace {
+  /** Empty where the store is of one machine. */
+  readonly host: string
+  readonly folder: string
+}
+
+export interface TrailBeginning {
+  /** Of the first line of its manifest. */
+  readonly hash: string
+  /** When that was signed. */
+  readonly signed: string
+}
+
+export const placeOfTrail = (storeKind: string, folder: string): TrailPlace => ({
+  host: storeKind === 'postgres' ? hostname() : '',
+  folder,
+})
+
+export const beginningKey = ({ host, folder }: TrailPlace): string => `${host}:${folder}`
+
+/** The beginning that a store remembers of a trail: among the values of all records of the kind. */
+export function beginningIn(
+  values: readonly StoredValue[],
+  { host, folder }: TrailPlace,
+): TrailBeginning | undefined {
+  const value = values.find((each) => each['host'] === host && each['folder'] === folder)
+  return value && { hash: String(value['hash']), signed: String(value['signed']) }
+}
+
+/** The first line of a trail's manifest; undefined if it is gone. Rejects with the system's error. */
+async function readBeginning(folder: string): Promise<TrailBeginning | undefined> {
+  const lines = createInterface({ input: createReadStream(join(folder, MANIFEST_FILE)) })
+  for await (const text of lines) {
+    const line = readManifestLine(text)
+    return line?.n === 1 ? { hash: line.hash, signed: line.time } : undefined
+  }
+  return undefined
+}
+
+/**
+ * Lets the store remember the beginning of a trail, if it does not yet. Resolves with what it remembers, if that is not the
+ * beginning that the trail has. Rejects with Fault `identity_unavailable` or the system's error.
+ */
+async function anchorBeginning(
+  store: Pick<Store, 'find' | 'create'>,
+  place: TrailPlace,
+): Promise<TrailBeginning | undefined> {
+  const key = beginningKey(place)
+  const own = await readBeginning(place.folder)
+  const known = await store.find(BEGINNING_KIND, key)
+  if (known === undefined && own !== undefined)
+    await store.create(BEGINNING_KIND, key, { value: { ...place, ...own } })
+  const remembered = known && beginningIn([known.value], place)
+  return remembered?.hash === own?.hash ? undefined : remembered
+}
+
+/** What the store of a service remembers of the beginning of its trail. */
+export class RememberedBeginning {
+  readonly #folder: string
+  readonly #recorder: Pick<Recorder, 'note'>
+  #find: () => Promise<TrailBeginning | undefined> = () => Promise.resolve(undefined)
+  /** The store remembers another trail in this folder: that was removed. */
+  isReplaced = false
+
+  constructor(folder: string, recorder: Pick<Recorder, 'note'>) {
+    this.#folder = folder
+    this.#recorder = recorder
+  }
+
+  /** Compares the trail with what the store remembers, or lets it remember. Never rejects. A store in memory forgets. */
+  async compare(store: Pick<Store, 'find' | 'create'>, kind: string): Promise<void> {
+    if (kind === 'memory') return
+    const place = placeOfTrail(kind, this.#folder)
+    this.#find = async () => {
+      const entry = await store.find(BEGINNING_KIND, beginningKey(place))
+      return entry && beginningIn([entry.value], place)
+    }
+    try {
+      const other = await anchorBeginning(store, place)
+      this.isReplaced = other !== undefined
+      if (other !== undefined) this.#recorder.note('error', 'audit_trail_replaced', { began: other.signed })
+    } catch (cause) {
+      this.#recorder.note('warn', 'audit_beginning_unknown', { cause })
+    }
+  }
+
+  /** Undefined also while the store cannot be asked. */
+  read(): Promise<TrailBeginning | undefined> {
+    return this.#find().catch(() => undefined)
+  }
+}
+
+/** In a store that several nodes share, the trail of the machine that its records come from is that of its host. */
+export async function rehostBeginnings(store: Pick<Store, 'list' | 'create' | 'remove'>): Promise<void> {
+  for (const { key, value } of await store.list(BEGINNING_KIND)) {
+    if (value['host'] !== '') continue
+    const place = placeOfTrail('postgres', String(value['folder']))
+    await store.create(BEGINNING_KIND, beginningKey(place), { value: { ...value, ...place } })
+    await store.remove(BEGINNING_KIND, key)
+  }
+}

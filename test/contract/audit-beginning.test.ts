@@ -1,0 +1,124 @@
+/** What the store remembers of the beginning of a trail (T5.17 C12.4.5), and what a start finds (C12.4.4). */
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../src/audit/beginning.ts'
+import { runVerb } from '../support/command-line.ts'
+import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { giveKey } from '../support/ready-key.ts'
+import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+
+const ON_DISK = `extends: ${DEMO}\n${WITHOUT_WAITS}\n`
+
+/** A data folder, the services on it one after another, and the command line beside them. */
+async function place(yaml = ON_DISK) {
+  const data = await dataFolder()
+  await giveKey(data)
+  const file = configFiles({ 'a.yaml': yaml })('a.yaml')
+  const environment = { POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' }
+  const folder = join(data, 'audit')
+  return {
+    ...{ data, folder },
+    serve: async <T>(use: (service: StartedPostern) => T | Promise<T>): Promise<T> => {
+      const service = await startPostern({ file, data, environment })
+      try {
+        return await use(service)
+      } finally {
+        await service.close()
+      }
+    },
+    verify: (...args: string[]) =>
+      runVerb(['audit', 'verify', ...args], { env: { ...environment, POSTERN_CONFIG: file } }),
+  }
+}
+
+const readiness = async ({ adminUrl }: StartedPostern): Promise<string> =>
+  (await fetch(`${adminUrl}/health/ready`)).text()
+
+const eventsOf = (service: StartedPostern): readonly unknown[] => service.log().map(({ event }) => event)
+
+describe('T5.17 C12.4.5 the beginning of a trail', () => {
+  it('C12.4.5 is remembered by the store: where all is removed, the next start and verification tell', async () => {
+    const { folder, serve, verify } = await place()
+    await serve(async (service) => expect(await readiness(service)).toContain('"degraded":[]'))
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('it begins as the store remembers') as string,
+    })
+    expect((await verify(folder)).stdout).toContain('its beginning is not anchored: folders were named')
+    rmSync(folder, { recursive: true })
+    expect((await verify()).code).toBe(2)
+    await serve(async (service) => {
+      expect(eventsOf(service)).toContain('audit_trail_replaced')
+      expect(await readiness(service)).toContain('the store remembers another trail')
+      const token = readFileSync(join(service.data, 'admin-token'), 'utf8').trim()
+      const answer = await fetch(`${service.adminUrl}/audit/verify`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}` },
+      })
+      expect(await answer.json()).toMatchObject({ whole: false, beginningAnchored: false, found: 1 })
+    })
+    expect(await verify()).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(
+        'the store remembers a trail here that began with a line signed at',
+      ) as string,
+    })
+  })
+
+  it('C12.4.5 is no finding where the store is older than the trail: it remembers it from the next start on', async () => {
+    const { data, folder, serve, verify } = await place()
+    await serve(async ({ world: { store } }) => {
+      await store.remove(BEGINNING_KIND, beginningKey(placeOfTrail('sqlite', folder)))
+    })
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(
+        'its beginning is not anchored: the store remembers no trail',
+      ) as string,
+    })
+    await serve(async (service) => expect(await readiness(service)).toContain('"degraded":[]'))
+    expect((await verify()).stdout).toContain('it begins as the store remembers')
+    // Of another moment: what came later changes nothing.
+    mkdirSync(join(data, 'kept'))
+    for (const name of readdirSync(data).filter((each) => each.startsWith('postern.sqlite')))
+      cpSync(join(data, name), join(data, 'kept', name))
+    await serve(() => undefined)
+    cpSync(join(data, 'kept'), data, { recursive: true })
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('it begins as the store remembers') as string,
+    })
+  })
+
+  it('C12.4.5 is not anchored with a store in memory', async () => {
+    const { serve, verify } = await place(
+      `extends: ${DEMO}\nstore: { kind: memory }\nserver: { timeouts: { lameDuck: 0s, silence: 0s } }\n`,
+    )
+    await serve(async (service) => expect(await readiness(service)).toContain('"degraded":[]'))
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('its beginning is not anchored: the store is in memory') as string,
+    })
+  })
+})
+
+describe('C12.4.4 a start without the manifest', () => {
+  it('C12.4.4 begins another, and the trail is not whole', async () => {
+    const { folder, serve, verify } = await place()
+    await serve(() => undefined)
+    renameSync(join(folder, 'manifest.jsonl'), join(folder, 'moved'))
+    await serve((service) =>
+      expect(eventsOf(service)).toEqual(
+        expect.arrayContaining(['audit_foreign_writers', 'audit_trail_replaced']),
+      ),
+    )
+    for (const args of [[], [folder]])
+      expect(await verify(...args)).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining('nobody has announced this writer') as string,
+      })
+  })
+})
