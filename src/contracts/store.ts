@@ -63,10 +63,28 @@ export interface FeedPage {
   readonly last: FeedPlace | undefined
   /** The store's clock at the reading, milliseconds since the epoch. */
   readonly now: number
+  /** Differs whenever a signing key or the secret of refresh tokens was written; undefined: they are not in the store. */
+  readonly keys?: string | undefined
   /** The place from which it was to go on is not in the store any more: this page is the first of the whole feed. */
   readonly restarted: boolean
   readonly more: boolean
 }
+
+/** What one process has read of the change feed, for the others of its machine. */
+export interface FeedReading {
+  /** The place behind which it was read. */
+  readonly from: FeedPlace | undefined
+  readonly page: FeedPage
+  /** When the store was asked, and had answered: Clock.monotonic() of the process that holds it. */
+  readonly askedAt: number
+  readonly answeredAt: number
+  /** Wall time, milliseconds since the epoch. */
+  readonly askedAtWall: number
+}
+
+/** Kinds of records: signing keys, and the secret of refresh tokens. */
+export const SIGNING_KEY = 'signing_key'
+export const SECRET = 'secret'
 
 /** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */
 export interface Change extends FeedPlace {

@@ -11,6 +11,14 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 }
 
+/** Of Clock.monotonic() of this process, against the clock that all processes of the machine share. */
+const ORIGIN = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
+/** A time of Clock.monotonic(), for another process of this machine. */
+export const toMachineTime = (ms: number): number => ms + ORIGIN
+/** A time of another process, as one of Clock.monotonic(). */
+export const fromMachineTime = (ms: number): number => ms - ORIGIN
+
 /** Wall time in whole seconds, the unit of JWT NumericDate (RFC 7519 §2). */
 export const epochSeconds = (clock: Clock): number => Math.floor(clock.now() / 1000)
 

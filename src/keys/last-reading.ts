@@ -49,6 +49,12 @@ export class LastReading {
     }
   }
 
+  /** It is known that nothing has changed since. @param age milliseconds since that was read in the store */
+  confirm(age: number): void {
+    const { now, monotonic } = this.#times()
+    if (monotonic - age > this.#at.monotonic) this.#at = { now: now - age, monotonic: monotonic - age }
+  }
+
   /** @throws Fault if the keys were not read for too long */
   requireFor(use: keyof UnreadKeys): void {
     if (this.#unread === undefined) return

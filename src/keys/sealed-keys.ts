@@ -1,4 +1,4 @@
-import type { Entry, Store } from '../contracts/store.ts'
+import { type Entry, SECRET, SIGNING_KEY, type Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { messageOf } from '../kernel/thrown.ts'
@@ -15,10 +15,6 @@ import {
   type StoredKey,
 } from './stored-key.ts'
 
-/** The records of the keys, one for each, by the name of the key. */
-export const SIGNING_KEY = 'signing_key'
-/** The record of the secret of refresh tokens. */
-export const SECRET = 'secret'
 const SUCCESSORS = 'successors'
 /** The record that tells one store from another. */
 export const STORE = 'store'

@@ -221,6 +221,21 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     this.#ring.replace(keySetOf(schedule))
   }
 
+  /**
+   * Nothing was written in the place since the last reading: the states of the keys are updated to the current time. False if
+   * something is to be made or removed there.
+   *
+   * @param age milliseconds since it was known that nothing was written
+   */
+  confirm(age: number): boolean {
+    this.#lastReading.confirm(age)
+    this.#use(this.#keys)
+    const { algorithms, rotation } = this.#plan
+    const now = epochSeconds(this.#clock)
+    const isMissing = algorithms.some((each) => dueGeneration(this.#keys, each, rotation, now) !== undefined)
+    return !isMissing && !this.schedule().some(({ state }) => state === 'retired')
+  }
+
   /** As `SuccessorSecret.refresh`. */
   refreshSecret(): Promise<boolean> {
     return this.#secret.refresh()

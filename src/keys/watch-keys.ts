@@ -99,6 +99,8 @@ export interface KeyWatchParts {
   readonly keys: ServiceKeys
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
+  /** What tells whether the keys in the store have changed, and how many milliseconds ago it was read; undefined: not known. */
+  readonly mark?: () => { readonly mark: string; readonly age: number } | undefined
   /** Called after the secret for refresh tokens was replaced and the new one is in use here. */
   readonly secretReplaced: () => Promise<void>
 }
@@ -135,6 +137,8 @@ class KeyWatch {
   readonly #parts: KeyWatchParts
   #states: string
   #trouble: string | undefined
+  /** That of the store before the last reading that has succeeded. */
+  #mark: string | undefined
   #secretReplaced = false
 
   constructor(parts: KeyWatchParts) {
@@ -143,7 +147,12 @@ class KeyWatch {
   }
 
   async run(): Promise<void> {
-    const { keys } = this.#parts
+    const { keys, mark } = this.#parts
+    const known = mark?.()
+    if (known !== undefined && known.mark === this.#mark && keys.confirm(known.age)) {
+      await this.#reportChange().catch((thrown: unknown) => this.#reportTrouble({ reason: thrown }))
+      return
+    }
     // Each of them runs even if the other fails.
     const [tended, looked] = await Promise.allSettled([keys.rotateIfDue(), this.#refreshSecret()])
     const failed = [tended, looked].find((result) => result.status === 'rejected')
@@ -151,6 +160,7 @@ class KeyWatch {
       () => undefined,
       (thrown: unknown) => ({ reason: thrown }),
     )
+    this.#mark = failed === undefined ? known?.mark : undefined
     this.#reportTrouble(failed ?? kept)
   }
 

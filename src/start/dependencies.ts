@@ -138,7 +138,7 @@ export async function openDependencies(
  * `keys rotate --compromised` cannot reach a store in memory, so this process then ends the families itself.
  */
 export async function watchOwnKeys(
-  { keys, store, tokenRevoker }: WorkerDependencies,
+  { keys, store, feed, tokenRevoker }: WorkerDependencies,
   { store: { kind } }: Configuration,
   recorder: Recorder,
 ): Promise<() => void> {
@@ -146,7 +146,7 @@ export async function watchOwnKeys(
   const endFamilies = async (): Promise<void> =>
     recorder.note('warn', 'refresh_token_families_ended', { families: await tokenRevoker.endAllFamilies() })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
-  return watchKeys({ keys, store, recorder, secretReplaced })
+  return watchKeys({ keys, store, recorder, mark: () => feed.keys, secretReplaced })
 }
 
 /**

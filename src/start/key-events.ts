@@ -12,6 +12,8 @@ export interface KeyEventsParts {
   readonly store: Pick<Store, 'find' | 'create' | 'replace'>
   readonly audit: Pick<AuditTrail, 'note'>
   readonly clock: Clock
+  /** What tells whether the keys in the store have changed; undefined: not known. */
+  readonly mark?: () => string | undefined
 }
 
 /** Milliseconds between two readings of the keys. */
@@ -50,6 +52,8 @@ export class KeyEvents {
   /** Announced keys of the last look: told by the next one, unless a command or another node has told of them meanwhile. */
   #found: ReadonlySet<string> = new Set()
   #keys: readonly StoredKey[] = []
+  /** That of the store before the last reading of the keys. */
+  #mark: string | undefined
   #told: Told | undefined
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
@@ -84,12 +88,16 @@ export class KeyEvents {
   }
 
   async #look(): Promise<void> {
-    const { plan, clock } = this.#parts
-    const { keys, trouble } = await plan.place.read(this.#keys)
-    // A place that cannot be read, or a folder that is not mounted, has retired no key.
-    if (trouble !== undefined || keys.length === 0) return
-    this.#keys = keys
-    const schedule = scheduleKeys(keys, plan.rotation, epochSeconds(clock))
+    const { plan, clock, mark } = this.#parts
+    const known = mark?.()
+    if (known === undefined || known !== this.#mark) {
+      const { keys, trouble } = await plan.place.read(this.#keys)
+      // A place that cannot be read, or a folder that is not mounted, has retired no key.
+      if (trouble !== undefined || keys.length === 0) return
+      this.#keys = keys
+      this.#mark = known
+    }
+    const schedule = scheduleKeys(this.#keys, plan.rotation, epochSeconds(clock))
     if (this.#told === undefined || !same(this.#next(schedule, this.#told).told, this.#told))
       await this.#tell(schedule)
     this.#found = new Set(schedule.flatMap(({ key, state }) => (state === 'announced' ? [key.kid] : [])))

@@ -3,7 +3,7 @@ import type { Nodes } from '../contracts/nodes.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
 
 /** Milliseconds between two looks. A node that dies is counted for ten seconds more. */
-const INTERVAL = 5000
+const INTERVAL = 10_000
 
 export class LiveProcesses {
   readonly #own: number

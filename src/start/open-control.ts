@@ -2,6 +2,7 @@
 import type { Environment } from '../config/references.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { type Holdings, NO_HOLDINGS } from '../directory/holdings.ts'
 import { type ControlParts, ServiceControl } from './control.ts'
@@ -30,7 +31,7 @@ export interface ConfigurationSource {
   readonly files: ReadonlySet<string>
 }
 
-/** With one worker, its state. With several, the supervisor opens its own and follows the change feed. */
+/** With one worker, its state. With several, the supervisor opens its own, and reads the change feed for all of them. */
 async function stateOf(
   configuration: Configuration,
   { clock }: ControlOptions,
@@ -40,7 +41,8 @@ async function stateOf(
   const { pool, recorder, audit = NO_TRAIL, measures } = supervisor
   if (pool !== undefined && isWorker(pool)) return pool.dependencies.state
   const appended = (): void => supervisor.pool?.pollChanges()
-  const state = await openState(configuration, { clock, recorder, audit, appended, measures })
+  const hasRead = (reading: FeedReading): void => supervisor.pool?.takeReading(reading)
+  const state = await openState(configuration, { clock, recorder, audit, appended, hasRead, measures })
   opened.push(() => state.close())
   supervisor.state = state
   return state

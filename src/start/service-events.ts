@@ -13,7 +13,7 @@ import { WindowWatch } from './window-watch.ts'
 
 export interface ServiceEventParts {
   readonly audit: AuditTrail | undefined
-  readonly state: Pick<State, 'maintenance' | 'store'>
+  readonly state: Pick<State, 'maintenance' | 'store' | 'feed'>
   /** Absent in a sidecar. */
   readonly keysPlan: KeysPlan | undefined
   /** The files of the configuration; none if it comes from no file. */
@@ -29,13 +29,13 @@ export class ServiceEvents {
 
   constructor(
     configuration: Configuration,
-    { audit = NO_TRAIL, state: { maintenance, store }, keysPlan: plan, files }: ServiceEventParts,
+    { audit = NO_TRAIL, state: { maintenance, store, feed }, keysPlan: plan, files }: ServiceEventParts,
     clock: Clock,
   ) {
     const { workers } = configuration
     this.#audit = audit
     this.#windows = new WindowWatch({ switches: () => maintenance.list(), audit, clock })
-    this.#keys = plan && new KeyEvents({ plan, store, audit, clock })
+    this.#keys = plan && new KeyEvents({ plan, store, audit, clock, mark: () => feed.keys?.mark })
     this.#started = { version: VERSION, workers: countWorkers(workers), files: digestFiles(files, audit) }
   }
 

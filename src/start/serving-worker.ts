@@ -6,6 +6,7 @@ import { Report } from '../config/report.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import { apiDoor } from '../gateway/door.ts'
 import { takesWebsocket } from '../gateway/checks.ts'
 import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door.ts'
@@ -173,6 +174,10 @@ export class ServingWorker implements Worker {
 
   pollChanges(): void {
     void this.dependencies.feed.refresh()
+  }
+
+  takeReading(reading: FeedReading): void {
+    this.dependencies.state.take(reading)
   }
 
   flush(): void {

@@ -1,7 +1,7 @@
 /** The recorded state: the store, the change feed, and what is read from the feed. */
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Store } from '../contracts/store.ts'
+import type { FeedReading, Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { View } from '../contracts/view.ts'
@@ -35,6 +35,8 @@ export interface State {
   readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceRecords
+  /** Takes over what another process of the machine has read of the feed, and of the store's clock. */
+  take(reading: FeedReading): void
   close(): Promise<void>
 }
 
@@ -44,6 +46,8 @@ export interface StateParts {
   readonly audit: AuditTrail
   /** Called when this process appended to the change feed, so that others read it. */
   readonly appended: () => void
+  /** Called with what this process has read of the change feed, for the others of its node. */
+  readonly hasRead?: (reading: FeedReading) => void
   readonly measures: Measures
   /** Milliseconds within which the store must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number
@@ -92,6 +96,10 @@ export async function openState(configuration: Configuration, parts: StateParts)
     tokenRevoker: new StoreTokenRevoker({ store, revoker: rules }),
     switches,
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder, audit }),
+    take: (reading) => {
+      offset?.read(reading.page.now, reading.askedAt, reading.answeredAt)
+      feed.take(reading)
+    },
     close: async () => {
       stopPurging()
       drift?.stop()

@@ -1,8 +1,18 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Change, Feed, FeedPage, FeedPlace, Store, StoredValue, Subscriber } from '../contracts/store.ts'
+import type {
+  Change,
+  Feed,
+  FeedPage,
+  FeedPlace,
+  FeedReading,
+  Store,
+  StoredValue,
+  Subscriber,
+} from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 import { aheadOfRequests, waitInBudget } from '../kernel/store-budget.ts'
+import { changesBehind, endsBefore } from './feed-page.ts'
 import { LostChanges, readWhole } from './lost-changes.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
@@ -16,15 +26,20 @@ export interface FeedParts {
   readonly after?: After
   /** Called after this process has appended a change: other processes should poll at once. */
   readonly appended?: () => void
+  /** Called with each page that this process has read, for other processes of the machine. */
+  readonly hasRead?: ((reading: FeedReading) => void) | undefined
 }
 
 /** A page that was asked for. */
 interface Asked {
+  readonly from: FeedPlace | undefined
   /** Clock.monotonic(), and the wall time. */
   readonly askedAt: number
   readonly askedAtWall: number
   readonly reading: Promise<FeedPage>
 }
+
+type NewestReading = Pick<Asked, 'askedAt' | 'askedAtWall'> & { readonly page: Pick<FeedPage, 'keys'> }
 
 interface KnownChange {
   readonly change: Change
@@ -34,6 +49,10 @@ interface KnownChange {
 
 /** Milliseconds between two polls: what another process appended is in force here within a second. */
 const INTERVAL = 250
+/** Milliseconds. If the reading that was handed over last is older, this process reads itself. */
+const HANDED_FOR = 600
+/** Milliseconds. An older reading tells nothing of the keys. */
+const CURRENT = 1000
 /** Changes that one request to the store reads at most. */
 const PAGE = 5000
 /** Of the change that a process appends when the store has lost some. It tells nothing. */
@@ -69,8 +88,11 @@ export class ChangeFeed implements Feed {
   #isBehind = false
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
+  #isReading = false
   #readAt = 0
   #readAtWall = 0
+  #handedAt = Number.NEGATIVE_INFINITY
+  #keys: string | undefined
   #sweptAt = 0
   #unreachable = false
   #stopped = false
@@ -134,9 +156,34 @@ export class ChangeFeed implements Feed {
     return Math.max(machine.monotonic() - this.#readAt, machine.now() - this.#readAtWall)
   }
 
+  /** What tells whether the keys in the store have changed, and its age as `age`; undefined if it is not known now. */
+  get keys(): { readonly mark: string; readonly age: number } | undefined {
+    const { age } = this
+    return this.#keys === undefined || age > CURRENT ? undefined : { mark: this.#keys, age }
+  }
+
   /** The store has lost changes, and those that must stay in force are not appended again yet. */
   get isBehind(): boolean {
     return this.#isBehind
+  }
+
+  /**
+   * Takes over what another process of the machine has read. If that does not follow on what is known here, this process
+   * reads itself, as it does when nothing is handed over for a while.
+   */
+  take(reading: FeedReading): void {
+    if (this.#stopped || this.#isReading || endsBefore(this.#at, reading)) return
+    const { page, askedAt } = reading
+    const isWhole = this.#unread.size === 0 && this.#lost.size === 0 && !this.#isBehind
+    const changes = isWhole ? changesBehind(this.#at, reading) : undefined
+    if (changes === undefined) return void this.refresh()
+    for (const change of changes) this.#take(change, askedAt)
+    this.#at = page.last
+    this.#highest = Math.max(this.#highest, page.last?.sequence ?? 0)
+    this.#handedAt = askedAt
+    if (!page.more && askedAt > this.#readAt) this.#noteReading(reading)
+    this.#tellReachable()
+    this.#sweep()
   }
 
   /** Stops polling. Resolves when no request to the store is left. */
@@ -148,20 +195,31 @@ export class ChangeFeed implements Feed {
 
   #schedule(): void {
     if (this.#stopped) return
-    this.#cancel = this.#after(INTERVAL, () => void this.refresh().then(() => this.#schedule()))
+    this.#cancel = this.#after(INTERVAL, () => {
+      const { clock, machine = clock } = this.#parts
+      const isHanded = machine.monotonic() - this.#handedAt < HANDED_FOR
+      void (isHanded ? Promise.resolve() : this.refresh()).then(() => this.#schedule())
+    })
   }
 
   async #tryRead(): Promise<void> {
+    this.#isReading = true
     try {
       await this.#read()
-      if (this.#unreachable) this.#parts.recorder.note('info', 'change_feed.reachable_again')
-      this.#unreachable = false
+      this.#tellReachable()
     } catch (thrown) {
       if (!this.#unreachable)
         this.#parts.recorder.note('error', 'change_feed.unreachable', { reason: toFault(thrown).message })
       this.#unreachable = true
+    } finally {
+      this.#isReading = false
     }
     this.#sweep()
+  }
+
+  #tellReachable(): void {
+    if (this.#unreachable) this.#parts.recorder.note('info', 'change_feed.reachable_again')
+    this.#unreachable = false
   }
 
   async #read(): Promise<void> {
@@ -177,9 +235,12 @@ export class ChangeFeed implements Feed {
     const unread = [...this.#unread.values()]
     let newest = this.#ask(this.#at)
     let asked: Asked | undefined = newest
+    let keys: string | undefined
     while (asked !== undefined) {
       newest = asked
       const page: FeedPage = await asked.reading
+      keys = page.keys
+      this.#handOn(asked, page)
       // The next page is on its way while this one is applied.
       asked = page.more && !page.restarted ? this.#ask(page.last) : undefined
       const { last, changes } = page.restarted ? await readWhole(this.#parts.store, page, PAGE) : page
@@ -191,15 +252,26 @@ export class ChangeFeed implements Feed {
     }
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
-    // Not the time of the answer: it may have lain in the socket while this process was paused.
-    this.#readAt = newest.askedAt
-    this.#readAtWall = newest.askedAtWall
+    this.#noteReading({ ...newest, page: { keys } })
     return missing === undefined
+  }
+
+  /** Not the time of the answer counts: it may have lain in the socket while this process was paused. */
+  #noteReading({ askedAt, askedAtWall, page: { keys } }: NewestReading): void {
+    this.#readAt = askedAt
+    this.#readAtWall = askedAtWall
+    this.#keys = keys
+  }
+
+  #handOn({ from, askedAt, askedAtWall }: Asked, page: FeedPage): void {
+    const { clock, machine = clock, hasRead } = this.#parts
+    hasRead?.({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
   }
 
   #ask(at: FeedPlace | undefined): Asked {
     const { store, clock, machine = clock } = this.#parts
     const asked = {
+      from: at,
       askedAt: machine.monotonic(),
       askedAtWall: machine.now(),
       reading: store.changes(at, PAGE),

@@ -8,9 +8,11 @@
  */
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { timerMs } from '../kernel/clock.ts'
+import { timerMs, toMachineTime } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import { readingAt } from '../stores/feed-page.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../operations/health.ts'
 import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
@@ -183,6 +185,11 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
 
   pollChanges(): void {
     for (const worker of this.#workers.serving) worker.pollChanges()
+  }
+
+  takeReading(reading: FeedReading): void {
+    const sent = readingAt(reading, toMachineTime)
+    for (const worker of this.#workers.serving) worker.takeReading(sent)
   }
 
   flush(): void {

@@ -1,6 +1,7 @@
 /** The messages between the supervisor and a worker process, and how errors cross. */
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
 import type { FaultCode } from '../kernel/faults.ts'
@@ -24,6 +25,8 @@ export type Order<C> =
   | { readonly type: 'issueTestToken'; readonly id: number; readonly order: TestTokenOrder }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
+  /** What the supervisor has read of the change feed; times are those of the machine. */
+  | { readonly type: 'reading'; readonly reading: FeedReading }
   | { readonly type: 'usage'; readonly usage: RateUsage }
   /** About a password attempt: it may be made, it is refused, or it is over (`hold` in milliseconds). */
   | { readonly type: 'entered'; readonly turn: number }

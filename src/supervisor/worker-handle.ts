@@ -3,6 +3,7 @@ import type { GaugeReading } from '../operations/metrics/gauges.ts'
 import { NOTHING, type Plan } from '../operations/metrics/metric-counts.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
 import type { Reports, TrailHead } from './worker-pool.ts'
@@ -99,6 +100,11 @@ export class WorkerHandle<C> {
 
   pollChanges(): void {
     this.#send({ type: 'pollChanges' })
+  }
+
+  /** Its times are those of the machine. */
+  takeReading(reading: FeedReading): void {
+    this.#send({ type: 'reading', reading })
   }
 
   /** Ends its segment of the audit trail, or sees its process end. Rejects with OrderError, or with the worker's error. */

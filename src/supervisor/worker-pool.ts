@@ -3,6 +3,7 @@ import { opaque } from '../config/schema.ts'
 import type { Report } from '../config/report.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../operations/health.ts'
 import type { CallCount } from '../operations/recent-calls.ts'
@@ -114,6 +115,8 @@ export interface WorkerPool<C> {
   rollTrail(): Promise<void>
   /** Reads the change feed: another process appended to it. */
   pollChanges(): void
+  /** Takes over what the supervisor has read of the change feed. */
+  takeReading(reading: FeedReading): void
   /** Counts what other processes admitted under the rates that are shared. */
   applyRemoteUsage(usage: RateUsage): void
   /** Reports the counts since the last report. */

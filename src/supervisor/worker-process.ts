@@ -4,6 +4,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
 import type { TestTokenOrder } from '../contracts/test-tokens.ts'
+import { fromMachineTime } from '../kernel/clock.ts'
+import { readingAt } from '../stores/feed-page.ts'
 import { HEALTHY, type Condition } from '../operations/health.ts'
 import type { Plan } from '../operations/metrics/metric-counts.ts'
 import type { Reports, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
@@ -171,6 +173,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   }
   process.on('message', (order: Order<C>) => {
     if (order.type === 'pollChanges') pool?.pollChanges()
+    else if (order.type === 'reading') pool?.takeReading(readingAt(order.reading, fromMachineTime))
     else if (order.type === 'usage') pool?.applyRemoteUsage(order.usage)
     else if ('turn' in order) channel.attempts.receive(order)
     else void carryOut(order)

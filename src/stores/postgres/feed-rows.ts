@@ -17,7 +17,8 @@ export function toPage(
   const more = later.length > limit
   const changes = (more ? later.slice(0, limit) : later).map((row) => toChange(row, ran))
   const last = more ? placeOf(changes.at(-1)) : endOf(end)
-  return { changes, last, now: Number(end['value']), restarted: false, more }
+  const keys = (end['topic'] ?? '') as string
+  return { changes, last, now: Number(end['value']), keys, restarted: false, more }
 }
 
 /** Whether the place is still in the feed: as its first change, or as its end, of which the change was removed. */

@@ -1,5 +1,5 @@
 /** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
-import type { IndexValues, StoreIndex } from '../../contracts/store.ts'
+import { type IndexValues, SECRET, SIGNING_KEY, type StoreIndex } from '../../contracts/store.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
 /** Of `record`, as `find` and lists read it. */
@@ -199,12 +199,14 @@ function feedStatements(schema: string) {
       `SELECT sequence FROM ${change} WHERE mark = ANY ($1::text[]) ORDER BY sequence`,
     ),
     /**
-     * First the end of the feed, with the store's clock as its value; then each change from a place on, that of the place itself
+     * First the end of the feed, with the store's clock as its value and the marks of the keys as its topic; then each change from a place on, that of the place itself
      * too, though it may have ended. Parameters: sequence, now, ran, limit.
      */
     changes: reading(
       'changes',
-      `SELECT 0 AS part, last AS sequence, mark, '' AS topic, ${STORE_NOW}::text AS value,
+      `SELECT 0 AS part, last AS sequence, mark,
+         (SELECT string_agg(attempt, ' ' ORDER BY kind, key) FROM ${schema}.record
+           WHERE kind = '${SIGNING_KEY}' OR kind = '${SECRET}') AS topic, ${STORE_NOW}::text AS value,
          NULL::int8 AS expires_at, NULL::int8 AS runs_until FROM ${feed} WHERE id = 1
        UNION ALL (
          SELECT 1, sequence, mark, topic, value, expires_at, runs_until FROM ${change}

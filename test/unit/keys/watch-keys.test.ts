@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openKeys } from '../../../src/keys/service-keys.ts'
+import { SealedKeys } from '../../../src/keys/sealed-keys.ts'
+import { Seals } from '../../../src/keys/seal.ts'
 import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { compareWithHistory, rememberedKeys, rememberKeys, watchKeys } from '../../../src/keys/watch-keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { ROTATION } from './keys-for-tests.ts'
+import { sealKey } from '../../support/seal-key.ts'
 import { settled } from '../../support/settled.ts'
 
 /** Milliseconds between two readings of the folder. */
@@ -219,5 +222,34 @@ describe('C6.3.4 the remembered keys', () => {
     await store.create('signing_keys', 'own', { value: { kids: 'a' } })
     expect(await compareWithHistory({ kids: ['a'], made: false }, store)).toBe('first')
     expect(await rememberedKeys(store)).toEqual(['a'])
+  })
+
+  it('C11.7.2 reads keys of a store when something was written there, or is due', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const clock = movableClock()
+    const store = new MemoryStore(clock)
+    const place = new SealedKeys(store, new Seals([sealKey('test')]))
+    const keys = await openKeys({ place, algorithms: ['ES256'], rotation: ROTATION }, clock)
+    let mark = 'first'
+    const ended = vi.spyOn(keys, 'rotateIfDue')
+    const confirmed = vi.spyOn(keys, 'confirm')
+    const secretReplaced = () => Promise.resolve()
+    const recorder = { note: () => undefined }
+    onTestFinished(await watchKeys({ keys, store, recorder, mark: () => ({ mark, age: 0 }), secretReplaced }))
+    const tick = async (): Promise<void> => {
+      vi.advanceTimersByTime(place.every)
+      await settled()
+      await Promise.allSettled(ended.mock.results.map(({ value }) => value))
+      await settled()
+    }
+    for (let n = 0; n < 4; n += 1) await tick()
+    expect([ended.mock.calls.length, confirmed.mock.calls.length]).toEqual([1, 3])
+    mark = 'second'
+    for (let n = 0; n < 2; n += 1) await tick()
+    expect(ended.mock.calls).toHaveLength(2)
+    clock.advance(1000 * (ROTATION.every + 1))
+    await tick()
+    expect(ended.mock.calls).toHaveLength(3)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Change, Store } from '../../../src/contracts/store.ts'
+import type { Change, FeedReading, Store } from '../../../src/contracts/store.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { budget, withStoreBudget } from '../../../src/kernel/store-budget.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
@@ -173,5 +173,122 @@ describe('the change feed', () => {
     const { feed, timers } = await opened()
     await feed.stop()
     expect(timers.delays()).toEqual([])
+  })
+})
+
+/** A feed of a process, and one of another process of its machine to which it hands over what it has read. */
+async function followed() {
+  const clock = movableClock()
+  const store = new MemoryStore(clock)
+  const [timers, followerTimers] = [manualAfter(), manualAfter()]
+  const held: FeedReading[] = []
+  const recorder = keepNotes()
+  const hasRead = (reading: FeedReading) => void held.push(reading)
+  const reader = await ChangeFeed.open({ store, clock, recorder, after: timers.after, hasRead })
+  let asked = 0
+  const counting = new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'changes') asked += 1
+      const member = Reflect.get(target, name) as unknown
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+  const feed = await ChangeFeed.open({ store: counting, clock, recorder, after: followerTimers.after })
+  const subscriber = keeper()
+  feed.subscribe('a', subscriber)
+  held.length = 0
+  /** The reader reads; what it hands over comes at once, unless it is held back. */
+  const read = async (): Promise<void> => {
+    await reader.refresh()
+  }
+  const hand = (): void => held.splice(0).forEach((reading) => feed.take(reading))
+  return {
+    ...{ clock, store, feed, subscriber, held, read, hand },
+    tick: () => followerTimers.fire(),
+    /** How often the follower has asked the store since the last look. */
+    asked: (): number => {
+      const count = asked
+      asked = 0
+      return count
+    },
+  }
+}
+
+describe('C11.7.2 a change feed that another process of the machine reads', () => {
+  it('takes over what was read, each change once, and asks the store nothing', async () => {
+    const { store, subscriber, read, hand, tick, asked } = await followed()
+    asked()
+    for (const n of [1, 2, 3]) {
+      await store.append('a', { n })
+      await read()
+      hand()
+      await tick()
+    }
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+    expect(asked()).toBe(0)
+  })
+
+  it('T5.9 reads itself when nothing is handed over for a while, and goes on with what is handed over then', async () => {
+    const { clock, store, subscriber, read, hand, tick, asked } = await followed()
+    await read()
+    hand()
+    asked()
+    clock.advance(700)
+    await store.append('a', { n: 1 })
+    await tick()
+    expect(subscriber.applied).toEqual([{ n: 1 }])
+    expect(asked()).toBe(1)
+    await read()
+    await store.append('a', { n: 2 })
+    await read()
+    hand()
+    await tick()
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 2 }])
+    expect(asked()).toBe(0)
+  })
+
+  it('is as old as the reading, however late that comes', async () => {
+    const { clock, feed, read, hand } = await followed()
+    clock.advance(1000)
+    await read()
+    clock.advance(5000)
+    hand()
+    expect(feed.age).toBe(5000)
+  })
+
+  it('reads itself where a reading was lost on its way, so that no change is left out', async () => {
+    const { store, feed, subscriber, held, read, hand } = await followed()
+    await store.append('a', { n: 1 })
+    await read()
+    held.length = 0
+    await store.append('a', { n: 2 })
+    await read()
+    hand()
+    await feed.refresh()
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 2 }])
+  })
+
+  it('is not taken back by a reading that is older than its own', async () => {
+    const { clock, store, feed, subscriber, read, hand } = await followed()
+    await read()
+    clock.advance(100)
+    await store.append('a', { n: 1 })
+    await feed.refresh()
+    hand()
+    expect(feed.age).toBe(0)
+    await feed.refresh()
+    expect(subscriber.applied).toEqual([{ n: 1 }])
+  })
+
+  it('takes only what is new of a reading that begins before its own', async () => {
+    const { store, feed, subscriber, read, hand, asked } = await followed()
+    await store.append('a', { n: 1 })
+    await feed.refresh()
+    await store.append('a', { n: 2 })
+    await read()
+    asked()
+    hand()
+    expect(subscriber.applied).toEqual([{ n: 1 }, { n: 2 }])
+    expect(asked()).toBe(0)
   })
 })
