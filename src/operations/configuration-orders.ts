@@ -1,7 +1,5 @@
 /** What operators may ask of the configuration: the file on disk beside the one in force. */
 
-import type { PassingCause } from './admin/operator-control.ts'
-
 /** What a file would be told at a reload. Each line says where the problem is, what it is and what to do. No secret. */
 export interface FileCheck {
   /** Whether a reload would put it in force. */
@@ -37,6 +35,13 @@ export const MOST_PATHS = 200
 export const MOST_STORED = 10_000
 
 /** How the configuration in force came to be. Times in milliseconds since the epoch. */
+/**
+ * Why a configuration without a mistake is refused: the store or the audit trail cannot be reached, its files change while
+ * they are read, or something else, which the log tells.
+ */
+export const PASSING_CAUSES = ['store', 'trail', 'files', 'unknown'] as const
+export type PassingCause = (typeof PASSING_CAUSES)[number]
+
 export interface ConfigurationStanding {
   /** Undefined if it does not come from a file. */
   readonly file: string | undefined

@@ -2,7 +2,7 @@
 import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
-import type { ConfigurationOrders } from '../configuration-orders.ts'
+import type { ConfigurationOrders, PassingCause } from '../configuration-orders.ts'
 import type { KeyOrders } from '../key-orders.ts'
 import type { LoggedCall } from '../log/read-call-line.ts'
 import type { ClosableNames } from '../maintenance/config.ts'
@@ -16,13 +16,6 @@ import type { Status } from '../status/status.ts'
 import type { ReportedActs } from '../reported-acts.ts'
 import type { RevocableOrders } from '../revocable-orders.ts'
 import type { TestTokenOrders } from '../test-token-orders.ts'
-
-/**
- * Why a configuration without a mistake is refused: the store or the audit trail cannot be reached, its files change while
- * they are read, or something else, which the log tells.
- */
-export const PASSING_CAUSES = ['store', 'trail', 'files', 'unknown'] as const
-export type PassingCause = (typeof PASSING_CAUSES)[number]
 
 /** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
 export type ReloadOutcome =
