@@ -51,21 +51,32 @@ const MOST_DECODINGS = 3
 /** Bytes, and the spelling of one UTF-16 unit that IIS decodes. */
 const ESCAPES = /(?:%[0-9A-Fa-f]{2})+|%[Uu][0-9A-Fa-f]{4}/g
 
-const unescaped = (escapes: string): string =>
-  /^%[Uu]/.test(escapes)
-    ? String.fromCharCode(Number.parseInt(escapes.slice(2), 16))
-    : Buffer.from(escapes.replaceAll('%', ''), 'hex').toString()
+function unescaped(escapes: string): string {
+  if (/^%[Uu]/.test(escapes)) return String.fromCharCode(Number.parseInt(escapes.slice(2), 16))
+  const code = escapes.length === 3 ? Number.parseInt(escapes.slice(1), 16) : 0x80
+  return code < 0x80 ? String.fromCharCode(code) : Buffer.from(escapes.replaceAll('%', ''), 'hex').toString()
+}
 
 /** One decoding, as a lenient service does it: what is no escape stays. */
-const decodedOnce = (text: string): string => text.replaceAll('+', ' ').replaceAll(ESCAPES, unescaped)
+function decodedOnce(text: string): string {
+  const spaced = text.replaceAll('+', ' ')
+  try {
+    return decodeURIComponent(spaced)
+  } catch {
+    return spaced.replaceAll(ESCAPES, unescaped)
+  }
+}
+
+/** What makes more than one text of a decoded one: separators, and escapes. */
+const DIVIDES = /[%&;]/
 
 /** A text, and what it is after one to three decodings, each normalised (NFKC) or not. */
 function decodingsOf(text: string): ReadonlySet<string> {
-  const all = new Set([text])
-  let latest: readonly string[] = [text]
+  const all = new Set([text, text.normalize('NFKC')])
+  let latest: readonly string[] = [...all]
   for (let count = 0; count < MOST_DECODINGS && latest.length > 0; count += 1) {
-    const decoded = latest.map(decodedOnce).flatMap((each) => [each, each.normalize('NFKC')])
-    latest = [...new Set(decoded)].filter((each) => !all.has(each))
+    const decoded = latest.map(decodedOnce).filter((each) => !all.has(each))
+    latest = [...new Set(decoded.flatMap((each) => [each, each.normalize('NFKC')]))]
     for (const each of latest) all.add(each)
   }
   return all
@@ -90,6 +101,9 @@ export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
       return kind === 'pair' && index === 0 && isTaken(part)
     })
   return (text, kind) => {
+    // Most pairs: a plain name, which the filter has judged, and a value that stays one value.
+    const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')
+    if (isPlainName && !DIVIDES.test(decodedOnce(text).normalize('NFKC'))) return
     for (const decoded of decodingsOf(text))
       if (holdsName(decoded, kind))
         throw new Fault('unsendable_argument', {
