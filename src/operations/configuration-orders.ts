@@ -34,7 +34,6 @@ export interface FileDifference {
 export const MOST_PATHS = 200
 export const MOST_STORED = 10_000
 
-/** How the configuration in force came to be. Times in milliseconds since the epoch. */
 /**
  * Why a configuration without a mistake is refused: the store or the audit trail cannot be reached, its files change while
  * they are read, or something else, which the log tells.
@@ -42,6 +41,7 @@ export const MOST_STORED = 10_000
 export const PASSING_CAUSES = ['store', 'trail', 'files', 'unknown'] as const
 export type PassingCause = (typeof PASSING_CAUSES)[number]
 
+/** How the configuration in force came to be. Times in milliseconds since the epoch. */
 export interface ConfigurationStanding {
   /** Undefined if it does not come from a file. */
   readonly file: string | undefined
