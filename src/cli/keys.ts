@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readConfiguration, type Configuration } from '../settings/configuration.ts'
 import { type Clock, epochSeconds, systemClock } from '../kernel/clock.ts'
-import { ClockOffset, StoreClock } from '../kernel/store-clock.ts'
+import { TrustedOffset, StoreClock } from '../kernel/store-clock.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { examineKeys } from '../keys/examine-keys.ts'
 import type { Store } from '../contracts/store.ts'
@@ -153,7 +153,7 @@ async function withSharedStore<T>(
 ): Promise<T> {
   if (config.kind !== 'postgres') return act(undefined, systemClock)
   const { openPostgresToRead } = await import('../stores/postgres/open.ts')
-  const offset = new ClockOffset()
+  const offset = new TrustedOffset()
   const clock = new StoreClock(offset)
   return closing(await openPostgresToRead(config, clock, { offset }), (store) => act(store, clock))
 }

@@ -10,6 +10,10 @@ import { SealedKeys } from '../keys/sealed-keys.ts'
 import { hasService } from '../start/data-users.ts'
 import { placeOf } from '../stores/postgres/config.ts'
 import { StoreError } from '../stores/store-error.ts'
+import { callAdminApi, operatorName } from './admin-commands.ts'
+import type { Given } from './options.ts'
+import { checkedReason } from './order-options.ts'
+import { DOUBTED } from '../contracts/store.ts'
 import { countOf, EXIT, type Terminal, UsageError } from './command.ts'
 import { progressBar, RECORDS } from './progress.ts'
 import { recorded } from './recorded-act.ts'
@@ -35,7 +39,20 @@ interface Copy {
   readonly json: boolean
 }
 
+/** Options are named as what they accept. */
+function accept({ values }: Given<typeof STORE.verbs.accept>, terminal: Terminal): Promise<number> {
+  const [what, second] = DOUBTED.filter((each) => values[each] === true)
+  if (what === undefined || second !== undefined)
+    throw new UsageError(
+      `expected one of ${DOUBTED.map((each) => `--${each}`).join(', ')}, to say what is right`,
+    )
+  const body = { what, reason: checkedReason(values), by: operatorName(terminal) }
+  const call = { method: 'POST', path: '/store/accept', body } as const
+  return callAdminApi(call, values, terminal, () => `the ${what} of the store is accepted\n`)
+}
+
 export const storeCommand = commandOf(STORE, {
+  accept,
   copy: ({ values }, terminal) => {
     const file = sourceOf(values.from)
     return onSharedStore(values.config, terminal, ({ configuration, store }) => {

@@ -16,6 +16,8 @@ export interface NodeFacts {
   readonly clockOffset: number
   /** Milliseconds since it read the change feed. */
   readonly feedAge: number
+  /** Milliseconds by which it takes the store's clock to be ahead; 0 if it believes it. Absent: of an older version. */
+  readonly clockDoubt?: number
 }
 
 export interface SeenNode extends NodeFacts {
@@ -32,6 +34,14 @@ export interface LiveNodes {
   readonly configs: number
 }
 
+/** What a store says about the time, besides its clock. */
+export interface KnownTimes {
+  /** The newest time that somebody who was believed has written, milliseconds since the epoch; 0 if there is none. */
+  readonly newest: number
+  /** What a node that is alive takes the clock to be ahead by; undefined if none is alive. */
+  readonly clockDoubt: number | undefined
+}
+
 /** The nodes that share a store. Methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Nodes {
   /** The version of the tables that this process knows. */
@@ -40,6 +50,8 @@ export interface Nodes {
   beat(facts: NodeFacts): Promise<LiveNodes>
   /** Those that are alive. */
   live(): Promise<LiveNodes>
+  /** For a process that starts, and cannot know whether the store's clock is right. */
+  times(): Promise<KnownTimes>
   /** All that were seen within the last hour, the latest first. */
   list(): Promise<readonly SeenNode[]>
   /** A node ends: nobody counts it any more. */

@@ -200,6 +200,10 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** What processes may doubt about a store that several nodes share: whether the time that its clock tells is right. */
+export const DOUBTED = ['clock'] as const
+export type Doubted = (typeof DOUBTED)[number]
+
 /** Applies the changes of a topic. Neither method may throw. */
 export interface Subscriber {
   /**

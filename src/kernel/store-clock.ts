@@ -4,23 +4,17 @@ import { type Clock, systemClock } from './clock.ts'
 const READINGS = 8
 /** Milliseconds. A reading that differs more than this, beyond its own error, shows that the store's clock was set. */
 const STEP = 250
-/** Milliseconds. An older reading says too little about a clock that may have drifted or been set. */
-const FRESH = 60_000
+/** Milliseconds. A clock that is set right moves less, and one that differs more was set wrong, or was wrong before. */
+export const JUMP = 60_000
 
 /** Where a store's clock stands against Clock.monotonic() of this process. */
 export class ClockOffset {
   readonly #readings: number[] = []
   #median: number | undefined
-  #readAt = Number.NEGATIVE_INFINITY
 
   /** Milliseconds to add to Clock.monotonic(); undefined before the first reading. */
   get value(): number | undefined {
     return this.#median
-  }
-
-  /** Whether the clock was read within the last 60 seconds. @param at Clock.monotonic() */
-  isFresh(at: number): boolean {
-    return at - this.#readAt <= FRESH
   }
 
   /**
@@ -30,7 +24,6 @@ export class ClockOffset {
   read(storeNow: number, askedAt: number, answeredAt: number): void {
     const error = (answeredAt - askedAt) / 2
     const offset = storeNow - (askedAt + error)
-    this.#readAt = answeredAt
     const isStep = this.#median !== undefined && Math.abs(offset - this.#median) > STEP + error
     if (isStep) this.#readings.length = 0
     // It says less than what is known. Several come at once when a process goes on that was paused.
@@ -40,11 +33,106 @@ export class ClockOffset {
     this.#median = medianOf(this.#readings)
   }
 
+  /** As if it had been read so. */
+  set(value: number): void {
+    this.#readings.splice(0, READINGS, value)
+    this.#median = value
+  }
+
   /** Moves it forward by milliseconds in which Clock.monotonic() stood still, until a reading says otherwise. */
   advance(ms: number): void {
-    if (this.#median === undefined) return
-    this.#readings.splice(0, READINGS, this.#median + ms)
-    this.#median += ms
+    if (this.#median !== undefined) this.set(this.#median + ms)
+  }
+}
+
+/**
+ * The same, of a clock that is not believed whatever it says. When it has jumped by more than a minute against this machine's
+ * monotonic clock, it is doubted: time goes on as before, until the clock is back, or somebody says that it is right.
+ */
+export class TrustedOffset {
+  readonly #trusted = new ClockOffset()
+  readonly #changed: (doubt: number | undefined) => void
+  /** Of the last reading. */
+  #seen: number | undefined
+  #doubt: number | undefined
+  /** The doubt comes from the start, and not from a jump that was seen. */
+  #isGuess = false
+  /** The value before a suspension that only the machine's wall clock has told of. */
+  #before: number | undefined
+
+  /** @param changed called when it is doubted, and no longer: as `doubt` says */
+  constructor(changed: (doubt: number | undefined) => void = () => undefined) {
+    this.#changed = changed
+  }
+
+  /** As ClockOffset. */
+  get value(): number | undefined {
+    return this.#trusted.value
+  }
+
+  /** Milliseconds by which the store's clock is ahead of the time that is believed; undefined if it is believed itself. */
+  get doubt(): number | undefined {
+    return this.#doubt
+  }
+
+  /** As ClockOffset. */
+  read(storeNow: number, askedAt: number, answeredAt: number): void {
+    const error = (answeredAt - askedAt) / 2
+    const seen = storeNow - (askedAt + error)
+    const isNear = (value: number | undefined): boolean =>
+      value === undefined || Math.abs(seen - value) <= JUMP + error
+    this.#seen = seen
+    const believed = this.#trusted.value
+    if (!isNear(believed)) {
+      // There was no suspension: somebody has set the wall clock of this machine.
+      if (this.#before === undefined || !isNear(this.#before)) {
+        this.#setDoubt(seen - (believed ?? 0))
+        return
+      }
+      this.#trusted.set(this.#before)
+    }
+    this.#before = undefined
+    this.#trusted.read(storeNow, askedAt, answeredAt)
+    this.#setDoubt(undefined)
+  }
+
+  /** As ClockOffset. */
+  advance(ms: number): void {
+    this.#before ??= this.#trusted.value
+    this.#trusted.advance(ms)
+  }
+
+  /**
+   * At a start, when there was no jump to be seen: another time is believed.
+   * @param isGuess whether another node that believes the store's clock knows better
+   */
+  assume(value: number, isGuess: boolean): void {
+    if (this.#seen === undefined) return
+    this.#trusted.set(value)
+    this.#isGuess = isGuess
+    this.#setDoubt(this.#seen - value)
+  }
+
+  /** Another node believes the store's clock. It has seen it longer than one that guesses. */
+  confirmed(): void {
+    if (this.#isGuess) this.#believe()
+  }
+
+  /** Somebody says that the clock is right, though it is ahead by so much. It may be another jump than is doubted here. */
+  accept(ahead: number): void {
+    if (this.#doubt !== undefined && Math.abs(this.#doubt - ahead) <= JUMP) this.#believe()
+  }
+
+  #believe(): void {
+    if (this.#seen !== undefined) this.#trusted.set(this.#seen)
+    this.#setDoubt(undefined)
+  }
+
+  #setDoubt(doubt: number | undefined): void {
+    const isNews = (doubt === undefined) !== (this.#doubt === undefined)
+    this.#doubt = doubt
+    if (doubt === undefined) this.#isGuess = false
+    if (isNews) this.#changed(doubt)
   }
 }
 
@@ -58,10 +146,10 @@ function medianOf(values: readonly number[]): number | undefined {
  * a fast clock issues would outlive a revocation rule. Before the first reading it is the clock of this machine.
  */
 export class StoreClock implements Clock {
-  readonly #offset: ClockOffset
+  readonly #offset: Pick<ClockOffset, 'value'>
   readonly #machine: Clock
 
-  constructor(offset: ClockOffset, machine: Clock = systemClock) {
+  constructor(offset: Pick<ClockOffset, 'value'>, machine: Clock = systemClock) {
     this.#offset = offset
     this.#machine = machine
   }

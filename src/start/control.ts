@@ -8,6 +8,7 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import type { Doubted } from '../contracts/store.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { KeyControl } from './key-control.ts'
@@ -25,7 +26,7 @@ import type {
   RevokeOutcome,
 } from '../operations/admin/operator-control.ts'
 import { compileMaintenance, type ClosableNames } from '../operations/maintenance/config.ts'
-import { plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
+import { type Act, plainFacts, noteAct, recordGiving, recordTaking } from '../operations/acts.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 import type { CallHistory } from '../operations/call-history.ts'
 import type { MaintenanceSwitch } from '../operations/maintenance/maintenance.ts'
@@ -61,7 +62,7 @@ import { unknownIds } from './unknown-ids.ts'
 
 export interface ControlParts {
   /** The state of this process. With several workers, the supervisor has its own. */
-  readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store' | 'feed'>
+  readonly state: Pick<State, 'maintenance' | 'tokenRevoker' | 'rules' | 'store' | 'feed' | 'doubts'>
   readonly pool: WorkerPool<Configuration>
   /** The people and their rights in the configuration in force. */
   readonly holdings: () => Holdings
@@ -226,6 +227,15 @@ export class ServiceControl implements OperatorControl {
     const cleared = await recordGiving(this.#parts.audit, operator, clearingAct(which), clear, told)
     this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
     return cleared
+  }
+
+  async acceptStore(what: Doubted, operator: Operator): Promise<boolean> {
+    const { state, audit, recorder } = this.#parts
+    if (state.doubts[what] === undefined) return false
+    const act: Act = { event: 'store.accepted', on: { kind: 'store' }, change: { what } }
+    const accepted = await recordGiving(audit, operator, act, () => state.doubts.accept(what))
+    recorder.note('info', 'store_accepted', { what, ...operator })
+    return accepted
   }
 
   redact(subject: string, operator: Operator): Promise<Redacted | undefined> {

@@ -13,7 +13,9 @@ import { VERSION } from './version.ts'
 
 export interface NodeBeatParts {
   readonly nodes: Nodes
-  readonly state: Pick<State, 'clock'> & { readonly feed: Pick<State['feed'], 'age'> }
+  readonly state: Pick<State, 'clock'> & { readonly doubts: Pick<State['doubts'], 'clock'> } & {
+    readonly feed: Pick<State['feed'], 'age'>
+  }
   readonly machine: Clock
   readonly recorder: Pick<Recorder, 'note'>
   /**
@@ -113,7 +115,8 @@ export class NodeBeat {
       schema: nodes.knownSchema,
       config: digestOf(this.#configuration),
       workers: countWorkers(this.#configuration.workers),
-      clockOffset: Math.round(state.clock.now() - machine.now()) / 1000,
+      clockOffset: Math.round(state.clock.now() + (state.doubts.clock ?? 0) - machine.now()) / 1000,
+      clockDoubt: Math.round(state.doubts.clock ?? 0),
       feedAge: Math.round(state.feed.age),
     }
   }

@@ -6,7 +6,7 @@ import type { TokenRevoker } from '../contracts/tokens.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { View } from '../contracts/view.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { ClockOffset, StoreClock } from '../kernel/store-clock.ts'
+import { StoreClock, TrustedOffset } from '../kernel/store-clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import { MaintenanceSwitches } from '../operations/maintenance/maintenance.ts'
 import { MaintenanceRecords } from '../operations/maintenance/records.ts'
@@ -17,6 +17,7 @@ import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
 import { MeasuredStore } from '../stores/measured-store.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 import { ClockDrift } from '../stores/clock-drift.ts'
+import { judgeClock, StoreDoubts } from '../stores/store-doubts.ts'
 import type { TroubleListener } from '../stores/trouble.ts'
 import { RevocationRules } from '../stores/revocations.ts'
 import { FeedView } from '../stores/view.ts'
@@ -28,6 +29,7 @@ export interface State {
   readonly clock: Clock
   /** What this process knows of the store. */
   readonly view: View
+  readonly doubts: StoreDoubts
   readonly store: Store
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
@@ -71,17 +73,15 @@ const troubleNotes =
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   const { recorder, audit, measures, answerWithin } = parts
   const config = storeOf(configuration)
-  const { clock, offset } = sharedClock(config, parts.clock)
+  const { clock, offset } = sharedClock(config, parts)
   const options = { onTrouble: troubleNotes(recorder), answerWithin, offset }
   const opened = await openStore(config, configuration.data, clock, options)
   const store = new MeasuredStore(opened, clock, measures.metrics.storeCalled)
-  const { feed, longestLife } = await openRecords(store, configuration, {
-    ...parts,
-    clock,
-    machine: parts.clock,
-  })
+  const machine = parts.clock
+  const { feed, longestLife } = await openRecords(store, configuration, { ...parts, clock, machine, offset })
+  const doubts = new StoreDoubts({ feed, clock, offset })
   const view = new FeedView({ feed, offset, maxAge: config.kind === 'postgres' ? config.maxAge : NEVER })
-  const drift = offset && new ClockDrift(clock, parts.clock, recorder)
+  const drift = offset && new ClockDrift({ store: clock, offset, machine, recorder })
   if (!isSidecar(configuration)) measures.gauges.add(() => [...readStore(store, feed), ...readClock(drift)])
   const switches = new MaintenanceSwitches(clock)
   const stopPurging = startPurging({ store, recorder })
@@ -89,6 +89,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
   return {
     clock,
     view,
+    doubts,
     store,
     feed,
     rules,
@@ -119,10 +120,13 @@ const NEVER = Number.POSITIVE_INFINITY
  */
 function sharedClock(
   { kind }: StoreConfig,
-  machine: Clock,
-): { readonly clock: Clock; readonly offset: ClockOffset | undefined } {
+  { clock: machine, recorder }: Pick<StateParts, 'clock' | 'recorder'>,
+): { readonly clock: Clock; readonly offset: TrustedOffset | undefined } {
   if (kind !== 'postgres') return { clock: machine, offset: undefined }
-  const offset = new ClockOffset()
+  const offset = new TrustedOffset((doubt) => {
+    if (doubt === undefined) recorder.note('info', 'store.clock_believed')
+    else recorder.note('error', 'store.clock_jumped', { seconds: Math.round(doubt / 1000) })
+  })
   return { clock: new StoreClock(offset, machine), offset }
 }
 
@@ -147,9 +151,11 @@ export function longestLifeOf(configuration: Configuration): LongestLife {
 async function openRecords(
   store: Store,
   configuration: Configuration,
-  parts: StateParts & { readonly machine: Clock },
+  parts: StateParts & { readonly machine: Clock; readonly offset: TrustedOffset | undefined },
 ): Promise<Pick<State, 'feed' | 'longestLife'>> {
+  const { offset, machine } = parts
   try {
+    if (offset && store.shared) await judgeClock(offset, store.shared.nodes, machine)
     const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
     return { feed: await ChangeFeed.open({ store, ...parts }), longestLife }
   } catch (error) {

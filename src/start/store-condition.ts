@@ -1,12 +1,14 @@
 /** How the store is, as one process sees it: a part of what /health/ready tells (C11.1). */
 import type { Store } from '../contracts/store.ts'
 import type { View } from '../contracts/view.ts'
+import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Condition, Degradation } from '../operations/health.ts'
 
 export interface StoreCondition {
   readonly store: Pick<Store, 'trouble' | 'refusesWrites' | 'shared'>
   readonly feed: { readonly age: number }
   readonly view: Pick<View, 'isOutdated'>
+  readonly doubts: Pick<StoreDoubts, 'reasons'>
 }
 
 /** Milliseconds. */
@@ -17,20 +19,23 @@ const OLD_FEED = 5000
  * is a degradation at first: no other node would do better, and data calls go on with what is known. So is one that takes no
  * writes.
  */
-export function conditionOfStore({ store, feed, view }: StoreCondition): Condition {
+export function conditionOfStore({ view, ...state }: StoreCondition): Condition {
+  const { store } = state
   const isLost = store.trouble !== undefined && store.shared === undefined
   if (isLost || view.isOutdated) return { failing: ['store'], degraded: [] }
-  return { failing: [], degraded: reasonsOf({ store, feed }).map((reason) => ({ name: 'store', reason })) }
+  return { failing: [], degraded: reasonsOf(state).map((reason) => ({ name: 'store', reason })) }
 }
 
 const reasonsOf = ({
   store: { refusesWrites },
   feed,
-}: Pick<StoreCondition, 'store' | 'feed'>): readonly Degradation['reason'][] => [
+  doubts,
+}: Omit<StoreCondition, 'view'>): readonly Degradation['reason'][] => [
   ...(feed.age > OLD_FEED
     ? ['it cannot be read: nobody can log in, and data calls go on with what was known']
     : []),
   ...(refusesWrites === undefined
     ? []
     : [`it takes no writes: ${refusesWrites}. Logins and refreshes fail, and data calls go on`]),
+  ...doubts.reasons,
 ]

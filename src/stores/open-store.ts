@@ -7,7 +7,7 @@ import type { Store } from '../contracts/store.ts'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import type { ClockOffset } from '../kernel/store-clock.ts'
+import type { TrustedOffset } from '../kernel/store-clock.ts'
 import { planSqlite, type StoreConfig } from './config.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { StoreError } from './store-error.ts'
@@ -80,7 +80,7 @@ export interface OpenOptions {
   /** Milliseconds within which each verb must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number | undefined
   /** Takes what is read of the clock of a store that several nodes share. */
-  readonly offset?: ClockOffset | undefined
+  readonly offset?: TrustedOffset | undefined
 }
 
 /**

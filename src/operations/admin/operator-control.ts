@@ -1,6 +1,7 @@
 /** What operators can do to a running service: what routes of the admin API, signals and changed files order. */
 import type { DescribedCall, Explanation } from '../../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../../contracts/lockouts.ts'
+import type { Doubted } from '../../contracts/store.ts'
 import type { Ended, RevokedTokens } from '../../contracts/tokens.ts'
 import type { ConfigurationOrders, PassingCause } from '../configuration-orders.ts'
 import type { KeyOrders } from '../key-orders.ts'
@@ -99,6 +100,11 @@ export interface OperatorControl {
    * with Fault `audit_unavailable` or AdminError 503, with nothing erased.
    */
   redact(subject: string, operator: Operator): Promise<Redacted | undefined>
+  /**
+   * What every process doubts about a shared store is right (C11.7.1). Resolves with false if this one does not doubt it.
+   * Rejects with Fault `identity_unavailable`.
+   */
+  acceptStore(what: Doubted, operator: Operator): Promise<boolean>
   reload(operator: Operator): Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. */
   restart(operator: Operator): Promise<RestartOutcome>

@@ -13,6 +13,7 @@ import {
   text,
   WHO,
 } from './routes.ts'
+import { DOUBTED } from '../../contracts/store.ts'
 import type { RevokedTokens } from '../../contracts/tokens.ts'
 
 /** The combinations of members that a revocation may name. */
@@ -159,6 +160,28 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     },
   },
   REVOKE_ROUTE,
+  {
+    method: 'POST',
+    path: '/store/accept',
+    operationId: 'acceptStore',
+    needs: 'operate',
+    summary: 'What every process doubts about a shared store is right: its clock, which has jumped (C11.7.1)',
+    body: members({ what: { enum: [...DOUBTED], description: 'What is right.' }, ...WHO }, ['what']),
+    answers: {
+      200: [
+        'In this process; everywhere within a second',
+        members({ outcome: { const: 'accepted' }, what: { enum: [...DOUBTED] } }, ['outcome', 'what']),
+      ],
+      409: ['It is not doubted here: nothing has changed', problemsSchema],
+    },
+    handle: async (control, { body, operator }) => {
+      const what = DOUBTED.find((each) => each === body['what'])
+      if (what === undefined) return reject([`what  expected ${DOUBTED.join(' or ')}`])
+      return (await control.acceptStore(what, operator))
+        ? ok({ outcome: 'accepted', what })
+        : refuse('nothing has changed', [`this node does not doubt the ${what} of the store`])
+    },
+  },
   {
     method: 'GET',
     path: '/lockouts',

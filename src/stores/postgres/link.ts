@@ -99,9 +99,10 @@ export class PostgresLink {
     return this.#refusals.reason
   }
 
-  /** Of the contract of stores. */
-  silentSince(time: number): number {
-    return this.#silence.since(time, this.#storeNow())
+  /** Milliseconds of the last `ms` in which the database did not answer. Its own clock may have jumped meanwhile. */
+  silentFor(ms: number): number {
+    const now = performance.now()
+    return this.#silence.since(now - ms, now)
   }
 
   /** By how much the clock of the database is ahead of this machine's, in milliseconds. */
@@ -150,7 +151,7 @@ export class PostgresLink {
     for (let triesBefore = 0; ; triesBefore += 1) {
       if (end - performance.now() < MIN_TIME) throw unavailable('no connection was free in time')
       if (!this.#breaker.admit()) throw this.#refusal()
-      const sentAt = this.#storeNow()
+      const sentAt = performance.now()
       try {
         const rows = await lane.use((client) => this.#ask(client, lane.within, statement, values, end))
         this.#settle(undefined, sentAt)
@@ -191,10 +192,6 @@ export class PostgresLink {
     return kind === 'read' ? rows : writtenRows(rows)
   }
 
-  #storeNow(): number {
-    return performance.now() + (this.#offset.value ?? 0)
-  }
-
   #takeReading(now: number, askedAt: number): void {
     const answeredAt = performance.now()
     this.#offset.read(now, askedAt, answeredAt)
@@ -210,7 +207,7 @@ export class PostgresLink {
       thrown === undefined || thrown instanceof LateError || wasInTheWay(thrown) || !isUnavailable(thrown)
     if (hasAnswered) this.#breaker.succeeded()
     else this.#fail(thrown)
-    if (hasAnswered) this.#silence.answered(this.#storeNow())
+    if (hasAnswered) this.#silence.answered(performance.now())
     else this.#silence.failed(sentAt)
     if (hasAnswered) this.#setTrouble(undefined)
     else if (this.#breaker.isOpen) this.#setTrouble(reasonOf(thrown))

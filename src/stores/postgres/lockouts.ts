@@ -1,5 +1,6 @@
 import type { AttemptTurns, LockoutTurns, SharedDelays, TakenTurn } from '../../contracts/lockouts.ts'
 import type { PostgresLink } from './link.ts'
+import { JUMP } from '../../kernel/store-clock.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
 /** Doublings of a delay: more than any configured longest delay needs. power() fails for thousands of failures. */
@@ -9,9 +10,11 @@ const SHORTEST_WAIT = 25
 const LONGEST_WAIT = 1000
 const LONGEST_BUSY_WAIT = 100
 
+/** Written while the store's clock was ahead: it would else count until that time comes. */
+const isAhead = (time: string): string => `${time} > ${STORE_NOW} + ${JUMP}`
 /** Of a row: failures that are old count no more, and how long the next attempt waits for them. */
 const failures = (forget: string): string =>
-  `CASE WHEN l.last_at < ${STORE_NOW} - ${forget}::int8 THEN 0 ELSE l.failures END`
+  `CASE WHEN l.last_at < ${STORE_NOW} - ${forget}::int8 OR ${isAhead('l.last_at')} THEN 0 ELSE l.failures END`
 const delay = (count: string, [free, first, longest]: readonly [string, string, string]): string =>
   `CASE WHEN ${count} < ${free}::int4 OR ${first}::float8 = 0 THEN 0
     ELSE least(${longest}::float8, ${first}::float8 * power(2, least(${DOUBLINGS}, ${count} - ${free}::int4))) END`
@@ -19,8 +22,8 @@ const delay = (count: string, [free, first, longest]: readonly [string, string, 
 /** Parameters 4 to 7 of the statements: free, delay, longest, forget. */
 const COUNT = failures('$7')
 const DELAY = delay(`(${COUNT})`, ['$4', '$5', '$6'])
-const IS_DUE = `l.last_at + ${DELAY} <= ${STORE_NOW}`
-const HAS_LAPSED = `l.busy_until < ${STORE_NOW}`
+const IS_DUE = `(l.last_at + ${DELAY} <= ${STORE_NOW} OR ${isAhead('l.last_at')})`
+const HAS_LAPSED = `(l.busy_until < ${STORE_NOW} OR ${isAhead('l.busy_until')})`
 /** Has been counted by an earlier try, or has the turn. */
 const IS_MINE = `l.busy_by IS NOT DISTINCT FROM $2`
 /** In the place of an attempt, once it has ended: so a try whose answer was lost is known. */

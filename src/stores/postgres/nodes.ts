@@ -1,4 +1,5 @@
-import type { LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
+import type { KnownTimes, LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
+import type { TrustedOffset } from '../../kernel/store-clock.ts'
 import { aheadOfRequests } from '../../kernel/store-budget.ts'
 import type { PostgresLink, Row } from './link.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
@@ -7,6 +8,12 @@ import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 export const ALIVE_FOR = 10_000
 /** Milliseconds for which a node that is gone is shown, and counts for `migrate --finish`. */
 const KEPT_FOR = 3_600_000
+/** Nodes that a process asks about the time when it starts. */
+const RECENT = 100
+
+/** One that was seen in the future has ended while the store's clock was ahead. */
+const seenWithin = (ms: number): string =>
+  `seen_at BETWEEN ${STORE_NOW} - ${ms} AND ${STORE_NOW} + ${ALIVE_FOR}`
 
 /** What stands in the column `facts`. */
 type KeptFacts = Omit<NodeFacts, 'id' | 'version' | 'config'>
@@ -15,19 +22,22 @@ type KeptFacts = Omit<NodeFacts, 'id' | 'version' | 'config'>
 export class PostgresNodes implements Nodes {
   readonly knownSchema: number
   readonly #link: PostgresLink
+  readonly #offset: Pick<TrustedOffset, 'confirmed'> | undefined
   readonly #beat: Statement
   readonly #live: Statement
+  readonly #times: Statement
   readonly #list: Statement
   readonly #leave: Statement
 
-  constructor(link: PostgresLink, knownSchema = 0) {
+  constructor(link: PostgresLink, knownSchema = 0, offset?: Pick<TrustedOffset, 'confirmed'>) {
     this.knownSchema = knownSchema
+    this.#offset = offset
     const table = `${link.plan.schema}.node`
     this.#link = link
     this.#beat = writing('node_beat', {
       parameters: 4,
       before: (inTime) => [
-        `forgotten AS (DELETE FROM ${table} WHERE seen_at < ${STORE_NOW} - ${KEPT_FOR} AND id <> $1 AND ${inTime})`,
+        `forgotten AS (DELETE FROM ${table} WHERE NOT ${seenWithin(KEPT_FOR)} AND id <> $1 AND ${inTime})`,
       ],
       last: (inTime) => `
         INSERT INTO ${table} (id, version, config, facts, seen_at) SELECT $1, $2, $3, $4, ${STORE_NOW} WHERE ${inTime}
@@ -35,14 +45,16 @@ export class PostgresNodes implements Nodes {
           version = excluded.version, config = excluded.config, facts = excluded.facts, seen_at = excluded.seen_at
         RETURNING 1 AS done`,
     })
-    this.#live = reading(
-      'node_live',
-      `SELECT config, facts FROM ${table} WHERE seen_at >= ${STORE_NOW} - ${ALIVE_FOR}`,
+    this.#live = reading('node_live', `SELECT config, facts FROM ${table} WHERE ${seenWithin(ALIVE_FOR)}`)
+    this.#times = reading(
+      'node_times',
+      `SELECT ${STORE_NOW} AS now, seen_at, facts, last FROM ${link.plan.schema}.feed LEFT JOIN (
+         SELECT seen_at, facts FROM ${table} ORDER BY seen_at DESC LIMIT ${RECENT}) AS node ON true`,
     )
     this.#list = reading(
       'node_list',
       `SELECT id, version, config, facts, seen_at FROM ${table}
-       WHERE seen_at >= ${STORE_NOW} - ${KEPT_FOR} ORDER BY seen_at DESC, id`,
+       WHERE ${seenWithin(KEPT_FOR)} ORDER BY seen_at DESC, id`,
     )
     this.#leave = writing('node_leave', {
       parameters: 1,
@@ -60,11 +72,23 @@ export class PostgresNodes implements Nodes {
 
   async live(): Promise<LiveNodes> {
     const { rows } = await this.#link.run(this.#live, [])
+    if (rows.some((row) => factsOf(row).clockDoubt === 0)) this.#offset?.confirmed()
     return {
       nodes: rows.length,
       workers: rows.reduce((sum, row) => sum + factsOf(row).workers, 0),
       configs: new Set(rows.map((row) => row['config'])).size,
     }
+  }
+
+  async times(): Promise<KnownTimes> {
+    const { rows } = await this.#link.run(this.#times, [])
+    const seen = rows.flatMap((row) =>
+      row['seen_at'] === null ? [] : [{ at: row['seen_at'] as number, doubt: factsOf(row).clockDoubt ?? 0 }],
+    )
+    const now = Number(rows[0]?.['now'])
+    const alive = seen.find(({ at }) => Math.abs(now - at) <= ALIVE_FOR)
+    const believed = seen.map(({ at, doubt }) => at - doubt)
+    return { newest: Math.max(Number(rows[0]?.['last'] ?? 0), ...believed), clockDoubt: alive?.doubt }
   }
 
   async list(): Promise<readonly SeenNode[]> {

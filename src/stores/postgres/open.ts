@@ -1,7 +1,7 @@
 /** Opens a Postgres store: for the service, and for commands. */
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { ClockOffset } from '../../kernel/store-clock.ts'
+import type { TrustedOffset } from '../../kernel/store-clock.ts'
 import { StoreError } from '../store-error.ts'
 import type { TroubleListener } from '../trouble.ts'
 import { requireWhole } from './copied-store.ts'
@@ -15,7 +15,7 @@ export interface OpenPostgresOptions {
   /** Milliseconds for one verb, instead of `deadline`. */
   readonly answerWithin?: number | undefined
   /** Takes what is read of the store's clock. */
-  readonly offset?: ClockOffset | undefined
+  readonly offset?: TrustedOffset | undefined
 }
 
 /** Milliseconds that a migration may take. */
@@ -113,7 +113,7 @@ async function open(
     try {
       await before(link)
       await requireWhole(link)
-      return await PostgresStore.open(link, clock)
+      return await PostgresStore.open(link, clock, offset)
     } catch (thrown) {
       await link.close()
       throw thrown

@@ -8,7 +8,7 @@ interface Interval {
 }
 
 /**
- * When the database did not answer this process. Times are those of the store's clock, in milliseconds since the epoch. Only
+ * When the database did not answer this process. Times are those of `performance.now()`. Only
  * the times without an answer count, and not those between them: else a database that fails now and then would lengthen
  * the grace of a refresh token by as long as it goes on so.
  */

@@ -1,5 +1,6 @@
 /** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
 import { type IndexValues, SECRET, SIGNING_KEY, type StoreIndex } from '../../contracts/store.ts'
+import { JUMP } from '../../kernel/store-clock.ts'
 import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 
 /** Of `record`, as `find` and lists read it. */
@@ -227,13 +228,13 @@ function feedStatements(schema: string) {
 
 export function leaseStatements(schema: string) {
   return {
-    /** Parameters: name, holder, milliseconds. */
+    /** One that ends too late was taken while the clock was ahead. Parameters: name, holder, milliseconds. */
     hold: writing('hold', {
       parameters: 3,
       last: (inTime) => `
         INSERT INTO ${schema}.lease AS old (name, holder, until) SELECT $1, $2, ${STORE_NOW} + $3::int8 WHERE ${inTime}
         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-        WHERE old.until < ${STORE_NOW} OR old.holder = $2
+        WHERE old.until NOT BETWEEN ${STORE_NOW} AND ${STORE_NOW} + $3::int8 + ${JUMP} OR old.holder = $2
         RETURNING 1 AS done`,
     }),
     /** Parameters: name, holder. */

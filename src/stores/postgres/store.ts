@@ -14,10 +14,12 @@ import type {
   StoreIndex,
 } from '../../contracts/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import type { TrustedOffset } from '../../kernel/store-clock.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'
 import { Appender } from './appender.ts'
 import { PostgresBudgets } from './budgets.ts'
 import { indexColumn, keyColumns, keyOf, shortKey } from './keys.ts'
+import { unavailable } from './connections.ts'
 import type { PostgresLink, Row } from './link.ts'
 import { PostgresLockouts } from './lockouts.ts'
 import { NEWEST_TABLES } from './migrations.ts'
@@ -37,11 +39,19 @@ export const drawAttempt = (): string => randomBytes(ATTEMPT_BYTES).toString('ba
 /** Times in columns are whole milliseconds. */
 const whole = (ms: number | undefined): number | null => (ms === undefined ? null : Math.ceil(ms))
 
+interface PostgresStoreParts {
+  readonly link: PostgresLink
+  readonly clock: Clock
+  /** Where the store's clock stands, if `clock` is that one. */
+  readonly offset: TrustedOffset | undefined
+}
+
 /** The store contract in a Postgres database that several nodes share. README.md says what survives what. */
 export class PostgresStore implements Store {
   readonly shared: SharedParts
   readonly #link: PostgresLink
   readonly #clock: Clock
+  readonly #offset: TrustedOffset | undefined
   readonly #statements: PostgresStatements
   readonly #appender: Appender
   readonly #purging: Purging
@@ -51,10 +61,15 @@ export class PostgresStore implements Store {
   readonly #ranBefore: number
   readonly #openedAt: number
 
-  private constructor(link: PostgresLink, statements: PostgresStatements, clock: Clock, ranBefore: number) {
+  private constructor(
+    { link, clock, offset }: PostgresStoreParts,
+    statements: PostgresStatements,
+    ranBefore: number,
+  ) {
     this.#link = link
+    this.#offset = offset
     this.shared = {
-      nodes: new PostgresNodes(link, NEWEST_TABLES),
+      nodes: new PostgresNodes(link, NEWEST_TABLES, offset),
       budgets: new PostgresBudgets(link),
       lockouts: new PostgresLockouts(link),
     }
@@ -67,10 +82,10 @@ export class PostgresStore implements Store {
   }
 
   /** The tables must be there. Rejects with Fault `identity_unavailable` if the database cannot be read. */
-  static async open(link: PostgresLink, clock: Clock): Promise<PostgresStore> {
+  static async open(link: PostgresLink, clock: Clock, offset?: TrustedOffset): Promise<PostgresStore> {
     const statements = statementsOf(link.plan.schema)
     const { rows } = await link.run(statements.running, [])
-    return new PostgresStore(link, statements, clock, Number(rows[0]?.['ran'] ?? 0))
+    return new PostgresStore({ link, clock, offset }, statements, Number(rows[0]?.['ran'] ?? 0))
   }
 
   get patience(): number {
@@ -96,7 +111,11 @@ export class PostgresStore implements Store {
   async find(kind: string, key: string): Promise<Entry | undefined> {
     const [short] = keyColumns(key)
     const { rows } = await this.#link.run(this.#statements.find, [kind, short, this.#now()])
-    return rows[0] && toEntry(rows[0])
+    const entry = rows[0] && toEntry(rows[0])
+    // By the clock of the store it has expired. While that is doubted, nobody can tell.
+    if ((entry?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now() + (this.#offset?.doubt ?? 0))
+      throw unavailable('its clock has jumped, so nobody knows whether this has expired')
+    return entry
   }
 
   consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
@@ -125,6 +144,7 @@ export class PostgresStore implements Store {
   ): Promise<boolean> {
     const [short] = keyColumns(key)
     const next = [JSON.stringify(value), whole(expiresAt), drawAttempt()]
+    await this.#requireSure(kind, key)
     return this.#has(this.#statements.replace, [kind, short, this.#now(), version, ...next])
   }
 
@@ -197,13 +217,14 @@ export class PostgresStore implements Store {
   }
 
   async purge(limit: number): Promise<number> {
+    if (this.#offset?.doubt !== undefined) return 0
     const { now, ran } = this.#times()
     await this.#link.run(this.#statements.ran, [ran])
     return this.#purging.purge(limit, now, ran)
   }
 
   silentSince(time: number): number {
-    return this.#link.silentSince(time)
+    return this.#link.silentFor(this.#clock.now() - time)
   }
 
   /** The store's clock, milliseconds since the epoch. */
@@ -224,6 +245,7 @@ export class PostgresStore implements Store {
     values: readonly unknown[],
   ): Promise<{ first: boolean; entry: Entry } | undefined> {
     const [short] = keyColumns(key)
+    await this.#requireSure(kind, key)
     const { rows } = await this.#link.run(statement, [kind, short, this.#now(), attempt, ...values])
     if (rows[0]) return { first: true, entry: toEntry(rows[0]) }
     const entry = await this.find(kind, key)
@@ -242,6 +264,11 @@ export class PostgresStore implements Store {
         ? rows
         : (await this.#link.run(this.#statements.removed, [attempt])).rows
     return { live: Number(note?.['live'] ?? 0), removed: Number(note?.['removed'] ?? 0) }
+  }
+
+  /** Nothing is used up that is refused afterwards. Rejects with a Fault as `find` does. */
+  async #requireSure(kind: string, key: string): Promise<void> {
+    if (this.#offset?.doubt !== undefined) await this.find(kind, key)
   }
 
   async #page(kind: string, where: IndexValues, page: Page | undefined): Promise<readonly Entry[]> {

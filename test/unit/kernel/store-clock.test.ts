@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ClockOffset, StoreClock } from '../../../src/kernel/store-clock.ts'
+import { ClockOffset, StoreClock, TrustedOffset } from '../../../src/kernel/store-clock.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 /** A store whose clock is ahead of this machine by `ahead` milliseconds. */
@@ -71,14 +71,82 @@ describe('C11.7.1 the clock of a store', () => {
     read()
     expect(clock.now() - machine.now()).toBe(0)
   })
+})
 
-  it('knows whether it was read within the last minute', () => {
-    const { offset, machine, read } = opened(0)
-    expect(offset.isFresh(machine.monotonic())).toBe(false)
-    read()
-    machine.advance(60_000)
-    expect(offset.isFresh(machine.monotonic())).toBe(true)
-    machine.advance(1)
-    expect(offset.isFresh(machine.monotonic())).toBe(false)
+/** The same, of a clock that is doubted when it jumps. */
+function trusted() {
+  const machine = movableClock()
+  const told: (number | undefined)[] = []
+  const offset = new TrustedOffset((doubt) => told.push(doubt))
+  const clock = new StoreClock(offset, machine)
+  const read = (by: number): void => {
+    const askedAt = machine.monotonic()
+    machine.advance(2)
+    offset.read(machine.now() - 1 + by, askedAt, machine.monotonic())
+  }
+  return { machine, offset, told, read, ahead: () => clock.now() - machine.now() }
+}
+
+const DAY = 24 * 3_600_000
+
+describe('C11.7.1 the clock of a store that is doubted', () => {
+  it('is followed by up to a minute, and doubted when it jumps further, until it is back', () => {
+    const { read, ahead, offset, told } = trusted()
+    for (const by of [0, 60_000, 0]) {
+      read(by)
+      expect([ahead(), offset.doubt]).toEqual([by, undefined])
+    }
+    for (const by of [DAY, 40 * DAY, -DAY]) {
+      read(by)
+      expect([ahead(), offset.doubt]).toEqual([0, by])
+    }
+    read(5)
+    expect([ahead(), offset.doubt]).toEqual([5, undefined])
+    expect(told).toEqual([DAY, undefined])
+  })
+
+  it('is not doubted after a suspension of this machine', () => {
+    const { read, ahead, offset, machine } = trusted()
+    read(0)
+    // The wall clock goes on, the monotonic one does not.
+    machine.step(DAY)
+    read(0)
+    expect(offset.doubt).toBe(DAY)
+    offset.advance(DAY)
+    read(0)
+    expect([ahead(), offset.doubt]).toEqual([0, undefined])
+  })
+
+  it('is not doubted either when somebody sets the wall clock of this machine', () => {
+    const { read, ahead, offset, machine } = trusted()
+    read(0)
+    machine.step(DAY)
+    offset.advance(DAY)
+    read(-DAY)
+    expect([ahead(), offset.doubt]).toEqual([-DAY, undefined])
+  })
+
+  it('is accepted as it was doubted, and not after another jump', () => {
+    const { read, ahead, offset } = trusted()
+    read(0)
+    read(40 * DAY)
+    offset.accept(DAY)
+    expect(offset.doubt).toBe(40 * DAY)
+    offset.accept(40 * DAY + 1000)
+    expect([ahead(), offset.doubt]).toEqual([40 * DAY, undefined])
+    read(40 * DAY)
+    expect(offset.doubt).toBeUndefined()
+  })
+
+  it('that was doubted at the start is believed once another node confirms it, and a jump that was seen is not', () => {
+    const { read, ahead, offset } = trusted()
+    read(DAY)
+    offset.assume(offset.value! - DAY, true)
+    expect([ahead(), offset.doubt]).toEqual([0, DAY])
+    offset.confirmed()
+    expect([ahead(), offset.doubt]).toEqual([DAY, undefined])
+    read(0)
+    offset.confirmed()
+    expect(offset.doubt).toBe(-DAY)
   })
 })

@@ -22,10 +22,11 @@ function beating(agreed: () => Promise<boolean>) {
     knownSchema: 1,
     beat: () => Promise.resolve({ nodes: 2, workers: 2, configs: others.configs }),
     live: () => Promise.reject(new Error('not asked')),
+    times: () => Promise.reject(new Error('not asked')),
     list: () => Promise.resolve([]),
     leave: () => Promise.resolve(),
   }
-  const state = { clock, feed: { age: 0 } }
+  const state = { clock, feed: { age: 0 }, doubts: { clock: undefined } }
   const parts = { nodes, state, machine: clock, recorder: keepNotes(), agreed, after: timers.after }
   const beat = new NodeBeat(demo, parts)
   const beats = async (count: number): Promise<void> => {

@@ -9,7 +9,7 @@ describe('C11.7.1 a clock of this machine that is wrong', () => {
     const [store, machine] = [movableClock(), movableClock()]
     const timers = manualAfter()
     const recorder = keepNotes()
-    const drift = new ClockDrift(store, machine, recorder, timers.after)
+    const drift = new ClockDrift({ store, offset: { doubt: undefined }, machine, recorder }, timers.after)
     machine.step(1000)
     await timers.fire()
     expect(recorder.events).toEqual([])

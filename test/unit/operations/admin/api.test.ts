@@ -53,6 +53,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       compare: () => Promise.resolve({ unreadable: ['no file'] }),
     },
     status: () => Promise.reject(new Error('not for these tests')),
+    acceptStore: () => Promise.resolve(false),
     previewSwitch: () => Promise.reject(new Error('not for these tests')),
     directory: () => undefined as never,
     closableNames: () => ({

@@ -1,0 +1,83 @@
+/** What a process doubts about a store that several nodes share, until an operator says that it is right. */
+import type { Nodes } from '../contracts/nodes.ts'
+import type { Doubted, Feed } from '../contracts/store.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { JUMP, type TrustedOffset } from '../kernel/store-clock.ts'
+import { durationText } from '../kernel/units.ts'
+
+export interface StoreDoubtsParts {
+  readonly feed: Feed
+  readonly clock: Clock
+  /** Undefined where the store has no clock of its own. */
+  readonly offset: TrustedOffset | undefined
+}
+
+/** Of the changes by which all processes of all nodes learn what was accepted. */
+const TOPIC = 'store_accepted'
+/** Milliseconds: a process that starts later has nothing to doubt. */
+const KEPT = 3_600_000
+const MINUTE = 60_000
+
+export class StoreDoubts {
+  readonly #parts: StoreDoubtsParts
+
+  constructor(parts: StoreDoubtsParts) {
+    this.#parts = parts
+    const { feed, offset } = parts
+    feed.subscribe(TOPIC, {
+      apply: ({ value: { ahead } }) => {
+        if (typeof ahead === 'number') offset?.accept(ahead)
+      },
+    })
+  }
+
+  /** As TrustedOffset. */
+  get clock(): number | undefined {
+    return this.#parts.offset?.doubt
+  }
+
+  /** A sentence for each, with what ends it. */
+  get reasons(): readonly string[] {
+    return this.clock === undefined ? [] : [clockReason(this.clock)]
+  }
+
+  /**
+   * It is right: here and in every other process. Resolves with false if it is not doubted here. Rejects with Fault
+   * `identity_unavailable` if the store cannot be written.
+   */
+  async accept(what: Doubted): Promise<boolean> {
+    const { feed, clock } = this.#parts
+    const ahead = this[what]
+    if (ahead === undefined) return false
+    await feed.append(TOPIC, { ahead }, clock.now() + KEPT)
+    return true
+  }
+}
+
+function clockReason(ahead: number): string {
+  const by = durationText(Math.max(1, Math.round(Math.abs(ahead) / MINUTE)) * MINUTE)
+  return `its clock has jumped ${by} ${ahead > 0 ? 'ahead' : 'back'}: nothing is purged, and what has expired by it alone is 503, until it is back or \`postern store accept --clock\``
+}
+
+/**
+ * A process that starts has seen no jump. It asks the other nodes, and else the newest time in the store: if the clock of this
+ * machine is nearer to that, the store's clock is doubted. A machine whose own clock is wrong is not nearer, unless
+ * nobody has written for as long as it is behind.
+ */
+export async function judgeClock(
+  offset: TrustedOffset,
+  nodes: Pick<Nodes, 'times'>,
+  machine: Clock,
+): Promise<void> {
+  const { newest, clockDoubt } = await nodes.times()
+  const { value } = offset
+  if (value === undefined || clockDoubt === 0) return
+  if (clockDoubt !== undefined) {
+    offset.assume(value - clockDoubt, false)
+    return
+  }
+  const far = Math.abs(machine.monotonic() + value - newest)
+  const near = Math.abs(machine.now() - newest)
+  const isPossible = machine.now() >= newest - JUMP
+  if (newest > 0 && isPossible && near + JUMP < far) offset.assume(machine.now() - machine.monotonic(), true)
+}
