@@ -69,6 +69,10 @@ const MIGRATIONS: readonly string[] = [
 export const readNumber = (db: DatabaseSync, sql: string): number =>
   Number(Object.values(db.prepare(sql).get() ?? {})[0])
 
+/** How many frames are in the -wal, as SQLite has it in the -shm. Changes nothing, and waits for nothing. */
+export const framesOf = (db: DatabaseSync): number =>
+  Number(db.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.['log'])
+
 /** Throws StoreError if the database belongs to another program or to a newer Postern. Changes nothing. */
 export function checkSchema(db: DatabaseSync, path: string): void {
   const tables = readNumber(db, 'SELECT count(*) FROM sqlite_schema')

@@ -41,9 +41,9 @@ export interface TroubleMessage {
 /** What the thread sends while it runs. */
 export type ThreadMessage = readonly Reply[] | TroubleMessage
 
-/** The first message of the thread. The descriptor is one of the database, and stays open when the thread ends. */
+/** The first message of the thread. The descriptors are of the store's files, and stay open when the thread ends. */
 export type Opening =
-  | { readonly opened: true; readonly descriptor: number }
+  | { readonly opened: true; readonly descriptors: readonly number[] }
   | { readonly opened: false; readonly message: string }
 
 /** Verbs that may wait at once: more than can be answered in time. What comes beyond it fails at once. */
@@ -200,7 +200,7 @@ export class SqliteLink {
         if (isReplies(message)) for (const reply of message) this.#settle(reply)
         else if ('trouble' in message) this.#setTrouble(message.trouble)
         else if (message.opened) {
-          connection.keep(message.descriptor)
+          connection.keep(message.descriptors)
           resolve()
         } else reject(new StoreError(message.message))
       })

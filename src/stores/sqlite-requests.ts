@@ -58,18 +58,14 @@ export class RequestHandler {
    */
   answer(requests: readonly VerbRequest[]): void {
     const { read = [], quick = [], long = [] } = Object.groupBy(requests, wayOf)
-    if (read.length > 0) this.#guard.checkFiles()
+    if (read.length > 0) this.#guard.check()
     if (read.length > 0) this.#reply(read.map((request) => this.#run(request)))
     for (let at = 0; at < quick.length; at += GROUP) this.#write(quick.slice(at, at + GROUP))
     for (const request of long) this.#write([request])
   }
 
   checkFiles(): void {
-    try {
-      this.#guard.checkContents()
-    } catch {
-      // A file vanished between two system calls, or no descriptor is left: the next check will show it.
-    }
+    this.#guard.check()
     this.#reportTrouble()
   }
 
@@ -78,14 +74,14 @@ export class RequestHandler {
     if (together !== undefined) this.#reply(together)
     else
       for (const request of group) {
-        this.#guard.checkFiles()
+        this.#guard.check()
         this.#reply([this.#run(request)])
       }
   }
 
   /** Undefined if one of them cannot be run: then nothing is written, and each has to be run by itself. */
   #runTogether(group: readonly VerbRequest[]): readonly Reply[] | undefined {
-    this.#guard.checkFiles()
+    this.#guard.check()
     if (this.#guard.unfit !== undefined) return undefined
     try {
       return this.#commit(group)
@@ -107,14 +103,14 @@ export class RequestHandler {
       return reply
     } catch (thrown) {
       this.#guard.failed(thrown)
-      const detail = thrown instanceof LateError ? thrown.message : describeTrouble(thrown)
+      const detail = thrown instanceof NotDoneError ? thrown.message : describeTrouble(thrown)
       return detail === undefined
         ? { id, outcome: 'broken', error: thrown }
         : { id, outcome: 'unavailable', detail, refusal: describeRefusal(thrown) }
     }
   }
 
-  /** All writes, or none. Throws as they do, and LateError. */
+  /** All writes, or none. Throws as they do, and NotDoneError: also where they were written into a file that is lost. */
   #commit(group: readonly VerbRequest[]): readonly Reply[] {
     requireInTime(group)
     this.#wait(Math.min(...group.map(patienceOf)))
@@ -123,6 +119,8 @@ export class RequestHandler {
       requireInTime(group)
       return group.map((request) => this.#done(request))
     })
+    this.#guard.check()
+    if (this.#guard.unfit !== undefined) throw new NotDoneError(this.#guard.unfit)
     this.#guard.succeeded()
     return replies
   }
@@ -153,11 +151,8 @@ export class RequestHandler {
   }
 }
 
-class LateError extends Error {
-  constructor() {
-    super('those before it took too long')
-  }
-}
+/** What was asked does not count as done. The message is for the log. */
+class NotDoneError extends Error {}
 
 /** Milliseconds that a write has behind the lock. */
 const TO_WRITE = 50
@@ -169,11 +164,12 @@ const patienceOf = (request: VerbRequest): number =>
   Math.max(0, Math.floor((request.deadline - monotonicMs() - TO_WRITE) / STEP) * STEP)
 
 /**
- * Throws LateError if one of them would miss its deadline: so nothing is written after its caller was told that it failed. And
+ * Throws NotDoneError if one of them would miss its deadline: so nothing is written after its caller was told that it failed. And
  * where a frozen process holds the lock, the requests behind one waiting statement fail with it instead of one by one.
  */
 function requireInTime(group: readonly VerbRequest[]): void {
   const now = monotonicMs()
   for (const request of group)
-    if (request.deadline - now < (wayOf(request) === 'read' ? 0 : TO_WRITE)) throw new LateError()
+    if (request.deadline - now < (wayOf(request) === 'read' ? 0 : TO_WRITE))
+      throw new NotDoneError('those before it took too long')
 }

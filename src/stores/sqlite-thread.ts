@@ -2,7 +2,7 @@
 import { openSync } from 'node:fs'
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { messageOf } from '../kernel/thrown.ts'
-import { openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
+import { framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
 import type { Opening, ThreadMessage, VerbRequest } from './sqlite-link.ts'
 import { RequestHandler } from './sqlite-requests.ts'
 import { FileGuard } from './store-files.ts'
@@ -26,8 +26,9 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
   try {
     const db = openSqliteFile(plan)
-    const descriptor = openSync(plan.path, 'r')
-    const handler = new RequestHandler(db, new FileGuard(plan.path, descriptor), send)
+    const [database, log] = [openSync(plan.path, 'r'), openSync(`${plan.path}-wal`, 'r')]
+    const guard = new FileGuard(plan.path, { database, log, frames: () => framesOf(db) })
+    const handler = new RequestHandler(db, guard, send)
     const timer = setInterval(() => handler.checkFiles(), CHECK_INTERVAL)
     port.on('message', (message: Message) => {
       const messages = [message, ...waitingAt(port)]
@@ -38,7 +39,7 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
         port.close()
       }
     })
-    send({ opened: true, descriptor })
+    send({ opened: true, descriptors: [database, log] })
   } catch (thrown) {
     send({ opened: false, message: messageOf(thrown) })
   }

@@ -1,6 +1,7 @@
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { newSecret } from '../kernel/ids.ts'
 import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
-import { hasCode } from '../kernel/thrown.ts'
+import { hasCode, messageOf } from '../kernel/thrown.ts'
 
 /**
  * The marker: a small file beside a store. It says that the folder has a store, and which file that is. Without it, a
@@ -95,9 +96,9 @@ interface Kept {
 
 const kept = new Map<string, Kept>()
 
-/** Counts a connection of SQLite to a file until `end`, with the descriptor that the store reads beside it. */
+/** Counts a connection of SQLite to a file until `end`, with the descriptors that the store reads beside it. */
 export interface Connection {
-  keep(descriptor: number): void
+  keep(descriptors: readonly number[]): void
   end(): void
 }
 
@@ -111,7 +112,7 @@ export function countConnection(path: string): Connection {
   kept.set(path, file)
   file.connections += 1
   return {
-    keep: (descriptor) => void file.descriptors.push(descriptor),
+    keep: (descriptors) => void file.descriptors.push(...descriptors),
     end: () => {
       file.connections -= 1
       if (file.connections > 0) return
@@ -148,52 +149,80 @@ export function requireSame(path: string): void {
   )
 }
 
-/** The first bytes of every SQLite database (sqlite.org/fileformat2.html, 1.3.1). */
-const BEGINNING = 'SQLite format 3\0'
+/** What the guard reads of the open files, and nobody opens for it. */
+export interface OpenFiles {
+  /** Of the database, and of its -wal. Whoever opened them closes them (`countConnection`). */
+  readonly database: number
+  readonly log: number
+  /** How many frames SQLite believes to be in the -wal. */
+  readonly frames: () => number
+}
 
 /**
- * Notices when the files of an open store are deleted, replaced or damaged. SQLite would go on writing to the deleted
- * files, and all of it would be lost when the process ends (T5.12).
+ * Notices when the files of an open store are deleted, replaced, emptied or damaged. SQLite would go on writing to the deleted
+ * files, and into the hole of an emptied one, and all of it would be lost when the process ends (T5.12).
  */
 export class FileGuard {
   readonly #path: string
-  readonly #descriptor: number
+  readonly #open: OpenFiles
   readonly #identities: ReadonlyMap<string, string | undefined>
+  /** Bytes of the database. */
+  #size = 0
   /** Final: only another file can help. */
   #damage: string | undefined
   #missing: string | undefined
   /** Set until a statement succeeds. */
   #failing: string | undefined
 
-  /**
-   * The database must be in WAL mode and must have been read: then all its files exist.
-   * @param descriptor of the database; whoever opened it closes it (`countConnection`)
-   */
-  constructor(path: string, descriptor: number) {
+  /** The database must be in WAL mode and must have been read: then all its files exist. */
+  constructor(path: string, open: OpenFiles) {
     this.#path = path
-    this.#descriptor = descriptor
+    this.#open = open
     this.#identities = new Map([path, `${path}-wal`, `${path}-shm`].map((file) => [file, identityOf(file)]))
   }
 
-  /** Compares the files with those of the start: three system calls. Throws if a file vanishes in between. */
-  checkFiles(): void {
-    this.#missing = undefined
-    for (const [file, before] of this.#identities) {
-      const now = identityOf(file)
-      if (now === before) continue
-      this.#missing = `${basename(file)} was ${now === undefined ? 'deleted' : 'replaced'} while it was open`
-      return
+  /**
+   * Compares the files with those of the start, and looks at their beginnings and sizes: seven system calls. SQLite holds the
+   * first page in memory, so it does not notice that the page was overwritten; the next process would find no database.
+   */
+  check(): void {
+    try {
+      this.#missing = this.#findMissing()
+      if (this.unfit === undefined) this.#damage = this.#findDamage()
+    } catch (thrown) {
+      this.#missing = `its files cannot be examined: ${messageOf(thrown)}`
     }
   }
 
-  /**
-   * Checks the first bytes of the file too. SQLite holds the first page in memory, so it does not notice that the
-   * page was overwritten; the next process would find no database. Throws as the file system does.
-   */
-  checkContents(): void {
-    this.checkFiles()
-    if (this.unfit === undefined && beginningOf(this.#descriptor) !== BEGINNING)
-      this.#damage = `the beginning of ${basename(this.#path)} was overwritten while it was open`
+  #findMissing(): string | undefined {
+    for (const [file, before] of this.#identities) {
+      const now = identityOf(file)
+      if (now !== before)
+        return `${basename(file)} was ${now === undefined ? 'deleted' : 'replaced'} while it was open`
+    }
+    return undefined
+  }
+
+  #findDamage(): string | undefined {
+    const name = basename(this.#path)
+    const { database, log } = this.#open
+    // In this order: VACUUM writes the first page, and makes the file shorter after that.
+    const { size } = fstatSync(database)
+    const header = beginningOf(database, HEADER)
+    if (!header.subarray(0, BEGINNING.length).equals(BEGINNING))
+      return `the beginning of ${name} was overwritten while it was open`
+    if (size < this.#size && size < sizeIn(header)) return `${name} was cut short while it was open`
+    this.#size = size
+    if (this.#isLogEmptied()) return `${name}-wal was emptied while it was open`
+    const isLog = LOGS.includes(beginningOf(log, 4).toString('hex'))
+    return isLog || fstatSync(log).size === 0 ? undefined : `${name}-wal was overwritten while it was open`
+  }
+
+  /** A checkpoint may empty it too, but then no frame is in it. Another process may write the next one meanwhile: so twice. */
+  #isLogEmptied(): boolean {
+    const isEmpty = (): boolean => fstatSync(this.#open.log).size === 0
+    const isMissed = (): boolean => isEmpty() && this.#open.frames() > 0 && isEmpty()
+    return isMissed() && isMissed()
   }
 
   /** Why the store cannot be used at all, in words for the log; undefined if it can. */
@@ -217,7 +246,20 @@ export class FileGuard {
   }
 }
 
-function beginningOf(descriptor: number): string {
-  const bytes = Buffer.alloc(BEGINNING.length)
-  return bytes.toString('latin1', 0, readSync(descriptor, bytes, 0, bytes.length, 0))
+/** The first bytes of every SQLite database, and of every -wal (sqlite.org/fileformat2.html, 1.3.1 and 4.1). */
+const BEGINNING = Buffer.from('SQLite format 3\0')
+const LOGS = ['377f0682', '377f0683']
+/** Bytes of the header in which the sizes are. */
+const HEADER = 32
+
+/** Bytes of a database whose header says so. */
+function sizeIn(header: Buffer): number {
+  const page = header.readUInt16BE(16)
+  return header.readUInt32BE(28) * (page === 1 ? 65_536 : page)
+}
+
+function beginningOf(descriptor: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  readSync(descriptor, bytes, 0, length, 0)
+  return bytes
 }

@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -18,6 +19,9 @@ import { systemClock } from '../../src/kernel/clock.ts'
 import { examineSqlite } from '../../src/stores/open-store.ts'
 import { backUpSqlite } from '../../src/stores/backup.ts'
 import { FileGuard, markerOf } from '../../src/stores/store-files.ts'
+import { framesOf, monotonicMs } from '../../src/stores/sqlite-file.ts'
+import type { Reply, VerbRequest } from '../../src/stores/sqlite-link.ts'
+import { RequestHandler } from '../../src/stores/sqlite-requests.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -67,11 +71,37 @@ function overwrite(path: string, from: number, bytes: number): void {
   writeSync(file, Buffer.alloc(bytes, 0xa5), 0, bytes, from)
 }
 
-function guardOf(path: string): FileGuard {
-  const descriptor = openSync(path, 'r')
-  onTestFinished(() => closeSync(descriptor))
-  return new FileGuard(path, descriptor)
+/** A guard, and a handler of requests, on a connection of their own. */
+function openGuard(path: string) {
+  const db = new DatabaseSync(path)
+  db.exec('PRAGMA wal_autocheckpoint = 0; UPDATE running SET ms = ms')
+  const [database, log] = [openSync(path, 'r'), openSync(`${path}-wal`, 'r')]
+  const guard = new FileGuard(path, { database, log, frames: () => framesOf(db) })
+  const replies: Reply[] = []
+  const handler = new RequestHandler(db, guard, (sent) => {
+    if (Array.isArray(sent)) replies.push(...(sent as readonly Reply[]))
+  })
+  onTestFinished(() => {
+    db.close()
+    for (const descriptor of [database, log]) closeSync(descriptor)
+  })
+  return { db, guard, handler, replies }
 }
+
+const guardOf = (path: string): FileGuard => openGuard(path).guard
+
+/** Brings what is in the -wal into the database. */
+function checkpoint(path: string): void {
+  const db = new DatabaseSync(path, { timeout: 5000 })
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  db.close()
+}
+
+/** A request of the thread's: to keep a change. */
+const appending = (id: number): VerbRequest => ({
+  ...{ id, verb: 'append', deadline: monotonicMs() + 60_000 },
+  args: [{ now: 1, ran: 1 }, 'topic', '{}', null, 0],
+})
 
 const LOOK = { interval: 20, timeout: 5000 }
 
@@ -108,6 +138,60 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
     await expectUnavailable(store.append('topic', {}))
   })
 
+  it.each([
+    ['emptied', (path: string) => truncateSync(path), /was overwritten/],
+    ['cut short', (path: string) => truncateSync(path, 4096), /was cut short/],
+    ['overwritten at its beginning', (path: string) => overwrite(path, 0, 4096), /was overwritten/],
+    ['deprived of what is in its -wal', (path: string) => truncateSync(`${path}-wal`), /sqlite-wal was/],
+  ])('%s: nothing that is written after that is answered as done', async (_name, damage, words) => {
+    const { path, store } = await newStore()
+    checkpoint(path)
+    await store.append('topic', {})
+    damage(path)
+    await expectUnavailable(store.append('topic', {}))
+    expect(store.trouble).toMatch(words)
+  })
+
+  it.each([
+    ['is emptied', (path: string) => truncateSync(path)],
+    ['is cut short', (path: string) => truncateSync(path, 4096)],
+    ['is replaced', (path: string) => fill(path, 'another')],
+    ['loses its -wal', (path: string) => rmSync(`${path}-wal`)],
+    ['has its -wal emptied', (path: string) => truncateSync(`${path}-wal`)],
+  ])(
+    '%s in the moment in which others write: what they write is not answered as done',
+    async (_name, damage) => {
+      const { path } = await newStore()
+      checkpoint(path)
+      const { db, handler, replies } = openGuard(path)
+      // Two at once and one alone: each by its own way.
+      for (const group of [[appending(1)], [appending(2), appending(3)]]) {
+        handler.answer(group)
+        expect(replies.splice(0).map(({ outcome }) => outcome)).toEqual(group.map(() => 'done'))
+      }
+      db.function('damage', () => (damage(path), 1))
+      db.exec('CREATE TEMP TRIGGER midway AFTER INSERT ON change BEGIN SELECT damage(); END')
+      handler.answer([appending(4), appending(5)])
+      handler.answer([appending(6)])
+      expect(replies.map(({ id, outcome }) => [id, outcome])).toEqual(
+        [4, 5, 6].map((id) => [id, 'unavailable']),
+      )
+    },
+  )
+
+  it('whose -wal a checkpoint has emptied is in order', async () => {
+    const { path, store } = await newStore()
+    const { db, guard } = openGuard(path)
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    expect(statSync(`${path}-wal`).size).toBe(0)
+    guard.check()
+    expect(guard.unfit).toBeUndefined()
+    db.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+    guard.check()
+    expect(guard.unfit).toBeUndefined()
+    expect((await store.append('topic', {})).sequence).toBeGreaterThan(0)
+  })
+
   it('works again when they are put back', async () => {
     const { path, store, told } = await newStore()
     renameSync(path, `${path}.away`)
@@ -127,7 +211,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
     const guard = guardOf(path)
     guard.failed(Object.assign(new Error('said'), { errcode }))
     guard.succeeded()
-    guard.checkFiles()
+    guard.check()
     expect(guard.unfit).toMatch(words)
   })
 
