@@ -20,6 +20,8 @@ export interface RecordingParts {
   readonly segmentBytes?: number
   /** As the version before wrote it: it announced nobody. */
   readonly unannounced?: boolean
+  /** The name of the node, where several share a store. */
+  readonly node?: string | undefined
 }
 
 /** A process of a service that writes its trail and signs it. */
@@ -46,13 +48,13 @@ export const changeOf = (subject: string): AuditEntry => ({
 })
 
 export async function record(parts: RecordingParts): Promise<Recording> {
-  const { folder, clock = movableClock(), anchors = [], segmentBytes, unannounced = false } = parts
+  const { folder, clock = movableClock(), anchors = [], segmentBytes, unannounced = false, node } = parts
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const keys = await openAuditKeys(folder)
   const plan = { folder, durability: 'disk', timeout: 30_000, retention: undefined, anchors } as const
   const recorder = { note: () => undefined }
   const open = (more: Pick<TrailParts, 'segmentBytes' | 'announced'> = {}): OpenTrail =>
-    openTrail(plan, { clock, recorder, bodyKey: keys.bodyKey, ...more })
+    openTrail(plan, { clock, recorder, bodyKey: keys.bodyKey, node, ...more })
   const name = (): string => newWriterName(clock.now())
   const trails: OpenTrail[] = []
   const own = () => trails[0] && { writer: trails[0].writer, ...trails[0].head }

@@ -16,6 +16,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openAuditKeys } from '../../../src/audit/keys.ts'
 import { readManifestLine } from '../../../src/audit/manifest/manifest-line.ts'
 import { openTrail } from '../../../src/audit/trail.ts'
+import { verifyTrail } from '../../../src/audit/verify/verify.ts'
 import type { AuditEntry } from '../../../src/contracts/audit.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -141,9 +142,9 @@ const numbersIn = (path: string): readonly (number | undefined)[] =>
     .map((line) => readManifestLine(line)?.n)
 
 describe('T5.15 C12.4.4 a manifest that is not in its place any more', () => {
-  async function signed() {
-    const folder = join(await dataFolder(), 'audit')
-    const recording = await record({ folder })
+  async function signed(own?: string, node?: string) {
+    const folder = own ?? join(await dataFolder(), 'audit')
+    const recording = await record({ folder, node })
     onTestFinished(() => recording.close())
     for (const subject of ['ada', 'ben']) {
       await recording.change(subject)
@@ -180,6 +181,27 @@ describe('T5.15 C12.4.4 a manifest that is not in its place any more', () => {
     expect(numbersIn(manifest)).toEqual(expected)
     expect(signer.state).toMatchObject({ signing: true, displaced: 1 })
   })
+
+  it.each([undefined, 'n1'])(
+    'is whole again where it and the segments come back, the old lines before the new ones (node %s)',
+    async (node) => {
+      const folder = join(await dataFolder(), 'audit')
+      const { manifest, signer, clock, ...recording } = await signed(folder, node)
+      const [trail] = [recording.trail]
+      const day = join(folder, new Date(clock.now()).toISOString().slice(0, 10))
+      const moved = [manifest, ...readdirSync(day).map((name) => join(day, name))]
+      for (const path of moved) renameSync(path, `${path}.moved`)
+      await recording.change('cyd')
+      await recording.sign()
+      await trail.close()
+      await recording.sign()
+      expect(verifyTrail({ folder }).whole).toBe(false)
+      writeFileSync(manifest, readFileSync(`${manifest}.moved`, 'utf8') + readFileSync(manifest, 'utf8'))
+      for (const path of moved.slice(1)) renameSync(`${path}.moved`, path)
+      expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true })
+      expect(signer.state.displaced).toBe(1)
+    },
+  )
 
   it('has its keys again, also when the whole folder is gone: the next start knows the signatures', async () => {
     const { folder, manifest, ...recording } = await signed()
