@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { Conversions, isSmall, ConversionSlots } from '../../../src/gateway/conversion/conversions.ts'
+import { Threads } from '../../../src/gateway/conversion/threads.ts'
 import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { manualAfter } from '../../support/manual-after.ts'
@@ -97,6 +98,28 @@ describe('T4.7 a conversion beside the thread that serves', () => {
     const all = await Promise.all([own.run(task), own.run(task), own.run(task)])
     expect(all.map(String)).toEqual(Array(3).fill(Buffer.from(perform(task)).toString()))
     own.close()
+  })
+
+  it('ends its threads after 5 s without work, and starts others', async () => {
+    const timers = manualAfter()
+    const threads = new Threads(timers.after)
+    const task = toXml('{"a":1}')
+    const first = await threads.run(task)
+    expect(timers.delays()).toEqual([5000])
+    await timers.fire()
+    expect(await threads.run(task)).toEqual(first)
+    threads.close()
+  })
+
+  it.each([
+    ['numbers that become XML', toXml(`[${'1,'.repeat(999_990)}1]`)],
+    ['texts that become XML', toXml(`[${'"abcdefghijklm",'.repeat(990_000)}1]`)],
+    ['elements that become JSON', fromXml(`<r type="array">${'<a>1</a>'.repeat(990_000)}</r>`)],
+  ])('T4.3 has room for a million %s', { timeout: 240_000 }, async (_case, task) => {
+    // Of its time only the heap is tried here: the machine may be busy.
+    const threads = new Threads(manualAfter().after)
+    expect((await threads.run(task)).length).toBeGreaterThan(1_900_000)
+    threads.close()
   })
 
   it('is not needed for what is small, and XML is small for less', () => {

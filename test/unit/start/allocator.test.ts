@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { startWithAllocator } from '../../../src/start/allocator.ts'
+
+/** What the process would be replaced by; undefined if it goes on. */
+function started(changes: object): unknown {
+  let again: unknown
+  const process = {
+    ...{
+      argv: ['/bin/node', '/src/main.ts', 'serve', 'a.yaml'],
+      execArgv: ['--import', 'x'],
+      execPath: '/bin/node',
+    },
+    ...{ env: { HOME: '/' }, platform: 'linux' },
+    execve: (...given: unknown[]) => (again = given),
+    ...changes,
+  }
+  startWithAllocator(process as never)
+  return again
+}
+
+describe('T5.18 memory that is kept after a load', () => {
+  it('is given back by a service that starts itself once more, as it was started', () => {
+    const GLIBC_TUNABLES = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152'
+    expect(started({})).toEqual([
+      '/bin/node',
+      ['/bin/node', '--import', 'x', '/src/main.ts', 'serve', 'a.yaml'],
+      { HOME: '/', GLIBC_TUNABLES },
+    ])
+    expect(started({ env: { GLIBC_TUNABLES } })).toBeUndefined()
+  })
+
+  it.each([
+    ['settings of the operator', { env: { MALLOC_ARENA_MAX: '1' } }],
+    ['settings of the operator, with an underscore', { env: { MALLOC_TRIM_THRESHOLD_: '1' } }],
+    ['another command', { argv: ['/bin/node', '/src/main.ts', 'check'] }],
+    ['another system', { platform: 'darwin' }],
+    ['a channel to the process that started it', { send: () => true }],
+    ['a Node that cannot', { execve: undefined }],
+  ])('is left as it is with %s', (_, changes) => {
+    expect(started(changes)).toBeUndefined()
+  })
+})
