@@ -132,6 +132,22 @@ const redeem = (table: string): Statement =>
   })
 
 /**
+ * The first records that have some index values; locked in the order of keys, so that two that remove the same never wait for
+ * each other. The planner takes one value for a constant and walks the primary key, through all records of the kind if no
+ * more have the value; a range has an order of its own. With a client, the index has the order of the keys. Parameters: kind,
+ * now, limit, index values.
+ */
+function firstBy(table: string, indexes: readonly StoreIndex[]): string {
+  const [first, ...others] = indexes
+  const also = others.map((index, at) => ` AND ${index} = $${5 + at}`).join('')
+  const select = (where: string): string => `SELECT kind, key FROM ${table} WHERE ${where}`
+  if (first === undefined) return select('kind = $1 ORDER BY kind, key LIMIT $3::int8')
+  if (first === 'client') return select(`kind = $1 AND client = $4${also} ORDER BY kind, key LIMIT $3::int8`)
+  const found = select(`kind = $1 AND ${first} BETWEEN $4 AND $4${also} ORDER BY ${first} LIMIT $3::int8`)
+  return select(`(kind, key) IN (${found}) ORDER BY kind, key FOR UPDATE`)
+}
+
+/**
  * The records of a kind, or those of them that have some index values. There is a statement for each set of indexes: else the planner, which
  * does not know the values, would read the whole kind.
  */
@@ -151,13 +167,11 @@ function whereStatements(table: string, indexes: readonly StoreIndex[]) {
       name('page'),
       `SELECT ${COLUMNS} FROM ${table} WHERE ${where(8)} AND ${live(2)} AND ${part(3)} ORDER BY key LIMIT $7::int8`,
     ),
-    /** In the order of keys, so that two that remove the same never wait for each other. Parameters: kind, now, limit, index values, attempt. */
+    /** Parameters: kind, now, limit, index values, attempt. */
     remove: removing(table, name('remove'), {
       parameters: 4 + indexes.length,
       gone: (inTime) => `
-        DELETE FROM ${table} WHERE (kind, key) IN (
-          SELECT kind, key FROM ${table} WHERE ${where(4)} ORDER BY kind, key LIMIT $3::int8) AND ${inTime}
-        RETURNING ${live(2)} AS live`,
+        DELETE FROM ${table} WHERE (kind, key) IN (${firstBy(table, indexes)}) AND ${inTime} RETURNING ${live(2)} AS live`,
     }),
   }
 }

@@ -138,3 +138,34 @@ describe('what a purge of Postgres leaves', needing('postgresql'), () => {
     expect(read!()).toBeLessThan(10 * 200 * ROUNDS)
   })
 })
+
+describe('removing from Postgres by an index', needing('postgresql'), () => {
+  it.each(['business', 'subject', 'family'] as const)(
+    'walks through no records that have another %s, when no more have it',
+    async (index) => {
+      const { cluster, schema, store } = await opened()
+      query(
+        cluster,
+        `INSERT INTO ${schema}.record (kind, key, value, attempt, ${index})
+           SELECT 'kind', md5(n::text), '', '', 'value' || n % 3 FROM generate_series(1, 20000) AS n;
+         ANALYZE ${schema}.record;
+         DELETE FROM ${schema}.record WHERE ${index} = 'value1'`,
+      )
+      const sum = (scans: string): number =>
+        Number(
+          query(
+            cluster,
+            `SELECT ${scans} FROM pg_stat_user_tables WHERE relid = '${schema}.record'::regclass`,
+          ),
+        )
+      const scans = (): number => sum('seq_scan + idx_scan')
+      const rows = (): number => sum('seq_tup_read + idx_tup_fetch')
+      const before = { scans: scans(), rows: rows() }
+      expect(await store.removeBy('kind', { [index]: 'value1' })).toBe(0)
+      // A connection tells what it has read when it ends.
+      await store.close()
+      await expect.poll(scans).toBeGreaterThan(before.scans)
+      expect(rows() - before.rows).toBeLessThan(1000)
+    },
+  )
+})
