@@ -65,7 +65,7 @@ export const postgresSchema = section(
       description: 'The Postgres schema that holds the tables.',
     }),
     connections: wholeNumber({
-      default: 4,
+      default: 8,
       minimum: 1,
       maximum: 100,
       description:
